@@ -1,0 +1,77 @@
+# `make help` lists the targets. `make demo` and `make test` set up all they need.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CLUSTER := $(PYTHON) deploy/local/cluster.py
+INSIDE := $(CLUSTER) enter
+CONTEXT ?=
+SOURCES := operator predictor tests benchmarks demo deploy
+
+.PHONY: help setup demo test check bench clean format lint types layers test-unit test-cluster test-node lock cluster-up cluster-down image
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
+
+setup: $(VENV)/.ready ## .venv with the plimsoll command and every development tool, pinned by hash
+
+$(VENV)/.ready: requirements/dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "make setup: Python 3.11 or newer is needed; " + sys.executable + " is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.12 setup")'
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "make setup: Python cannot make virtual environments; as root: apt-get install python3-venv" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes -r requirements/dev.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup ## the whole story on a real Kubernetes: sized, OOM-killed, lifted, retried, learned from (CONTEXT=name for a cluster of yours)
+	$(BIN)/python -P demo/run.py $(if $(CONTEXT),--context $(CONTEXT))
+
+test: check test-cluster ## everything CI runs: check, then the tests on the real API server and node
+
+check: setup format-check lint types layers test-unit ## all that needs no cluster
+
+test-unit: setup ## fast tests, no cluster
+	$(BIN)/pytest tests/predictor tests/operator
+
+test-cluster: setup cluster-up ## tests on the real API server and node
+	$(INSIDE) $(BIN)/pytest tests/apiserver tests/e2e
+
+format: setup ## rewrite the sources in the house format
+	$(BIN)/ruff format $(SOURCES)
+	$(BIN)/ruff check --fix $(SOURCES)
+
+format-check: setup
+	$(BIN)/ruff format --check $(SOURCES)
+
+lint: setup ## ruff
+	$(BIN)/ruff check $(SOURCES)
+
+types: setup ## mypy --strict
+	$(BIN)/mypy
+
+layers: setup ## import-linter: decisions stay pure
+	$(BIN)/lint-imports
+
+bench: setup ## the figures of the README, side by side, and bench-results.json
+	$(BIN)/python -P benchmarks/run.py
+
+cluster-up: ## a real one-node Kubernetes on this machine (root, Debian 12)
+	$(CLUSTER) up
+
+cluster-down: ## end it, leaving nothing behind
+	$(CLUSTER) down
+
+image: cluster-up ## build the image and load it into the local cluster
+	$(CLUSTER) image
+
+lock: setup ## rewrite requirements/*.lock from pyproject.toml
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 pyproject.toml --group dev -o requirements/dev.lock
+	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 pyproject.toml -c requirements/dev.lock -o requirements/runtime.lock
+	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 requirements/demo.in -c requirements/dev.lock -o requirements/demo.lock
+
+clean: ## end the local cluster and remove what was built here (the cache of binaries stays)
+	-[ ! -f deploy/local/cluster.py ] || $(CLUSTER) down
+	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html bench-results.json

@@ -1,0 +1,1 @@
+"""Plimsoll's operator: Kubernetes around the predictor."""

@@ -1,0 +1,153 @@
+"""The few writes the controller makes to the API server, as dicts in and dicts out.
+
+Every call raises ``ApiError`` subclasses that say what follows; nothing else escapes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+import aiohttp
+from kubernetes_asyncio import client, config
+
+GROUP = "plimsoll.dev"
+VERSION = "v1alpha1"
+MERGE_PATCH = "application/merge-patch+json"
+
+
+class ApiError(Exception):
+    """A call that did not succeed."""
+
+
+class Unreachable(ApiError):
+    """No answer, or one that asks to come back later: retry."""
+
+
+class NotFound(ApiError):
+    """The object, its namespace or its kind is not there."""
+
+
+class AlreadyThere(ApiError):
+    """The name is taken, or the object changed meanwhile."""
+
+
+class Refused(ApiError):
+    """The API server will not do it (quota, admission, validation, RBAC): retrying as is won't help."""
+
+
+RETRY_LATER = frozenset({408, 429, 500, 502, 503, 504})
+
+
+class Kube:
+    """The API server, for one event loop."""
+
+    def __init__(self, api: client.ApiClient) -> None:
+        self._api = api
+        self._core = client.CoreV1Api(api)
+        self._custom = client.CustomObjectsApi(api)
+
+    @classmethod
+    async def connect(cls, kubeconfig: str | None, context: str | None) -> Kube:
+        """From the service account inside a cluster, else from a kubeconfig.
+
+        kubeconfig: its path; None takes $KUBECONFIG or the home folder's.
+        """
+        settings = client.Configuration()
+        if kubeconfig is None and context is None:
+            try:
+                config.load_incluster_config(client_configuration=settings)
+            except config.ConfigException:
+                await config.load_kube_config(client_configuration=settings)
+        else:
+            await config.load_kube_config(
+                config_file=kubeconfig, context=context, client_configuration=settings
+            )
+        return cls(client.ApiClient(settings))
+
+    async def close(self) -> None:
+        """End its connections."""
+        await self._api.close()
+
+    async def create_pod(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Create a pod in its own namespace."""
+        namespace = manifest["metadata"]["namespace"]
+        return await self._dict(self._core.create_namespaced_pod(namespace, dict(manifest)))
+
+    async def read_pod(self, namespace: str, name: str) -> dict[str, Any]:
+        """One pod."""
+        return await self._dict(self._core.read_namespaced_pod(name, namespace))
+
+    async def delete_pod(self, namespace: str, name: str, uid: str) -> None:
+        """Delete exactly the pod with this UID, not a successor of the same name."""
+        body = {"preconditions": {"uid": uid}}
+        await self._dict(self._core.delete_namespaced_pod(name, namespace, body=body))
+
+    async def create_event(self, manifest: Mapping[str, Any]) -> None:
+        """Create a core/v1 Event in its namespace."""
+        namespace = manifest["metadata"]["namespace"]
+        await self._dict(self._core.create_namespaced_event(namespace, dict(manifest)))
+
+    async def create_profile(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Create a TaskProfile."""
+        return await self._dict(
+            self._custom.create_namespaced_custom_object(
+                GROUP, VERSION, manifest["metadata"]["namespace"], "taskprofiles", dict(manifest)
+            )
+        )
+
+    async def patch_profile_status(
+        self, namespace: str, name: str, status: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Merge ``status`` into a TaskProfile's status subresource."""
+        return await self._dict(
+            self._custom.patch_namespaced_custom_object_status(
+                GROUP,
+                VERSION,
+                namespace,
+                "taskprofiles",
+                name,
+                {"status": dict(status)},
+                _content_type=MERGE_PATCH,
+            )
+        )
+
+    async def patch_policy_status(
+        self, namespace: str, name: str, status: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Merge ``status`` into a SizingPolicy's status subresource."""
+        return await self._dict(
+            self._custom.patch_namespaced_custom_object_status(
+                GROUP,
+                VERSION,
+                namespace,
+                "sizingpolicies",
+                name,
+                {"status": dict(status)},
+                _content_type=MERGE_PATCH,
+            )
+        )
+
+    async def _dict(self, call: Awaitable[Any]) -> dict[str, Any]:
+        try:
+            answer = await call
+        except client.ApiException as error:
+            raise _translated(error) from error
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+            raise Unreachable(f"the API server does not answer: {error}") from error
+        if isinstance(answer, dict):
+            return answer
+        plain: dict[str, Any] = self._api.sanitize_for_serialization(answer)
+        return plain
+
+
+def _translated(error: client.ApiException) -> ApiError:
+    words = f"{error.status} {error.reason}: {str(error.body or '')[:300]}"
+    if error.status == 404:
+        return NotFound(words)
+    if error.status == 409:
+        return AlreadyThere(words)
+    if error.status in RETRY_LATER or not error.status:
+        return Unreachable(words)
+    return Refused(words)

@@ -1,0 +1,28 @@
+"""The labels and annotations that people and Plimsoll write. One place, so that docs can be checked against it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+TASK: Final = "plimsoll.dev/task"
+"""Label. Names the task; ``auto`` takes the name from the engine's own labels."""
+MODE: Final = "plimsoll.dev/mode"
+"""Label or annotation: off | recommend | enforce."""
+RUN: Final = "plimsoll.dev/run"
+"""Label or annotation: which run of a workflow this pod belongs to."""
+ITEM: Final = "plimsoll.dev/item"
+"""Label or annotation: what the pod works on: a sample, a partition, a date."""
+CONTAINER: Final = "plimsoll.dev/container"
+"""Annotation: which container is sized."""
+DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
+RETRY: Final = "plimsoll.dev/retry"
+"""Annotation: auto | never."""
+FEATURE_PREFIX: Final = "features.plimsoll.dev/"
+"""Annotations ``features.plimsoll.dev/<name>``: what is known before the run."""
+
+DECISION: Final = "plimsoll.dev/decision"
+"""Annotation written by Plimsoll: what was decided and why, as JSON."""
+RUN_OF: Final = "plimsoll.dev/run-of"
+"""Annotation written by Plimsoll on a retry it made: the UID of the run's first pod."""
+RETRY_OF: Final = "plimsoll.dev/retry-of"
+"""Annotation written by Plimsoll on a retry it made: the UID of the attempt it follows."""

@@ -1,0 +1,92 @@
+"""A pod's end and its measured peaks, made into an observation. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll_operator.peaks import PeakReport
+from plimsoll_operator.podstatus import AttemptStatus
+from plimsoll_predictor.record import Features, Observation, Outcome, PeakSource
+from plimsoll_predictor.task import TaskId
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What an attempt started among: of its node, the labelled pods that Plimsoll watches."""
+
+    memory_bytes: int
+    cpu: float
+    neighbours: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One attempt as it was asked for and sized.
+
+    request_bytes: the user's own, before sizing. limit_bytes: what the kernel enforced.
+    """
+
+    task: TaskId
+    run: str
+    number: int
+    features: Features
+    container: str
+    request_bytes: int | None
+    limit_bytes: int | None
+    image: str | None
+    model_version: str | None
+    containers: int
+    """How many containers the pod has; a pod-level peak speaks for one only."""
+
+
+def observe(
+    attempt: Attempt,
+    status: AttemptStatus,
+    outcome: Outcome,
+    peak: PeakReport | None,
+    surroundings: Surroundings | None,
+) -> Observation:
+    """The attempt's observation. Called again with a later peak, it amends the same record."""
+    return Observation(
+        attempt_uid=status.attempt_uid,
+        task=attempt.task,
+        run=attempt.run,
+        attempt=attempt.number,
+        features=dict(attempt.features),
+        outcome=outcome,
+        request_bytes=attempt.request_bytes,
+        allocation_bytes=attempt.limit_bytes,
+        submitted_s=status.submitted_s,
+        started_s=status.started_s,
+        finished_s=status.finished_s,
+        node=status.node,
+        image=attempt.image,
+        exit_code=status.terminated.exit_code if status.terminated else None,
+        model_version=attempt.model_version,
+        **_measured(peak),
+        **_among(surroundings),
+    )
+
+
+def _measured(peak: PeakReport | None) -> dict[str, Any]:
+    if peak is None:
+        return {}
+    return {
+        "peak_bytes": peak.need_peak_bytes,
+        "peak_source": PeakSource.AGENT,
+        "kernel_peak_bytes": peak.kernel_peak_bytes,
+        "working_set_peak_bytes": peak.working_set_peak_bytes,
+        "anon_peak_bytes": peak.anon_peak_bytes,
+        "cpu_s": peak.cpu_s,
+    }
+
+
+def _among(surroundings: Surroundings | None) -> dict[str, Any]:
+    if surroundings is None:
+        return {}
+    return {
+        "node_memory_bytes": surroundings.memory_bytes,
+        "node_cpu": surroundings.cpu,
+        "neighbours": surroundings.neighbours,
+    }

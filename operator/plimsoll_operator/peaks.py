@@ -1,0 +1,38 @@
+"""What the agent measured of one container or pod, as it goes over the wire to the controller."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeakReport:
+    """Running maxima since the cgroup appeared; later reports of one cgroup replace earlier ones.
+
+    container_id: the runtime's id, without its scheme; None for the whole pod.
+    need_peak_bytes: estimate of the need, page cache told apart:
+        working_set_peak <= need_peak <= kernel_peak.
+    limit_bytes: the cgroup's limit; None if unlimited.
+    final: the cgroup is gone or empty, nothing will follow.
+    """
+
+    pod_uid: str
+    container_id: str | None
+    need_peak_bytes: int
+    kernel_peak_bytes: int
+    working_set_peak_bytes: int
+    anon_peak_bytes: int
+    cpu_s: float | None
+    limit_bytes: int | None
+    final: bool
+    measured_s: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> PeakReport:
+        """Inverse of ``to_dict``; TypeError on unknown or missing keys."""
+        return cls(**data)

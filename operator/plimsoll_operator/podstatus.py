@@ -1,0 +1,145 @@
+"""What a pod's status says of the attempt, read once and typed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+Pod = Mapping[str, Any]
+
+DISRUPTION_TARGET = "DisruptionTarget"
+"""Pod condition: something other than the pod itself ended it (KEP-3329)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Termination:
+    """How one container ended."""
+
+    reason: str
+    exit_code: int
+    started_s: float | None
+    finished_s: float | None
+    container_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptStatus:
+    """One attempt as the API server shows it.
+
+    restarts: how often the sized container was restarted; each restart is an attempt.
+    terminated: how the sized container's current or last life ended; None while it lives.
+    ended: nothing more will happen in this attempt.
+    """
+
+    uid: str
+    phase: str
+    pod_reason: str | None
+    disruption: str | None
+    restarts: int
+    ended: bool
+    terminated: Termination | None
+    container_id: str | None
+    submitted_s: float | None
+    started_s: float | None
+    finished_s: float | None
+    node: str | None
+    being_deleted: bool
+
+    @property
+    def attempt_uid(self) -> str:
+        """The pod's UID; with the restart's number after an in-place restart."""
+        return self.uid if self.restarts == 0 else f"{self.uid}/{self.restarts}"
+
+
+def read_time(text: str | None) -> float | None:
+    """RFC 3339 to Unix seconds; None for absent or unreadable text."""
+    if not text:
+        return None
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return None
+
+
+def read_status(pod: Pod, container: str) -> AttemptStatus:
+    """The current attempt of the container named ``container`` in ``pod``.
+
+    A pod that restarts its container in place shows the killed life in ``lastState``;
+    ``last_life`` reads that one.
+    """
+    return _read(pod, container, _container_status(pod, container))
+
+
+def last_life(pod: Pod, container: str) -> AttemptStatus | None:
+    """The life before the current one, after an in-place restart; None if there was none."""
+    status = _container_status(pod, container)
+    restarts = int(status.get("restartCount") or 0)
+    ended = (status.get("lastState") or {}).get("terminated")
+    if restarts == 0 or not ended or not (status.get("state") or {}).get("running"):
+        return None
+    earlier = dict(status, restartCount=restarts - 1, state={"terminated": ended})
+    return _read(pod, container, earlier)
+
+
+def _read(pod: Pod, container: str, status: Mapping[str, Any]) -> AttemptStatus:
+    meta, pod_status = pod.get("metadata") or {}, pod.get("status") or {}
+    state = status.get("state") or {}
+    terminated = _termination(state.get("terminated") or _before_restart(status))
+    phase = str(pod_status.get("phase") or "Pending")
+    running_since = read_time((state.get("running") or {}).get("startedAt"))
+    return AttemptStatus(
+        uid=str(meta.get("uid") or ""),
+        phase=phase,
+        pod_reason=pod_status.get("reason"),
+        disruption=_disruption(pod_status),
+        restarts=int(status.get("restartCount") or 0),
+        ended=phase in ("Succeeded", "Failed") or terminated is not None,
+        terminated=terminated,
+        container_id=_bare_id(status.get("containerID"))
+        or (terminated.container_id if terminated else None),
+        submitted_s=read_time(meta.get("creationTimestamp")),
+        started_s=terminated.started_s if terminated else running_since,
+        finished_s=terminated.finished_s if terminated else None,
+        node=(pod.get("spec") or {}).get("nodeName"),
+        being_deleted=bool(meta.get("deletionTimestamp")),
+    )
+
+
+def _container_status(pod: Pod, container: str) -> Mapping[str, Any]:
+    statuses = (pod.get("status") or {}).get("containerStatuses") or []
+    found: Mapping[str, Any] = next((s for s in statuses if s.get("name") == container), {})
+    return found
+
+
+def _before_restart(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The life that just ended while its restart still waits (CrashLoopBackOff): it is the current one."""
+    if not (status.get("state") or {}).get("waiting"):
+        return None
+    ended: Mapping[str, Any] | None = (status.get("lastState") or {}).get("terminated")
+    return ended
+
+
+def _termination(data: Mapping[str, Any] | None) -> Termination | None:
+    if not data:
+        return None
+    return Termination(
+        reason=str(data.get("reason") or ""),
+        exit_code=int(data.get("exitCode") or 0),
+        started_s=read_time(data.get("startedAt")),
+        finished_s=read_time(data.get("finishedAt")),
+        container_id=_bare_id(data.get("containerID")),
+    )
+
+
+def _disruption(pod_status: Mapping[str, Any]) -> str | None:
+    for condition in pod_status.get("conditions") or []:
+        if condition.get("type") == DISRUPTION_TARGET and condition.get("status") == "True":
+            return str(condition.get("reason") or DISRUPTION_TARGET)
+    return None
+
+
+def _bare_id(container_id: str | None) -> str | None:
+    """``containerd://abc`` to ``abc``."""
+    return container_id.rpartition("//")[2] or None if container_id else None

@@ -1,0 +1,96 @@
+"""The truth table: how an attempt ended, and whether its end teaches a need. Pure.
+
+| container reason | exit | the pod                    | outcome    | why                               |
+|------------------|------|----------------------------|------------|-----------------------------------|
+| OOMKilled        | 137  |                            | oom-killed | the kernel killed the main process |
+| OOMKilled        | 0, n |                            | oom-killed | a child was killed                |
+| OOMKilled        | any  | no limit                   | evicted    | the node ran out, not the task    |
+| OOMKilled        | any  | kernel peak far from limit | evicted    | the node ran out, not the task    |
+| any              | any  | Evicted, preempted, lost   | evicted    | the node's or scheduler's trouble |
+| Completed        | 0    |                            | succeeded  |                                   |
+| Error            | 137  |                            | failed     | SIGKILL from somewhere: unknown   |
+| Error            | 3    |                            | failed     | a JVM's own way out               |
+| Error            | 52   |                            | failed     | Spark's own way out               |
+| Error            | n    |                            | failed     | its own mistake                   |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from plimsoll_operator.podstatus import AttemptStatus
+from plimsoll_predictor.record import Outcome
+
+NODE_REASONS = frozenset(
+    {"Evicted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated", "Preempting", "Preempted"}
+)
+"""``status.reason`` of pods that ended by their node's or the scheduler's doing."""
+
+FAR_FROM_LIMIT = 0.8
+"""An OOM kill with a kernel peak below this share of the limit was not by the task's own limit."""
+
+OWN_EXITS = {
+    3: "exit 3: a JVM that ended itself on OutOfMemoryError; its heap, not the pod, was too small",
+    52: "exit 52: a Spark executor that ended itself on OutOfMemoryError",
+    137: "exit 137 without OOMKilled: killed from outside; nothing is known of its need",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How an attempt ended, in one word and one sentence."""
+
+    outcome: Outcome
+    why: str
+
+
+def judge(
+    status: AttemptStatus, limit_bytes: int | None, kernel_peak_bytes: int | None = None
+) -> Verdict | None:
+    """The outcome of an ended attempt; None while it has not ended.
+
+    limit_bytes: the sized container's memory limit; None if unlimited.
+    kernel_peak_bytes: the kernel's own final peak; None if not (yet) measured.
+    """
+    if not status.ended:
+        return _gone(status)
+    end = status.terminated
+    if end is not None and end.reason == "OOMKilled":
+        return _oom(end.exit_code, limit_bytes, kernel_peak_bytes)
+    if status.pod_reason in NODE_REASONS or status.disruption is not None:
+        cause = status.disruption or status.pod_reason
+        return Verdict(Outcome.EVICTED, f"ended by the cluster ({cause}), not by itself")
+    if end is None:
+        return _without_container(status)
+    if end.exit_code == 0:
+        return Verdict(Outcome.SUCCEEDED, "completed")
+    return Verdict(
+        Outcome.FAILED,
+        OWN_EXITS.get(end.exit_code, f"failed by itself with exit {end.exit_code}"),
+    )
+
+
+def _oom(exit_code: int, limit_bytes: int | None, kernel_peak_bytes: int | None) -> Verdict:
+    if limit_bytes is None:
+        return Verdict(Outcome.EVICTED, "OOM-killed without a limit: the node ran out of memory")
+    if kernel_peak_bytes is not None and kernel_peak_bytes < FAR_FROM_LIMIT * limit_bytes:
+        return Verdict(
+            Outcome.EVICTED, "OOM-killed far below its limit: the node ran out of memory"
+        )
+    if exit_code == 137:
+        return Verdict(Outcome.OOM_KILLED, "the kernel killed it at its limit")
+    return Verdict(
+        Outcome.OOM_KILLED, f"the kernel killed a child at the limit; it ended with exit {exit_code}"
+    )
+
+
+def _without_container(status: AttemptStatus) -> Verdict:
+    if status.phase == "Succeeded":
+        return Verdict(Outcome.SUCCEEDED, "completed")
+    return Verdict(Outcome.FAILED, status.pod_reason or "failed before its container started")
+
+
+def _gone(status: AttemptStatus) -> Verdict | None:
+    if status.being_deleted and status.disruption is not None:
+        return Verdict(Outcome.EVICTED, f"ended by the cluster ({status.disruption})")
+    return None

@@ -1,0 +1,1 @@
+"""Plimsoll's predictor: pure decisions about sizes. No Kubernetes, no network, no clock."""

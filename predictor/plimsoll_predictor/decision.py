@@ -1,0 +1,64 @@
+"""How a size is decided. Pure: what is known goes in, a decision with its reason comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why an allocation is what it is; the words beside it are for people."""
+
+    OFF = "off"
+    COLD_START = "cold-start"
+    """Too little is known; the user's request is kept."""
+    MAX_SEEN = "max-seen"
+    PREDICTED = "predicted"
+    LIFTED = "lifted"
+    """The run was OOM-killed before; this attempt gets more."""
+    KEPT = "kept"
+    """The user's request is the cheapest choice."""
+    NOT_SIZABLE = "not-sizable"
+    """The pod cannot be sized (no container to size, contradictory annotations ...)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One attempt to be sized.
+
+    request_bytes: what the user asked for; None if nothing.
+    run: the run's key, to look up its lift; None if unknown.
+    """
+
+    features: dict[str, float | str]
+    request_bytes: int | None
+    run: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What the cluster allows, policy aside. None where nothing bounds."""
+
+    floor_bytes: int | None = None
+    """LimitRange minimum."""
+    cap_bytes: int | None = None
+    """The least of LimitRange maximum, quota and largest node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What one attempt gets, and why.
+
+    allocation_bytes: None leaves the pod as its author wrote it.
+    bin: index of the chosen ceiling among ``ceilings``; None if no model chose.
+    probability: the model's probability that the need lies at or below the allocation.
+    why: one sentence for people.
+    """
+
+    allocation_bytes: int | None
+    reason: Reason
+    why: str
+    attempt: int = 1
+    bin: int | None = None
+    probability: float | None = None
+    model_version: str | None = None

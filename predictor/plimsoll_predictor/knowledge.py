@@ -1,0 +1,79 @@
+"""All that deciding needs to know of one task; what the feed carries and the snapshot keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from plimsoll_predictor.model import Model
+from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.task import TaskId
+
+
+class Expert(StrEnum):
+    """Who bids for a task's size; the champion serves."""
+
+    REQUEST = "request"
+    MAX_SEEN = "max-seen"
+    CLASSIFIER = "classifier"
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """What the next attempt of a run gets after an OOM kill."""
+
+    allocation_bytes: int
+    attempt: int
+    """The attempt that gets it: 2 for the first retry."""
+    after_bytes: int
+    """The allocation that was too small."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knowledge:
+    """One task as deciding sees it. Immutable; a change makes a new one."""
+
+    task: TaskId
+    policy: Policy
+    runs: int = 0
+    """Runs whose need is known."""
+    max_need_bytes: int | None = None
+    """Largest need known; a censored one counts as what it exceeds. None if none is known."""
+    champion: Expert = Expert.REQUEST
+    model: Model | None = None
+    lifts: Mapping[str, Lift] = field(default_factory=dict)
+    """Run key -> lift, for runs that were OOM-killed and have not succeeded yet."""
+    paused: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types; ``from_dict`` reads it back."""
+        return {
+            "task": str(self.task),
+            "policy": self.policy.to_dict(),
+            "runs": self.runs,
+            "max_need_bytes": self.max_need_bytes,
+            "champion": self.champion.value,
+            "model": self.model.to_dict() if self.model else None,
+            "lifts": {
+                run: [lift.allocation_bytes, lift.attempt, lift.after_bytes]
+                for run, lift in self.lifts.items()
+            },
+            "paused": self.paused,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Knowledge:
+        """Inverse of ``to_dict``; ModelError, KeyError, TypeError or ValueError on foreign data."""
+        model = data["model"]
+        return cls(
+            task=TaskId.parse(data["task"]),
+            policy=Policy.from_dict(data["policy"]),
+            runs=int(data["runs"]),
+            max_need_bytes=data["max_need_bytes"],
+            champion=Expert(data["champion"]),
+            model=Model.from_dict(model) if model is not None else None,
+            lifts={run: Lift(*values) for run, values in data["lifts"].items()},
+            paused=bool(data["paused"]),
+        )

@@ -1,0 +1,73 @@
+"""What people set. Resolved by the operator: pod > TaskProfile > SizingPolicy > chart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from plimsoll_predictor.units import MIB
+
+
+class Mode(StrEnum):
+    """How far Plimsoll may go with a pod."""
+
+    OFF = "off"
+    RECOMMEND = "recommend"
+    """Decide, write the decision down, change no resources."""
+    ENFORCE = "enforce"
+
+
+class Limits(StrEnum):
+    """What happens to the memory limit when the request is set."""
+
+    EQUAL = "equal"
+    """limit = request = allocation."""
+    KEEP = "keep"
+    """The limit stays, raised only where it would fall below the request."""
+
+
+class Retry(StrEnum):
+    """Whether Plimsoll may make a bare pod's next attempt."""
+
+    AUTO = "auto"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """One task's policy, all levels resolved."""
+
+    mode: Mode = Mode.RECOMMEND
+    min_bytes: int = 32 * MIB
+    """No allocation is below it."""
+    max_bytes: int | None = None
+    """No allocation is above it; None leaves only the largest node and the LimitRange."""
+    penalty: float = 10.0
+    """How many times worse a too small allocation is than a too large one (thesis 5.2.3); >= 1."""
+    max_bins: int = 8
+    """1 to 8."""
+    max_lifts: int = 3
+    """Lifts per run before the task is marked Leaking; 0 never lifts."""
+    min_runs: int = 5
+    """Runs with a known need before anything is lowered below the user's request."""
+    headroom: float = 1.1
+    """Factor over the largest need seen: of the last ceiling, and of the max-seen expert."""
+    limits: Limits = Limits.EQUAL
+    retry: Retry = Retry.AUTO
+    feature_sources: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Feature name -> {"annotation"|"label"|"env"|"arg": where it is read from}."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types; ``from_dict`` reads it back."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Policy:
+        """Inverse of ``to_dict``. Unknown keys are a TypeError, wrong enums a ValueError."""
+        values = dict(data)
+        for key, kind in (("mode", Mode), ("limits", Limits), ("retry", Retry)):
+            if key in values:
+                values[key] = kind(values[key])
+        return cls(**values)

@@ -1,0 +1,109 @@
+"""What is kept of each attempt: the training data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from plimsoll_predictor.task import TaskId
+
+FeatureValue = float | str
+"""A number or a category. Dates are text in ISO 8601; the feature schema splits them."""
+
+Features = Mapping[str, FeatureValue]
+"""What is known before an attempt starts. A missing feature is absent, never NaN or None."""
+
+
+class Outcome(StrEnum):
+    """How an attempt ended; the OOM truth table decides (plimsoll_operator.truth)."""
+
+    SUCCEEDED = "succeeded"
+    OOM_KILLED = "oom-killed"
+    FAILED = "failed"
+    """Ended badly for a reason of its own; its peak is a lower bound at best and is not learned."""
+    EVICTED = "evicted"
+    """Ended by the node's trouble (eviction, node memory pressure, lost node); teaches no need."""
+    DELETED = "deleted"
+    """Taken away before it ended."""
+
+
+class PeakSource(StrEnum):
+    """Where a peak was measured."""
+
+    AGENT = "agent"
+    METRICS = "metrics"
+    IMPORTED = "imported"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The smallest allocation that would have sufficed.
+
+    size_bytes: the need itself, or what it is known to exceed when censored.
+    censored: True after an OOM kill: the need is *more than* size_bytes.
+    """
+
+    size_bytes: int
+    censored: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One attempt, as training data. Identified by ``attempt_uid``: the pod's UID.
+
+    Times are Unix seconds; None where the cluster never said.
+    """
+
+    attempt_uid: str
+    task: TaskId
+    run: str
+    """Which execution of the task: attempts of one run share it."""
+    attempt: int = 1
+    """1 for a run's first pod."""
+    features: Features = field(default_factory=dict)
+    outcome: Outcome
+    request_bytes: int | None = None
+    """What the user asked for; None if they asked for nothing."""
+    allocation_bytes: int | None = None
+    """The limit the attempt ran under; None if it had none."""
+    peak_bytes: int | None = None
+    """Memory the attempt was seen to use, page cache told apart; None if nobody measured."""
+    peak_source: PeakSource | None = None
+    kernel_peak_bytes: int | None = None
+    """The kernel's own peak; counts page cache, so an upper bound of the need."""
+    working_set_peak_bytes: int | None = None
+    """Highest sampled usage less inactive file pages; misses spikes, so a lower bound."""
+    anon_peak_bytes: int | None = None
+    cpu_s: float | None = None
+    submitted_s: float | None = None
+    started_s: float | None = None
+    finished_s: float | None = None
+    node: str | None = None
+    node_type: str | None = None
+    image: str | None = None
+    exit_code: int | None = None
+    model_version: str | None = None
+    """The model that sized it; None if no model did."""
+    node_memory_bytes: int | None = None
+    """Memory allocated on its node when it started."""
+    node_cpu: float | None = None
+    """CPU cores allocated on its node when it started."""
+    neighbours: tuple[str, ...] = ()
+    """Tasks that ran beside it when it started, as ``namespace/name``."""
+
+    @property
+    def runtime_s(self) -> float | None:
+        """Seconds it ran. None if unknown, or if the clock jumped backwards meanwhile."""
+        if self.started_s is None or self.finished_s is None or self.finished_s < self.started_s:
+            return None
+        return self.finished_s - self.started_s
+
+    @property
+    def need(self) -> Need | None:
+        """What this attempt teaches about its task's need; None if it teaches nothing."""
+        if self.outcome is Outcome.SUCCEEDED and self.peak_bytes is not None:
+            return Need(self.peak_bytes, censored=False)
+        if self.outcome is Outcome.OOM_KILLED and self.allocation_bytes is not None:
+            return Need(self.allocation_bytes, censored=True)
+        return None

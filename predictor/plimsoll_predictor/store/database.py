@@ -1,0 +1,130 @@
+"""Opening the database: addresses, pragmas, transactions, and their errors as sentences.
+
+Durability on SQLite: WAL with ``synchronous=FULL``. A commit returns after the log was flushed to
+the disk, so what was acknowledged survives kill -9 of the process and also a power cut, as far as
+the disk keeps what it says it has flushed. (``NORMAL`` would survive kill -9 as well, but a power
+cut could take the last seconds of acknowledged observations; the flush costs one disk write for
+each group commit, not for each observation.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import event, exc
+
+from plimsoll_predictor.store.errors import StoreError, store_error
+
+_WRITE_OPTION: Final = "plimsoll_write"
+_WAL_KEPT_BYTES: Final = 16 * 2**20
+"""What remains of the log file after a checkpoint."""
+
+
+class Database:
+    """An engine, with transactions that translate errors."""
+
+    def __init__(self, engine: sa.Engine, where: str) -> None:
+        self.engine = engine
+        self.where = where
+
+    @classmethod
+    def connect(cls, url: str, busy_timeout_s: float) -> Database:
+        """Make the engine; touches no file yet.
+
+        url: an SQLAlchemy URL, or a plain path to an SQLite file.
+        busy_timeout_s: how long SQLite waits for another process' write.
+
+        Raises:
+            StoreError: if the address cannot be read, or its driver is not installed.
+        """
+        address = _address(url)
+        where = address.render_as_string(hide_password=True)
+        options: dict[str, Any] = {"pool_pre_ping": True}
+        if address.get_backend_name() == "sqlite":
+            options = {"connect_args": {"timeout": busy_timeout_s}}
+        try:
+            engine = sa.create_engine(address, **options)
+        except (ImportError, exc.ArgumentError) as error:
+            raise StoreError(
+                f"store {where} needs a database driver: {error}; for PostgreSQL install psycopg"
+            ) from error
+        if engine.dialect.name == "sqlite":
+            _tune_sqlite(engine)
+        return cls(engine, where)
+
+    @contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        """A transaction that only reads; on SQLite it waits for no writer."""
+        with self._translated(), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[sa.Connection]:
+        """A transaction that holds the write lock from its start; committed when left."""
+        with self._translated(), self.engine.connect() as plain:
+            connection = plain.execution_options(**{_WRITE_OPTION: True})
+            with connection.begin():
+                yield connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except exc.SQLAlchemyError as error:
+            raise store_error(error, self.where) from error
+
+
+def _address(url: str) -> sa.URL:
+    if "://" not in url:
+        url = f"sqlite:///{url}"
+    try:
+        address = sa.make_url(url)
+    except exc.ArgumentError as error:
+        raise StoreError(
+            "the store's address cannot be read; write 'sqlite:////var/lib/plimsoll/store.db' "
+            "or 'postgresql://user:password@host/database'"
+        ) from error
+    if address.drivername in ("postgresql", "postgres"):
+        address = address.set(drivername="postgresql+psycopg")
+    if address.get_backend_name() not in ("sqlite", "postgresql"):
+        raise StoreError(
+            f"store {address.get_backend_name()} is neither sqlite nor postgresql; use one of them"
+        )
+    if address.get_backend_name() == "sqlite":
+        _check_file(address)
+    return address
+
+
+def _check_file(address: sa.URL) -> None:
+    if address.database in (None, "", ":memory:"):
+        raise StoreError("a store in memory keeps nothing; write 'sqlite:////path/to/store.db'")
+    folder = Path(str(address.database)).parent
+    if not folder.is_dir():
+        raise StoreError(f"store {address.database}: folder {folder} does not exist; make it first")
+
+
+def _tune_sqlite(engine: sa.Engine) -> None:
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: object) -> None:
+        # Python's own handling begins transactions late, which loses the write lock's order.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=FULL")
+        cursor.execute(f"PRAGMA journal_size_limit={_WAL_KEPT_BYTES}")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        writes = connection.get_execution_options().get(_WRITE_OPTION, False)
+        # A reader that becomes a writer half-way cannot wait for another writer, so writers say
+        # so at once.
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

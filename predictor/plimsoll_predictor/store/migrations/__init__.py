@@ -1,0 +1,76 @@
+"""The store's schema, step by step.
+
+A new step: add a module to ``versions``, point ``HEAD`` at it, change ``schema.py`` alike; the
+tests compare the migrated database with ``schema.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import sqlalchemy as sa
+
+from plimsoll_predictor.store.database import Database
+from plimsoll_predictor.store.errors import StoreForeign
+from plimsoll_predictor.store.schema import metadata
+
+HEAD: Final = "0001"
+"""The newest revision; lets a store that is up to date open without loading Alembic."""
+KNOWN: Final = ("0001",)
+VERSION_TABLE: Final = "plimsoll_schema"
+
+
+def upgrade(url: str) -> None:
+    """Bring the database at ``url`` to the newest schema, making it if it is not there.
+
+    Raises:
+        StoreError: if it cannot be opened or written, or belongs to something else.
+    """
+    database = Database.connect(url, busy_timeout_s=30.0)
+    try:
+        migrate(database)
+    finally:
+        database.close()
+
+
+def migrate(database: Database) -> None:
+    """Like ``upgrade``, on an open database. One transaction: all of a step, or nothing.
+
+    Raises:
+        StoreForeign: if a newer Plimsoll, or something else, wrote the database.
+    """
+    with database.read() as connection:
+        if _revision(connection, database.where) == HEAD:
+            return
+    from alembic import command  # noqa: PLC0415  # 0.4 s that an up-to-date store does not pay
+    from alembic.config import Config  # noqa: PLC0415
+
+    with database.write() as connection:
+        # Asked again under the write lock: another process may have migrated meanwhile.
+        if _revision(connection, database.where) == HEAD:
+            return
+        config = Config()
+        config.set_main_option("script_location", "plimsoll_predictor.store:migrations")
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def _revision(connection: sa.Connection, where: str) -> str | None:
+    tables = set(sa.inspect(connection).get_table_names())
+    if VERSION_TABLE not in tables:
+        ours = tables & set(metadata.tables)
+        if ours or (tables and connection.dialect.name == "sqlite"):
+            found = ", ".join(sorted(tables)[:5])
+            raise StoreForeign(
+                f"store {where} holds tables of something else ({found}); give Plimsoll its own"
+            )
+        return None
+    revision = connection.execute(
+        sa.select(sa.column("version_num")).select_from(sa.table(VERSION_TABLE))
+    ).scalar()
+    if revision is not None and revision not in KNOWN:
+        raise StoreForeign(
+            f"store {where} was written by a newer Plimsoll (schema {revision}, this one knows "
+            f"{HEAD}); install that version again, or restore the backup made before it"
+        )
+    return None if revision is None else str(revision)

@@ -1,0 +1,168 @@
+"""Observations: written once each, amended when more becomes known, read in learning order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import orjson
+import sqlalchemy as sa
+
+from plimsoll_predictor.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.store.errors import BadRecord
+from plimsoll_predictor.store.schema import observations as table
+from plimsoll_predictor.store.upsert import insert_new
+from plimsoll_predictor.task import TaskId
+
+_PLAIN: Final = (
+    "request_bytes",
+    "allocation_bytes",
+    "peak_bytes",
+    "kernel_peak_bytes",
+    "working_set_peak_bytes",
+    "anon_peak_bytes",
+    "cpu_s",
+    "submitted_s",
+    "started_s",
+    "finished_s",
+    "node",
+    "node_type",
+    "image",
+    "exit_code",
+    "model_version",
+    "node_memory_bytes",
+    "node_cpu",
+)
+"""Columns stored as they are; an amendment replaces each where it knows better."""
+_TIMES: Final = ("finished_s", "started_s", "submitted_s")
+_EMPTY: Final = {"features": "{}", "neighbours": "[]"}
+
+
+def record(
+    connection: sa.Connection, observations: Sequence[Observation], now_s: float
+) -> frozenset[str]:
+    """Write observations; a repeated uid amends the row it has.
+
+    now_s: stands in for the time of an observation that has none.
+    Returns the uids that were new. Raises BadRecord for what no database can hold.
+    """
+    first: dict[str, Observation] = {}
+    repeated: list[Observation] = []
+    for observation in observations:
+        if observation.attempt_uid in first:
+            repeated.append(observation)
+        else:
+            first[observation.attempt_uid] = observation
+    rows = [_row(observation, now_s) for observation in first.values()]
+    new = insert_new(connection, table, "attempt_uid", rows)
+    known = [observation for uid, observation in first.items() if uid not in new]
+    amendments = [_amendment(observation) for observation in (*known, *repeated)]
+    if amendments:
+        connection.execute(_AMEND, amendments)
+    return new
+
+
+def read(connection: sa.Connection, task: TaskId, limit: int) -> list[Observation]:
+    """The latest ``limit`` observations of a task, oldest first by their end."""
+    latest = (
+        sa.select(table)
+        .where(table.c.task == str(task))
+        .order_by(table.c.ordered_s.desc(), table.c.id.desc())
+        .limit(limit)
+    )
+    rows = connection.execute(latest).mappings().all()
+    return [_observation(row) for row in reversed(rows)]
+
+
+def tasks(connection: sa.Connection) -> list[TaskId]:
+    """Tasks with observations, in alphabetical order."""
+    names = connection.execute(sa.select(table.c.task).distinct().order_by(table.c.task))
+    return [TaskId.parse(name) for name in names.scalars()]
+
+
+def _row(observation: Observation, now_s: float) -> dict[str, Any]:
+    row = {name: getattr(observation, name) for name in _PLAIN}
+    times = [row[name] for name in _TIMES if row[name] is not None]
+    row |= _documents(observation)
+    row |= {
+        "attempt_uid": observation.attempt_uid,
+        "task": str(observation.task),
+        "run": observation.run,
+        "attempt": observation.attempt,
+        "outcome": observation.outcome.value,
+        "peak_source": _source(observation),
+        "ordered_s": times[0] if times else now_s,
+    }
+    return row
+
+
+def _documents(observation: Observation) -> dict[str, str]:
+    try:
+        return {
+            "features": orjson.dumps(dict(observation.features)).decode(),
+            "neighbours": orjson.dumps(observation.neighbours).decode(),
+        }
+    except TypeError as error:
+        raise BadRecord(
+            f"attempt {observation.attempt_uid} of {observation.task}: its features are not "
+            f"numbers and text ({error})"
+        ) from error
+
+
+def _source(observation: Observation) -> str | None:
+    return None if observation.peak_source is None else observation.peak_source.value
+
+
+def _better(name: str) -> sa.ColumnElement[Any]:
+    return sa.func.coalesce(sa.bindparam(f"new_{name}", type_=table.c[name].type), table.c[name])
+
+
+def _amend() -> sa.Update:
+    new_peak = sa.bindparam("new_peak_bytes", type_=sa.BigInteger)
+    weak = table.c.outcome == Outcome.DELETED.value
+    values: dict[str, Any] = {name: _better(name) for name in _PLAIN}
+    values |= {
+        # A pod that was taken away may turn out to have ended before; no other end is revised.
+        "outcome": sa.case((weak, sa.bindparam("new_outcome")), else_=table.c.outcome),
+        # The source goes with the peak it tells of.
+        "peak_source": sa.case(
+            (new_peak.is_not(None), sa.bindparam("new_peak_source", type_=sa.Text)),
+            else_=table.c.peak_source,
+        ),
+        "ordered_s": sa.func.coalesce(
+            *(
+                part
+                for name in _TIMES
+                for part in (sa.bindparam(f"new_{name}", type_=sa.Double), table.c[name])
+            ),
+            table.c.ordered_s,
+        ),
+    }
+    values |= {name: _better(name) for name in _EMPTY}
+    return sa.update(table).where(table.c.attempt_uid == sa.bindparam("uid")).values(values)
+
+
+_AMEND: Final = _amend()
+
+
+def _amendment(observation: Observation) -> dict[str, Any]:
+    new: dict[str, Any] = {name: getattr(observation, name) for name in _PLAIN}
+    for name, text in _documents(observation).items():
+        new[name] = None if text == _EMPTY[name] else text
+    new |= {"outcome": observation.outcome.value, "peak_source": _source(observation)}
+    return {"uid": observation.attempt_uid} | {f"new_{name}": value for name, value in new.items()}
+
+
+def _observation(row: sa.RowMapping) -> Observation:
+    source = row["peak_source"]
+    return Observation(
+        attempt_uid=row["attempt_uid"],
+        task=TaskId.parse(row["task"]),
+        run=row["run"],
+        attempt=row["attempt"],
+        features=orjson.loads(row["features"]),
+        outcome=Outcome(row["outcome"]),
+        peak_source=None if source is None else PeakSource(source),
+        neighbours=tuple(orjson.loads(row["neighbours"])),
+        **{name: row[name] for name in _PLAIN},
+    )

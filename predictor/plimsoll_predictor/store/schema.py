@@ -1,0 +1,121 @@
+"""The store's tables. Migrations make them; a test compares both.
+
+Types are those that SQLite and PostgreSQL share: bytes are 64-bit integers, times are Unix
+seconds as doubles, documents are JSON text. Tasks are written as ``namespace/name``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import sqlalchemy as sa
+
+NAMES: Final = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+metadata: Final = sa.MetaData(naming_convention=NAMES)
+
+RowId: Final = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+"""SQLite numbers rows by itself only in a column declared INTEGER."""
+
+observations: Final = sa.Table(
+    "observations",
+    metadata,
+    sa.Column("id", RowId, primary_key=True, autoincrement=True),
+    sa.Column("attempt_uid", sa.Text, nullable=False, unique=True),
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("run", sa.Text, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    # When it ended, else started, else was submitted, else was recorded: the order of learning.
+    sa.Column("ordered_s", sa.Double, nullable=False),
+    sa.Column("outcome", sa.Text, nullable=False),
+    sa.Column("features", sa.Text, nullable=False),
+    sa.Column("request_bytes", sa.BigInteger),
+    sa.Column("allocation_bytes", sa.BigInteger),
+    sa.Column("peak_bytes", sa.BigInteger),
+    sa.Column("peak_source", sa.Text),
+    sa.Column("kernel_peak_bytes", sa.BigInteger),
+    sa.Column("working_set_peak_bytes", sa.BigInteger),
+    sa.Column("anon_peak_bytes", sa.BigInteger),
+    sa.Column("cpu_s", sa.Double),
+    sa.Column("submitted_s", sa.Double),
+    sa.Column("started_s", sa.Double),
+    sa.Column("finished_s", sa.Double),
+    sa.Column("node", sa.Text),
+    sa.Column("node_type", sa.Text),
+    sa.Column("image", sa.Text),
+    sa.Column("exit_code", sa.Integer),
+    sa.Column("model_version", sa.Text),
+    sa.Column("node_memory_bytes", sa.BigInteger),
+    sa.Column("node_cpu", sa.Double),
+    sa.Column("neighbours", sa.Text, nullable=False),
+    sa.Index(None, "task", "ordered_s", "id"),
+)
+
+trainings: Final = sa.Table(
+    "trainings",
+    metadata,
+    sa.Column("id", RowId, primary_key=True, autoincrement=True),
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("at_s", sa.Double, nullable=False),
+    sa.Column("observations", sa.Integer),
+    sa.Column("oom_kills", sa.Integer),
+    # Why it failed; null if it succeeded, and then the columns below are filled.
+    sa.Column("failure", sa.Text),
+    sa.Column("champion", sa.Text),
+    sa.Column("version", sa.Text),
+    sa.Column("report", sa.Text),
+    sa.Column("model", sa.Text),
+    # Why the model cannot be read; set by the first reader that found out.
+    sa.Column("damage", sa.Text),
+    sa.Index(None, "task", "id"),
+)
+
+lifts: Final = sa.Table(
+    "lifts",
+    metadata,
+    sa.Column("task", sa.Text, primary_key=True),
+    sa.Column("run", sa.Text, primary_key=True),
+    sa.Column("allocation_bytes", sa.BigInteger, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("after_bytes", sa.BigInteger, nullable=False),
+    sa.Column("put_s", sa.Double, nullable=False, index=True),
+)
+
+retries: Final = sa.Table(
+    "retries",
+    metadata,
+    sa.Column("attempt_uid", sa.Text, primary_key=True),
+    sa.Column("namespace", sa.Text, nullable=False),
+    sa.Column("pod", sa.Text, nullable=False),
+    sa.Column("new_pod", sa.Text, nullable=False),
+    sa.Column("manifest", sa.Text, nullable=False),
+    sa.Column("planned_s", sa.Double, nullable=False),
+    sa.Column("result", sa.Text),
+    sa.Column("closed_s", sa.Double, index=True),
+)
+
+peaks: Final = sa.Table(
+    "peaks",
+    metadata,
+    sa.Column("pod_uid", sa.Text, primary_key=True),
+    # Empty for the whole pod: a key cannot be null.
+    sa.Column("container_id", sa.Text, primary_key=True),
+    sa.Column("report", sa.Text, nullable=False),
+    sa.Column("put_s", sa.Double, nullable=False, index=True),
+)
+
+decisions: Final = sa.Table(
+    "decisions",
+    metadata,
+    sa.Column("attempt_uid", sa.Text, primary_key=True),
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("at_s", sa.Double, nullable=False),
+    sa.Column("words", sa.Text, nullable=False),
+    sa.Column("allocation_bytes", sa.BigInteger),
+    sa.Column("request_bytes", sa.BigInteger),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Index(None, "task", "at_s"),
+)

@@ -1,0 +1,42 @@
+"""The one statement that SQLite and PostgreSQL spell through different classes: ON CONFLICT."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+_INSERT: Final = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+
+def insert_new(
+    connection: sa.Connection, table: sa.Table, key: str, rows: Sequence[Mapping[str, Any]]
+) -> frozenset[str]:
+    """Insert the rows whose key is not there yet; returns the keys that were new."""
+    if not rows:
+        return frozenset()
+    statement = (
+        _INSERT[connection.dialect.name](table)
+        .on_conflict_do_nothing(index_elements=[key])
+        .returning(table.c[key])
+    )
+    return frozenset(connection.execute(statement, [dict(row) for row in rows]).scalars())
+
+
+def upsert(
+    connection: sa.Connection,
+    table: sa.Table,
+    rows: Iterable[Mapping[str, Any]],
+) -> None:
+    """Insert rows; where the primary key is there already, replace all other columns."""
+    values = [dict(row) for row in rows]
+    if not values:
+        return
+    keys = [column.name for column in table.primary_key]
+    statement = _INSERT[connection.dialect.name](table)
+    replaced = {name: statement.excluded[name] for name in values[0] if name not in keys}
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=keys, set_=replaced), values
+    )

@@ -1,0 +1,28 @@
+"""What recurs: a task, named by its namespace and name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TaskId:
+    """A task's identity. Printed and stored as ``namespace/name``."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @classmethod
+    def parse(cls, text: str) -> TaskId:
+        """Read ``namespace/name``.
+
+        Raises:
+            ValueError: if either part is missing.
+        """
+        namespace, slash, name = text.partition("/")
+        if not (namespace and slash and name) or "/" in name:
+            raise ValueError(f"task {text!r} is not 'namespace/name'; write for example 'shop/train'")
+        return cls(namespace, name)

@@ -1,0 +1,35 @@
+"""Units and their names. Bytes are ints; GB is 1e9; Mi and Gi live only at the Kubernetes edge."""
+
+from __future__ import annotations
+
+from typing import Final
+
+GB: Final = 10**9
+KIB: Final = 2**10
+MIB: Final = 2**20
+GIB: Final = 2**30
+SECONDS_PER_HOUR: Final = 3600.0
+
+
+def gb_hours(size_bytes: float, runtime_s: float) -> float:
+    """Memory held for a time, in GB·h with 1 GB = 1e9 bytes.
+
+    >>> gb_hours(2e9, 1800)
+    1.0
+    """
+    return size_bytes / GB * runtime_s / SECONDS_PER_HOUR
+
+
+def words_for_bytes(size_bytes: float) -> str:
+    """Bytes as people read them, in Kubernetes' binary units.
+
+    >>> words_for_bytes(1536 * 2**20)
+    '1.5Gi'
+    >>> words_for_bytes(300 * 2**20)
+    '300Mi'
+    """
+    if abs(size_bytes) >= GIB:
+        return f"{size_bytes / GIB:.2f}".rstrip("0").rstrip(".") + "Gi"
+    if abs(size_bytes) >= MIB:
+        return f"{size_bytes / MIB:.0f}Mi"
+    return f"{size_bytes / KIB:.0f}Ki"
