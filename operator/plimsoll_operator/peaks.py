@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
+
+PEAKS_PATH: Final = "/v1/peaks"
+"""Where the controller takes reports: ``{"node": NAME, "reports": [...]}``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -11,8 +14,10 @@ class PeakReport:
     """Running maxima since the cgroup appeared; later reports of one cgroup replace earlier ones.
 
     container_id: the runtime's id, without its scheme; None for the whole pod.
-    need_peak_bytes: estimate of the need, page cache told apart:
-        working_set_peak <= need_peak <= kernel_peak.
+    need_peak_bytes: estimate of the need, page cache told apart (plimsoll_operator.agent.need):
+        anon_peak <= need_peak <= kernel_peak.
+    working_set_peak_bytes: as kubelet counts it, at most kernel_peak. It holds page cache that is
+        read often, so it can lie above the need as well as below.
     limit_bytes: the cgroup's limit; None if unlimited.
     final: the cgroup is gone or empty, nothing will follow.
     """

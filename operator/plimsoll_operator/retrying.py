@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from plimsoll_operator import labels
@@ -44,10 +44,18 @@ def retry_name(pod: Pod, attempt: int) -> str:
     return root[: MAX_NAME_LENGTH - len(ending)].rstrip("-.") + ending
 
 
-def next_attempt(
-    pod: Pod, container: str, name: str, decision: Mapping[str, Any]
-) -> dict[str, Any]:
-    """A clean copy of ``pod`` named ``name`` with the decision's allocation, ready to create.
+@dataclass(frozen=True, slots=True)
+class NextAttempt:
+    """What the copy gets: its name, its allocation, and the decision annotation saying so."""
+
+    name: str
+    container: str
+    allocation_bytes: int
+    note: str
+
+
+def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
+    """A clean copy of ``pod`` with a lifted allocation, ready to create.
 
     Labels, annotations and owner are kept; what the cluster wrote is not. The copy is
     linked to the first pod of its run (RUN_OF) and to the attempt it follows (RETRY_OF).
@@ -59,13 +67,13 @@ def next_attempt(
     annotations = dict(meta.get("annotations") or {})
     annotations[labels.RUN_OF] = annotations.get(labels.RUN_OF, uid)
     annotations[labels.RETRY_OF] = uid
-    annotations[labels.DECISION] = json.dumps(decision, separators=(",", ":"))
-    meta.update(name=name, annotations=annotations)
+    annotations[labels.DECISION] = following.note
+    meta.update(name=following.name, annotations=annotations)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": meta,
-        "spec": _clean_spec(pod["spec"], container, int(decision["allocation"])),
+        "spec": _clean_spec(pod["spec"], following.container, following.allocation_bytes),
     }
 
 

@@ -27,12 +27,14 @@ class Ask:
     """One attempt to be sized.
 
     request_bytes: what the user asked for; None if nothing.
+    limit_bytes: the memory limit as its author wrote it; None if none, or equal to the request.
     run: the run's key, to look up its lift; None if unknown.
     """
 
     features: dict[str, float | str]
     request_bytes: int | None
     run: str | None = None
+    limit_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

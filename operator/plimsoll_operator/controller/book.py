@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from plimsoll_operator.policies import resolve
-from plimsoll_operator.profile_status import profile_name
+from plimsoll_operator.profile_names import profile_name
 from plimsoll_predictor.knowledge import Expert, Knowledge, Lift
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Policy
@@ -66,7 +66,7 @@ class TaskBook:
             )
         )
 
-    def serve(self, task: TaskId, model: Model, champion: Expert) -> None:
+    def serve(self, task: TaskId, model: Model | None, champion: Expert) -> None:
         """A newly trained model takes over, or loses to the champion the training found."""
         self._set(replace(self.get(task), model=model, champion=champion))
 

@@ -37,6 +37,10 @@ class Refused(ApiError):
     """The API server will not do it (quota, admission, validation, RBAC): retrying as is won't help."""
 
 
+class NoCluster(ApiError):
+    """Nothing says which cluster is meant."""
+
+
 RETRY_LATER = frozenset({408, 429, 500, 502, 503, 504})
 
 
@@ -46,6 +50,7 @@ class Kube:
     def __init__(self, api: client.ApiClient) -> None:
         self._api = api
         self._core = client.CoreV1Api(api)
+        self._events = client.EventsV1Api(api)
         self._custom = client.CustomObjectsApi(api)
 
     @classmethod
@@ -54,17 +59,7 @@ class Kube:
 
         kubeconfig: its path; None takes $KUBECONFIG or the home folder's.
         """
-        settings = client.Configuration()
-        if kubeconfig is None and context is None:
-            try:
-                config.load_incluster_config(client_configuration=settings)
-            except config.ConfigException:
-                await config.load_kube_config(client_configuration=settings)
-        else:
-            await config.load_kube_config(
-                config_file=kubeconfig, context=context, client_configuration=settings
-            )
-        return cls(client.ApiClient(settings))
+        return cls(client.ApiClient(await api_settings(kubeconfig, context)))
 
     async def close(self) -> None:
         """End its connections."""
@@ -85,9 +80,9 @@ class Kube:
         await self._dict(self._core.delete_namespaced_pod(name, namespace, body=body))
 
     async def create_event(self, manifest: Mapping[str, Any]) -> None:
-        """Create a core/v1 Event in its namespace."""
+        """Create an events.k8s.io/v1 Event in its namespace."""
         namespace = manifest["metadata"]["namespace"]
-        await self._dict(self._core.create_namespaced_event(namespace, dict(manifest)))
+        await self._dict(self._events.create_namespaced_event(namespace, dict(manifest)))
 
     async def create_profile(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
         """Create a TaskProfile."""
@@ -140,6 +135,36 @@ class Kube:
             return answer
         plain: dict[str, Any] = self._api.sanitize_for_serialization(answer)
         return plain
+
+
+async def api_settings(kubeconfig: str | None, context: str | None) -> client.Configuration:
+    """Where the API server is and how to prove who we are: see ``Kube.connect``.
+
+    Raises:
+        NoCluster: if neither a service account nor a kubeconfig says.
+
+    """
+    settings = client.Configuration()
+    try:
+        if kubeconfig is None and context is None and _in_cluster(settings):
+            return settings
+        await config.load_kube_config(
+            config_file=kubeconfig, context=context, client_configuration=settings
+        )
+    except (config.ConfigException, OSError) as error:
+        where = kubeconfig or "$KUBECONFIG or ~/.kube/config"
+        raise NoCluster(
+            f"no cluster: {where}: {error}; name one with --kubeconfig and --context"
+        ) from error
+    return settings
+
+
+def _in_cluster(settings: client.Configuration) -> bool:
+    try:
+        config.load_incluster_config(client_configuration=settings)
+    except config.ConfigException:
+        return False
+    return True
 
 
 def _translated(error: client.ApiException) -> ApiError:

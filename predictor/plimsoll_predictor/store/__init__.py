@@ -1,0 +1,36 @@
+"""What outlives a restart: observations, models, lifts, retries, peaks and decisions.
+
+SQLite by default, PostgreSQL by its URL. ``Store`` is synchronous; ``Writer`` brings it to an event
+loop.
+"""
+
+from plimsoll_predictor.store.decisions import DecisionRecord
+from plimsoll_predictor.store.errors import (
+    BadRecordError,
+    StoreDamagedError,
+    StoreError,
+    StoreForeignError,
+    StoreFullError,
+    StoreLockedError,
+)
+from plimsoll_predictor.store.models import SavedModel, TrainingOutcome
+from plimsoll_predictor.store.retries import RetryIntent
+from plimsoll_predictor.store.store import Store
+from plimsoll_predictor.store.summaries import TaskSummary
+from plimsoll_predictor.store.writer import Writer
+
+__all__ = [
+    "BadRecordError",
+    "DecisionRecord",
+    "RetryIntent",
+    "SavedModel",
+    "Store",
+    "StoreDamagedError",
+    "StoreError",
+    "StoreForeignError",
+    "StoreFullError",
+    "StoreLockedError",
+    "TaskSummary",
+    "TrainingOutcome",
+    "Writer",
+]

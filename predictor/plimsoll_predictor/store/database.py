@@ -22,6 +22,11 @@ from plimsoll_predictor.store.errors import StoreError, store_error
 _WRITE_OPTION: Final = "plimsoll_write"
 _WAL_KEPT_BYTES: Final = 16 * 2**20
 """What remains of the log file after a checkpoint."""
+_PRAGMAS: Final = (
+    "journal_mode=WAL",
+    "synchronous=FULL",
+    f"journal_size_limit={_WAL_KEPT_BYTES}",
+)
 
 
 class Database:
@@ -116,11 +121,13 @@ def _tune_sqlite(engine: sa.Engine) -> None:
     def prepare(connection: Any, _record: object) -> None:
         # Python's own handling begins transactions late, which loses the write lock's order.
         connection.isolation_level = None
-        cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode=WAL")
-        cursor.execute("PRAGMA synchronous=FULL")
-        cursor.execute(f"PRAGMA journal_size_limit={_WAL_KEPT_BYTES}")
-        cursor.close()
+        try:
+            for pragma in _PRAGMAS:
+                connection.execute(f"PRAGMA {pragma}").close()
+        except BaseException:
+            # The pool does not know it yet, so nobody else would close it.
+            connection.close()
+            raise
 
     @event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:

@@ -12,45 +12,45 @@ class StoreError(Exception):
     """The store cannot do its work now. Nothing was kept of the call; trying again is safe."""
 
 
-class StoreLocked(StoreError):
+class StoreLockedError(StoreError):
     """Another process holds the database longer than the busy timeout."""
 
 
-class StoreFull(StoreError):
+class StoreFullError(StoreError):
     """The disk has no room."""
 
 
-class StoreDamaged(StoreError):
+class StoreDamagedError(StoreError):
     """The file is not a database, or is a damaged one."""
 
 
-class StoreForeign(StoreError):
+class StoreForeignError(StoreError):
     """The database belongs to something else, or to a newer Plimsoll."""
 
 
-class BadRecord(ValueError):
+class BadRecordError(ValueError):
     """One record cannot be stored, whatever the store's state; trying again will not help."""
 
 
 _BY_CODE: Final[dict[int, tuple[type[StoreError], str]]] = {
     sqlite3.SQLITE_BUSY: (
-        StoreLocked,
+        StoreLockedError,
         "is locked by another process; end what holds it, or wait",
     ),
     sqlite3.SQLITE_LOCKED: (
-        StoreLocked,
+        StoreLockedError,
         "is locked by another process; end what holds it, or wait",
     ),
     sqlite3.SQLITE_FULL: (
-        StoreFull,
+        StoreFullError,
         "has no room: the disk is full; free some space, nothing that was acknowledged is lost",
     ),
     sqlite3.SQLITE_NOTADB: (
-        StoreDamaged,
+        StoreDamagedError,
         "is not a Plimsoll database; give another file, or move this one away",
     ),
     sqlite3.SQLITE_CORRUPT: (
-        StoreDamaged,
+        StoreDamagedError,
         "is damaged; restore a backup, or move it away to start anew",
     ),
     sqlite3.SQLITE_CANTOPEN: (
@@ -73,14 +73,14 @@ def store_error(error: exc.SQLAlchemyError, where: str) -> Exception:
     """What an error of the database means to the caller.
 
     where: the store's address without its password.
-    Returns a StoreError if the store itself is in trouble, a BadRecord if the data is, and the
+    Returns a StoreError if the store itself is in trouble, a BadRecordError if the data is, and the
     error itself if it is neither, which is a defect of ours.
     """
     if not isinstance(error, exc.DBAPIError):
         return error
     original = error.orig
     if isinstance(error, exc.IntegrityError | exc.DataError):
-        return BadRecord(f"store {where} refuses the record: {original}")
+        return BadRecordError(f"store {where} refuses the record: {original}")
     kind, words = _meaning(original)
     if kind is not None:
         return kind(f"store {where} {words} ({original})")

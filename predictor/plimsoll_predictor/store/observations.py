@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ import orjson
 import sqlalchemy as sa
 
 from plimsoll_predictor.record import Observation, Outcome, PeakSource
-from plimsoll_predictor.store.errors import BadRecord
+from plimsoll_predictor.store.errors import BadRecordError
 from plimsoll_predictor.store.schema import observations as table
 from plimsoll_predictor.store.upsert import insert_new
 from plimsoll_predictor.task import TaskId
@@ -44,7 +45,7 @@ def record(
     """Write observations; a repeated uid amends the row it has.
 
     now_s: stands in for the time of an observation that has none.
-    Returns the uids that were new. Raises BadRecord for what no database can hold.
+    Returns the uids that were new. Raises BadRecordError for what no database can hold.
     """
     first: dict[str, Observation] = {}
     repeated: list[Observation] = []
@@ -74,6 +75,16 @@ def read(connection: sa.Connection, task: TaskId, limit: int) -> list[Observatio
     return [_observation(row) for row in reversed(rows)]
 
 
+def run_succeeded(connection: sa.Connection, task: TaskId, run: str) -> bool:
+    """Whether an attempt of the run is known to have succeeded."""
+    found = sa.select(table.c.id).where(
+        (table.c.task == str(task))
+        & (table.c.run == run)
+        & (table.c.outcome == Outcome.SUCCEEDED.value)
+    )
+    return connection.execute(found.limit(1)).first() is not None
+
+
 def tasks(connection: sa.Connection) -> list[TaskId]:
     """Tasks with observations, in alphabetical order."""
     names = connection.execute(sa.select(table.c.task).distinct().order_by(table.c.task))
@@ -97,13 +108,19 @@ def _row(observation: Observation, now_s: float) -> dict[str, Any]:
 
 
 def _documents(observation: Observation) -> dict[str, str]:
+    # What is missing is absent: JSON has no NaN, and nobody else should meet one.
+    features = {
+        name: value
+        for name, value in observation.features.items()
+        if isinstance(value, str) or math.isfinite(value)
+    }
     try:
         return {
-            "features": orjson.dumps(dict(observation.features)).decode(),
+            "features": orjson.dumps(features).decode(),
             "neighbours": orjson.dumps(observation.neighbours).decode(),
         }
     except TypeError as error:
-        raise BadRecord(
+        raise BadRecordError(
             f"attempt {observation.attempt_uid} of {observation.task}: its features are not "
             f"numbers and text ({error})"
         ) from error
@@ -166,3 +183,17 @@ def _observation(row: sa.RowMapping) -> Observation:
         neighbours=tuple(orjson.loads(row["neighbours"])),
         **{name: row[name] for name in _PLAIN},
     )
+
+
+def succeeded(connection: sa.Connection, task: TaskId, run: str) -> bool:
+    """Whether any attempt of this run succeeded."""
+    found = connection.execute(
+        sa.select(sa.literal(1))
+        .where(
+            (table.c.task == str(task))
+            & (table.c.run == run)
+            & (table.c.outcome == Outcome.SUCCEEDED.value)
+        )
+        .limit(1)
+    )
+    return found.first() is not None

@@ -61,6 +61,7 @@ trainings: Final = sa.Table(
     sa.Column("task", sa.Text, nullable=False),
     sa.Column("at_s", sa.Double, nullable=False),
     sa.Column("observations", sa.Integer),
+    sa.Column("runs", sa.Integer),
     sa.Column("oom_kills", sa.Integer),
     # Why it failed; null if it succeeded, and then the columns below are filled.
     sa.Column("failure", sa.Text),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-_INSERT: Final = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+_INSERT: Final[Mapping[str, Callable[[sa.Table], sqlite.Insert | postgresql.Insert]]] = {
+    "sqlite": sqlite.insert,
+    "postgresql": postgresql.insert,
+}
 
 
 def insert_new(
@@ -37,6 +40,4 @@ def upsert(
     keys = [column.name for column in table.primary_key]
     statement = _INSERT[connection.dialect.name](table)
     replaced = {name: statement.excluded[name] for name in values[0] if name not in keys}
-    connection.execute(
-        statement.on_conflict_do_update(index_elements=keys, set_=replaced), values
-    )
+    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=replaced), values)

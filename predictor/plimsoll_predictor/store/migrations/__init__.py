@@ -11,7 +11,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from plimsoll_predictor.store.database import Database
-from plimsoll_predictor.store.errors import StoreForeign
+from plimsoll_predictor.store.errors import StoreForeignError
 from plimsoll_predictor.store.schema import metadata
 
 HEAD: Final = "0001"
@@ -37,13 +37,13 @@ def migrate(database: Database) -> None:
     """Like ``upgrade``, on an open database. One transaction: all of a step, or nothing.
 
     Raises:
-        StoreForeign: if a newer Plimsoll, or something else, wrote the database.
+        StoreForeignError: if a newer Plimsoll, or something else, wrote the database.
     """
     with database.read() as connection:
         if _revision(connection, database.where) == HEAD:
             return
-    from alembic import command  # noqa: PLC0415  # 0.4 s that an up-to-date store does not pay
-    from alembic.config import Config  # noqa: PLC0415
+    from alembic import command  # 0.4 s that an up-to-date store does not pay
+    from alembic.config import Config
 
     with database.write() as connection:
         # Asked again under the write lock: another process may have migrated meanwhile.
@@ -61,7 +61,7 @@ def _revision(connection: sa.Connection, where: str) -> str | None:
         ours = tables & set(metadata.tables)
         if ours or (tables and connection.dialect.name == "sqlite"):
             found = ", ".join(sorted(tables)[:5])
-            raise StoreForeign(
+            raise StoreForeignError(
                 f"store {where} holds tables of something else ({found}); give Plimsoll its own"
             )
         return None
@@ -69,7 +69,7 @@ def _revision(connection: sa.Connection, where: str) -> str | None:
         sa.select(sa.column("version_num")).select_from(sa.table(VERSION_TABLE))
     ).scalar()
     if revision is not None and revision not in KNOWN:
-        raise StoreForeign(
+        raise StoreForeignError(
             f"store {where} was written by a newer Plimsoll (schema {revision}, this one knows "
             f"{HEAD}); install that version again, or restore the backup made before it"
         )

@@ -99,6 +99,7 @@ def upgrade() -> None:
         sa.Column("task", sa.Text(), nullable=False),
         sa.Column("at_s", sa.Double(), nullable=False),
         sa.Column("observations", sa.Integer()),
+        sa.Column("runs", sa.Integer()),
         sa.Column("oom_kills", sa.Integer()),
         sa.Column("failure", sa.Text()),
         sa.Column("champion", sa.Text()),

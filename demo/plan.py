@@ -1,0 +1,122 @@
+"""Which pods the demo creates, and when. Pure: the same seed gives the same plan.
+
+Three tasks: two whose history was recorded and is imported (`shop/train-demand`,
+`shop/join-sales`), and the first program again in another namespace (`lab/train-demand`), which
+Plimsoll knows nothing of: its request is kept until enough runs were seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import count
+from random import Random
+from typing import Final
+
+from workload import JOIN_SALES, TRAIN_DEMAND, Weight, Work, draw_weight, draw_work
+
+REQUEST: Final = "4Gi"
+"""Memory every pod asks for, request and limit: one size that was once found to be enough."""
+REQUEST_BYTES: Final = 4 * 2**30
+CPU_REQUEST: Final = "400m"
+"""Lets three or four run at once on two cores."""
+BACKOFF_LIMIT: Final = 3
+SHOP: Final = "shop"
+LAB: Final = "lab"
+NAMESPACES: Final = (SHOP, LAB)
+SEED: Final = 14
+
+
+class Shape(StrEnum):
+    """How a run is started. A Job makes its own retries; for a bare pod Plimsoll does."""
+
+    POD = "pod"
+    JOB = "job"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """One run: the name of its pod or Job, where, and what it works on."""
+
+    name: str
+    namespace: str
+    shape: Shape
+    work: Work
+    weight: Weight
+
+    @property
+    def task(self) -> str:
+        """``namespace/name`` of the task."""
+        return f"{self.namespace}/{self.work.task}"
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Runs that belong together; the next phase starts when all have ended.
+
+    learns: tasks that must have been trained anew before the next phase starts.
+    """
+
+    title: str
+    runs: tuple[LiveRun, ...]
+    learns: tuple[str, ...] = ()
+
+
+IMPORTED_TASKS: Final = (f"{SHOP}/{TRAIN_DEMAND}", f"{SHOP}/{JOIN_SALES}")
+
+Order = tuple[str, str, Weight | None]
+"""(namespace, task, weight); without a weight it is drawn from the ordinary mix."""
+
+SHOP_TRAIN: Final[Order] = (SHOP, TRAIN_DEMAND, None)
+SHOP_JOIN: Final[Order] = (SHOP, JOIN_SALES, None)
+LAB_TRAIN: Final[Order] = (LAB, TRAIN_DEMAND, Weight.LIGHT)
+OUTSIZED_TRAIN: Final[Order] = (SHOP, TRAIN_DEMAND, Weight.OUTSIZED)
+OUTSIZED_JOIN: Final[Order] = (SHOP, JOIN_SALES, Weight.OUTSIZED)
+
+
+def plan(seed: int = SEED) -> tuple[Phase, ...]:
+    """The demo's three phases, 45 runs in all."""
+    random = Random(seed)
+    numbers = count(1)
+    first = [SHOP_TRAIN] * 7 + [SHOP_JOIN] * 10
+    random.shuffle(first)
+    last = [SHOP_TRAIN] * 3 + [SHOP_JOIN] * 6 + [LAB_TRAIN] * 3
+    random.shuffle(last)
+    outsized = [OUTSIZED_TRAIN, OUTSIZED_JOIN, OUTSIZED_TRAIN, OUTSIZED_JOIN]
+    return (
+        Phase(
+            "ordinary runs, and a task nobody knows",
+            _runs(_interleaved(first, [LAB_TRAIN] * 8), random, numbers),
+        ),
+        Phase(
+            "runs heavier than any before",
+            _runs(outsized, random, numbers),
+            learns=IMPORTED_TASKS,
+        ),
+        Phase(
+            "ordinary runs, and heavy ones again",
+            _runs(_interleaved(last, outsized), random, numbers),
+        ),
+    )
+
+
+def _interleaved(many: Sequence[Order], few: Sequence[Order]) -> list[Order]:
+    """``few`` spread evenly among ``many``: what they teach can serve the later ones."""
+    places = [((index + 0.5) / len(many), order) for index, order in enumerate(many)]
+    places += [((index + 0.5) / len(few), order) for index, order in enumerate(few)]
+    return [order for _, order in sorted(places, key=lambda place: place[0])]
+
+
+def _runs(orders: Sequence[Order], random: Random, numbers: count[int]) -> tuple[LiveRun, ...]:
+    """Every second run is a Job, by turns within each kind of order."""
+    turns: dict[Order, int] = {}
+    runs = []
+    for order in orders:
+        namespace, task, given_weight = order
+        turns[order] = turns.get(order, -1) + 1
+        weight = given_weight or draw_weight(random)
+        shape = Shape.JOB if turns[order] % 2 else Shape.POD
+        name = f"{task}-{next(numbers):02d}"
+        runs.append(LiveRun(name, namespace, shape, draw_work(task, weight, random), weight))
+    return tuple(runs)

@@ -1,0 +1,19 @@
+#!/usr/bin/env python3
+"""A real one-node Kubernetes on this machine: ``python3 deploy/local/cluster.py --help``.
+
+Needs nothing but Python 3.11: it runs before the virtual environment exists.
+"""
+
+import sys
+from pathlib import Path
+
+if sys.version_info < (3, 11):  # noqa: UP036  Debian 11's Python gets a sentence, not a traceback
+    sys.exit(f"cluster: Python 3.11 or newer is needed, this is {sys.version.split()[0]}")
+
+# The checkout in place of this folder, so that modules are found as deploy.local.*.
+sys.path[0] = str(Path(__file__).resolve().parents[2])
+
+from deploy.local.commands import main  # noqa: E402  the line above comes first
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

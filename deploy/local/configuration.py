@@ -1,0 +1,183 @@
+"""The configuration files of containerd, CNI, kubelet, kube-proxy and kubectl.
+
+JSON where the reader takes YAML: JSON is YAML, and the standard library writes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from deploy.local.layout import (
+    API_PORT,
+    POD_RANGE,
+    Layout,
+)
+
+PAUSE_IMAGE: Final = "localhost/plimsoll-pause:1"
+_MIB: Final = 1 << 20
+_SYSTEM_BYTES: Final = 1024 * _MIB
+"""For the control plane (0.65 GB measured) and what runs beside the cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSize:
+    """How much of the machine the node offers.
+
+    machine_bytes: as /proc/meminfo has it; kubelet calls it the capacity.
+    limit_bytes: of the container that this machine is, if it is one.
+    """
+
+    machine_bytes: int
+    limit_bytes: int | None
+    max_pods: int = 110
+
+    @property
+    def reserved_bytes(self) -> int:
+        """What kubelet leaves out of the allocatable memory.
+
+        At least `_SYSTEM_BYTES`, at most half of a small machine; plus all that a limit around
+        the machine takes away, which kubelet does not see.
+        """
+        usable_bytes = min(self.machine_bytes, self.limit_bytes or self.machine_bytes)
+        system_bytes = min(_SYSTEM_BYTES, usable_bytes // 2)
+        return self.machine_bytes - usable_bytes + system_bytes
+
+
+def write_settings(layout: Layout, size: NodeSize, token: str) -> None:
+    """Write every file that the programs read at their start."""
+    settings = layout.settings
+    (settings / "cni").mkdir(parents=True)
+    (settings / "containerd.toml").write_text(_containerd(layout))
+    _write(settings / "cni" / "10-bridge.conflist", _network(layout))
+    _write(settings / "kubelet.json", _kubelet(layout, size))
+    _write(settings / "kube-proxy.json", _kube_proxy(layout))
+    layout.kubeconfig.touch(mode=0o600)
+    _write(layout.kubeconfig, _kubeconfig(layout, token))
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def _containerd(layout: Layout) -> str:
+    # restrict_oom_score_adj: containers do not start otherwise where CAP_SYS_RESOURCE is missing.
+    # runc: crun fails on this cgroup layout. Root: else it is shared with other containerds.
+    plugin = "io.containerd.grpc.v1.cri"
+    return f"""\
+version = 2
+root = "{layout.inner_home}/containerd"
+state = "{layout.run}/containerd"
+disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs",
+  "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.zfs"]
+[grpc]
+  address = "{layout.containerd_socket}"
+[plugins."{plugin}"]
+  sandbox_image = "{PAUSE_IMAGE}"
+  disable_apparmor = true
+  restrict_oom_score_adj = true
+  netns_mounts_under_state_dir = true
+  [plugins."{plugin}".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins."{plugin}".containerd.runtimes.runc.options]
+      SystemdCgroup = false
+      Root = "{layout.run}/runc"
+  [plugins."{plugin}".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "{layout.inner_home}/settings/cni"
+"""
+
+
+def _network(layout: Layout) -> Mapping[str, Any]:
+    addresses = {
+        "type": "host-local",
+        "ranges": [[{"subnet": POD_RANGE}]],
+        "dataDir": f"{layout.inner_home}/addresses",
+    }
+    bridge = {
+        "type": "bridge",
+        "bridge": "cni0",
+        "isGateway": True,
+        "isDefaultGateway": True,
+        "hairpinMode": True,
+        "ipam": addresses,
+    }
+    port_map = {"type": "portmap", "capabilities": {"portMappings": True}}
+    return {"cniVersion": "0.4.0", "name": layout.name, "plugins": [bridge, port_map]}
+
+
+def _kubelet(layout: Layout, size: NodeSize) -> Mapping[str, Any]:
+    home = layout.inner_home
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "containerRuntimeEndpoint": f"unix://{layout.containerd_socket}",
+        "cgroupDriver": "cgroupfs",
+        # Two clusters on one machine would otherwise share the cgroup "kubepods", and each
+        # kubelet would kill the other's pods as orphans.
+        "cgroupRoot": f"/{layout.name}",
+        "failCgroupV1": False,
+        "failSwapOn": False,
+        # These two cannot be raised without CAP_SYS_RESOURCE.
+        "oomScoreAdj": 0,
+        "maxOpenFiles": 20000,
+        "maxPods": size.max_pods,
+        "systemReserved": {"memory": f"{size.reserved_bytes // _MIB}Mi", "cpu": "100m"},
+        "evictionHard": {
+            "memory.available": "100Mi",
+            "nodefs.available": "1%",
+            "imagefs.available": "1%",
+        },
+        # Images come from files, not from a registry: one that is collected does not come back.
+        "imageGCHighThresholdPercent": 100,
+        "imageGCLowThresholdPercent": 99,
+        "authentication": {
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
+            "x509": {"clientCAFile": f"{home}/certificates/ca.crt"},
+        },
+        "authorization": {"mode": "Webhook"},
+        "tlsCertFile": f"{home}/certificates/kubelet.crt",
+        "tlsPrivateKeyFile": f"{home}/certificates/kubelet.key",
+        "nodeStatusUpdateFrequency": "5s",
+        "resolvConf": "",
+        "podLogsDir": f"{home}/pod-logs",
+        "volumePluginDir": f"{home}/volume-plugins",
+    }
+
+
+def _kube_proxy(layout: Layout) -> Mapping[str, Any]:
+    return {
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+        "kind": "KubeProxyConfiguration",
+        "mode": "iptables",
+        "clusterCIDR": POD_RANGE,
+        "clientConnection": {"kubeconfig": f"{layout.inner_home}/{layout.kubeconfig.name}"},
+        # The kernel's connection tracking belongs to the machine; leave it as it is.
+        "conntrack": {
+            "maxPerCore": 0,
+            "min": 0,
+            "tcpEstablishedTimeout": "0s",
+            "tcpCloseWaitTimeout": "0s",
+        },
+    }
+
+
+def _kubeconfig(layout: Layout, token: str) -> Mapping[str, Any]:
+    cluster = {
+        "server": f"https://127.0.0.1:{API_PORT}",
+        "certificate-authority": str(layout.certificates / "ca.crt"),
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "plimsoll-local", "cluster": cluster}],
+        "users": [{"name": "admin", "user": {"token": token}}],
+        "contexts": [
+            {"name": "plimsoll-local", "context": {"cluster": "plimsoll-local", "user": "admin"}}
+        ],
+        "current-context": "plimsoll-local",
+    }

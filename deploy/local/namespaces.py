@@ -1,0 +1,276 @@
+"""The cluster's own network, process and mount namespaces.
+
+Everything of a cluster runs in a process namespace of its own, whose first process does nothing
+but hold it (the keeper). So the kernel itself knows which processes are ours, containers and
+their shims included, and ends them all, with all their mounts, when the keeper is killed: no
+list of process ids can go stale, and no stranger's process can be hit.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+from deploy.local.layout import NETNS_ROOT, NODE_ADDRESS, SERVICE_RANGE, Layout
+from deploy.local.shell import plain_environment, run, try_run
+from deploy.local.trouble import Trouble
+
+_Answer = TypeVar("_Answer")
+_MARK: Final = "plimsoll-cluster:"
+_CLONE_NEWNET: Final = 0x40000000
+_END_S: Final = 30.0
+
+# Mounts of the host still arrive in here and none of ours goes out. Folders whose path is fixed
+# in containerd and kubelet are covered by the cluster's own. Ignoring SIGCHLD makes the kernel
+# reap orphans. $0 is the name under which the keeper shows in `ps`.
+_KEEPER: Final = """
+set -e
+mount --make-rshared /
+mount -t proc proc /proc
+mount --bind "$1" "$2"; shift 2
+while [ $# -gt 1 ]; do mount --bind "$1" "$2"; shift 2; done
+trap "" CHLD
+exec -a "$0" sleep infinity
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process as this machine sees it.
+
+    pid: in the namespace of the caller.
+    inner_pid: in its own process namespace.
+    """
+
+    pid: int
+    inner_pid: int
+    argv: tuple[str, ...]
+
+
+def processes() -> Iterator[Process]:
+    """All that are there now; those that end meanwhile are left out."""
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and (found := _read_process(int(entry))) is not None:
+            yield found
+
+
+def _read_process(pid: int) -> Process | None:
+    try:
+        raw = Path(f"/proc/{pid}/cmdline").read_bytes()
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return None
+    inner = next((line for line in status.splitlines() if line.startswith("NSpid:")), "")
+    argv = tuple(part.decode(errors="replace") for part in raw.rstrip(b"\0").split(b"\0"))
+    return Process(pid, int(inner.split()[-1]) if inner else pid, argv)
+
+
+def keepers() -> dict[Path, Process]:
+    """The keeper of every cluster on this machine, by the cluster's home."""
+    found = {}
+    for process in processes():
+        if process.inner_pid == 1 and process.pid != 1 and process.argv[0].startswith(_MARK):
+            found[Path(process.argv[0].removeprefix(_MARK))] = process
+    return found
+
+
+def keeper_of(layout: Layout) -> Process | None:
+    """Of one cluster; None if it has none."""
+    return keepers().get(layout.home)
+
+
+def inside(keeper: Process) -> list[Process]:
+    """All processes in the keeper's process namespace, pods' included."""
+    own = _namespace(keeper.pid, "pid")
+    return [p for p in processes() if own is not None and _namespace(p.pid, "pid") == own]
+
+
+def in_network(netns: Path) -> list[Process]:
+    """All processes in a network namespace: the cluster's, and what was run by ``enter``."""
+    try:
+        wanted = f"net:[{netns.stat().st_ino}]"
+    except OSError:
+        return []
+    return [p for p in processes() if _namespace(p.pid, "net") == wanted]
+
+
+def _namespace(pid: int | str, kind: str) -> str | None:
+    try:
+        return os.readlink(f"/proc/{pid}/ns/{kind}")
+    except OSError:
+        return None
+
+
+def make_network(layout: Layout) -> None:
+    """Make the network namespace: loopback, the node's address, the range of Services."""
+    doing = "making the network namespace"
+    NETNS_ROOT.mkdir(parents=True, exist_ok=True)
+    run(["ip", "netns", "add", layout.name], doing=doing)
+    # Dummy links are not to be had everywhere, loopback is: the node's address sits there, and
+    # Services are routed there so that kube-proxy's rules see what the node itself sends.
+    for words in (
+        ["link", "set", "lo", "up"],
+        ["addr", "add", f"{NODE_ADDRESS}/32", "dev", "lo"],
+        ["route", "add", SERVICE_RANGE, "dev", "lo"],
+    ):
+        run(["ip", "-n", layout.name, *words], doing=doing)
+
+
+def remove_network(netns: Path) -> None:
+    """Unmount the name of a network namespace; it ends with the last process in it."""
+    if try_run(["ip", "netns", "del", netns.name]) is None and netns.exists():
+        try_run(["umount", "-l", netns])
+        netns.unlink(missing_ok=True)
+
+
+def start_keeper(layout: Layout, covers: Sequence[tuple[Path, Path]]) -> Process:
+    """Make the process and mount namespaces.
+
+    covers: (own folder, the fixed path that it covers inside).
+
+    Raises:
+        Trouble: if the kernel or the container around us does not allow it.
+
+    """
+    pairs = [str(path) for cover in [(layout.home, layout.inner_home), *covers] for path in cover]
+    with (layout.logs / "keeper.log").open("wb") as log:
+        started = subprocess.Popen(
+            ["nsenter", f"--net={layout.netns}", "--", "unshare", "--pid", "--mount",
+             "--propagation", "slave", "--fork", "--",
+             "bash", "-c", _KEEPER, _MARK + str(layout.home), *pairs],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
+            env=plain_environment(), start_new_session=True,
+        )  # fmt: skip
+
+    def there() -> Process | None:
+        found = keeper_of(layout)
+        # The shell before the exec has the mark further back in its arguments.
+        return found if found is not None and started.poll() is None else None
+
+    found = wait_for(there, timeout_s=10.0)
+    if found is None:
+        said = (layout.logs / "keeper.log").read_text(errors="replace").strip()
+        raise Trouble(f"cannot make process and mount namespaces: {said or 'no answer in 10 s'}")
+    return found
+
+
+def start_inside(layout: Layout, keeper: Process, name: str, argv: Sequence[str]) -> None:
+    """Start a program in all of the cluster's namespaces; it outlives the caller."""
+    with (layout.logs / f"{name}.log").open("ab") as log:
+        subprocess.run(
+            ["nsenter", f"--net={layout.netns}", f"--target={keeper.pid}", "--pid", "--mount",
+             "--", "setsid", "--fork", *argv],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
+            env=plain_environment(), check=True,
+        )  # fmt: skip
+
+
+def end_keeper(keeper: Process, home: Path) -> None:
+    """Kill the keeper and thereby all in its namespace; return when they are gone.
+
+    Raises:
+        Trouble: if some do not end (stuck in the kernel).
+
+    """
+    # The file descriptor is taken first and the name checked after, so that a process that
+    # happens to get the same id in between is not hit.
+    try:
+        descriptor = os.pidfd_open(keeper.pid)
+    except ProcessLookupError:
+        return
+    try:
+        still = _read_process(keeper.pid)
+        if still is None or still.argv[0] != _MARK + str(home):
+            return
+        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        # The first process of a namespace counts as ended only after all others in it.
+        if not select.select([descriptor], [], [], _END_S)[0]:
+            raise Trouble(f"processes of the cluster in {home} do not end; see `ps -ef`")
+    except ProcessLookupError:
+        return
+    finally:
+        os.close(descriptor)
+
+
+def end_entered(netns: Path) -> None:
+    """End what was started by ``enter`` and still runs, but for the caller and its parents."""
+    spared = set(_ancestors())
+    for sent in (signal.SIGTERM, signal.SIGKILL):
+        for process in in_network(netns):
+            if process.pid not in spared:
+                _signal(process.pid, sent)
+
+        def gone() -> bool | None:
+            return not [p for p in in_network(netns) if p.pid not in spared] or None
+
+        if wait_for(gone, timeout_s=5.0):
+            return
+
+
+def _ancestors() -> Iterator[int]:
+    pid = os.getpid()
+    while pid > 0:
+        yield pid
+        try:
+            # The name, in brackets, may hold blanks: what follows the last bracket is safe.
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            return
+
+
+def _signal(pid: int, sent: signal.Signals) -> None:
+    try:
+        os.kill(pid, sent)
+    except ProcessLookupError:
+        return
+
+
+def is_inside_network(netns: Path) -> bool:
+    """Whether the caller runs in the cluster's network."""
+    try:
+        return _namespace("self", "net") == f"net:[{netns.stat().st_ino}]"
+    except OSError:
+        return False
+
+
+def move_into_network(netns: Path) -> Callable[[], None]:
+    """Move the calling thread, and what it starts from now on, into a network namespace.
+
+    Returns what moves it back.
+    """
+    before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    _set_network(netns)
+
+    def back() -> None:
+        _set_network(Path(f"/proc/self/fd/{before}"))
+        os.close(before)
+
+    return back
+
+
+def _set_network(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        # os.setns is there from Python 3.12 on.
+        if ctypes.CDLL(None, use_errno=True).setns(descriptor, _CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), f"cannot enter the network namespace {path}")
+    finally:
+        os.close(descriptor)
+
+
+def wait_for(probe: Callable[[], _Answer | None], *, timeout_s: float) -> _Answer | None:
+    """Ask until there is an answer; None if there is none in time."""
+    until_s = time.monotonic() + timeout_s
+    while True:
+        answer = probe()
+        if answer is not None or time.monotonic() > until_s:
+            return answer
+        time.sleep(0.05)

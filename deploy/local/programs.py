@@ -1,0 +1,108 @@
+"""The command line of every program of the cluster; README.md says why each odd flag is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from deploy.local.layout import (
+    API_PORT,
+    ETCD_PORTS,
+    NODE_ADDRESS,
+    NODE_NAME,
+    SERVICE_RANGE,
+    Layout,
+)
+
+
+def control_plane(layout: Layout, binaries: Path) -> dict[str, list[str]]:
+    """What answers on the API's port, by program; started first."""
+    home, client = layout.inner_home, f"http://127.0.0.1:{ETCD_PORTS[0]}"
+    peer = f"http://127.0.0.1:{ETCD_PORTS[1]}"
+    return {
+        "etcd": [
+            "etcd",
+            f"--data-dir={home}/etcd",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            # A crash of the machine may lose this cluster: fast tests are worth more.
+            "--unsafe-no-fsync",
+        ],
+        "containerd": ["containerd", "--config", f"{home}/settings/containerd.toml"],
+        "kube-apiserver": _api_server(layout, binaries, client),
+    }
+
+
+def _api_server(layout: Layout, binaries: Path, etcd: str) -> list[str]:
+    keys = f"{layout.inner_home}/certificates"
+    return [
+        str(binaries / "kube-apiserver"),
+        f"--etcd-servers={etcd}",
+        f"--service-cluster-ip-range={SERVICE_RANGE}",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        f"--service-account-key-file={keys}/accounts.pub",
+        f"--service-account-signing-key-file={keys}/accounts.key",
+        f"--token-auth-file={keys}/tokens.csv",
+        "--authorization-mode=Node,RBAC",
+        f"--secure-port={API_PORT}",
+        f"--advertise-address={NODE_ADDRESS}",
+        f"--tls-cert-file={keys}/api.crt",
+        f"--tls-private-key-file={keys}/api.key",
+        f"--client-ca-file={keys}/ca.crt",
+        "--kubelet-preferred-address-types=InternalIP",
+        f"--kubelet-certificate-authority={keys}/ca.crt",
+        f"--kubelet-client-certificate={keys}/api-to-kubelet.crt",
+        f"--kubelet-client-key={keys}/api-to-kubelet.key",
+        f"--requestheader-client-ca-file={keys}/ca.crt",
+        "--requestheader-allowed-names=front-proxy",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        f"--proxy-client-cert-file={keys}/front-proxy.crt",
+        f"--proxy-client-key-file={keys}/front-proxy.key",
+        "--enable-aggregator-routing=true",
+        "--allow-privileged=true",
+        f"--cert-dir={keys}/made",
+    ]
+
+
+def node(layout: Layout, binaries: Path) -> dict[str, list[str]]:
+    """What needs the API, by program; started when it answers."""
+    home = layout.inner_home
+    kubeconfig = f"--kubeconfig={home}/{layout.kubeconfig.name}"
+    return {
+        "kube-controller-manager": [
+            str(binaries / "kube-controller-manager"),
+            kubeconfig,
+            f"--service-account-private-key-file={home}/certificates/accounts.key",
+            f"--root-ca-file={home}/certificates/ca.crt",
+            f"--cert-dir={home}/certificates/made",
+            "--use-service-account-credentials",
+            "--leader-elect=false",
+        ],
+        "kube-scheduler": [
+            str(binaries / "kube-scheduler"),
+            kubeconfig,
+            f"--cert-dir={home}/certificates/made",
+            "--leader-elect=false",
+        ],
+        "kube-proxy": [
+            str(binaries / "kube-proxy"),
+            f"--config={home}/settings/kube-proxy.json",
+            f"--hostname-override={NODE_NAME}",
+        ],
+        "kubelet": [
+            str(binaries / "kubelet"),
+            f"--config={home}/settings/kubelet.json",
+            kubeconfig,
+            f"--hostname-override={NODE_NAME}",
+            f"--node-ip={NODE_ADDRESS}",
+            f"--root-dir={home}/kubelet",
+            f"--cert-dir={home}/certificates/made",
+        ],
+    }
+
+
+def names(layout: Layout, binaries: Path) -> list[str]:
+    """All programs of a whole cluster."""
+    return [*control_plane(layout, binaries), *node(layout, binaries)]

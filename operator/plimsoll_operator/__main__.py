@@ -1,0 +1,228 @@
+"""The command line: ``plimsoll <command>``. Each command imports only what it needs.
+
+Admission must start light, so nothing heavy may be imported at this file's top.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from plimsoll_predictor.policy import Mode
+
+app = typer.Typer(
+    name="plimsoll",
+    help="Right-sizes batch and ML tasks on Kubernetes: predicts a memory bin, heals OOM kills,"
+    " learns from each.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+Kubeconfig = Annotated[
+    str | None, typer.Option(help="Path of a kubeconfig.", envvar="PLIMSOLL_KUBECONFIG")
+]
+Context = Annotated[
+    str | None, typer.Option(help="Context in the kubeconfig; its current one otherwise.")
+]
+StoreUrl = Annotated[
+    str, typer.Option("--store", help="The store's URL.", envvar="PLIMSOLL_STORE_URL")
+]
+Token = Annotated[Path | None, typer.Option(help="File with the bearer token of feed and peaks.")]
+
+DEFAULT_STORE = "sqlite:///plimsoll.db"
+
+
+@app.command()
+def run(
+    state_dir: Annotated[Path, typer.Option(help="Where its files go.")] = Path("plimsoll-state"),
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    mode: Annotated[Mode, typer.Option(help="Default mode of every task.")] = Mode.RECOMMEND,
+    host: Annotated[str, typer.Option(help="Address the API server reaches.")] = "127.0.0.1",
+    training_budget: Annotated[float, typer.Option(help="Seconds per training.")] = 60.0,
+    agent: Annotated[bool, typer.Option(help="Measure this machine's pods, too.")] = False,
+    node_name: Annotated[str, typer.Option(help="This machine's node name.")] = "node-1",
+) -> None:
+    """Controller, admission and agent together, on a laptop or a one-node cluster."""
+    from plimsoll_operator.commands.running import run as run_all
+    from plimsoll_operator.running.settings import RunSettings
+
+    _logs()
+    run_all(
+        RunSettings(
+            state_dir=state_dir,
+            kubeconfig=kubeconfig,
+            context=context,
+            mode=mode,
+            host=host,
+            training_budget_s=training_budget,
+            agent=agent,
+            node_name=node_name,
+        )
+    )
+
+
+@app.command()
+def controller(
+    store: StoreUrl = DEFAULT_STORE,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Feed, peaks, metrics and the page.")] = 8081,
+    token_file: Token = None,
+    mode: Annotated[Mode, typer.Option(help="Default mode of every task.")] = Mode.RECOMMEND,
+    training_budget: Annotated[float, typer.Option(help="Seconds per training.")] = 60.0,
+) -> None:
+    """The operator: observes, lifts, retries, trains, keeps TaskProfiles."""
+    from plimsoll_operator.commands.controlling import serve
+    from plimsoll_operator.controller.settings import ControllerSettings
+
+    _logs()
+    serve(
+        ControllerSettings(
+            store_url=store,
+            kubeconfig=kubeconfig,
+            context=context,
+            listen_host=host,
+            listen_port=port,
+            token_file=token_file,
+            mode=mode,
+            training_budget_s=training_budget,
+        )
+    )
+
+
+@app.command()
+def admission(
+    certificate: Annotated[Path, typer.Option(help="TLS certificate, PEM.")],
+    key: Annotated[Path, typer.Option(help="Its key, PEM.")],
+    feed: Annotated[str, typer.Option(help="The controller's URL.")],
+    token_file: Annotated[Path, typer.Option(help="File with the feed's bearer token.")],
+    address: Annotated[str, typer.Option(help="Address to listen on.")] = "0.0.0.0",
+    port: Annotated[int, typer.Option(help="HTTPS port.")] = 9443,
+    metrics_port: Annotated[int, typer.Option(help="Plain port of /metrics, /readyz.")] = 9090,
+    snapshot: Annotated[Path | None, typer.Option(help="Where a copy of the feed is kept.")] = None,
+    drain: Annotated[float, typer.Option(help="Seconds to serve on after SIGTERM.")] = 5.0,
+) -> None:
+    """The webhook: sizes labelled pods, always admits them."""
+    from plimsoll_operator.admission.serving import serve
+    from plimsoll_operator.admission.settings import AdmissionSettings
+
+    _logs()
+    serve(
+        AdmissionSettings(
+            certificate_file=certificate,
+            key_file=key,
+            feed_url=feed,
+            feed_token_file=token_file,
+            listen_address=address,
+            listen_port=port,
+            metrics_listen_port=metrics_port,
+            snapshot_file=snapshot,
+            drain_s=drain,
+        )
+    )
+
+
+@app.command()
+def agent(
+    controller: Annotated[str, typer.Option(help="The controller's URL.")],
+    token_file: Annotated[Path, typer.Option(help="File with the bearer token.")],
+    node_name: Annotated[str, typer.Option(help="This node's name.", envvar="NODE_NAME")],
+    state_dir: Annotated[Path, typer.Option(help="Where unsent reports wait.")],
+    cgroup_root: Annotated[Path, typer.Option(help="Where cgroups are mounted.")] = Path(
+        "/sys/fs/cgroup"
+    ),
+    interval: Annotated[float, typer.Option(help="Seconds between readings.")] = 1.0,
+) -> None:
+    """Measures the memory of this node's pods, page cache told apart from need."""
+    from plimsoll_operator.agent.serving import serve
+    from plimsoll_operator.agent.settings import AgentSettings
+
+    _logs()
+    serve(
+        AgentSettings(
+            controller_url=controller,
+            token_file=token_file,
+            node_name=node_name,
+            state_dir=state_dir,
+            cgroup_root=cgroup_root,
+            interval_s=interval,
+        )
+    )
+
+
+@app.command()
+def train(
+    task: Annotated[str, typer.Argument(help="namespace/name")],
+    store: StoreUrl = DEFAULT_STORE,
+    budget: Annotated[float, typer.Option(help="Seconds to search.")] = 60.0,
+    memory_mib: Annotated[int, typer.Option(help="Memory cap in MiB.")] = 1024,
+    seed: Annotated[int, typer.Option(help="Same seed, same model.")] = 1,
+    policy: Annotated[str, typer.Option(help="The task's policy as JSON.")] = "{}",
+) -> None:
+    """Train one task's classifier from the store's observations."""
+    from plimsoll_operator.commands.training import train_command
+
+    raise typer.Exit(train_command(task, store, budget, memory_mib, seed, policy))
+
+
+@app.command("import")
+def import_history(
+    history: Annotated[Path, typer.Argument(help="CSV of past runs; docs/history.md")],
+    store: StoreUrl = DEFAULT_STORE,
+    strict: Annotated[bool, typer.Option(help="Keep none if any row is bad.")] = False,
+) -> None:
+    """Take in past runs as training data."""
+    from plimsoll_operator.commands.importing import import_command
+
+    raise typer.Exit(import_command(history, store, strict=strict))
+
+
+@app.command()
+def report(
+    task: Annotated[str | None, typer.Argument(help="namespace/name; all tasks otherwise")] = None,
+    store: StoreUrl = DEFAULT_STORE,
+    out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("plimsoll.html"),
+) -> None:
+    """Write the report page as one self-contained file."""
+    from plimsoll_operator.commands.reporting import report_command
+
+    raise typer.Exit(report_command(task, store, out))
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    from importlib.metadata import version as version_of
+
+    typer.echo(version_of("plimsoll"))
+
+
+def _logs() -> None:
+    from plimsoll_operator.logs import log_as_records
+
+    log_as_records()
+
+
+def main() -> None:
+    """Run the command line; errors that people can mend are one line, not a traceback."""
+    from plimsoll_operator.logs import words_for
+
+    try:
+        app()
+    except Exception as error:
+        words: Any = words_for(error)
+        if words is None:
+            raise
+        typer.echo(f"plimsoll: {words}", err=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The HTTPS server that sizes pods as they are created, and fails open."""

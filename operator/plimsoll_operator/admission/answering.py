@@ -1,0 +1,77 @@
+"""One AdmissionReview answered. Whatever happens, the pod is admitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from plimsoll_operator.admission.freshness import Freshness
+from plimsoll_operator.admission.metrics import AdmissionMetrics
+from plimsoll_operator.admission.quiet_log import QuietLog
+from plimsoll_operator.admission.reviews import (
+    PodCreation,
+    Unanswerable,
+    allowed,
+    read_review,
+    uid_in,
+)
+from plimsoll_operator.sizing import Sized, size
+from plimsoll_operator.state import AdmissionState
+
+
+@dataclass(frozen=True, slots=True)
+class Answerer:
+    """Answers reviews from memory. monotonic: seconds on a clock that cannot jump."""
+
+    state: AdmissionState
+    freshness: Freshness
+    metrics: AdmissionMetrics
+    log: QuietLog
+    monotonic: Callable[[], float]
+
+    def answer(self, body: bytes) -> bytes:
+        """The answer to one request. Never raises, never refuses."""
+        began_s = self.monotonic()
+        try:
+            text = self._sized(read_review(body))
+        except Unanswerable as error:
+            text = self._let_through(error)
+        except Exception as error:  # whatever it is, the pod is admitted
+            # Not the error's own text: it may quote the pod, and pods carry secrets.
+            unanswerable = Unanswerable("error", uid_in(body))
+            text = self._let_through(unanswerable, error=_where(error))
+        self.metrics.seconds.observe(self.monotonic() - began_s)
+        return text
+
+    def answer_oversized(self, start: bytes) -> bytes:
+        """The answer to a request too large to be read; ``start`` is its beginning."""
+        return self._let_through(Unanswerable("oversized", uid_in(start)))
+
+    def _sized(self, creation: PodCreation) -> bytes:
+        trouble = self.freshness.trouble(self.monotonic())
+        if trouble is not None:
+            raise Unanswerable(trouble, creation.uid)
+        sized = size(creation.pod, self.state, creation.namespace)
+        self._count(sized)
+        return allowed(
+            creation.uid, patch=sized.patch, warnings=[sized.warning] if sized.warning else ()
+        )
+
+    def _count(self, sized: Sized) -> None:
+        self.metrics.pods[sized.outcome].inc()
+        if sized.ignored_features:
+            self.metrics.ignored_features.inc(sized.ignored_features)
+
+    def _let_through(self, why: Unanswerable, **fields: str) -> bytes:
+        self.metrics.failed_open.labels(why.reason).inc()
+        self.log.warning("failed-open", why.reason, uid=why.uid[:64], **fields)
+        return allowed(why.uid, version=why.version)
+
+
+def _where(error: BaseException) -> str:
+    """An error's class and line, without its text."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f"{trace.tb_frame.f_code.co_qualname}:{trace.tb_lineno}" if trace else "?"
+    return f"{type(error).__name__} in {place}"

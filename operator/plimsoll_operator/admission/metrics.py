@@ -1,0 +1,75 @@
+"""What admission counts. One object per process, or per test."""
+
+from __future__ import annotations
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+)
+
+from plimsoll_operator.sizing import Outcome
+
+_SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.0)
+
+
+class AdmissionMetrics:
+    """Metrics of one admission server, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        # Standard process metrics; memory is one of admission's promises.
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        pods = Counter(
+            "plimsoll_admission_pods",
+            "Pods answered, by what became of them.",
+            ["outcome"],
+            registry=self.registry,
+        )
+        # Looked up once: a lookup by label costs more than the increment.
+        self.pods = {outcome: pods.labels(outcome.value) for outcome in Outcome}
+        self.failed_open = Counter(
+            "plimsoll_admission_failed_open",
+            "Requests let through unchanged because they could not be sized, by reason.",
+            ["reason"],
+            registry=self.registry,
+        )
+        self.seconds = Histogram(
+            "plimsoll_admission_seconds",
+            "Time to answer one request, from its last byte read to its answer.",
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.ignored_features = Counter(
+            "plimsoll_admission_ignored_features",
+            "Features left out because a name, length or count was out of bounds.",
+            registry=self.registry,
+        )
+        self.feed_age_s = Gauge(
+            "plimsoll_admission_feed_age_seconds",
+            "Time since the controller was last heard; NaN before the first time.",
+            registry=self.registry,
+        )
+        self.tasks = Gauge(
+            "plimsoll_admission_tasks", "Tasks known to this replica.", registry=self.registry
+        )
+        self.feed_errors = Counter(
+            "plimsoll_admission_feed_errors",
+            "Questions to the controller that failed, and feed entries that were not understood.",
+            ["reason"],
+            registry=self.registry,
+        )
+        self.snapshot_errors = Counter(
+            "plimsoll_admission_snapshot_errors",
+            "Snapshots that could not be written or read.",
+            registry=self.registry,
+        )
+        self.certificate_errors = Counter(
+            "plimsoll_admission_certificate_errors",
+            "Changed certificate files that could not be loaded; the old pair stays in use.",
+            registry=self.registry,
+        )

@@ -1,0 +1,154 @@
+"""The admission process: its parts put together, started, and ended without losing a request."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import signal
+import ssl
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import structlog
+import uvloop
+from aiohttp import web
+
+from plimsoll_operator.admission.answering import Answerer
+from plimsoll_operator.admission.certificates import Certificate
+from plimsoll_operator.admission.freshness import Freshness
+from plimsoll_operator.admission.keeping import SnapshotKeeper
+from plimsoll_operator.admission.metrics import AdmissionMetrics
+from plimsoll_operator.admission.pages import Pages
+from plimsoll_operator.admission.quiet_log import QuietLog
+from plimsoll_operator.admission.server import SizingServer
+from plimsoll_operator.admission.settings import AdmissionSettings
+from plimsoll_operator.feed.client import FeedClient, FeedSource
+from plimsoll_operator.state import AdmissionState
+
+log = structlog.get_logger()
+
+RESTART_PAUSE_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that listens. pages: its health; set ``pages.draining`` before it ends."""
+
+    port: int
+    metrics_port: int
+    state: AdmissionState
+    freshness: Freshness
+    metrics: AdmissionMetrics
+    pages: Pages
+
+
+def serve(settings: AdmissionSettings) -> None:
+    """Serve until SIGTERM or SIGINT. The entry of ``plimsoll admission``.
+
+    Raises:
+        CertificateError: if there is no usable certificate to start with.
+        OSError: if a port is taken.
+
+    """
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve_until_told(settings))
+
+
+async def _serve_until_told(settings: AdmissionSettings) -> None:
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
+    async with running(settings) as server:
+        log.info("admission-serves", port=server.port, metrics_port=server.metrics_port)
+        await told.wait()
+        server.pages.draining = True
+        log.info("admission-drains", seconds=settings.drain_s)
+        await asyncio.sleep(settings.drain_s)
+    log.info("admission-ended")
+
+
+@asynccontextmanager
+async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
+    """A server that listens for as long as the context is open."""
+    metrics = AdmissionMetrics()
+    state = AdmissionState()
+    freshness = Freshness(settings.max_feed_age_s)
+    certificate = Certificate(settings.certificate_file, settings.key_file, metrics)
+    answerer = Answerer(state, freshness, metrics, QuietLog(time.monotonic), time.monotonic)
+    server = SizingServer(
+        answerer,
+        certificate,
+        addr=settings.listen_address,
+        port=settings.listen_port,
+        grace_s=settings.grace_s,
+    )
+    client = FeedClient(
+        source=_source(settings),
+        state=state,
+        heard=lambda: freshness.hear(time.monotonic()),
+        failed=lambda reason: metrics.feed_errors.labels(reason).inc(),
+        jitter=random.Random(),
+    )
+    keeper = SnapshotKeeper(settings.snapshot_file, state, client, metrics)
+    if keeper.load(time.time()):
+        freshness.load(time.monotonic())
+    pages = Pages(metrics, freshness, state, time.monotonic)
+    # Left in the opposite order: requests in flight end first, while all else still works.
+    async with AsyncExitStack() as stack:
+        metrics_port = await stack.enter_async_context(_listening(pages.app(), settings))
+        stack.push_async_callback(keeper.save_now)
+        for name, work in (
+            ("certificate", certificate.watch),
+            ("feed", client.run),
+            ("snapshot", partial(keeper.keep, settings.snapshot_every_s)),
+        ):
+            await stack.enter_async_context(_background(name, work))
+        await stack.enter_async_context(server)
+        port = await server.start()
+        yield Running(port, metrics_port, state, freshness, metrics, pages)
+
+
+@asynccontextmanager
+async def _background(name: str, work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """Work beside the server. An error in it is logged and it starts again: pods come first."""
+
+    async def again_and_again() -> None:
+        while True:
+            try:
+                await work()
+            except Exception:
+                log.exception("background-work-failed", work=name, again_in_s=RESTART_PAUSE_S)
+            await asyncio.sleep(RESTART_PAUSE_S)
+
+    task = asyncio.create_task(again_and_again(), name=name)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+@asynccontextmanager
+async def _listening(app: web.Application, settings: AdmissionSettings) -> AsyncIterator[int]:
+    runner = web.AppRunner(app, handle_signals=False, access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, settings.listen_address, settings.metrics_listen_port)
+        await site.start()
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+def _source(settings: AdmissionSettings) -> FeedSource:
+    context: ssl.SSLContext | None = None
+    if settings.feed_ca_file is not None:
+        context = ssl.create_default_context(cafile=settings.feed_ca_file)
+    return FeedSource(settings.feed_url, settings.feed_token_file, context)

@@ -1,0 +1,50 @@
+"""Settings of ``plimsoll admission``, from the environment (``PLIMSOLL_*``) or the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field, HttpUrl, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class AdmissionSettings(BaseSettings):
+    """Where admission listens, what it reads, and how long it trusts what it knows.
+
+    No field is named ``port``: Kubernetes sets ``PLIMSOLL_PORT`` for a Service called plimsoll.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="PLIMSOLL_", frozen=True)
+
+    listen_address: str = "0.0.0.0"
+    """Address of both ports."""
+    listen_port: int = Field(default=9443, ge=0, le=65535)
+    """Port of the HTTPS server; 0 takes a free one."""
+    metrics_listen_port: int = Field(default=9090, ge=0, le=65535)
+    """Plain HTTP port of /metrics, /healthz and /readyz; 0 takes a free one."""
+    certificate_file: Path
+    """PEM; loaded again when it changes."""
+    key_file: Path
+    """PEM; loaded again when it changes."""
+    feed_url: str
+    """The controller, such as http://plimsoll-controller:8080."""
+    feed_token_file: Path
+    """Holds the bearer token of the feed; read for every question."""
+    feed_ca_file: Path | None = None
+    """Certificates to trust for an https feed; None for the system's."""
+    snapshot_file: Path | None = None
+    """Copy of what is known, for a restart; None keeps none."""
+    snapshot_every_s: float = Field(default=5.0, gt=0)
+    """Shortest time between two copies."""
+    max_feed_age_s: float = Field(default=24 * 3600.0, gt=0)
+    """When the controller was not heard for longer, pods are left as they are."""
+    drain_s: float = Field(default=5.0, ge=0)
+    """After SIGTERM, how long new requests are still taken: endpoints are removed with a delay."""
+    grace_s: float = Field(default=10.0, ge=0)
+    """Then, how long requests in flight may take."""
+
+    @field_validator("feed_url")
+    @classmethod
+    def _is_url(cls, text: str) -> str:
+        HttpUrl(text)
+        return text

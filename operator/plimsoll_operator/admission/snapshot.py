@@ -1,0 +1,188 @@
+"""A copy of admission's knowledge on disk, so that a restarted replica serves at once.
+
+One JSON object a line: a header, the entries as the feed would bring them, and a last line with
+the SHA-256 of all before it. Written to a new file, synced, renamed: there is a whole one or none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from plimsoll_operator.feed.applying import BadEntry, apply
+from plimsoll_operator.feed.client import Position
+from plimsoll_operator.feed.wire import ChangeKind
+from plimsoll_operator.podspec import mapping
+from plimsoll_operator.state import AdmissionState, NamespaceState
+from plimsoll_predictor.knowledge import Knowledge
+from plimsoll_predictor.policy import Policy
+
+FORMAT: Final = "plimsoll-admission-snapshot"
+VERSION: Final = 1
+
+
+class SnapshotError(Exception):
+    """A snapshot that cannot be used or written; says which file and what happens next."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What is written: taken on the event loop, so that a thread can encode it meanwhile.
+
+    saved_s: Unix seconds, for people; nothing is decided by it.
+    """
+
+    position: Position
+    saved_s: float
+    default_policy: Policy
+    largest_node_bytes: int | None
+    tasks: Sequence[Knowledge]
+    namespaces: Sequence[tuple[str, NamespaceState]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """What was read.
+
+    position: where the feed goes on; its beginning if an entry was not understood.
+    bad_entries: in words.
+    """
+
+    position: Position
+    saved_s: float
+    bad_entries: tuple[str, ...]
+
+
+def take_snapshot(state: AdmissionState, position: Position, saved_s: float) -> Snapshot:
+    """Copy the state's keys; its values are immutable."""
+    return Snapshot(
+        position=position,
+        saved_s=saved_s,
+        default_policy=state.default_policy,
+        largest_node_bytes=state.largest_node_bytes,
+        tasks=list(state.tasks.values()),
+        namespaces=list(state.namespaces.items()),
+    )
+
+
+def write_snapshot(path: Path, snapshot: Snapshot) -> None:
+    """Write it whole or not at all; the one before stays until then. Blocks on the disk.
+
+    Raises:
+        SnapshotError: if the disk is full, read-only or gone.
+
+    """
+    new = path.with_name(f"{path.name}.new")
+    digest = hashlib.sha256()
+    try:
+        with new.open("wb") as file:
+            for line in _lines(snapshot):
+                digest.update(line)
+                file.write(line)
+            file.write(orjson.dumps({"sha256": digest.hexdigest()}) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        new.unlink(missing_ok=True)
+        raise SnapshotError(
+            f"cannot write {path}: {error.strerror}; the one before is kept, and a restart"
+            " would begin with it; free or mount space there"
+        ) from error
+
+
+def load_snapshot(path: Path, state: AdmissionState) -> Loaded | None:
+    """Fill ``state`` from the file; None if there is none.
+
+    Raises:
+        SnapshotError: if it is damaged, foreign or unreadable; the state is then as before, and
+            the file out of the way under ``<name>.bad``.
+
+    """
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SnapshotError(
+            f"cannot read {path}: {error.strerror}; starting without it, until the feed is heard"
+        ) from error
+    try:
+        header, entries = _parse(text)
+        read = AdmissionState()
+        bad = tuple(_fill(read, entries))
+        position = Position() if bad else Position(header["epoch"], int(header["revision"]))
+        loaded = Loaded(position=position, saved_s=float(header["saved_s"]), bad_entries=bad)
+    except (KeyError, TypeError, ValueError) as error:
+        aside = _put_aside(path)
+        raise SnapshotError(
+            f"{path} is no usable snapshot: {error!r:.200}; {aside}starting without it, until the"
+            " feed is heard"
+        ) from error
+    state.replace(read)
+    return loaded
+
+
+def _lines(snapshot: Snapshot) -> Iterator[bytes]:
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "epoch": snapshot.position.epoch,
+        "revision": snapshot.position.revision,
+        "saved_s": snapshot.saved_s,
+    }
+    yield orjson.dumps(header) + b"\n"
+    defaults = {
+        "policy": snapshot.default_policy.to_dict(),
+        "largest_node_bytes": snapshot.largest_node_bytes,
+    }
+    yield _line(ChangeKind.DEFAULTS, "", defaults)
+    for name, namespace in snapshot.namespaces:
+        yield _line(ChangeKind.NAMESPACE, name, namespace.document)
+    for knowledge in snapshot.tasks:
+        yield _line(ChangeKind.TASK, str(knowledge.task), knowledge.to_dict())
+
+
+def _line(kind: ChangeKind, name: str, data: Mapping[str, Any]) -> bytes:
+    return orjson.dumps({"kind": kind.value, "name": name, "data": data}) + b"\n"
+
+
+def _parse(text: bytes) -> tuple[Mapping[str, Any], list[Any]]:
+    body, _, last = text.rstrip(b"\n").rpartition(b"\n")
+    if mapping(orjson.loads(last)).get("sha256") != hashlib.sha256(body + b"\n").hexdigest():
+        raise ValueError("its checksum does not match its content")
+    header, *entries = (orjson.loads(line) for line in body.split(b"\n"))
+    if header["format"] != FORMAT or header["version"] != VERSION:
+        raise ValueError(f"it is {header['format']!r} version {header['version']!r}")
+    return header, entries
+
+
+def _fill(state: AdmissionState, entries: Sequence[Any]) -> Iterator[str]:
+    for entry in entries:
+        try:
+            apply(state, ChangeKind(entry["kind"]), entry["name"], entry["data"])
+        except BadEntry as error:
+            yield str(error)
+
+
+def _put_aside(path: Path) -> str:
+    try:
+        path.replace(path.with_name(f"{path.name}.bad"))
+    except OSError:
+        return ""  # a read-only disk: it will be met again, and refused again
+    return f"moved to {path.name}.bad, "
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

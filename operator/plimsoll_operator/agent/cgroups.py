@@ -1,0 +1,163 @@
+"""Which cgroups belong to which pod. Reads folder names only.
+
+Names, as kubelet and the runtimes make them:
+
+    cgroupfs  kubepods/burstable/pod<uid>/<id>
+    systemd   kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod<uid>.slice/
+              cri-containerd-<id>.scope, or docker-, or crio-
+
+A Guaranteed pod has no QoS folder above it. systemd's names carry underscores for a UID's dashes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Final
+
+from plimsoll_operator.agent.readings import CgroupFiles
+
+SEARCH_DEPTH: Final = 4
+"""How far below the root kubelet's own cgroup may lie (``--cgroup-root``, kind, k3d)."""
+
+_KUBEPODS = re.compile(r"^(?:.+-)?kubepods(?:\.slice)?$")
+_QOS = re.compile(r"^(?:.+-)?(?:burstable|besteffort)(?:\.slice)?$")
+_POD = re.compile(r"^(?:.+-)?pod([0-9a-f]{32}|[0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12})"
+                  r"(?:\.slice)?$")  # fmt: skip
+_CONTAINER = re.compile(
+    r"^(?:(?:cri-containerd|docker|crio|libpod)-)?([0-9a-f]{12,64})(?:\.scope)?$"
+)
+
+
+class CgroupError(Exception):
+    """No memory cgroups can be read here; the message says what to do."""
+
+
+class Version(IntEnum):
+    """Of the hierarchy that holds the memory controller."""
+
+    V1 = 1
+    V2 = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """Where the controllers are mounted. cpu: None where CPU time is not kept."""
+
+    version: Version
+    memory: Path
+    cpu: Path | None
+
+    def files(self, memory: str) -> CgroupFiles:
+        """The folders of the cgroup whose memory folder is ``memory``."""
+        if self.cpu is None or self.cpu == self.memory:
+            return CgroupFiles(memory, memory if self.cpu else None)
+        return CgroupFiles(memory, str(self.cpu) + memory.removeprefix(str(self.memory)))
+
+
+@dataclass(frozen=True, slots=True)
+class PodCgroup:
+    """One pod's folder and its containers' (the pause container is one of them), by id."""
+
+    uid: str
+    files: CgroupFiles
+    containers: dict[str, CgroupFiles]
+
+
+def find_hierarchy(root: Path) -> Hierarchy:
+    """The hierarchy under ``root``, usually ``/sys/fs/cgroup``.
+
+    Raises:
+        CgroupError: if neither version's memory controller is mounted there.
+
+    """
+    memory = root / "memory"
+    if (memory / "memory.usage_in_bytes").exists() or (memory / "memory.stat").exists():
+        cpu = next((p for n in ("cpuacct", "cpu,cpuacct") if (p := root / n).is_dir()), None)
+        return Hierarchy(Version.V1, memory, cpu)
+    controllers = root / "cgroup.controllers"
+    if controllers.exists() and "memory" in controllers.read_text().split():
+        return Hierarchy(Version.V2, root, root)
+    raise CgroupError(
+        f"no memory cgroups under {root}; mount the node's /sys/fs/cgroup there and name it with"
+        " --cgroup-root"
+    )
+
+
+def find_kubepods(hierarchy: Hierarchy) -> tuple[Path, ...]:
+    """Kubelet's own cgroups; empty if kubelet has made none (yet)."""
+    return tuple(_kubepods_below(str(hierarchy.memory), SEARCH_DEPTH))
+
+
+def scan(hierarchy: Hierarchy, kubepods: tuple[Path, ...]) -> list[PodCgroup]:
+    """All pods there now. Pods that go away meanwhile are left out.
+
+    Raises:
+        OSError: if a kubepods folder itself cannot be read.
+
+    """
+    pods: list[PodCgroup] = []
+    for root in kubepods:
+        for name, path in _folders(str(root)):
+            if (uid := pod_uid(name)) is not None:
+                _add(pods, hierarchy, uid, path)
+            elif _QOS.match(name):
+                _add_all(pods, hierarchy, path)
+    return pods
+
+
+def pod_uid(folder: str) -> str | None:
+    """The UID in a pod's folder name, with dashes; None if it is not a pod's."""
+    found = _POD.match(folder)
+    return found[1].replace("_", "-") if found else None
+
+
+def container_id(folder: str) -> str | None:
+    """The id in a container's folder name; None if it is not a container's."""
+    found = _CONTAINER.match(folder)
+    return found[1] if found else None
+
+
+def _add_all(pods: list[PodCgroup], hierarchy: Hierarchy, qos: str) -> None:
+    try:
+        folders = list(_folders(qos))
+    except FileNotFoundError:
+        return
+    for name, path in folders:
+        if (uid := pod_uid(name)) is not None:
+            _add(pods, hierarchy, uid, path)
+
+
+def _add(pods: list[PodCgroup], hierarchy: Hierarchy, uid: str, path: str) -> None:
+    try:
+        containers = {
+            found: hierarchy.files(inner)
+            for name, inner in _folders(path)
+            if (found := container_id(name)) is not None
+        }
+    except FileNotFoundError:
+        return
+    pods.append(PodCgroup(uid, hierarchy.files(path), containers))
+
+
+def _kubepods_below(folder: str, depth: int) -> Iterator[Path]:
+    try:
+        children = list(_folders(folder))
+    except OSError:
+        return
+    for name, path in children:
+        if _KUBEPODS.match(name):
+            yield Path(path)
+        elif depth > 1:
+            yield from _kubepods_below(path, depth - 1)
+
+
+def _folders(folder: str) -> Iterator[tuple[str, str]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield entry.name, entry.path

@@ -1,0 +1,119 @@
+"""From a cgroup's readings to the memory its task needs, page cache told apart. Pure.
+
+The kernel kills a task only when nothing can be reclaimed any more, so the need is what cannot be
+reclaimed: usage less the page cache on the file lists (tmpfs is on the anonymous lists and
+counts). Sampling alone misses what happens between two readings; the kernel's own peak misses
+nothing, but counts page cache, which fills up to the limit. Both together:
+
+- each reading: need ≥ usage - file cache + hot mapped pages;
+- where the kernel's peak rose to B since the last reading, or its limit B was touched, usage was
+  B at some moment in between: need ≥ B - the cache of that moment.
+
+The cache of that moment is not recorded. It is taken as what is there now, or what was there
+before less what was reclaimed since, whichever is more: exact for growing anonymous memory, for
+streaming reads, for a spike that pushed cache out at the limit, and for a temporary file deleted
+after its cache had been counted once.
+
+Where it errs, by at most one interval's page cache:
+- too high: cache came and was deleted between two readings (a short task's temporary file); or
+  version 1, at the limit, where reclaim is known only as an upper bound;
+- too low: a spike was freed and cache grew by more than the spike, between two readings.
+
+A page that is mapped *and* active is hot: program text, or a mapped file read again and again.
+It could be reclaimed and the task would live, but it would crawl; so it counts. Pages that were
+only read, however often, do not count: a task that reads a file larger than its limit needs no
+room for the file. The kubelet's working set does count those once they are active; it is kept
+beside the need, and can lie above it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from plimsoll_operator.agent.readings import Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peaks:
+    """Running maxima of one cgroup's life, in bytes. Starts empty, moves by ``advance``.
+
+    anon_peak_bytes <= need_peak_bytes <= kernel_peak_bytes holds after the first reading.
+    last: what the next reading is compared with; None before the first.
+    cpu_s, limit_bytes: as last read; None if never read, or unlimited.
+    """
+
+    need_peak_bytes: int = 0
+    kernel_peak_bytes: int = 0
+    working_set_peak_bytes: int = 0
+    anon_peak_bytes: int = 0
+    cpu_s: float | None = None
+    limit_bytes: int | None = None
+    last: Reading | None = None
+
+    def advance(self, reading: Reading) -> Peaks:
+        """The maxima after one more reading of the same cgroup."""
+        last = self.last
+        if last is not None and _started_anew(last, reading):
+            last = None
+        # Without the kernel's peak, a limit that was touched is the highest usage known.
+        seen_peak = reading.kernel_peak_bytes
+        if seen_peak is None:
+            seen_peak = max(reading.usage_bytes, _highest_between(last, reading) or 0)
+        kernel_peak = max(self.kernel_peak_bytes, seen_peak)
+        anon_peak = min(max(self.anon_peak_bytes, reading.anon_bytes), kernel_peak)
+        need = max(self.need_peak_bytes, need_bytes(last, reading), anon_peak)
+        working_set = reading.usage_bytes - reading.inactive_file_bytes
+        return replace(
+            self,
+            need_peak_bytes=min(need, kernel_peak),
+            kernel_peak_bytes=kernel_peak,
+            working_set_peak_bytes=min(max(self.working_set_peak_bytes, working_set), kernel_peak),
+            anon_peak_bytes=anon_peak,
+            cpu_s=_later(self.cpu_s, reading.cpu_s),
+            limit_bytes=reading.limit_bytes,
+            last=reading,
+        )
+
+
+def need_bytes(last: Reading | None, reading: Reading) -> int:
+    """What the cgroup is known to have needed between ``last`` and ``reading``, in bytes."""
+    # Counters are read one after another: what is surely not cache is a floor.
+    sampled = max(
+        reading.usage_bytes - reading.reclaimable_bytes, reading.anon_bytes + reading.shmem_bytes
+    )
+    unseen = 0
+    highest = _highest_between(last, reading)
+    if highest is not None:
+        unseen = highest - _cache_between(last, reading) - reading.slab_reclaimable_bytes
+    return max(sampled, unseen) + min(reading.mapped_file_bytes, reading.active_file_bytes)
+
+
+def _highest_between(last: Reading | None, reading: Reading) -> int | None:
+    """The usage that was reached since ``last`` for sure; None if only the sample is known."""
+    peak, peak_before = reading.kernel_peak_bytes, last.kernel_peak_bytes if last else 0
+    if peak is not None and peak_before is not None and peak > peak_before:
+        return peak
+    if reading.limit_bytes is not None and reading.limit_hits > (last.limit_hits if last else 0):
+        return reading.limit_bytes if peak is None else min(peak, reading.limit_bytes)
+    return None
+
+
+def _cache_between(last: Reading | None, reading: Reading) -> int:
+    """File cache at the moment of the highest usage, as well as it can be known."""
+    if last is None:
+        return reading.file_bytes
+    reclaimed = max(0, reading.reclaimed_bytes - last.reclaimed_bytes)
+    return max(reading.file_bytes, last.file_bytes - reclaimed)
+
+
+def _started_anew(last: Reading, reading: Reading) -> bool:
+    """Whether the kernel's counters went back: the cgroup was made again, as after a reboot."""
+    if reading.kernel_peak_bytes is None or last.kernel_peak_bytes is None:
+        return reading.limit_hits < last.limit_hits
+    return reading.kernel_peak_bytes < last.kernel_peak_bytes
+
+
+def _later(before_s: float | None, now_s: float | None) -> float | None:
+    if before_s is None or now_s is None:
+        return before_s if now_s is None else now_s
+    return max(before_s, now_s)

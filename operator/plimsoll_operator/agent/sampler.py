@@ -1,0 +1,161 @@
+"""One look at every pod's cgroups: which maxima moved, which cgroups ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from plimsoll_operator.agent.cgroups import PodCgroup, Version
+from plimsoll_operator.agent.need import Peaks
+from plimsoll_operator.agent.outbox import Key
+from plimsoll_operator.agent.readings import (
+    CgroupFiles,
+    Glance,
+    Read,
+    Reading,
+    glance_v1,
+    glance_v2,
+    read_v1,
+    read_v2,
+)
+from plimsoll_operator.peaks import PeakReport
+from plimsoll_predictor.units import MIB
+
+REPORTED_STEP_BYTES: Final = MIB
+REPORTED_STEP: Final = 0.01
+"""Maxima that rose by less than both are told at the end, not at once."""
+STEADY_BYTES: Final = MIB
+STEADY_TRIES: Final = 3
+FULL_READING_EVERY: Final = 10
+"""Ticks. A cgroup whose memory does not move is still read, for its CPU time."""
+
+
+@dataclass(slots=True)
+class _Watched:
+    """One cgroup that is alive, or was when last seen."""
+
+    peaks: Peaks
+    glance: Glance | None = None
+    reported: PeakReport | None = None
+    had_containers: bool = False
+
+
+class Sampler:
+    """Follows every cgroup from its first sight to its end. Belongs to one thread."""
+
+    def __init__(
+        self, version: Version, restored: Mapping[Key, Peaks], wall_s: Callable[[], float]
+    ) -> None:
+        """restored: maxima of cgroups that an earlier agent followed; those gone end at once."""
+        v1 = version is Version.V1
+        self._glance = glance_v1 if v1 else glance_v2
+        self._read: Read = read_v1 if v1 else read_v2
+        # Version 2 counts a child's limit hits in its parents, version 1 does not.
+        self._hits_of_children_count = v1
+        self._wall_s = wall_s
+        self._ticks = 0
+        self._watched = {key: _Watched(peaks) for key, peaks in restored.items()}
+
+    def running(self) -> dict[Key, Peaks]:
+        """The maxima of all that is followed; to be restored by a later agent."""
+        return {key: watched.peaks for key, watched in self._watched.items()}
+
+    def tick(self, pods: list[PodCgroup]) -> list[PeakReport]:
+        """Read all ``pods``; the reports of what changed, and of what ended, once each."""
+        self._ticks += 1
+        seen: set[Key] = set()
+        reports: list[PeakReport] = []
+        for pod in pods:
+            reports += self._pod(pod, seen)
+        for key in [key for key in self._watched if key not in seen]:
+            ended = self._watched.pop(key)
+            if ended.reported is None or not ended.reported.final:
+                reports.append(self._report(key, ended.peaks, final=True))
+        return reports
+
+    def _pod(self, pod: PodCgroup, seen: set[Key]) -> Iterator[PeakReport]:
+        hits = 0
+        for container_id, files in pod.containers.items():
+            key = (pod.uid, container_id)
+            seen.add(key)
+            watched = self._watch(key, files, 0)
+            if watched.glance is not None and self._hits_of_children_count:
+                hits += watched.glance.limit_hits
+            yield from self._news(key, watched, final=False)
+        whole: Key = (pod.uid, None)
+        seen.add(whole)
+        watched = self._watch(whole, pod.files, hits)
+        # Kubelet keeps a pod's folder for 2 to 3 s after its last container, the pause container
+        # included, has gone: nothing will follow, and the controller is waiting for this.
+        final = watched.had_containers and not pod.containers
+        watched.had_containers = watched.had_containers or bool(pod.containers)
+        yield from self._news(whole, watched, final=final)
+
+    def _watch(self, key: Key, files: CgroupFiles, hits_below: int) -> _Watched:
+        watched = self._watched.setdefault(key, _Watched(Peaks()))
+        try:
+            glance = self._look(files, hits_below)
+            if glance != watched.glance or self._ticks % FULL_READING_EVERY == 0:
+                reading, watched.glance = self._steady_reading(files, glance, hits_below)
+                watched.peaks = watched.peaks.advance(reading)
+        except OSError:
+            pass  # it went away between the scan and now; the next tick ends it
+        return watched
+
+    def _look(self, files: CgroupFiles, hits_below: int) -> Glance:
+        glance = self._glance(files)
+        if hits_below:
+            return replace(glance, limit_hits=glance.limit_hits + hits_below)
+        return glance
+
+    def _steady_reading(
+        self, files: CgroupFiles, glance: Glance, hits_below: int
+    ) -> tuple[Reading, Glance]:
+        """A reading during which usage hardly moved, if one can be had.
+
+        The files are read one after another. On a busy node the agent may wait in between while
+        a task fills hundreds of megabytes of cache, which would then pass for need, for ever.
+        """
+        for _ in range(STEADY_TRIES):
+            reading, before = self._read(files, glance), glance
+            glance = self._look(files, hits_below)
+            if abs(glance.usage_bytes - before.usage_bytes) <= STEADY_BYTES:
+                break
+        return reading, before
+
+    def _news(self, key: Key, watched: _Watched, *, final: bool) -> Iterator[PeakReport]:
+        if watched.peaks.last is None:
+            return
+        told = watched.reported
+        if told is None or final != told.final or _risen(told, watched.peaks):
+            watched.reported = self._report(key, watched.peaks, final=final)
+            yield watched.reported
+
+    def _report(self, key: Key, peaks: Peaks, *, final: bool) -> PeakReport:
+        return PeakReport(
+            pod_uid=key[0],
+            container_id=key[1],
+            need_peak_bytes=peaks.need_peak_bytes,
+            kernel_peak_bytes=peaks.kernel_peak_bytes,
+            working_set_peak_bytes=peaks.working_set_peak_bytes,
+            anon_peak_bytes=peaks.anon_peak_bytes,
+            cpu_s=peaks.cpu_s,
+            limit_bytes=peaks.limit_bytes,
+            final=final,
+            measured_s=self._wall_s(),
+        )
+
+
+def _risen(told: PeakReport, peaks: Peaks) -> bool:
+    if told.limit_bytes != peaks.limit_bytes:
+        return True
+    return any(
+        now - before > max(REPORTED_STEP_BYTES, REPORTED_STEP * before)
+        for before, now in (
+            (told.need_peak_bytes, peaks.need_peak_bytes),
+            (told.kernel_peak_bytes, peaks.kernel_peak_bytes),
+            (told.working_set_peak_bytes, peaks.working_set_peak_bytes),
+            (told.anon_peak_bytes, peaks.anon_peak_bytes),
+        )
+    )

@@ -1,0 +1,126 @@
+"""The agent's loop: look, tell, remember."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from plimsoll_operator.agent.cgroups import (
+    Hierarchy,
+    PodCgroup,
+    find_hierarchy,
+    find_kubepods,
+    scan,
+)
+from plimsoll_operator.agent.outbox import Outbox, OutboxBounds
+from plimsoll_operator.agent.sampler import Sampler
+from plimsoll_operator.agent.sender import Controller, Sender
+from plimsoll_operator.agent.settings import AgentSettings
+from plimsoll_operator.agent.spool import Spool, Spooled
+
+log = structlog.get_logger()
+
+LOOK_FOR_KUBEPODS_S: Final = 5.0
+LAST_SEND_S: Final = 5.0
+
+
+def serve(settings: AgentSettings, stop: threading.Event | None = None) -> None:
+    """Measure this node's pods until ``stop`` is set; without one, until SIGTERM or SIGINT.
+
+    Raises:
+        CgroupError: if there is no memory cgroup hierarchy at ``settings.cgroup_root``.
+
+    """
+    stop = stop or _stop_on_signals()
+    hierarchy = find_hierarchy(settings.cgroup_root)
+    spool = Spool(settings.state_dir)
+    spooled = spool.load()
+    outbox = Outbox(OutboxBounds(settings.spool_bytes, settings.spool_age_s), time.monotonic)
+    outbox.restore(spooled.waiting)
+    sampler = Sampler(hierarchy.version, spooled.running, time.time)
+    seed = zlib.crc32(settings.node_name.encode())
+    sender = Sender(outbox, Controller.of(settings).post, seed)
+    log.info(
+        "agent measures",
+        node=settings.node_name,
+        cgroup_version=hierarchy.version.value,
+        restored=len(spooled.running),
+        unsent=len(outbox),
+    )
+    sender.start()
+    loop = _Loop(settings, hierarchy, sampler, outbox, spool, sender)
+    loop.run(stop)
+    sender.stop(LAST_SEND_S)
+    loop.save()
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    settings: AgentSettings
+    hierarchy: Hierarchy
+    sampler: Sampler
+    outbox: Outbox
+    spool: Spool
+    sender: Sender
+
+    def run(self, stop: threading.Event) -> None:
+        """Tick by the monotonic clock: a wall clock that jumps neither stops nor hurries it."""
+        if len(self.outbox):
+            self.sender.wake()
+        kubepods = self._wait_for_kubepods(stop)
+        saved_s = due_s = time.monotonic()
+        while not stop.is_set():
+            try:
+                pods = scan(self.hierarchy, kubepods)
+            except FileNotFoundError:
+                # Kubelet took its root cgroup away, as a reset does; it will make another.
+                kubepods = self._wait_for_kubepods(stop)
+                continue
+            ended = self._tick(pods)
+            now_s = time.monotonic()
+            if ended or now_s - saved_s >= self.settings.save_every_s:
+                self.save()
+                saved_s = now_s
+            due_s = max(due_s + self.settings.interval_s, now_s)
+            stop.wait(due_s - now_s)
+
+    def save(self) -> None:
+        """Maxima and unsent reports, in one file."""
+        self.spool.save(Spooled(self.sampler.running(), tuple(self.outbox.waiting())))
+
+    def _tick(self, pods: list[PodCgroup]) -> bool:
+        """True if a cgroup ended: its last report exists nowhere else now and must be saved."""
+        reports = self.sampler.tick(pods)
+        dropped = self.outbox.dropped
+        self.outbox.offer(reports)
+        if self.outbox.dropped > dropped:
+            log.warning("reports dropped, too many or too old", dropped=self.outbox.dropped)
+        if reports:
+            self.sender.wake()
+        return any(report.final for report in reports)
+
+    def _wait_for_kubepods(self, stop: threading.Event) -> tuple[Path, ...]:
+        while not stop.is_set():
+            if found := find_kubepods(self.hierarchy):
+                log.info("pods' cgroups found", folders=[str(path) for path in found])
+                return found
+            log.warning(
+                "no kubepods cgroup; kubelet makes one when it starts",
+                searched=str(self.hierarchy.memory),
+            )
+            stop.wait(LOOK_FOR_KUBEPODS_S)
+        return ()
+
+
+def _stop_on_signals() -> threading.Event:
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    return stop

@@ -1,0 +1,49 @@
+"""What the agent is told at its start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from plimsoll_predictor.units import MIB
+
+
+class SettingsError(ValueError):
+    """A setting makes no sense; the message names it and says what would."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    """Settings of ``plimsoll agent``. A plain record: the agent stays small without pydantic.
+
+    controller_url: such as ``https://plimsoll-controller.plimsoll:8443``.
+    token_file: holds the bearer token; read again for every request, so it may be rotated.
+    ca_file: certificates to trust for https; None for the system's.
+    state_dir: where maxima and unsent reports survive a restart; made if absent.
+    interval_s: between two readings of every cgroup.
+    save_every_s: how much of the sampled maxima a kill of the agent may cost.
+    spool_bytes, spool_age_s: bounds of what is kept for a controller that does not answer.
+    """
+
+    controller_url: str
+    token_file: Path
+    node_name: str
+    state_dir: Path
+    cgroup_root: Path = Path("/sys/fs/cgroup")
+    ca_file: Path | None = None
+    interval_s: float = 1.0
+    save_every_s: float = 5.0
+    spool_bytes: int = 16 * MIB
+    spool_age_s: float = 24 * 3600.0
+
+    def __post_init__(self) -> None:
+        if not self.controller_url.startswith(("http://", "https://")):
+            raise SettingsError(
+                f"controller URL {self.controller_url!r} has no scheme; write https://HOST:PORT"
+            )
+        if not 0.05 <= self.interval_s <= 60:
+            raise SettingsError(
+                f"an interval of {self.interval_s} s cannot be kept; use 0.25 to 2 s"
+            )
+        if not self.node_name:
+            raise SettingsError("the node's name is empty; pass --node-name")

@@ -1,0 +1,140 @@
+"""What the agent knows, on disk: a killed agent carries on, and an unsent report is not lost.
+
+One file of lines, each with its checksum, replaced as a whole. Running maxima and unsent reports
+lie in the same file, so that a cgroup's end moves it from the one to the other at once. The file
+outlives the agent, not the node: it is not forced to disk, for a slow disk would stop the
+sampling, and a node that loses power loses its pods too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+
+from plimsoll_operator.agent.need import Peaks
+from plimsoll_operator.agent.outbox import Key, Waiting
+from plimsoll_operator.agent.readings import Reading
+from plimsoll_operator.peaks import PeakReport
+
+log = structlog.get_logger()
+
+FILE_NAME: Final = "peaks.spool"
+
+
+@dataclass(frozen=True, slots=True)
+class Spooled:
+    """running: maxima of cgroups that were alive. waiting: reports nobody acknowledged."""
+
+    running: Mapping[Key, Peaks] = field(default_factory=dict)
+    waiting: tuple[Waiting, ...] = ()
+
+
+class Spool:
+    """The file in one agent's state folder. A disk that cannot be written is logged once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE_NAME
+        self._trouble: str | None = None
+        self._saved_crc: int | None = None
+
+    def load(self) -> Spooled:
+        """What was saved last, nothing if never. Damaged lines are skipped and logged."""
+        try:
+            lines = self._path.read_bytes().splitlines()
+        except FileNotFoundError:
+            return Spooled()
+        except OSError as error:
+            log.error("spool unreadable, starting without it", file=str(self._path), why=str(error))
+            return Spooled()
+        running: dict[Key, Peaks] = {}
+        waiting: list[Waiting] = []
+        bad = [n for n, line in enumerate(lines, 1) if not _decode_into(line, running, waiting)]
+        if bad:
+            log.warning(
+                "damaged lines skipped in the spool",
+                file=str(self._path),
+                lines=bad[:20],
+                count=len(bad),
+            )
+        return Spooled(running, tuple(waiting))
+
+    def save(self, spooled: Spooled) -> bool:
+        """Replace what was saved. False if the disk refuses: what is in memory is then all."""
+        content = b"".join(_encode(spooled))
+        crc = zlib.crc32(content)
+        if crc == self._saved_crc:
+            return True
+        partial = self._path.with_suffix(".partial")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            partial.write_bytes(content)
+            os.replace(partial, self._path)
+        except OSError as error:
+            self._log_trouble(str(error))
+            self._saved_crc = None
+            _remove(partial)
+            return False
+        self._saved_crc = crc
+        self._log_recovery()
+        return True
+
+    def _log_trouble(self, why: str) -> None:
+        if self._trouble is None:
+            log.error(
+                "spool cannot be written; unsent reports live in memory only until it can",
+                file=str(self._path),
+                why=why,
+            )
+        self._trouble = why
+
+    def _log_recovery(self) -> None:
+        if self._trouble is not None:
+            log.info("spool is written again", file=str(self._path))
+        self._trouble = None
+
+
+def _remove(partial: Path) -> None:
+    with contextlib.suppress(OSError):  # half a file that cannot be removed does no harm
+        partial.unlink()
+
+
+def _encode(spooled: Spooled) -> Iterable[bytes]:
+    for (pod_uid, container_id), peaks in spooled.running.items():
+        yield _line({"key": [pod_uid, container_id], "peaks": asdict(peaks)})
+    for each in spooled.waiting:
+        yield _line({"report": each.report.to_dict(), "age_s": each.age_s})
+
+
+def _line(record: Mapping[str, Any]) -> bytes:
+    text = json.dumps(record, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _decode_into(line: bytes, running: dict[Key, Peaks], waiting: list[Waiting]) -> bool:
+    checksum, _, text = line.partition(b" ")
+    try:
+        if int(checksum, 16) != zlib.crc32(text):
+            return False
+        record = json.loads(text)
+        if "peaks" in record:
+            pod_uid, container_id = record["key"]
+            running[pod_uid, container_id] = _peaks(record["peaks"])
+        else:
+            report = PeakReport.from_dict(record["report"])
+            waiting.append(Waiting(report, float(record["age_s"])))
+    except (ValueError, TypeError, KeyError):
+        return False  # another version's fields, or no line of ours at all
+    return True
+
+
+def _peaks(data: dict[str, Any]) -> Peaks:
+    last = data.pop("last")
+    return Peaks(**data, last=None if last is None else Reading(**last))

@@ -1,0 +1,197 @@
+"""What a namespace and the nodes allow a pod, as bounds for one container's allocation.
+
+Asking for more than a LimitRange, a quota or any node has would turn a pod that starts into one
+that does not: bounds keep a decision within them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from plimsoll_operator.podspec import Pod, mapping, sequence, spec_of
+from plimsoll_operator.quantity import BadQuantity, parse_bytes
+from plimsoll_predictor.decision import Bounds
+
+_HARD_KEYS: Final = {
+    "requests.memory": "request",
+    "memory": "request",
+    "limits.memory": "limit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """One ResourceQuota's memory.
+
+    scopes: it counts only pods that match all of them; see ``_counts``.
+    priority_classes: as a scope: only pods of these classes; None counts all.
+    request_bytes, limit_bytes: hard; None if it does not bound it.
+    free_request_bytes, free_limit_bytes: hard less used, when it was last seen; None if unknown.
+    """
+
+    scopes: tuple[str, ...] = ()
+    priority_classes: tuple[str, ...] | None = None
+    request_bytes: int | None = None
+    limit_bytes: int | None = None
+    free_request_bytes: int | None = None
+    free_limit_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceBounds:
+    """A namespace's LimitRanges and ResourceQuotas, read once. None where nothing bounds.
+
+    min_bytes, max_bytes: of a container; pod_max_bytes: of all containers together.
+    max_ratio: limit over request at most, of a container.
+    """
+
+    min_bytes: int | None = None
+    max_bytes: int | None = None
+    pod_max_bytes: int | None = None
+    max_ratio: float | None = None
+    quotas: tuple[Quota, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodMemory:
+    """What bounds depend on in one pod.
+
+    request_bytes: what the user asked for the sized container; None if nothing.
+    kept_limit_bytes: a limit that will stay while the request changes; None if none stays.
+    other_request_bytes, other_limit_bytes: of what runs beside the sized container.
+    may_wait: True for a lifted attempt: it had better wait for quota than be killed again.
+    """
+
+    request_bytes: int | None
+    kept_limit_bytes: int | None = None
+    other_request_bytes: int = 0
+    other_limit_bytes: int = 0
+    may_wait: bool = False
+
+
+def read_namespace(limit_ranges: Sequence[Any], quotas: Sequence[Any]) -> NamespaceBounds:
+    """Read a namespace's LimitRange and ResourceQuota objects; what cannot be read bounds nothing.
+
+    limit_ranges, quotas: the objects as the API gives them; only spec and status are looked at.
+    """
+    items = [
+        mapping(item)
+        for limit_range in limit_ranges
+        for item in sequence(mapping(mapping(limit_range).get("spec")).get("limits"))
+    ]
+    container = [item for item in items if item.get("type") == "Container"]
+    pod = [item for item in items if item.get("type") == "Pod"]
+    ratios = [_ratio(mapping(item.get("maxLimitRequestRatio")).get("memory")) for item in container]
+    return NamespaceBounds(
+        min_bytes=_largest(_memory(item, "min") for item in container),
+        max_bytes=_least(_memory(item, "max") for item in container),
+        pod_max_bytes=_least(_memory(item, "max") for item in pod),
+        max_ratio=min((ratio for ratio in ratios if ratio is not None), default=None),
+        quotas=tuple(_quota(mapping(quota)) for quota in quotas),
+    )
+
+
+def bounds_for(
+    pod: Pod, memory: PodMemory, namespace: NamespaceBounds, largest_node_bytes: int | None
+) -> Bounds:
+    """The bounds of the sized container's allocation: LimitRanges, quotas, the largest node."""
+    caps = [namespace.max_bytes]
+    caps.append(_less(namespace.pod_max_bytes, memory.other_limit_bytes))
+    caps.append(_less(largest_node_bytes, memory.other_request_bytes))
+    for quota in namespace.quotas:
+        if _counts(quota, pod):
+            caps += _quota_caps(quota, memory)
+    floors = [namespace.min_bytes]
+    if namespace.max_ratio is not None and memory.kept_limit_bytes is not None:
+        floors.append(-int(-memory.kept_limit_bytes // namespace.max_ratio))
+    return Bounds(floor_bytes=_largest(floors), cap_bytes=_least(caps))
+
+
+def _quota_caps(quota: Quota, memory: PodMemory) -> list[int | None]:
+    caps = []
+    for hard, free, others in (
+        (quota.request_bytes, quota.free_request_bytes, memory.other_request_bytes),
+        (quota.limit_bytes, quota.free_limit_bytes, memory.other_limit_bytes),
+    ):
+        cap = _less(hard, others)
+        room = _less(free, others)
+        if cap is not None and room is not None and not memory.may_wait:
+            # Used quota must not turn a raise into a refusal; nor is it a reason to lower what
+            # the user asked: when that does not fit, the pod waits as it would without us.
+            cap = min(cap, max(room, memory.request_bytes or 0))
+        caps.append(cap)
+    return caps
+
+
+def _counts(quota: Quota, pod: Pod) -> bool:
+    spec = spec_of(pod)
+    for scope in quota.scopes:
+        if scope == "BestEffort":
+            return False  # a pod that gets a size is none
+        if scope == "Terminating" and spec.get("activeDeadlineSeconds") is None:
+            return False
+        if scope == "NotTerminating" and spec.get("activeDeadlineSeconds") is not None:
+            return False
+    classes = quota.priority_classes
+    return classes is None or spec.get("priorityClassName") in classes
+
+
+def _quota(quota: Mapping[str, Any]) -> Quota:
+    spec, status = mapping(quota.get("spec")), mapping(quota.get("status"))
+    hard, used = mapping(spec.get("hard")), mapping(status.get("used"))
+    found: dict[str, int] = {}
+    for key, field in _HARD_KEYS.items():
+        size_bytes = _parsed(hard.get(key))
+        if size_bytes is None:
+            continue
+        found[f"{field}_bytes"] = min(size_bytes, found.get(f"{field}_bytes", size_bytes))
+        used_bytes = _parsed(used.get(key))
+        if used_bytes is not None:
+            found[f"free_{field}_bytes"] = max(0, size_bytes - used_bytes)
+    return Quota(
+        scopes=tuple(str(scope) for scope in sequence(spec.get("scopes"))),
+        priority_classes=_priority_classes(mapping(spec.get("scopeSelector"))),
+        **found,
+    )
+
+
+def _priority_classes(selector: Mapping[str, Any]) -> tuple[str, ...] | None:
+    for expression in sequence(selector.get("matchExpressions")):
+        expression = mapping(expression)
+        if expression.get("scopeName") == "PriorityClass" and expression.get("operator") == "In":
+            return tuple(str(value) for value in sequence(expression.get("values")))
+    return None
+
+
+def _memory(item: Mapping[str, Any], kind: str) -> int | None:
+    return _parsed(mapping(item.get(kind)).get("memory"))
+
+
+def _parsed(value: object) -> int | None:
+    try:
+        return None if value is None else parse_bytes(value)
+    except BadQuantity:
+        return None
+
+
+def _ratio(value: object) -> float | None:
+    try:
+        ratio = float(Decimal(str(value)))
+    except InvalidOperation:
+        return None
+    return ratio if ratio >= 1 else None
+
+
+def _less(cap_bytes: int | None, others_bytes: int) -> int | None:
+    return None if cap_bytes is None else max(0, cap_bytes - others_bytes)
+
+
+def _least(values: Iterable[int | None]) -> int | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _largest(values: Iterable[int | None]) -> int | None:
+    return max((value for value in values if value is not None), default=None)

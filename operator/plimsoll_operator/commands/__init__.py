@@ -1,0 +1,1 @@
+"""The commands of `plimsoll`, one module each."""

@@ -1,0 +1,103 @@
+"""``plimsoll controller``: the operator's process."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import kopf
+import structlog
+
+from plimsoll_operator.controller.controller import Controller, Identity
+from plimsoll_operator.controller.kube import Kube
+from plimsoll_operator.controller.login import login_with
+from plimsoll_operator.controller.peak_routes import peak_routes
+from plimsoll_operator.controller.settings import ControllerSettings
+from plimsoll_operator.controller.web import serve_http
+from plimsoll_operator.feed.routes import board_routes
+from plimsoll_operator.handlers.registry import configure, registry_for
+from plimsoll_operator.metrics import metrics_routes
+from plimsoll_operator.peaks import PeakReport
+from plimsoll_operator.report.page import page_of
+from plimsoll_operator.training.queue import TrainingQueue
+from plimsoll_operator.training.spawning import Spawner
+from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.store import Store
+
+log = structlog.get_logger()
+
+
+def serve(settings: ControllerSettings) -> None:
+    """Run until SIGTERM or SIGINT."""
+    asyncio.run(_serve(settings))
+
+
+async def _serve(settings: ControllerSettings) -> None:
+    store = Store.open(settings.store_url)
+    kube = await Kube.connect(settings.kubeconfig, settings.context)
+    identity = Identity(settings.instance, uuid.uuid4().hex, time.time)
+    controller = Controller(
+        kube, store, _queue(settings, store), Policy(mode=settings.mode), identity
+    )
+    token = _token(settings)
+    routes = [
+        *board_routes(controller.board, token),
+        *peak_routes(controller.peaks, _persist(controller, store), token),
+        *metrics_routes(controller.metrics, controller.writer, lambda: len(controller.book)),
+    ]
+    await controller.start()
+    runner, port = await serve_http(
+        routes, page_of(store, controller.writer), settings.listen_host, settings.listen_port
+    )
+    log.info("controller serves", host=settings.listen_host, port=port)
+    try:
+        await _watch(settings, controller)
+    finally:
+        await runner.cleanup()
+        await controller.close()
+        await kube.close()
+        store.close()
+
+
+async def _watch(settings: ControllerSettings, controller: Controller) -> None:
+    registry = registry_for(controller)
+    kopf.on.login(registry=registry)(login_with(settings.kubeconfig, settings.context))
+    kopf_settings = kopf.OperatorSettings()
+    configure(kopf_settings)
+    await kopf.operator(
+        registry=registry, settings=kopf_settings, clusterwide=True, standalone=True
+    )
+
+
+def _queue(
+    settings: ControllerSettings, store: Store
+) -> Callable[[Callable[..., Any]], TrainingQueue]:
+    def make(on_result: Callable[..., Any]) -> TrainingQueue:
+        spawner = Spawner(
+            store_url=settings.store_url,
+            budget_s=settings.training_budget_s,
+            memory_mib=settings.training_memory_mib,
+        )
+        return TrainingQueue(spawner, store, on_result)
+
+    return make
+
+
+def _persist(controller: Controller, store: Store) -> Callable[..., Any]:
+    async def persist(reports: Sequence[PeakReport]) -> None:
+        await controller.writer.call(store.put_peaks, [each.to_dict() for each in reports])
+
+    return persist
+
+
+def _token(settings: ControllerSettings) -> str:
+    """The bearer token of feed and peaks; one nobody knows where none is given."""
+    if settings.token_file is None:
+        return secrets.token_urlsafe(32)
+    return settings.token_file.read_text(encoding="utf-8").strip()
+
+

@@ -1,0 +1,130 @@
+"""Tells people: Events on pods, and the decisions kept for a profile's status.
+
+Best effort, and never in the way: a queue with one sender, bounded; what does not fit is
+counted and dropped, because an Event is a comfort and an observation is not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from plimsoll_operator import events
+from plimsoll_operator.annotation import DecisionNote
+from plimsoll_operator.controller.kube import AlreadyThere, ApiError, Kube, NotFound, Unreachable
+from plimsoll_operator.podspec import Pod
+from plimsoll_predictor.knowledge import Lift
+from plimsoll_predictor.policy import Mode
+from plimsoll_predictor.record import Observation
+from plimsoll_predictor.store import DecisionRecord, Store, Writer
+from plimsoll_predictor.task import TaskId
+from plimsoll_predictor.units import words_for_bytes
+
+log = structlog.get_logger()
+
+MAX_QUEUED = 10_000
+TRIES = 5
+
+Told = tuple[events.Happening, events.Regarding]
+
+
+class Announcer:
+    """Queues Events and sends them one after another."""
+
+    def __init__(
+        self, kube: Kube, store: Store, writer: Writer, now_s: Callable[[], float], instance: str
+    ) -> None:
+        self._kube = kube
+        self._store = store
+        self._writer = writer
+        self._now_s = now_s
+        self._instance = instance
+        self._queue: asyncio.Queue[Told] = asyncio.Queue(MAX_QUEUED)
+        self.dropped = 0
+
+    async def run(self) -> None:
+        """Send what is queued, until cancelled."""
+        while True:
+            happening, regarding = await self._queue.get()
+            await self._send(happening, regarding)
+
+    async def sized(self, pod: Pod, task: TaskId, note: DecisionNote) -> None:
+        """A pod got its size at admission, or would have in recommend mode."""
+        meta = pod["metadata"]
+        await self._writer.call(
+            self._store.put_decision,
+            DecisionRecord(
+                task=task,
+                attempt_uid=str(meta["uid"]),
+                at_s=self._now_s(),
+                words=f"{meta['name']}: {_sizes(note)}: {note.why}",
+                allocation_bytes=note.allocation_bytes,
+                request_bytes=note.was_request_bytes,
+                reason=note.reason.value,
+            ),
+        )
+        if note.mode is Mode.ENFORCE and note.allocation_bytes is not None:
+            happening = events.sized(note.allocation_bytes, note.was_request_bytes, note.why)
+            self._tell(happening, pod)
+
+    def lifted(self, pod: Pod, observation: Observation, lift: Lift) -> None:
+        """A pod was OOM-killed; its run's next attempt gets more."""
+        before = observation.allocation_bytes or lift.after_bytes
+        self._tell(events.lifted(before, lift.allocation_bytes, lift.attempt), pod)
+
+    def retried(self, pod: Pod, new_pod: str, lift_attempt: int, allocation_bytes: int) -> None:
+        """Plimsoll made the next attempt of ``pod``."""
+        self._tell(events.retried(new_pod, lift_attempt, allocation_bytes), pod)
+
+    def leaking(self, pod: Pod, observation: Observation, why: str) -> None:
+        """No further lift for this run."""
+        self._tell(events.leaking(why, observation.run), pod)
+
+    def replaced(self, pod: Pod) -> None:
+        """A pod that would be restarted at its old size was deleted, for its owner to replace."""
+        self._tell(events.replaced(), pod)
+
+    def stuck(self, pod: Pod) -> None:
+        """A pod is restarted at its old size and nobody would replace it."""
+        self._tell(events.stuck(), pod)
+
+    def _tell(self, happening: events.Happening, pod: Pod) -> None:
+        meta = pod["metadata"]
+        regarding = events.Regarding(
+            kind="Pod",
+            namespace=str(meta["namespace"]),
+            name=str(meta["name"]),
+            uid=str(meta["uid"]),
+        )
+        try:
+            self._queue.put_nowait((happening, regarding))
+        except asyncio.QueueFull:
+            self.dropped += 1
+
+    async def _send(self, happening: events.Happening, regarding: events.Regarding) -> None:
+        manifest = events.event_for(
+            happening, regarding, at_s=self._now_s(), instance=self._instance
+        )
+        for attempt in range(TRIES):
+            try:
+                await self._kube.create_event(manifest)
+            except (AlreadyThere, NotFound):
+                return
+            except Unreachable:
+                await asyncio.sleep(2.0**attempt)
+            except ApiError as error:
+                log.warning("event refused", event=manifest["metadata"]["name"], error=str(error))
+                return
+            else:
+                return
+        self.dropped += 1
+
+
+def _sizes(note: DecisionNote) -> str:
+    before = "no request" if note.was_request_bytes is None else words_for_bytes(note.was_request_bytes)
+    if note.allocation_bytes is None or note.allocation_bytes == note.was_request_bytes:
+        return before
+    arrow = "→" if note.mode is Mode.ENFORCE else "would be →"
+    return f"{before} {arrow} {words_for_bytes(note.allocation_bytes)}"

@@ -1,0 +1,196 @@
+"""The controller put together: what kopf's handlers call, and what runs beside them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from plimsoll_operator.controller.announcer import Announcer
+from plimsoll_operator.controller.attempts import AttemptLedger, Tools
+from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.controller.kube import Kube
+from plimsoll_operator.controller.learning import Learning
+from plimsoll_operator.controller.peak_book import PeakBook
+from plimsoll_operator.controller.profiles import ProfileKeeper
+from plimsoll_operator.controller.retries import Retries
+from plimsoll_operator.controller.surroundings import ClusterBounds
+from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.metrics import ControllerMetrics
+from plimsoll_operator.profile_names import task_of_profile
+from plimsoll_operator.training.queue import Trained, TrainingQueue
+from plimsoll_predictor.knowledge import Expert, Knowledge, Lift
+from plimsoll_predictor.model import Model
+from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.store import SavedModel, Store, TaskSummary, Writer
+from plimsoll_predictor.task import TaskId
+
+log = structlog.get_logger()
+
+PRUNE_EVERY_S = 3600.0
+REFRESH_EVERY_S = 10.0
+"""How often the store is asked for tasks that others (an import) put there."""
+
+Raw = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What the store knew of one task at the start."""
+
+    summary: TaskSummary
+    saved: SavedModel | None
+    lifts: Mapping[str, Lift]
+    trained_runs: int | None
+
+
+class Controller:
+    """One per cluster. Made on the event loop that it runs on."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        store: Store,
+        queue: Callable[[Callable[..., Any]], TrainingQueue],
+        policy: Policy,
+        identity: Identity,
+    ) -> None:
+        self._store = store
+        self.writer = Writer(store)
+        self.board = FeedBoard(identity.epoch)
+        self.book = TaskBook(policy, self.board.publish)
+        self.peaks = PeakBook()
+        self.metrics = ControllerMetrics()
+        self._now_s = identity.now_s
+        self._bounds = ClusterBounds(policy, self.board, self.book)
+        self._announcer = Announcer(kube, store, self.writer, identity.now_s, identity.instance)
+        self._profiles = ProfileKeeper(kube, store, self.writer, self.book, identity.now_s)
+        self._retries = Retries(kube, store, self.writer, self._announcer, identity.now_s)
+        self.queue = queue(self._trained)
+        self.learning = Learning(self.book, self._profiles, self.queue, store, self.writer)
+        self._ledger = AttemptLedger(
+            Tools(
+                store=store,
+                writer=self.writer,
+                book=self.book,
+                peaks=self.peaks,
+                learning=self.learning,
+                retries=self._retries,
+                announcer=self._announcer,
+                bounds=self._bounds.in_namespace,
+                metrics=self.metrics,
+                now_s=identity.now_s,
+            )
+        )
+        self._beside: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Take up what the store knows, then run what runs beside the handlers."""
+        for task, remembered in (await self.writer.read(_remember, self._store)).items():
+            self._take_up(task, remembered)
+        await self._retries.resume()
+        for work in (self._profiles.run(), self._announcer.run(), self._housekeeping()):
+            self._beside.append(asyncio.create_task(work))
+        log.info("controller started", tasks=len(self.book))
+
+    async def close(self) -> None:
+        """Stop; everything acknowledged is in the store."""
+        for task in self._beside:
+            task.cancel()
+        await asyncio.gather(*self._beside, return_exceptions=True)
+        await self._retries.close()
+        await self.queue.close()
+        await self.writer.close()
+
+    async def see_pod(self, pod: Raw, *, gone: bool) -> None:
+        """A labelled pod appeared, changed or went."""
+        await self._ledger.see(pod, gone=gone)
+
+    async def see_profile(self, profile: Raw, *, gone: bool) -> None:
+        """A TaskProfile appeared, changed or went: its spec is people's, its status ours."""
+        meta, spec = profile["metadata"], profile.get("spec") or {}
+        self.book.set_profile_spec(meta["namespace"], meta["name"], None if gone else spec)
+        task = task_of_profile(meta["namespace"], meta["name"], spec.get("task"))
+        if gone:
+            self._profiles.forget(task)
+            return
+        self._profiles.shown(task, profile.get("status") or {}, meta.get("generation"))
+        if task in self.book:
+            self._profiles.mark(task)
+
+    async def see_policy(self, policy: Raw, *, gone: bool) -> None:
+        """A SizingPolicy appeared, changed or went."""
+        self._bounds.see_policy(policy, gone=gone)
+        for task in self.book:
+            if task.namespace == policy["metadata"]["namespace"]:
+                self._profiles.mark(task)
+
+    async def see_bounds(self, document: Raw, *, gone: bool) -> None:
+        """A LimitRange or ResourceQuota appeared, changed or went."""
+        kind = "LimitRange" if "limits" in (document.get("spec") or {}) else "ResourceQuota"
+        self._bounds.see(str(document.get("kind") or kind), document, gone=gone)
+
+    async def see_node(self, node: Raw, *, gone: bool) -> None:
+        """A node appeared, changed or went."""
+        self._bounds.see_node(node, gone=gone)
+
+    async def _trained(self, result: Trained) -> None:
+        self.metrics.trainings.labels("failed" if result.failure else "succeeded").inc()
+        await self.learning.trained(result)
+
+    def _take_up(self, task: TaskId, remembered: Remembered) -> None:
+        saved = remembered.saved
+        self.book.restore(
+            Knowledge(
+                task=task,
+                policy=Policy(),
+                runs=remembered.summary.runs_known,
+                max_need_bytes=remembered.summary.max_need_bytes,
+                champion=saved.champion if saved else Expert.REQUEST,
+                model=_model(saved),
+                lifts=remembered.lifts,
+            )
+        )
+        self.learning.restore(task, remembered.trained_runs)
+        self.learning.consider(task)
+        self._profiles.mark(task, after_s=0.0)
+
+    async def _housekeeping(self) -> None:
+        """Tasks that an import put into the store are met without a restart; old rows go."""
+        pruned_s = self._now_s()
+        while True:
+            await asyncio.sleep(REFRESH_EVERY_S)
+            known = await self.writer.read(self._store.tasks)
+            if any(task not in self.book for task in known):
+                for task, remembered in (await self.writer.read(_remember, self._store)).items():
+                    if task not in self.book:
+                        self._take_up(task, remembered)
+            if self._now_s() - pruned_s > PRUNE_EVERY_S:
+                pruned_s = self._now_s()
+                await self.writer.call(self._store.prune, pruned_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who this controller is, and its clock."""
+
+    instance: str
+    epoch: str
+    now_s: Callable[[], float]
+
+
+def _model(saved: SavedModel | None) -> Model | None:
+    return saved.model if saved else None
+
+
+def _remember(store: Store) -> dict[TaskId, Remembered]:
+    lifts = store.lifts()
+    remembered = {}
+    for task, summary in store.summaries().items():
+        saved, last = store.model(task), store.last_training(task)
+        trained_runs = last.observations if last and last.failure is None else None
+        remembered[task] = Remembered(summary, saved, lifts.get(task, {}), trained_runs)
+    return remembered

@@ -1,0 +1,171 @@
+"""Keeps each task's TaskProfile: made when a task is met, its status patched when it changed.
+
+Changes are gathered per task: however many attempts end, a profile is patched at most once in
+``QUIET_S``. Cost per patch: the task's kept rows, summed by the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import structlog
+
+from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.controller.kube import AlreadyThere, ApiError, Kube, NotFound
+from plimsoll_operator.profile_names import profile_name
+from plimsoll_operator.profile_status import (
+    Measurement,
+    ProfileFacts,
+    TrainingFact,
+    changed,
+    status_of,
+)
+from plimsoll_predictor.store import Store, StoreError, TaskSummary, TrainingOutcome, Writer
+from plimsoll_predictor.task import TaskId
+
+log = structlog.get_logger()
+
+QUIET_S = 2.0
+RETRY_S = 10.0
+"""After the API server or the store refused, the profile waits this long."""
+GONE_RETRY_S = 300.0
+"""A namespace that is going away takes no new profile; the task may come back with it."""
+
+
+class ProfileKeeper:
+    """Writes profiles; ``mark`` is cheap and may be called for every event."""
+
+    def __init__(
+        self, kube: Kube, store: Store, writer: Writer, book: TaskBook, now_s: Callable[[], float]
+    ) -> None:
+        self._kube = kube
+        self._store = store
+        self._writer = writer
+        self._book = book
+        self._now_s = now_s
+        self._due: dict[TaskId, float] = {}
+        self._marked = asyncio.Event()
+        self._shown: dict[TaskId, Mapping[str, Any]] = {}
+        self._generations: dict[TaskId, int] = {}
+        self._leaking: dict[TaskId, str] = {}
+        self._measured: dict[TaskId, Measurement] = {}
+
+    def mark(self, task: TaskId, *, after_s: float = QUIET_S) -> None:
+        """The task's profile may have to change."""
+        loop_s = asyncio.get_running_loop().time()
+        self._due[task] = min(self._due.get(task, loop_s + after_s), loop_s + after_s)
+        self._marked.set()
+
+    def leaking(self, task: TaskId, why: str | None) -> None:
+        """The task is beyond lifting, or (None) a run of it succeeded again."""
+        if self._leaking.get(task) != why:
+            self._leaking.pop(task, None)
+            if why is not None:
+                self._leaking[task] = why
+            self.mark(task)
+
+    def measured(self, task: TaskId, measurement: Measurement) -> None:
+        """Where the last successful attempt's peak came from."""
+        self._measured[task] = measurement
+
+    def shown(self, task: TaskId, status: Mapping[str, Any], generation: int | None) -> None:
+        """What the API server has: the base for deciding whether anything changed."""
+        self._shown[task] = status
+        if generation is not None:
+            self._generations[task] = generation
+
+    def forget(self, task: TaskId) -> None:
+        """Its profile was deleted; it is made again when the task is next seen to change."""
+        self._shown.pop(task, None)
+
+    async def run(self) -> None:
+        """Patch what is due, until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            now_s = loop.time()
+            ready = [task for task, due_s in self._due.items() if due_s <= now_s]
+            for task in ready:
+                del self._due[task]
+                await self._keep(task)
+            if ready:
+                continue
+            self._marked.clear()
+            next_s = min(self._due.values(), default=now_s + 60.0) - now_s
+            try:
+                await asyncio.wait_for(self._marked.wait(), max(0.05, min(next_s, 60.0)))
+            except TimeoutError:
+                continue
+            await asyncio.sleep(0.05)
+
+    async def _keep(self, task: TaskId) -> None:
+        try:
+            status = status_of(
+                await self._facts(task), previous=self._shown.get(task), now_s=self._now_s()
+            )
+            if changed(self._shown.get(task), status):
+                await self._patch(task, status)
+        except NotFound:
+            self.mark(task, after_s=GONE_RETRY_S)
+        except (ApiError, StoreError) as error:
+            log.warning("profile not written", task=str(task), error=str(error))
+            self.mark(task, after_s=RETRY_S)
+
+    async def _patch(self, task: TaskId, status: Mapping[str, Any]) -> None:
+        name = profile_name(task)
+        try:
+            answer = await self._kube.patch_profile_status(task.namespace, name, status)
+        except NotFound:
+            await self._create(task, name)
+            answer = await self._kube.patch_profile_status(task.namespace, name, status)
+        self.shown(task, answer.get("status") or {}, answer["metadata"].get("generation"))
+
+    async def _create(self, task: TaskId, name: str) -> None:
+        spec = {} if name == task.name else {"task": task.name}
+        manifest = {
+            "apiVersion": "plimsoll.dev/v1alpha1",
+            "kind": "TaskProfile",
+            "metadata": {"namespace": task.namespace, "name": name},
+            "spec": spec,
+        }
+        try:
+            await self._kube.create_profile(manifest)
+        except AlreadyThere:
+            return
+
+    async def _facts(self, task: TaskId) -> ProfileFacts:
+        tally, training, costs, decisions = await self._writer.read(_stored, self._store, task)
+        return ProfileFacts(
+            knowledge=self._book.get(task),
+            tally=tally,
+            decisions=decisions,
+            training=training,
+            costs_gb_h=costs,
+            measurement=self._measured.get(task),
+            leaking=self._leaking.get(task),
+            problems=self._book.problems.get(task, ()),
+            trouble=self._writer.trouble,
+            generation=self._generations.get(task),
+        )
+
+
+def _stored(
+    store: Store, task: TaskId
+) -> tuple[TaskSummary, TrainingFact | None, Mapping[str, float], list[str]]:
+    last, succeeded = store.last_training(task), store.models(task)
+    report = (succeeded[0].report if succeeded else None) or {}
+    costs = report.get("expert_costs_gb_h") or {}
+    decisions = [record.words for record in store.decisions(task, limit=10)]
+    return store.summary(task), _training(last), costs, decisions
+
+
+def _training(last: TrainingOutcome | None) -> TrainingFact | None:
+    if last is None:
+        return None
+    cut = bool((last.report or {}).get("cut_by_budget"))
+    return TrainingFact(
+        at_s=last.at_s,
+        failure=last.failure or last.damage,
+        note="its time budget cut the search short" if cut else None,
+    )

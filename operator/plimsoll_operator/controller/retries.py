@@ -1,0 +1,164 @@
+"""Who makes the next attempt, and making it where nobody else would: once, whatever crashes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+
+import structlog
+
+from plimsoll_operator.annotation import DecisionNote, note_to_json
+from plimsoll_operator.controller.announcer import Announcer
+from plimsoll_operator.controller.kube import AlreadyThere, ApiError, Kube, NotFound, Unreachable
+from plimsoll_operator.identity import Retrier
+from plimsoll_operator.podspec import Pod, RestartPolicy, restart_policy
+from plimsoll_operator.podstatus import AttemptStatus
+from plimsoll_operator.reading import PodReading
+from plimsoll_operator.retrying import NextAttempt, next_attempt, retry_name
+from plimsoll_predictor.decision import Reason
+from plimsoll_predictor.knowledge import Lift
+from plimsoll_predictor.policy import Retry
+from plimsoll_predictor.store import RetryIntent, Store, Writer
+from plimsoll_predictor.units import words_for_bytes
+
+log = structlog.get_logger()
+
+GIVE_UP_AFTER_S = 3600.0
+"""A retry that the API server refuses (a full quota, say) is tried again this long."""
+LONGEST_PAUSE_S = 30.0
+
+
+class Retries:
+    """Carries out retries; the intent is committed before the pod is created."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        store: Store,
+        writer: Writer,
+        announcer: Announcer,
+        now_s: Callable[[], float],
+    ) -> None:
+        self._kube = kube
+        self._store = store
+        self._writer = writer
+        self._announcer = announcer
+        self._now_s = now_s
+        self._under_way: dict[str, asyncio.Task[None]] = {}
+
+    async def resume(self) -> None:
+        """After a start: carry out what was intended and not known to be done."""
+        for intent in await self._writer.read(self._store.open_retries):
+            self._begin(intent)
+
+    async def follow(
+        self, pod: Pod, reading: PodReading, status: AttemptStatus, lift: Lift
+    ) -> None:
+        """See to the attempt after a lifted OOM kill, whoever makes it."""
+        if reading.retrier is Retrier.PLIMSOLL:
+            if reading.retry is Retry.AUTO and status.phase == "Failed":
+                await self._intend(pod, reading, status, lift)
+        elif restart_policy(pod) is not RestartPolicy.NEVER:
+            await self._replace(pod, reading)
+
+    async def close(self) -> None:
+        """Stop; what is under way stays intended and is resumed at the next start."""
+        for task in self._under_way.values():
+            task.cancel()
+        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+
+    async def _intend(
+        self, pod: Pod, reading: PodReading, status: AttemptStatus, lift: Lift
+    ) -> None:
+        meta = pod["metadata"]
+        name = retry_name(pod, lift.attempt)
+        following = NextAttempt(
+            name, reading.attempt.container, lift.allocation_bytes, _note(reading, lift)
+        )
+        intent = RetryIntent(
+            attempt_uid=status.attempt_uid,
+            namespace=str(meta["namespace"]),
+            pod=str(meta["name"]),
+            new_pod=name,
+            manifest=json.dumps(next_attempt(pod, following)),
+            planned_s=self._now_s(),
+        )
+        if await self._writer.call(self._store.plan_retry, intent):
+            self._begin(intent)
+        self._announcer.retried(pod, name, lift.attempt, lift.allocation_bytes)
+
+    def _begin(self, intent: RetryIntent) -> None:
+        if intent.attempt_uid in self._under_way:
+            return
+        task = asyncio.create_task(self._carry_out(intent), name=f"retry {intent.new_pod}")
+        self._under_way[intent.attempt_uid] = task
+        task.add_done_callback(lambda _: self._under_way.pop(intent.attempt_uid, None))
+
+    async def _carry_out(self, intent: RetryIntent) -> None:
+        pause_s = 0.5
+        while True:
+            result = await self._try(intent)
+            if result is not None:
+                await self._writer.call(self._store.close_retry, intent.attempt_uid, result)
+                log.info("retry", pod=intent.new_pod, follows=intent.pod, result=result)
+                return
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+
+    async def _try(self, intent: RetryIntent) -> str | None:
+        """One attempt at creating the pod: what came of it, or None to try again."""
+        manifest = json.loads(intent.manifest)
+        try:
+            await self._kube.create_pod(manifest)
+        except AlreadyThere:
+            return "was there already"
+        except NotFound as error:
+            return f"given up: {error}"
+        except Unreachable as error:
+            log.warning("retry postponed", pod=intent.new_pod, error=str(error))
+            return None
+        except ApiError as error:
+            if self._now_s() - intent.planned_s < GIVE_UP_AFTER_S:
+                log.warning("retry refused", pod=intent.new_pod, error=str(error))
+                return None
+            return f"given up: {error}"
+        return "created"
+
+    async def _replace(self, pod: Pod, reading: PodReading) -> None:
+        """A container restarted in place keeps the pod's old limit: only a new pod gets more.
+
+        See kubernetes/kubernetes#138760. Where a controller owns the pod, deleting it makes
+        that controller create the next one, which admission lifts.
+        """
+        meta = pod["metadata"]
+        if reading.retrier in (Retrier.KUBELET, Retrier.ENGINE):
+            self._announcer.stuck(pod)
+            return
+        try:
+            await self._kube.delete_pod(meta["namespace"], meta["name"], meta["uid"])
+            self._announcer.replaced(pod)
+        except (NotFound, AlreadyThere):
+            return
+        except ApiError as error:
+            log.warning("pod not replaced", pod=meta["name"], error=str(error))
+
+
+def _note(reading: PodReading, lift: Lift) -> str:
+    return note_to_json(
+        DecisionNote(
+            task=str(reading.task),
+            run=reading.attempt.run,
+            attempt=lift.attempt,
+            allocation_bytes=lift.allocation_bytes,
+            was_request_bytes=reading.attempt.request_bytes,
+            was_limit_bytes=reading.note.was_limit_bytes if reading.note else reading.limit_bytes,
+            bin=None,
+            probability=None,
+            model=None,
+            reason=Reason.LIFTED,
+            why=f"attempt {lift.attempt}: {words_for_bytes(lift.after_bytes)} was too small",
+            mode=reading.mode,
+            container=reading.attempt.container,
+        )
+    )

@@ -1,0 +1,187 @@
+"""What workflow engines write on their pods: the task's and the run's own names.
+
+One reader per engine, tried in order. A reader takes labels that only its engine writes; what it
+returns never holds a name that was generated for one run, or every run would be a new task.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from plimsoll_operator.podspec import (
+    Pod,
+    annotations_of,
+    labels_of,
+    mapping,
+    metadata_of,
+    sequence,
+    spec_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRun:
+    """One run as its engine names it.
+
+    task: the recurring name; None if the engine gave only generated ones.
+    run: the run's own name within the engine, the same for every retry.
+    """
+
+    engine: str
+    task: str | None
+    run: str
+
+
+# Suffixes that controllers generate: five letters of Kubernetes' own alphabet (it has no vowels),
+# a ReplicaSet's hash, a CronJob's minute, a time stamp, a hash or a UUID.
+_GENERATED: Final = re.compile(
+    r"[-_.](?:[bcdfghjklmnpqrstvwxz2456789]{5}"
+    r"|(?=[a-z0-9]*[0-9])[bcdfghjklmnpqrstvwxz2456789]{8,10}"
+    r"|[0-9]{6,}|[0-9]{8}[-tT]?[0-9]{4,6}[zZ]?"
+    r"|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+    r"|(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,64})$"
+)
+
+
+def recurring_name(name: str) -> str | None:
+    """A name without the endings that were generated for one run; None if nothing else is left.
+
+    >>> recurring_name("nightly-report-28391234"), recurring_name("train-x7k2p")
+    ('nightly-report', 'train')
+    """
+    kept = name.rstrip("-_.")
+    while match := _GENERATED.search(kept):
+        kept = kept[: match.start()].rstrip("-_.")
+    if not kept or _GENERATED.search(f"-{kept}"):
+        return None
+    return kept
+
+
+def engine_run(pod: Pod) -> EngineRun | None:
+    """What the pod's engine says of it; None if no engine known here made it."""
+    for read in _READERS:
+        found = read(pod)
+        if found is not None:
+            return found
+    return None
+
+
+def _text(source: Mapping[str, Any], *keys: str) -> str | None:
+    for key in keys:
+        value = source.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return None
+
+
+def _airflow(pod: Pod) -> EngineRun | None:
+    found = labels_of(pod)
+    dag, task = _text(found, "dag_id"), _text(found, "task_id")
+    run = _text(found, "run_id", "execution_date")
+    if dag is None or task is None or run is None:
+        return None
+    # Mapped tasks share all but the index; try_number differs between attempts and stays out.
+    index = _text(found, "map_index")
+    name = f"{dag}.{task}"
+    return EngineRun("airflow", name, ":".join([name, run, *([index] if index else [])]))
+
+
+_ARGO_WORKFLOW: Final = "workflows.argoproj.io/workflow"
+_ARGO_RETRY: Final = re.compile(r"\([0-9]+\)$")
+
+
+def _argo(pod: Pod) -> EngineRun | None:
+    workflow = _text(labels_of(pod), _ARGO_WORKFLOW)
+    if workflow is None:
+        return None
+    annotations = annotations_of(pod)
+    node = _text(annotations, "workflows.argoproj.io/node-name") or ""
+    # A retry's node is named after its step with "(0)", "(1)"; an item's "(0:apple)" stays.
+    step = _ARGO_RETRY.sub("", node)
+    uid = next(
+        (
+            str(mapping(reference).get("uid"))
+            for reference in sequence(metadata_of(pod).get("ownerReferences"))
+            if mapping(reference).get("kind") == "Workflow"
+        ),
+        workflow,
+    )
+    return EngineRun("argo", _argo_template(pod, workflow), f"{uid}:{step}")
+
+
+def _argo_template(pod: Pod, workflow: str) -> str | None:
+    texts = [annotations_of(pod).get("workflows.argoproj.io/template")]
+    spec = spec_of(pod)
+    for container in [*sequence(spec.get("containers")), *sequence(spec.get("initContainers"))]:
+        for variable in sequence(mapping(container).get("env")):
+            if mapping(variable).get("name") == "ARGO_TEMPLATE":
+                texts.append(mapping(variable).get("value"))
+    for text in texts:
+        name = _name_in_json(text)
+        if name is not None:
+            return name
+    # Pod names are <workflow>-<template>-<hash of the node>.
+    name = str(metadata_of(pod).get("name") or "")
+    if name.startswith(f"{workflow}-"):
+        return recurring_name(name[len(workflow) + 1 :])
+    return None
+
+
+def _name_in_json(text: object) -> str | None:
+    if not isinstance(text, str):
+        return None
+    try:
+        return _text(mapping(json.loads(text)), "name")
+    except (ValueError, RecursionError):
+        return None
+
+
+def _spark(pod: Pod) -> EngineRun | None:
+    found = labels_of(pod)
+    role, app = _text(found, "spark-role"), _text(found, "spark-app-selector", "spark-app-id")
+    if role is None or app is None:
+        return None
+    # The operator's names first: spark-app-name repeats the name of a scheduled application's run.
+    name = _text(
+        found,
+        "sparkoperator.k8s.io/scheduled-app-name",
+        "sparkoperator.k8s.io/app-name",
+        "spark-app-name",
+    )
+    kept = recurring_name(name) if name else None
+    # A lost executor's successor has a new id: the role is what stays the same within a run.
+    return EngineRun("spark", f"{kept}.{role}" if kept else None, f"{app}:{role}")
+
+
+def _nextflow(pod: Pod) -> EngineRun | None:
+    found = labels_of(pod)
+    process, run = _text(found, "nextflow.io/processName"), _text(found, "nextflow.io/runName")
+    if process is None or run is None:
+        return None
+    item = _text(found, "nextflow.io/taskName") or process
+    return EngineRun("nextflow", process, f"{run}:{item}")
+
+
+def _tekton(pod: Pod) -> EngineRun | None:
+    found = labels_of(pod)
+    run = _text(found, "tekton.dev/pipelineRun", "tekton.dev/taskRun")
+    if run is None:
+        return None
+    parts = [_text(found, "tekton.dev/pipeline"), _text(found, "tekton.dev/pipelineTask")]
+    named = [part for part in parts if part] or [_text(found, "tekton.dev/task") or ""]
+    # A pipeline that was written into its run is named after the run.
+    kept = [name for name in map(recurring_name, named) if name]
+    return EngineRun("tekton", ".".join(kept) or None, f"{run}:{named[-1]}")
+
+
+_READERS: Final[tuple[Callable[[Pod], EngineRun | None], ...]] = (
+    _airflow,
+    _argo,
+    _spark,
+    _nextflow,
+    _tekton,
+)

@@ -1,0 +1,90 @@
+"""Feed messages applied to what admission knows, entry by entry: a bad one harms only itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from plimsoll_operator.bounds import read_namespace
+from plimsoll_operator.feed.wire import ChangeKind, FeedMessage
+from plimsoll_operator.podspec import sequence
+from plimsoll_operator.state import AdmissionState, NamespaceState
+from plimsoll_predictor.knowledge import Knowledge
+from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.task import TaskId
+
+
+class BadEntry(ValueError):  # noqa: N818 - reads better where it is raised
+    """One entry of a message that makes no sense; what was known of its key stays."""
+
+
+def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, Any] | None]]:
+    """The message's changes one by one: kind, name, and data or None for a removal."""
+    if message.defaults is not None:
+        yield ChangeKind.DEFAULTS, "", message.defaults
+    for name, data in message.namespaces.items():
+        yield ChangeKind.NAMESPACE, name, data
+    for name, data in message.tasks.items():
+        yield ChangeKind.TASK, name, data
+    for name in message.removed_tasks:
+        yield ChangeKind.TASK, name, None
+    for name in message.removed_namespaces:
+        yield ChangeKind.NAMESPACE, name, None
+
+
+def apply(
+    state: AdmissionState, kind: ChangeKind, name: str, data: Mapping[str, Any] | None
+) -> None:
+    """Apply one change.
+
+    Raises:
+        BadEntry: if it makes no sense; the state is as before.
+
+    """
+    try:
+        if kind is ChangeKind.DEFAULTS:
+            _apply_defaults(state, data or {})
+        elif kind is ChangeKind.NAMESPACE:
+            _apply_namespace(state, name, data)
+        else:
+            _apply_task(state, name, data)
+    # Whatever a foreign entry makes the readers trip over, the other entries must come through.
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise BadEntry(
+            f"{kind} {name[:253]!r} in the feed makes no sense: {error!r:.300}"
+        ) from error
+
+
+def namespace_state(data: Mapping[str, Any]) -> NamespaceState:
+    """A namespace from its JSON."""
+    policy = data["policy"]
+    return NamespaceState(
+        policy=None if policy is None else Policy.from_dict(policy),
+        bounds=read_namespace(sequence(data["limit_ranges"]), sequence(data["quotas"])),
+        document=data,
+    )
+
+
+def _apply_defaults(state: AdmissionState, data: Mapping[str, Any]) -> None:
+    policy, largest = Policy.from_dict(data["policy"]), data["largest_node_bytes"]
+    if largest is not None and not isinstance(largest, int):
+        raise TypeError("largest_node_bytes is not a whole number")
+    state.default_policy, state.largest_node_bytes = policy, largest
+
+
+def _apply_namespace(state: AdmissionState, name: str, data: Mapping[str, Any] | None) -> None:
+    if data is None:
+        state.namespaces.pop(name, None)
+    else:
+        state.namespaces[name] = namespace_state(data)
+
+
+def _apply_task(state: AdmissionState, name: str, data: Mapping[str, Any] | None) -> None:
+    task = TaskId.parse(name)
+    if data is None:
+        state.tasks.pop(task, None)
+        return
+    knowledge = Knowledge.from_dict(data)
+    if knowledge.task != task:
+        raise ValueError(f"it holds {knowledge.task}")
+    state.tasks[task] = knowledge

@@ -1,0 +1,167 @@
+"""The controller's side of the feed: the newest state of each key, in the order of its changes.
+
+A reader that has seen revision N gets what changed after it, O(changed). One that comes from
+another epoch (the controller restarted), or from before what is remembered of removals, gets
+everything. Messages are cut at a size; a reader asks again until it has reached ``head``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from plimsoll_operator.feed.wire import Change, ChangeKind, encode_message
+from plimsoll_predictor.knowledge import Knowledge
+from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.task import TaskId
+
+MAX_MESSAGE_BYTES: Final = 2**20
+"""A reader decodes a message at once, between two pods that it answers: so they are small."""
+MAX_REMOVALS: Final = 10_000
+"""Removals remembered; a reader that missed more starts over."""
+
+_Key = tuple[ChangeKind, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    revision: int
+    data: bytes | None
+    """JSON; None for a removal."""
+
+
+class FeedBoard:
+    """What admission has to know. All methods belong to one event loop."""
+
+    def __init__(self, epoch: str, *, max_message_bytes: int = MAX_MESSAGE_BYTES) -> None:
+        """epoch: differs for every board ever made, such as a UUID."""
+        self.epoch = epoch
+        self.revision = 0
+        self._max_message_bytes = max_message_bytes
+        self._entries: dict[_Key, _Entry] = {}  # in the order of their revisions
+        self._removals: dict[_Key, int] = {}
+        self._forgotten_revision = 0
+        self._changed = asyncio.Event()
+
+    def publish(self, knowledge: Knowledge) -> None:
+        """Tell all replicas what is now known of a task; nothing is sent if it is nothing new."""
+        self._put((ChangeKind.TASK, str(knowledge.task)), knowledge.to_dict())
+
+    def remove(self, task: TaskId) -> None:
+        """Forget a task."""
+        self._drop((ChangeKind.TASK, str(task)))
+
+    def set_namespace(
+        self,
+        namespace: str,
+        *,
+        policy: Policy | None,
+        limit_ranges: Sequence[Mapping[str, Any]],
+        quotas: Sequence[Mapping[str, Any]],
+    ) -> None:
+        """Set a namespace's policy for tasks nobody knows yet, its LimitRanges and ResourceQuotas.
+
+        limit_ranges, quotas: the objects as the API gives them; only what bounds memory is kept.
+        """
+        data = {
+            "policy": policy.to_dict() if policy else None,
+            "limit_ranges": [_bare(limit_range) for limit_range in limit_ranges],
+            "quotas": [_bare(quota) for quota in quotas],
+        }
+        if policy is None and not limit_ranges and not quotas:
+            self._drop((ChangeKind.NAMESPACE, namespace))
+        else:
+            self._put((ChangeKind.NAMESPACE, namespace), data)
+
+    def set_defaults(self, policy: Policy, *, largest_node_bytes: int | None) -> None:
+        """Set the cluster's policy, and the allocatable memory of its largest node."""
+        data = {"policy": policy.to_dict(), "largest_node_bytes": largest_node_bytes}
+        self._put((ChangeKind.DEFAULTS, ""), data)
+
+    async def wait(self, since: int, epoch: str | None, timeout_s: float) -> bytes:
+        """The message of what changed after ``since``; empty of changes when the time is over."""
+        if epoch == self.epoch and since == self.revision:
+            changed = self._changed
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), timeout_s)
+        return self.message(since, epoch)
+
+    def message(self, since: int, epoch: str | None) -> bytes:
+        """As ``wait``, without waiting."""
+        known = epoch == self.epoch and self._forgotten_revision <= since <= self.revision
+        full = not known
+        changes = list(self._changes_after(0 if full else since))
+        cut = self._cut(changes)
+        complete = cut == len(changes)
+        return encode_message(
+            epoch=self.epoch,
+            revision=self.revision if complete else changes[cut - 1].revision,
+            head=self.revision,
+            full=full,
+            changes=changes[:cut],
+        )
+
+    def _put(self, key: _Key, value: Mapping[str, Any]) -> None:
+        data = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_SORT_KEYS)
+        before = self._entries.get(key)
+        if before is not None and before.data == data:
+            return
+        self._entries.pop(key, None)
+        self._removals.pop(key, None)
+        self.revision += 1
+        self._entries[key] = _Entry(self.revision, data)
+        self._announce()
+
+    def _drop(self, key: _Key) -> None:
+        if self._entries.pop(key, None) is None:
+            return
+        self.revision += 1
+        self._removals[key] = self.revision
+        if len(self._removals) > MAX_REMOVALS:
+            oldest = next(iter(self._removals))
+            self._forgotten_revision = self._removals.pop(oldest)
+        self._announce()
+
+    def _announce(self) -> None:
+        waiting, self._changed = self._changed, asyncio.Event()
+        waiting.set()
+
+    def _changes_after(self, revision: int) -> list[Change]:
+        found = [
+            Change(kind, name, entry.revision, entry.data)
+            for (kind, name), entry in _until(self._entries, revision)
+        ]
+        if revision:  # someone who starts from nothing has nothing to remove
+            for (kind, name), removed in reversed(self._removals.items()):
+                if removed <= revision:
+                    break
+                found.append(Change(kind, name, removed, None))
+        return sorted(found, key=lambda change: change.revision)
+
+    def _cut(self, changes: Sequence[Change]) -> int:
+        total_bytes = 0
+        for place, change in enumerate(changes):
+            total_bytes += len(change.name) + len(change.data or b"")
+            # Cut below what is forgotten, a reader would be told to start over for ever.
+            may_cut = place and changes[place - 1].revision >= self._forgotten_revision
+            if may_cut and total_bytes > self._max_message_bytes:
+                return place
+        return len(changes)
+
+
+def _until(entries: dict[_Key, _Entry], revision: int) -> Iterator[tuple[_Key, _Entry]]:
+    """Newest first, down to a revision: touches only what changed after it."""
+    for key, entry in reversed(entries.items()):
+        if entry.revision <= revision:
+            return
+        yield key, entry
+
+
+def _bare(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A LimitRange or ResourceQuota without its metadata: all that bounds are made from."""
+    return {key: document[key] for key in ("spec", "status") if document.get(key)}

@@ -1,0 +1,142 @@
+"""Admission's side of the feed: asks the controller for changes for as long as it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+import structlog
+
+from plimsoll_operator.feed.applying import BadEntry, apply, steps
+from plimsoll_operator.feed.wire import FEED_PATH, BadMessage, FeedMessage, decode_message
+from plimsoll_operator.state import AdmissionState
+
+log = structlog.get_logger()
+
+WAIT_S: Final = 25.0
+"""How long the controller may hold a question; shorter than most proxies' idle timeouts."""
+ANSWER_WITHIN_S: Final = 15.0
+FIRST_PAUSE_S: Final = 0.5
+LONGEST_PAUSE_S: Final = 30.0
+
+
+class FeedError(Exception):
+    """The controller did not answer as it should; asked again after a pause."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedSource:
+    """Where the feed is. token_file is read for every question, so that it may be rotated."""
+
+    url: str
+    token_file: Path
+    ssl_context: ssl.SSLContext | None = None
+    """For an https feed; None trusts the system's certificates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far the feed was read; epoch None is the beginning."""
+
+    epoch: str | None = None
+    revision: int = 0
+
+
+@dataclass(slots=True)
+class FeedClient:
+    """Keeps ``state`` up to date.
+
+    heard: called after each answer. failed: called with one word for each failure.
+    """
+
+    source: FeedSource
+    state: AdmissionState
+    heard: Callable[[], None]
+    failed: Callable[[str], None]
+    jitter: random.Random
+    position: Position = Position()
+    changes: int = 0
+    """Messages that changed something; whoever keeps a copy of the state compares it."""
+    _staged: AdmissionState | None = field(default=None, init=False)
+    _failures: int = field(default=0, init=False)
+
+    @property
+    def settled(self) -> bool:
+        """Whether ``position`` is where ``state`` is, not where a full answer is half read."""
+        return self._staged is None
+
+    async def run(self) -> None:
+        """Ask until cancelled. Nothing that the controller answers ends it."""
+        timeout = aiohttp.ClientTimeout(total=WAIT_S + ANSWER_WITHIN_S, connect=ANSWER_WITHIN_S)
+        async with aiohttp.ClientSession(timeout=timeout) as session:
+            while True:
+                try:
+                    await self.ask(session)
+                except (aiohttp.ClientError, OSError, TimeoutError, FeedError, BadMessage) as error:
+                    await self._pause(error)
+                else:
+                    self._failures = 0
+
+    async def ask(self, session: aiohttp.ClientSession) -> None:
+        """One question and its answer, applied."""
+        query = {"since": str(self.position.revision), "wait_s": str(WAIT_S)}
+        if self.position.epoch is not None:
+            query["epoch"] = self.position.epoch
+        token = (await asyncio.to_thread(self.source.token_file.read_text)).strip()
+        async with session.get(
+            f"{self.source.url.rstrip('/')}{FEED_PATH}",
+            params=query,
+            headers={"Authorization": f"Bearer {token}"},
+            allow_redirects=False,
+            ssl=self.source.ssl_context or True,
+        ) as response:
+            if response.status != 200:
+                raise FeedError(f"the controller answered {response.status} {response.reason}")
+            message = decode_message(await response.read())
+        await self.take(message)
+        self.heard()
+
+    async def take(self, message: FeedMessage) -> None:
+        """Apply one message.
+
+        A full one goes to a state of its own until it is complete: pods that come meanwhile are
+        sized by what was known before, not by half of what is known now.
+        """
+        if message.full:
+            self._staged = AdmissionState()
+        target = self.state if self._staged is None else self._staged
+        changed = message.full
+        for kind, name, data in steps(message):
+            changed = True
+            try:
+                apply(target, kind, name, data)
+            except BadEntry as error:
+                self.failed("bad-entry")
+                log.warning("feed-entry-ignored", error=str(error))
+            # Let a waiting pod in between: decoding a model takes a millisecond.
+            await asyncio.sleep(0)
+        if self._staged is not None and message.revision == message.head:
+            self.state.replace(self._staged)
+            self._staged = None
+        self.position = Position(message.epoch, message.revision)
+        self.changes += changed
+
+    async def _pause(self, error: Exception) -> None:
+        if self._staged is not None:
+            # Half a state is not kept over a failure: the controller may be another one by then.
+            self._staged = None
+            self.position = Position()
+        self.failed("unanswered")
+        self._failures += 1
+        longest_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(self._failures - 1, 10))
+        pause_s = self.jitter.uniform(longest_s / 2, longest_s)
+        log.warning(
+            "feed-unanswered", error=f"{error!r:.300}", failures=self._failures, pause_s=pause_s
+        )
+        await asyncio.sleep(pause_s)

@@ -1,0 +1,38 @@
+"""The feed over HTTP, served by the controller: ``GET /v1/feed?epoch=&since=&wait_s=``."""
+
+from __future__ import annotations
+
+import hmac
+import math
+from typing import Final
+
+from aiohttp import web
+
+from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.feed.wire import FEED_PATH
+
+MAX_WAIT_S: Final = 60.0
+
+
+def board_routes(board: FeedBoard, token: str) -> list[web.RouteDef]:
+    """Routes to add to the controller's application. A caller shows ``token`` as its bearer."""
+
+    async def feed(request: web.Request) -> web.Response:
+        if not is_bearer(request, token):
+            return web.Response(status=401, text="this needs the feed's bearer token\n")
+        try:
+            since = int(request.query.get("since", "0"))
+            wait_s = float(request.query.get("wait_s", "0"))
+        except ValueError:
+            return web.Response(status=400, text="since is a whole number, wait_s a number\n")
+        wait_s = min(wait_s, MAX_WAIT_S) if math.isfinite(wait_s) else 0.0
+        body = await board.wait(since, request.query.get("epoch"), max(0.0, wait_s))
+        return web.Response(body=body, content_type="application/json")
+
+    return [web.get(FEED_PATH, feed)]
+
+
+def is_bearer(request: web.Request, token: str) -> bool:
+    """Whether the request carries the token; compared in constant time."""
+    shown = request.headers.get("Authorization", "")
+    return hmac.compare_digest(shown.encode(), f"Bearer {token}".encode())

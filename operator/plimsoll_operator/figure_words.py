@@ -1,0 +1,38 @@
+"""Figures as people read them, in status columns and on the report page. Pure."""
+
+from __future__ import annotations
+
+
+def words_for_gb_h(gb_h: float) -> str:
+    """Memory-time with three digits that count.
+
+    >>> words_for_gb_h(1234.5), words_for_gb_h(12.34), words_for_gb_h(0.01234), words_for_gb_h(0)
+    ('1,234 GB·h', '12.3 GB·h', '0.0123 GB·h', '0 GB·h')
+    """
+    return f"{number_words(gb_h)} GB·h"
+
+
+def number_words(value: float) -> str:
+    """A number with three digits that count, never in powers of ten above 1e-6.
+
+    >>> number_words(0.5), number_words(-2), number_words(99.96), number_words(1e-9)
+    ('0.5', '-2', '100', '0')
+    """
+    for places, above in ((0, 99.95), (1, 9.995), (2, 0.9995), (4, 0.00995)):
+        if abs(value) >= above:
+            return _trimmed(f"{value:,.{places}f}")
+    return _trimmed(f"{value:.6f}")
+
+
+def words_for_share(part: float, whole: float) -> str:
+    """``part`` of ``whole`` in whole percent; '-' where there is no whole.
+
+    >>> words_for_share(1, 3), words_for_share(-1, 10), words_for_share(1, 0)
+    ('33%', '-10%', '-')
+    """
+    return f"{100 * part / whole:.0f}%" if whole > 0 else "-"
+
+
+def _trimmed(text: str) -> str:
+    trimmed = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if trimmed in {"-0", ""} else trimmed

@@ -1,0 +1,128 @@
+"""Which task and which run a pod belongs to, and who makes its next attempt.
+
+A run key is text, unique within its task, and the same for every attempt of one run:
+``run:<run>/<item>``, ``airflow:...``, ``job:<uid>[:<index>]`` or ``pod:<uid>``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from plimsoll_operator import labels
+from plimsoll_operator.engines import EngineRun, engine_run, recurring_name
+from plimsoll_operator.podspec import (
+    Pod,
+    RestartPolicy,
+    annotations_of,
+    labels_of,
+    mapping,
+    metadata_of,
+    restart_policy,
+    said_of,
+    sequence,
+)
+from plimsoll_predictor.task import TaskId
+
+AUTO: Final = "auto"
+COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+
+_LONGEST_TASK_NAME: Final = 253
+
+
+class Retrier(StrEnum):
+    """Who makes the next attempt after an OOM kill."""
+
+    JOB = "job"
+    """The Job's controller; with restartPolicy OnFailure only once the pod is deleted."""
+    ENGINE = "engine"
+    """A workflow engine watches its pod; cloning it would run the work twice."""
+    PLIMSOLL = "plimsoll"
+    """Nobody else would: a bare pod that is never restarted. A policy may still say never."""
+    OWNER = "owner"
+    """Some other controller that owns the pod."""
+    KUBELET = "kubelet"
+    """A bare pod whose container is restarted in place, at the size that was too small."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whose attempt a pod is.
+
+    run: the run's key; None for a bare first pod that has no UID yet (at admission).
+    """
+
+    task: TaskId
+    run: str | None
+    retrier: Retrier
+
+
+def identify(pod: Pod, namespace: str | None = None) -> Identity | None:
+    """Name the pod's task and run; None if it is not Plimsoll's, or only generated names are left.
+
+    namespace: used where the pod itself does not say (at admission, the review does).
+    """
+    label = labels_of(pod).get(labels.TASK)
+    if not isinstance(label, str) or not label:
+        return None
+    engine = engine_run(pod)
+    owner = controller_of(pod)
+    name = _recurring(pod, engine, owner) if label == AUTO else label
+    space = metadata_of(pod).get("namespace") or namespace
+    if not name or not isinstance(space, str) or "/" in name or len(name) > _LONGEST_TASK_NAME:
+        return None
+    return Identity(TaskId(space, name), _run_key(pod, engine, owner), _retrier(pod, engine, owner))
+
+
+def controller_of(pod: Pod) -> Mapping[str, Any] | None:
+    """The owner reference of the pod's controller; None for a bare pod."""
+    for reference in sequence(metadata_of(pod).get("ownerReferences")):
+        if mapping(reference).get("controller") is True:
+            return mapping(reference)
+    return None
+
+
+def _recurring(pod: Pod, engine: EngineRun | None, owner: Mapping[str, Any] | None) -> str | None:
+    if engine is not None:
+        return engine.task
+    if owner is not None:
+        return recurring_name(str(owner.get("name", "")))
+    metadata = metadata_of(pod)
+    return recurring_name(str(metadata.get("generateName") or metadata.get("name") or ""))
+
+
+def _run_key(pod: Pod, engine: EngineRun | None, owner: Mapping[str, Any] | None) -> str | None:
+    run, item = said_of(pod, labels.RUN), said_of(pod, labels.ITEM)
+    if run is not None and item is not None:
+        return f"run:{run}/{item}"
+    index = said_of(pod, COMPLETION_INDEX)
+    part = "" if index is None else f":{index}"
+    if engine is not None:
+        return f"{engine.engine}:{engine.run}{part}"
+    if _is_job(owner):
+        return f"job:{mapping(owner).get('uid')}{part}"
+    # Without an item, the run alone would fold a Job's or engine's pods into one: it comes last.
+    if run is not None:
+        return f"run:{run}"
+    return _pod_key(pod)
+
+
+def _pod_key(pod: Pod) -> str | None:
+    first = annotations_of(pod).get(labels.RUN_OF) or metadata_of(pod).get("uid")
+    return f"pod:{first}" if first else None
+
+
+def _retrier(pod: Pod, engine: EngineRun | None, owner: Mapping[str, Any] | None) -> Retrier:
+    if _is_job(owner):
+        return Retrier.JOB
+    if engine is not None:
+        return Retrier.ENGINE
+    if owner is not None:
+        return Retrier.OWNER
+    return Retrier.PLIMSOLL if restart_policy(pod) is RestartPolicy.NEVER else Retrier.KUBELET
+
+
+def _is_job(owner: Mapping[str, Any] | None) -> bool:
+    return owner is not None and owner.get("kind") == "Job"

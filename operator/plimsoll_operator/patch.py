@@ -1,0 +1,93 @@
+"""A decision as a JSON Patch (RFC 6902) of the pod: only what it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll_operator import labels
+from plimsoll_operator.podspec import (
+    Pod,
+    Qos,
+    SizedContainer,
+    annotations_of,
+    mapping,
+    metadata_of,
+    sequence,
+    spec_of,
+)
+from plimsoll_operator.quantity import format_bytes
+from plimsoll_predictor.policy import Limits
+
+Operation = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The two fields of a container; None where a field is absent."""
+
+    request_bytes: int | None
+    limit_bytes: int | None
+
+
+def memory_after(was: Memory, allocation_bytes: int, limits: Limits, qos: Qos) -> Memory:
+    """Request and limit for an allocation; the limit never falls below the request.
+
+    A Guaranteed pod stays Guaranteed: there the limit follows the request whatever ``limits`` says.
+    """
+    if limits is Limits.EQUAL or qos is Qos.GUARANTEED:
+        return Memory(allocation_bytes, allocation_bytes)
+    if was.limit_bytes is None:
+        return Memory(allocation_bytes, None)
+    return Memory(allocation_bytes, max(was.limit_bytes, allocation_bytes))
+
+
+def patch_for(
+    pod: Pod, container: SizedContainer, wanted: Memory | None, note: str | None
+) -> list[Operation]:
+    """The operations that give the container its memory, and the pod its annotation.
+
+    wanted: None leaves the container as it is. note: the annotation's text; None leaves it.
+    """
+    operations = [] if wanted is None else _memory_patch(pod, container, wanted)
+    if note is not None and annotations_of(pod).get(labels.DECISION) != note:
+        if not mapping(metadata_of(pod).get("annotations")):
+            operations.append(
+                {"op": "add", "path": "/metadata/annotations", "value": {labels.DECISION: note}}
+            )
+        else:
+            path = f"/metadata/annotations/{pointer_part(labels.DECISION)}"
+            operations.append({"op": "add", "path": path, "value": note})
+    return operations
+
+
+def pointer_part(text: str) -> str:
+    """One part of a JSON pointer, escaped (RFC 6901)."""
+    return text.replace("~", "~0").replace("/", "~1")
+
+
+def _memory_patch(pod: Pod, container: SizedContainer, wanted: Memory) -> list[Operation]:
+    document = mapping(sequence(spec_of(pod).get("containers"))[container.index])
+    resources = mapping(document.get("resources"))
+    now = {"requests": container.request_bytes, "limits": container.limit_bytes}
+    then = {"requests": wanted.request_bytes, "limits": wanted.limit_bytes}
+    base = f"/spec/containers/{container.index}/resources"
+    changed = {kind: then[kind] for kind in now if now[kind] != then[kind]}
+    if not resources and changed:
+        values = {k: {"memory": format_bytes(v)} for k, v in changed.items() if v is not None}
+        return [{"op": "add", "path": base, "value": values}] if values else []
+    operations = []
+    for kind, size_bytes in changed.items():
+        operations += _set_memory(mapping(resources.get(kind)), f"{base}/{kind}", size_bytes)
+    return operations
+
+
+def _set_memory(present: Mapping[str, Any], path: str, size_bytes: int | None) -> list[Operation]:
+    if size_bytes is None:
+        removal = [{"op": "remove", "path": f"{path}/memory"}]
+        return removal if "memory" in present else []
+    if not present:
+        return [{"op": "add", "path": path, "value": {"memory": format_bytes(size_bytes)}}]
+    # "add" on a member that is there replaces it.
+    return [{"op": "add", "path": f"{path}/memory", "value": format_bytes(size_bytes)}]

@@ -1,0 +1,149 @@
+"""The features a pod declares: annotations, and sources that its task's profile names.
+
+Everything here is written by strangers: names, lengths and counts are bounded, and what does not
+fit is left out and counted, never an error.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from plimsoll_operator import labels
+from plimsoll_operator.podspec import (
+    Pod,
+    SizedContainer,
+    annotations_of,
+    labels_of,
+    mapping,
+    sequence,
+    sized_container,
+    spec_of,
+)
+from plimsoll_predictor.record import FeatureValue
+
+MAX_FEATURES: Final = 64
+MAX_VALUE_CHARS: Final = 256
+MAX_NAME_CHARS: Final = 63
+MAX_TOTAL_CHARS: Final = 8192
+"""Names and values together."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_NOT_A_NUMBER: Final = frozenset({"nan", "inf", "infinity"})
+
+Sources = Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class PodFeatures:
+    """What a pod declares.
+
+    values: a feature that is missing, not finite or empty is absent.
+    ignored: how many were left out because a name, length or count was out of bounds.
+    """
+
+    values: dict[str, FeatureValue]
+    ignored: int
+
+
+def read_features(pod: Pod, sources: Sources | None = None) -> PodFeatures:
+    """Read the pod's features; a declared source wins over the annotation of the same name.
+
+    sources: feature name -> {"annotation" | "label" | "env" | "arg": where it is read from}.
+    """
+    found = dict(_annotated(pod))
+    for name, source in (sources or {}).items():
+        text = _from_source(pod, source)
+        if text is not None:
+            found[name] = text
+    values: dict[str, FeatureValue] = {}
+    ignored = max(0, len(found) - MAX_FEATURES)
+    total_chars = 0
+    for name in heapq.nsmallest(MAX_FEATURES, found):
+        text = found[name]
+        total_chars += len(name) + len(text)
+        if not _fits(name, text) or total_chars > MAX_TOTAL_CHARS:
+            ignored += 1
+            total_chars -= len(name) + len(text)
+            continue
+        value = feature_value(text)
+        if value is not None:
+            values[name] = value
+    return PodFeatures(values, ignored)
+
+
+def feature_value(text: str) -> FeatureValue | None:
+    """A number if it is a finite one, else the text; None for what stands for nothing.
+
+    >>> feature_value("18234"), feature_value("north"), feature_value("NaN")
+    (18234.0, 'north', None)
+    """
+    text = text.strip()
+    if _NUMBER.fullmatch(text):
+        number = float(text)
+        return number if math.isfinite(number) else None
+    if not text or text.lstrip("+-").lower() in _NOT_A_NUMBER:
+        return None
+    return text
+
+
+def _fits(name: str, text: str) -> bool:
+    return (
+        len(name) <= MAX_NAME_CHARS
+        and len(text) <= MAX_VALUE_CHARS
+        and _NAME.fullmatch(name) is not None
+    )
+
+
+def _annotated(pod: Pod) -> Iterator[tuple[str, str]]:
+    start = len(labels.FEATURE_PREFIX)
+    for key, value in annotations_of(pod).items():
+        if isinstance(key, str) and key.startswith(labels.FEATURE_PREFIX):
+            yield key[start:], str(value)
+
+
+def _from_source(pod: Pod, source: Mapping[str, str]) -> str | None:
+    for kind, key in source.items():
+        value: object = None
+        if kind == "annotation":
+            value = annotations_of(pod).get(key)
+        elif kind == "label":
+            value = labels_of(pod).get(key)
+        elif kind == "env":
+            value = _environment(_container(pod), key)
+        elif kind == "arg":
+            value = _argument(_container(pod), key)
+        if isinstance(value, str):
+            return value
+    return None
+
+
+def _container(pod: Pod) -> Mapping[str, Any]:
+    sized = sized_container(pod)
+    if not isinstance(sized, SizedContainer):
+        return {}
+    return mapping(sequence(spec_of(pod).get("containers"))[sized.index])
+
+
+def _environment(container: Mapping[str, Any], key: str) -> object:
+    # Only values written in the pod itself: what comes from a Secret is nobody's feature.
+    for variable in sequence(container.get("env")):
+        if mapping(variable).get("name") == key:
+            return mapping(variable).get("value")
+    return None
+
+
+def _argument(container: Mapping[str, Any], key: str) -> str | None:
+    words = [*sequence(container.get("command")), *sequence(container.get("args"))]
+    texts = [word for word in words if isinstance(word, str)]
+    for place, word in enumerate(texts):
+        if word.startswith(f"{key}="):
+            return word[len(key) + 1 :]
+        if word == key and place + 1 < len(texts):
+            return texts[place + 1]
+    return None

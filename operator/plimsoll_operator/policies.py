@@ -1,0 +1,235 @@
+"""From what people wrote in TaskProfile.spec and SizingPolicy.spec to one Policy. Pure.
+
+The CRDs' schemas reject most nonsense at the API server. What slips past (an older schema, two
+levels that contradict each other) costs the bad field only, never the task its policy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from plimsoll_operator.quantity import parse_bytes
+from plimsoll_predictor.policy import Limits, Mode, Policy, Retry
+from plimsoll_predictor.units import MIB, words_for_bytes
+
+SIZING_POLICY_NAME: Final = "default"
+"""The one SizingPolicy of a namespace that is in force."""
+MAX_FEATURES: Final = 64
+MAX_FEATURE_NAME: Final = 63
+MAX_SOURCE_NAME: Final = 317
+"""The longest label or annotation key: 253 of prefix, a slash, 63 of name."""
+SOURCES: Final = ("annotation", "label", "env", "arg")
+
+
+class BadPolicy(ValueError):  # noqa: N818 - says what is bad, where it is raised
+    """A field of a policy that makes no sense. Says what, where, and what to write instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A policy, and what had to be ignored on the way to it."""
+
+    policy: Policy
+    problems: tuple[str, ...] = ()
+    """Which fields were ignored and why; the profile's conditions show them."""
+
+
+def policy_from_spec(base: Policy, spec: Mapping[str, Any], where: str) -> Policy:
+    """``base`` with the fields of one spec laid over it.
+
+    spec: as the API server gives it. Absent and null fields leave the base; unknown ones
+        (``task``) are not about the policy. Features are laid over by name. A max below an
+        inherited min lowers that min; a min above an inherited max is an error.
+    where: what people know the spec as, such as "TaskProfile shop/train".
+
+    Raises:
+        BadPolicy: for the first field that makes no sense.
+
+    """
+    values: dict[str, Any] = {}
+    for key in _READERS:
+        if spec.get(key) is not None:
+            values.update(_read(key, spec[key], where))
+    if "feature_sources" in values:
+        values["feature_sources"] = {**base.feature_sources, **values["feature_sources"]}
+    policy = replace(base, **values)
+    if "max_bytes" in values and "min_bytes" not in values:
+        # A cap says more than an inherited floor: the floor gives way.
+        policy = replace(policy, min_bytes=min(policy.min_bytes, values["max_bytes"]))
+    if policy.max_bytes is not None and policy.min_bytes > policy.max_bytes:
+        raise BadPolicy(
+            f"{where}: min {words_for_bytes(policy.min_bytes)} is larger than"
+            f" max {words_for_bytes(policy.max_bytes)}; lower min or raise max"
+        )
+    return policy
+
+
+def resolve(
+    default: Policy,
+    namespace_spec: Mapping[str, Any] | None,
+    profile_spec: Mapping[str, Any] | None,
+) -> Resolved:
+    """The task's policy: TaskProfile over SizingPolicy over the chart. Never raises.
+
+    The specs as the API server gives them; None where there is none.
+    """
+    policy, problems = default, []
+    levels: tuple[tuple[object, str], ...] = (
+        (namespace_spec, "SizingPolicy"),
+        (profile_spec, "TaskProfile"),
+    )
+    for spec, where in levels:
+        if spec is None:
+            continue
+        if not isinstance(spec, Mapping):
+            problems.append(f"{where}: spec is {type(spec).__name__}, not an object; ignored")
+            continue
+        policy, more = _lay_over(policy, spec, where)
+        problems.extend(more)
+    return Resolved(policy, tuple(problems))
+
+
+def sizing_policy_problem(name: str) -> str | None:
+    """Why a SizingPolicy of this name is not in force; None if it is."""
+    if name == SIZING_POLICY_NAME:
+        return None
+    return (
+        f"ignored: only the SizingPolicy named {SIZING_POLICY_NAME!r} is its namespace's;"
+        " rename it, or write these fields into a TaskProfile's spec"
+    )
+
+
+def _lay_over(base: Policy, spec: Mapping[str, Any], where: str) -> tuple[Policy, tuple[str, ...]]:
+    """Field by field, so that a bad one costs only itself; both bounds last and together."""
+    policy, problems = base, []
+    bounds = {key: spec[key] for key in ("min", "max") if key in spec}
+    singles = [{key: spec[key]} for key in sorted(spec, key=str) if key not in bounds]
+    for part in (*singles, bounds):
+        try:
+            policy = policy_from_spec(policy, part, where)
+        except BadPolicy as error:
+            problems.append(f"{error}; ignored")
+            policy, more = _each_bound(policy, part, where)
+            problems.extend(message for message in more if message not in problems)
+    return policy, tuple(problems)
+
+
+def _each_bound(
+    base: Policy, part: Mapping[str, Any], where: str
+) -> tuple[Policy, tuple[str, ...]]:
+    """One bad bound must not take the good one with it; max first, because caps protect nodes."""
+    policy, problems = base, []
+    for key in ("max", "min"):
+        if key in part and len(part) > 1:
+            try:
+                policy = policy_from_spec(policy, {key: part[key]}, where)
+            except BadPolicy as error:
+                problems.append(f"{error}; ignored")
+    return policy, tuple(problems)
+
+
+def _read(key: str, value: Any, where: str) -> dict[str, Any]:
+    name, reader = _READERS[key]
+    try:
+        return {name: reader(value)}
+    except (ValueError, TypeError, OverflowError) as error:
+        raise BadPolicy(f"{where}: {key} {_shown(value)} {error}") from error
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _bytes(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise TypeError("is not a quantity; write for example '512Mi' or '2Gi'")
+    try:
+        size_bytes = parse_bytes(str(value))
+    except ValueError as error:
+        raise ValueError("is not a quantity; write for example '512Mi' or '2Gi'") from error
+    if size_bytes < MIB:
+        raise ValueError("is below 1Mi; write it with its unit, for example '64Mi'")
+    return size_bytes
+
+
+def _number(lowest: float, highest: float) -> Callable[[Any], float]:
+    def read(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError(f"is not a number; write one from {lowest:g} to {highest:g}")
+        if not (math.isfinite(value) and lowest <= value <= highest):
+            raise ValueError(f"is out of range; write a number from {lowest:g} to {highest:g}")
+        return float(value)
+
+    return read
+
+
+def _whole(lowest: int, highest: int) -> Callable[[Any], int]:
+    number = _number(lowest, highest)
+
+    def read(value: Any) -> int:
+        if number(value) != int(value):
+            raise ValueError(f"is not a whole number; write one from {lowest} to {highest}")
+        return int(value)
+
+    return read
+
+
+def _choice(kind: type[Mode] | type[Limits] | type[Retry]) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        # YAML 1.1 reads an unquoted `off` as false; nothing else is meant by it.
+        if value is False and kind is Mode:
+            return Mode.OFF
+        try:
+            return kind(value)
+        except ValueError as error:
+            known = ", ".join(member.value for member in kind)
+            raise ValueError(f"is not known; write one of {known}") from error
+
+    return read
+
+
+def _features(value: Any) -> dict[str, dict[str, str]]:
+    if not isinstance(value, Mapping):
+        raise TypeError("is not a map; write features: {rows: {annotation: example.com/rows}}")
+    if len(value) > MAX_FEATURES:
+        raise ValueError(f"has {len(value)} features; at most {MAX_FEATURES} are read")
+    return {_feature_name(name): _source(name, source) for name, source in value.items()}
+
+
+def _feature_name(name: Any) -> str:
+    if not isinstance(name, str) or not 1 <= len(name) <= MAX_FEATURE_NAME:
+        raise ValueError(f"has a feature name without 1 to {MAX_FEATURE_NAME} characters")
+    return name
+
+
+def _source(name: str, source: Any) -> dict[str, str]:
+    given = {
+        key: text
+        for key, text in (source.items() if isinstance(source, Mapping) else ())
+        if key in SOURCES and isinstance(text, str) and 1 <= len(text) <= MAX_SOURCE_NAME
+    }
+    if len(given) != 1 or len(given) != len(source):
+        raise ValueError(
+            f"gives feature {name[:60]!r} not exactly one source; write one of {', '.join(SOURCES)}"
+        )
+    return given
+
+
+_READERS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
+    "mode": ("mode", _choice(Mode)),
+    "min": ("min_bytes", _bytes),
+    "max": ("max_bytes", _bytes),
+    "penalty": ("penalty", _number(1, 10_000)),
+    "bins": ("max_bins", _whole(1, 8)),
+    "maxLifts": ("max_lifts", _whole(0, 10)),
+    "minRuns": ("min_runs", _whole(1, 10_000)),
+    "headroom": ("headroom", _number(1, 10)),
+    "limits": ("limits", _choice(Limits)),
+    "retry": ("retry", _choice(Retry)),
+    "features": ("feature_sources", _features),
+}
+"""Field of spec -> (field of Policy, its reader). A reader's error follows the field and value."""

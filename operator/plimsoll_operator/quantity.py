@@ -1,0 +1,83 @@
+"""Kubernetes quantities of memory, to bytes and back. The only parser of them in the project.
+
+Written out, not imported: the asyncio client has no quantity parser, and the other clients that do
+would cost admission more memory than everything else in it. The table is the one of apimachinery's
+``resource.Quantity``; a test compares it with what the real one answered.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_CEILING, Decimal, localcontext
+from typing import Final
+
+MAX_BYTES: Final = 2**63 - 1
+"""The API server's own ceiling for a quantity; larger ones are cut to it, as it does."""
+
+_LONGEST_TEXT: Final = 64
+_SHAPE: Final = re.compile(
+    r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,3}))?",
+    re.ASCII,
+)
+_SCALE: Final[dict[str | None, Decimal]] = {
+    None: Decimal(1),
+    "n": Decimal("1e-9"),
+    "u": Decimal("1e-6"),
+    "m": Decimal("1e-3"),
+    "k": Decimal(10**3),
+    "M": Decimal(10**6),
+    "G": Decimal(10**9),
+    "T": Decimal(10**12),
+    "P": Decimal(10**15),
+    "E": Decimal(10**18),
+    "Ki": Decimal(2**10),
+    "Mi": Decimal(2**20),
+    "Gi": Decimal(2**30),
+    "Ti": Decimal(2**40),
+    "Pi": Decimal(2**50),
+    "Ei": Decimal(2**60),
+}
+_PRINTED: Final = (("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10))
+
+
+class BadQuantity(ValueError):  # noqa: N818 - reads better where it is raised
+    """A text that is not a quantity of memory."""
+
+
+def parse_bytes(text: object) -> int:
+    """Bytes of a quantity such as ``1.5Gi``; part of a byte counts as a whole one.
+
+    >>> parse_bytes("1.5Gi"), parse_bytes("1e3"), parse_bytes("100m")
+    (1610612736, 1000, 1)
+
+    Raises:
+        BadQuantity: if it is no quantity, or a negative one.
+
+    """
+    if isinstance(text, int) and not isinstance(text, bool):
+        text = str(text)
+    match = _SHAPE.fullmatch(text) if isinstance(text, str) and len(text) <= _LONGEST_TEXT else None
+    if match is None:
+        shown = repr(text)[:_LONGEST_TEXT]
+        raise BadQuantity(f"{shown} is not a quantity of memory; write for example '512Mi' or '4G'")
+    number, suffix, exponent = match.groups()
+    with localcontext() as context:
+        # Exact for every text that fits in _LONGEST_TEXT, so that nothing is lost before rounding.
+        context.prec = 2000
+        scale = _SCALE[suffix] if exponent is None else Decimal(10) ** int(exponent)
+        size = (Decimal(number) * scale).to_integral_value(ROUND_CEILING)
+    if size < 0:
+        raise BadQuantity(f"{text!r} is negative; memory starts at 0")
+    return min(int(size), MAX_BYTES)
+
+
+def format_bytes(size_bytes: int) -> str:
+    """The shortest exact quantity in binary units, as the API server prints it.
+
+    >>> format_bytes(1536 * 2**20), format_bytes(1000)
+    ('1536Mi', '1000')
+    """
+    for suffix, bits in _PRINTED:
+        if size_bytes and size_bytes % (1 << bits) == 0:
+            return f"{size_bytes >> bits}{suffix}"
+    return str(size_bytes)

@@ -1,0 +1,124 @@
+"""A watched pod, read once: whose attempt it is, how it was sized, how its lives went. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from plimsoll_operator import labels
+from plimsoll_operator.annotation import DecisionNote, read_note
+from plimsoll_operator.identity import Identity, Retrier, identify
+from plimsoll_operator.observing import Attempt
+from plimsoll_operator.pod_features import read_features
+from plimsoll_operator.podspec import (
+    Pod,
+    SizedContainer,
+    mapping,
+    said_of,
+    sequence,
+    sized_container,
+    spec_of,
+)
+from plimsoll_operator.podstatus import AttemptStatus, last_life, read_status
+from plimsoll_predictor.knowledge import Knowledge
+from plimsoll_predictor.policy import Mode, Policy, Retry
+from plimsoll_predictor.task import TaskId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodReading:
+    """One pod as the controller acts on it.
+
+    lives: the attempt's states to look at, oldest first; two after an in-place restart.
+    note: what admission decided; None if it was not asked or failed open.
+    """
+
+    task: TaskId
+    retrier: Retrier
+    policy: Policy
+    mode: Mode
+    retry: Retry
+    attempt: Attempt
+    status: AttemptStatus
+    lives: tuple[AttemptStatus, ...]
+    note: DecisionNote | None
+    cpu_request: float
+
+    @property
+    def limit_bytes(self) -> int | None:
+        """What the kernel enforces; None if nothing."""
+        return self.attempt.limit_bytes
+
+
+def read_pod(pod: Pod, knowledge_of: Callable[[TaskId], Knowledge]) -> PodReading | None:
+    """Read a pod; None if it is not Plimsoll's or has no container that could be sized."""
+    identity, sized = identify(pod), sized_container(pod)
+    if identity is None or not isinstance(sized, SizedContainer):
+        return None
+    policy = knowledge_of(identity.task).policy
+    note = read_note(pod)
+    status, earlier = read_status(pod, sized.name), last_life(pod, sized.name)
+    return PodReading(
+        task=identity.task,
+        retrier=identity.retrier,
+        policy=policy,
+        mode=_mode(pod, note, policy),
+        retry=_retry(pod, policy),
+        attempt=_attempt(pod, identity, sized, note, policy),
+        status=status,
+        lives=(earlier, status) if earlier else (status,),
+        note=note,
+        cpu_request=_cpu(pod),
+    )
+
+
+def _attempt(
+    pod: Pod, identity: Identity, sized: SizedContainer, note: DecisionNote | None, policy: Policy
+) -> Attempt:
+    container = mapping(sequence(spec_of(pod)["containers"])[sized.index])
+    sized_by_us = note is not None and note.allocation_bytes == sized.request_bytes
+    return Attempt(
+        task=identity.task,
+        run=identity.run or "",
+        number=note.attempt if note else 1,
+        features=read_features(pod, policy.feature_sources).values,
+        container=sized.name,
+        request_bytes=note.was_request_bytes if note and sized_by_us else sized.request_bytes,
+        limit_bytes=sized.limit_bytes,
+        image=str(container.get("image") or "") or None,
+        model_version=note.model if note else None,
+        containers=len(sequence(spec_of(pod).get("containers"))),
+    )
+
+
+def _mode(pod: Pod, note: DecisionNote | None, policy: Policy) -> Mode:
+    """As it was when the pod was decided; without a decision, as it is now."""
+    if note is not None:
+        return note.mode
+    try:
+        return Mode(said_of(pod, labels.MODE) or policy.mode)
+    except ValueError:
+        return policy.mode
+
+
+def _retry(pod: Pod, policy: Policy) -> Retry:
+    try:
+        return Retry(said_of(pod, labels.RETRY) or policy.retry)
+    except ValueError:
+        return policy.retry
+
+
+def _cpu(pod: Pod) -> float:
+    """Cores requested by all containers; what cannot be read counts as nothing."""
+    return sum(
+        _cores(mapping(mapping(mapping(c).get("resources")).get("requests")).get("cpu"))
+        for c in sequence(spec_of(pod).get("containers"))
+    )
+
+
+def _cores(quantity: object) -> float:
+    text = str(quantity or "0")
+    try:
+        return float(text[:-1]) / 1000 if text.endswith("m") else float(text)
+    except ValueError:
+        return 0.0

@@ -1,0 +1,159 @@
+"""Gathers a report from the store. What it costs is bounded, however much the store holds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from plimsoll_operator.expert_costs import expert_costs_gb_h
+from plimsoll_operator.profile_phases import Phase, Progress, phase_of
+from plimsoll_operator.report.counting import figures_of, lifts_of, points_of
+from plimsoll_operator.report.records import (
+    ExpertBar,
+    Figures,
+    ModelFigures,
+    ReportData,
+    SaidDecision,
+    TaskDetail,
+    TaskReport,
+)
+from plimsoll_predictor.knowledge import Expert
+from plimsoll_predictor.model import Model
+from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.store import SavedModel, Store, TaskSummary
+from plimsoll_predictor.task import TaskId
+
+__all__ = ["ReportData", "TaskReport", "gather"]
+
+LISTED_TASKS: Final = 500
+DETAILED_TASKS: Final = 50
+"""The tasks with the most memory-time asked for get a section of their own."""
+READ_ATTEMPTS: Final = 5_000
+"""Latest attempts read of a task with its own section."""
+LISTED_LIFTS: Final = 200
+LISTED_DECISIONS: Final = 10
+
+
+def gather(
+    store: Store,
+    tasks: Collection[TaskId] | None = None,
+    since_s: float | None = None,
+    phases: Mapping[TaskId, Phase] | None = None,
+) -> ReportData:
+    """Read what a report shows.
+
+    tasks: None takes all. since_s: Unix seconds; only attempts that ended later are shown.
+    phases: as the controller knows them; without, they follow from the store, which knows no
+        policy (the default minimum of runs is taken) and no task that was given up.
+
+    Raises:
+        StoreError: if the store cannot be read now.
+
+    """
+    chosen = [
+        summary
+        for task, summary in store.summaries().items()
+        if (tasks is None or task in tasks) and _ended_since(summary, since_s)
+    ]
+    chosen.sort(key=lambda summary: (-summary.requested_gb_h, summary.task))
+    reports = [
+        _detailed(store, summary, since_s, phases or {})
+        if place < DETAILED_TASKS
+        else _listed(store, summary, phases or {})
+        for place, summary in enumerate(chosen[:LISTED_TASKS])
+    ]
+    return ReportData(
+        tasks=tuple(reports), omitted=max(0, len(chosen) - LISTED_TASKS), since_s=since_s
+    )
+
+
+def _ended_since(summary: TaskSummary, since_s: float | None) -> bool:
+    if since_s is None:
+        return True
+    return summary.last_finished_s is not None and summary.last_finished_s >= since_s
+
+
+def _detailed(
+    store: Store,
+    summary: TaskSummary,
+    since_s: float | None,
+    phases: Mapping[TaskId, Phase],
+) -> TaskReport:
+    task = summary.task
+    saved, training = store.model(task), store.last_training(task)
+    seen = [
+        each
+        for each in store.observations(task, limit=READ_ATTEMPTS)
+        if since_s is None or (each.finished_s is not None and each.finished_s >= since_s)
+    ]
+    detail = TaskDetail(
+        points=points_of(seen),
+        lifts=lifts_of(seen, limit=LISTED_LIFTS),
+        decisions=tuple(
+            SaidDecision(each.at_s, each.words)
+            for each in store.decisions(task, limit=LISTED_DECISIONS)
+        ),
+        model=_model_figures(saved.model) if saved and saved.model else None,
+        expert_costs=tuple(
+            ExpertBar(expert, cost_gb_h)
+            for expert, cost_gb_h in expert_costs_gb_h(saved.report if saved else None).items()
+        ),
+        training_failure=training.failure if training else None,
+    )
+    return _task_report(summary, saved, phases, figures=figures_of(seen), detail=detail)
+
+
+def _listed(store: Store, summary: TaskSummary, phases: Mapping[TaskId, Phase]) -> TaskReport:
+    figures = Figures(
+        runs=summary.runs_known,
+        attempts=summary.observations,
+        oom_kills=summary.oom_kills,
+        requested_gb_h=summary.requested_gb_h,
+        allocated_gb_h=summary.allocated_gb_h,
+        peak_gb_h=summary.peak_gb_h,
+    )
+    return _task_report(summary, store.model(summary.task), phases, figures=figures)
+
+
+def _model_figures(model: Model) -> ModelFigures:
+    metrics = model.metrics
+    return ModelFigures(
+        version=model.version,
+        trained_s=model.trained_s,
+        observations=model.observations,
+        classifier=metrics.classifier,
+        sampler=metrics.sampler,
+        penalty=metrics.penalty,
+        u_score=metrics.u_score,
+        accuracy=metrics.accuracy,
+        u_rate=metrics.u_rate,
+        optimal_improvement=metrics.optimal_improvement,
+        estimated_improvement=metrics.estimated_improvement,
+        confusion=metrics.confusion,
+        ceilings_bytes=model.bins.ceilings_bytes,
+        counts=model.bins.counts,
+    )
+
+
+def _task_report(
+    summary: TaskSummary,
+    saved: SavedModel | None,
+    phases: Mapping[TaskId, Phase],
+    *,
+    figures: Figures,
+    detail: TaskDetail | None = None,
+) -> TaskReport:
+    champion = saved.champion if saved else Expert.REQUEST
+    progress = Progress(
+        runs=summary.runs_known,
+        min_runs=Policy().min_runs,
+        champion=champion,
+        trained=saved is not None and saved.model is not None,
+    )
+    return TaskReport(
+        task=summary.task,
+        figures=figures,
+        phase=phases.get(summary.task) or phase_of(progress),
+        champion=champion,
+        detail=detail,
+    )

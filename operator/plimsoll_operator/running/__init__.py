@@ -1,0 +1,1 @@
+"""``plimsoll run``: the same processes as on a cluster, started together on one machine."""

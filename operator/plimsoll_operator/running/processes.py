@@ -1,0 +1,86 @@
+"""Children of ``plimsoll run``: started, watched, restarted, and ended with it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import structlog
+
+log = structlog.get_logger()
+
+RESTART_PAUSE_S = 1.0
+LONGEST_RESTART_PAUSE_S = 30.0
+STABLE_S = 60.0
+"""A child that lived this long starts again without a long pause."""
+GRACE_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One of our own commands, run in a process of its own.
+
+    log_file: where its standard error and output go.
+    """
+
+    name: str
+    arguments: Sequence[str]
+    log_file: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+async def keep_running(command: Command) -> None:
+    """Run it, and again whenever it ends; when cancelled, end it and wait for its end."""
+    pause_s = RESTART_PAUSE_S
+    loop = asyncio.get_running_loop()
+    while True:
+        began_s = loop.time()
+        process = await _start(command)
+        try:
+            code = await process.wait()
+        except asyncio.CancelledError:
+            await _end(process)
+            raise
+        pause_s = RESTART_PAUSE_S if loop.time() - began_s > STABLE_S else pause_s
+        log.error(
+            "a process ended by itself and is started again",
+            process=command.name,
+            code=code,
+            log=str(command.log_file),
+            pause_s=pause_s,
+        )
+        await asyncio.sleep(pause_s)
+        pause_s = min(pause_s * 2, LONGEST_RESTART_PAUSE_S)
+
+
+async def _start(command: Command) -> asyncio.subprocess.Process:
+    with command.log_file.open("ab") as out:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",
+            "-m",
+            "plimsoll_operator",
+            *command.arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            env={**os.environ, **command.environment},
+        )
+    command.log_file.with_suffix(".pid").write_text(f"{process.pid}\n", encoding="utf-8")
+    return process
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is not None:
+        return
+    process.send_signal(signal.SIGTERM)
+    try:
+        await asyncio.wait_for(process.wait(), GRACE_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()

@@ -1,0 +1,274 @@
+"""One pod sized: what it is, what is known of it, what is decided, what changes. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, TypeVar
+
+from plimsoll_operator.annotation import DecisionNote, note_to_json, read_note
+from plimsoll_operator.bounds import PodMemory, bounds_for
+from plimsoll_operator.identity import Identity, identify
+from plimsoll_operator.labels import MODE, RETRY, RUN_OF
+from plimsoll_operator.patch import Memory, Operation, memory_after, patch_for
+from plimsoll_operator.pod_features import PodFeatures, read_features
+from plimsoll_operator.podspec import (
+    NotSizable,
+    Pod,
+    Qos,
+    SizedContainer,
+    annotations_of,
+    mapping,
+    other_memory_bytes,
+    qos_of,
+    said_of,
+    sequence,
+    sized_container,
+    spec_of,
+)
+from plimsoll_operator.quantity import format_bytes
+from plimsoll_operator.state import AdmissionState
+from plimsoll_predictor.deciding import decide
+from plimsoll_predictor.decision import Ask, Bounds, Decision, Reason
+from plimsoll_predictor.knowledge import Knowledge
+from plimsoll_predictor.policy import Limits, Mode, Policy, Retry
+
+MEMORY: Final = "memory"
+
+_KEEPS: Final = frozenset({Reason.COLD_START, Reason.KEPT})
+"""Decisions for what the author wrote, raised to a minimum at most."""
+
+_Choice = TypeVar("_Choice", Mode, Retry)
+
+
+class Outcome(StrEnum):
+    """What became of one request, for counting."""
+
+    ENFORCED = "enforced"
+    RECOMMENDED = "recommended"
+    KEPT = "kept"
+    OFF = "off"
+    NOT_OURS = "not-ours"
+    NOT_SIZABLE = "not-sizable"
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """What admission answers for one pod, and why.
+
+    patch: JSON Patch operations; empty leaves the pod as it is.
+    identity, decision: None if the pod is not Plimsoll's.
+    ignored_features: how many were out of bounds.
+    warning: for whoever creates the pod; None almost always.
+    """
+
+    outcome: Outcome
+    patch: list[Operation]
+    identity: Identity | None = None
+    decision: Decision | None = None
+    ignored_features: int = 0
+    warning: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pod:
+    """One pod, read."""
+
+    body: Pod
+    identity: Identity
+    container: SizedContainer
+    was: Memory
+    note: DecisionNote | None
+    knowledge: Knowledge
+    words: str
+    """What was odd about the pod, to be said beside the decision; usually empty."""
+
+
+def size(pod: Pod, state: AdmissionState, namespace: str | None = None) -> Sized:
+    """Size one pod. Deterministic; the pod and the state are not changed.
+
+    namespace: where the pod is created, if it does not say so itself.
+    """
+    identity = identify(pod, namespace)
+    if identity is None:
+        return Sized(Outcome.NOT_OURS, [])
+    known = state.knowledge_of(identity.task)
+    policy, words = resolve_policy(pod, known.policy)
+    if policy.mode is Mode.OFF:
+        decision = Decision(allocation_bytes=None, reason=Reason.OFF, why="the mode is off")
+        return Sized(Outcome.OFF, [], identity, decision)
+    container = sized_container(pod)
+    if isinstance(container, NotSizable):
+        decision = Decision(
+            allocation_bytes=None, reason=Reason.NOT_SIZABLE, why=f"not sized: {container.why}"
+        )
+        return Sized(Outcome.NOT_SIZABLE, [], identity, decision)
+    if policy is not known.policy:
+        known = replace(known, policy=policy)
+    note = read_note(pod)
+    read = _Pod(pod, identity, container, memory_asked(container, note), note, known, words)
+    return _sized(read, state)
+
+
+def resolve_policy(pod: Pod, policy: Policy) -> tuple[Policy, str]:
+    """The task's policy with the pod's own mode and retry over it, and words for what it ignored.
+
+    The same policy object comes back where the pod says nothing.
+    """
+    mode, mode_words = _own(pod, MODE, policy.mode, Mode)
+    retry, retry_words = _own(pod, RETRY, policy.retry, Retry)
+    if mode is not policy.mode or retry is not policy.retry:
+        policy = replace(policy, mode=mode, retry=retry)
+    return policy, "; ".join(words for words in (mode_words, retry_words) if words)
+
+
+def memory_asked(container: SizedContainer, note: DecisionNote | None) -> Memory:
+    """What the user asked: what the container says, unless Plimsoll put it there itself."""
+    if (
+        note is not None
+        and note.mode is Mode.ENFORCE
+        and note.container == container.name
+        and note.allocation_bytes is not None
+        and note.allocation_bytes == container.request_bytes
+    ):
+        return Memory(note.was_request_bytes, note.was_limit_bytes)
+    return Memory(container.request_bytes, container.limit_bytes)
+
+
+def _own(pod: Pod, key: str, inherited: _Choice, kind: type[_Choice]) -> tuple[_Choice, str]:
+    text = said_of(pod, key)
+    if text is None:
+        return inherited, ""
+    try:
+        return kind(text), ""
+    except ValueError:
+        known = ", ".join(kind)
+        return inherited, f"{key}: {text[:32]!r} is none of {known} and was ignored"
+
+
+def _sized(read: _Pod, state: AdmissionState) -> Sized:
+    policy = read.knowledge.policy
+    features = read_features(read.body, policy.feature_sources)
+    decision = _decided(read, features, state)
+    qos = qos_of(_as_written(read))
+    wanted = _wanted(read, decision, qos)
+    enforced = policy.mode is Mode.ENFORCE
+    if enforced and qos is Qos.BEST_EFFORT and wanted.request_bytes is not None:
+        decision = replace(
+            decision, why=f"{decision.why}; the pod was BestEffort, a size makes it Burstable"
+        )
+    text = note_to_json(_note(read, decision))
+    patch = patch_for(read.body, read.container, wanted if enforced else None, text)
+    if decision.reason in _KEEPS:
+        outcome = Outcome.KEPT
+    else:
+        outcome = Outcome.ENFORCED if enforced else Outcome.RECOMMENDED
+    return Sized(outcome, patch, read.identity, decision, features.ignored, read.words or None)
+
+
+def _wanted(read: _Pod, decision: Decision, qos: Qos) -> Memory:
+    allocation_bytes = decision.allocation_bytes
+    kept = decision.reason in _KEEPS
+    if allocation_bytes is None or (kept and allocation_bytes == read.was.request_bytes):
+        return read.was
+    # A kept request that had to be raised to a minimum is no reason to lower the limit over it.
+    limits = Limits.KEEP if kept else read.knowledge.policy.limits
+    return memory_after(read.was, allocation_bytes, limits, qos)
+
+
+def _as_written(read: _Pod) -> Pod:
+    """The pod as its author wrote it: what Plimsoll changed at an earlier look is taken back."""
+    if read.was == Memory(read.container.request_bytes, read.container.limit_bytes):
+        return read.body
+    spec = spec_of(read.body)
+    containers = list(sequence(spec["containers"]))
+    container = mapping(containers[read.container.index])
+    resources = dict(mapping(container.get("resources")))
+    for kind, size_bytes in (
+        ("requests", read.was.request_bytes),
+        ("limits", read.was.limit_bytes),
+    ):
+        values = {
+            key: value for key, value in mapping(resources.get(kind)).items() if key != MEMORY
+        }
+        if size_bytes is not None:
+            values[MEMORY] = format_bytes(size_bytes)
+        resources[kind] = values
+    containers[read.container.index] = {**container, "resources": resources}
+    return {**read.body, "spec": {**spec, "containers": containers}}
+
+
+def _decided(read: _Pod, features: PodFeatures, state: AdmissionState) -> Decision:
+    run = read.identity.run
+    others = other_memory_bytes(read.body, read.container)
+    policy = read.knowledge.policy
+    lifted = run is not None and run in read.knowledge.lifts
+    lifted = lifted or RUN_OF in annotations_of(read.body)
+    memory = PodMemory(
+        request_bytes=read.was.request_bytes,
+        kept_limit_bytes=read.was.limit_bytes if policy.limits is Limits.KEEP else None,
+        other_request_bytes=others[0],
+        other_limit_bytes=others[1],
+        may_wait=lifted,
+    )
+    bounds = bounds_for(
+        read.body,
+        memory,
+        state.namespace(read.identity.task.namespace).bounds,
+        state.largest_node_bytes,
+    )
+    was = read.was
+    ask = Ask(
+        features=features.values,
+        request_bytes=was.request_bytes,
+        run=run,
+        limit_bytes=None if was.limit_bytes == was.request_bytes else was.limit_bytes,
+    )
+    decision = _not_below_retry(read, decide(ask, read.knowledge, bounds), bounds)
+    words = [decision.why]
+    if read.words:
+        words.append(read.words)
+    if features.ignored:
+        words.append(f"{features.ignored} features were out of bounds and ignored")
+    return replace(decision, why="; ".join(words)) if len(words) > 1 else decision
+
+
+def _not_below_retry(read: _Pod, decision: Decision, bounds: Bounds) -> Decision:
+    """A retry that Plimsoll made carries its lifted size: an older feed must not lower it again."""
+    note = read.note
+    if note is None or note.attempt <= 1 or RUN_OF not in annotations_of(read.body):
+        return decision
+    if note.allocation_bytes is None or note.allocation_bytes != read.container.request_bytes:
+        return decision
+    caps = (note.allocation_bytes, bounds.cap_bytes, read.knowledge.policy.max_bytes)
+    kept_bytes = min(cap_bytes for cap_bytes in caps if cap_bytes is not None)
+    if (decision.allocation_bytes or 0) >= kept_bytes:
+        return decision
+    return replace(
+        decision,
+        allocation_bytes=kept_bytes,
+        attempt=note.attempt,
+        reason=Reason.LIFTED,
+        why=f"attempt {note.attempt} keeps the lifted size it was made with",
+        bin=None,
+        probability=None,
+        model_version=None,
+    )
+
+
+def _note(read: _Pod, decision: Decision) -> DecisionNote:
+    return DecisionNote(
+        task=str(read.identity.task),
+        run=read.identity.run,
+        attempt=decision.attempt,
+        allocation_bytes=decision.allocation_bytes,
+        was_request_bytes=read.was.request_bytes,
+        was_limit_bytes=read.was.limit_bytes,
+        bin=decision.bin,
+        probability=decision.probability,
+        model=decision.model_version,
+        reason=decision.reason,
+        why=decision.why,
+        mode=read.knowledge.policy.mode,
+        container=read.container.name,
+    )

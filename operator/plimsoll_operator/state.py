@@ -1,0 +1,60 @@
+"""All that sizing knows, held in memory: tasks, namespaces, the cluster's defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll_operator.bounds import NamespaceBounds
+from plimsoll_predictor.knowledge import Knowledge
+from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.task import TaskId
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceState:
+    """What holds in one namespace.
+
+    policy: for tasks that nobody knows yet; None leaves the cluster's.
+    document: the JSON it was read from, for a copy on disk.
+    """
+
+    policy: Policy | None
+    bounds: NamespaceBounds
+    document: Mapping[str, Any] = field(default_factory=dict)
+
+
+UNBOUNDED_NAMESPACE = NamespaceState(policy=None, bounds=NamespaceBounds())
+
+
+@dataclass(slots=True)
+class AdmissionState:
+    """The newest state the feed brought. Its values are immutable; keys are replaced whole.
+
+    largest_node_bytes: allocatable memory of the largest node; None if unknown.
+    """
+
+    default_policy: Policy = field(default_factory=Policy)
+    largest_node_bytes: int | None = None
+    tasks: dict[TaskId, Knowledge] = field(default_factory=dict)
+    namespaces: dict[str, NamespaceState] = field(default_factory=dict)
+
+    def replace(self, other: AdmissionState) -> None:
+        """Take over everything another state holds, at once."""
+        self.default_policy = other.default_policy
+        self.largest_node_bytes = other.largest_node_bytes
+        self.tasks = other.tasks
+        self.namespaces = other.namespaces
+
+    def namespace(self, name: str) -> NamespaceState:
+        """What holds in a namespace; one that was never heard of bounds nothing."""
+        return self.namespaces.get(name, UNBOUNDED_NAMESPACE)
+
+    def knowledge_of(self, task: TaskId) -> Knowledge:
+        """What is known of a task; of an unknown one, the policy that holds for it."""
+        known = self.tasks.get(task)
+        if known is not None:
+            return known
+        policy = self.namespace(task.namespace).policy or self.default_policy
+        return Knowledge(task=task, policy=policy)

@@ -1,0 +1,85 @@
+"""Which ceiling: not the likeliest bin's, but the one that costs least on average."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll_predictor.bins import Bins
+from plimsoll_predictor.units import gb_hours
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A chosen ceiling and what it was judged on.
+
+    probability: that the need lies at or below the ceiling.
+    expected_cost_gb_h: expected waste, failures counted ``penalty`` times.
+    """
+
+    bin: int
+    ceiling_bytes: int
+    probability: float
+    expected_cost_gb_h: float
+
+
+def cheapest_ceiling(probabilities: NDArray[np.float64], bins: Bins, penalty: float) -> Choice:
+    """The ceiling with the least expected cost.
+
+    A run whose true bin is b, given ceiling c, costs in byte-seconds
+
+        (c - need_b) runtime_b                                  if b fits (c >= ceiling_b)
+        penalty c runtime_b + (ceiling_b - need_b) runtime_b    otherwise
+
+    with need_b and runtime_b the means of bin b: the room left unused, or the failed attempt's
+    memory-time, charged ``penalty`` times, and then what the retry at b's own ceiling leaves
+    unused. (A lift may need more steps than one; the penalty is the knob for that.) Of equally
+    cheap ceilings the largest is chosen.
+
+    probabilities: (n_bins,), of each true bin.
+
+    Raises:
+        ValueError: if the probabilities do not match the bins or are none.
+    """
+    if probabilities.shape != (len(bins),):
+        raise ValueError(
+            f"{probabilities.shape} probabilities for {len(bins)} bins; one per bin is needed"
+        )
+    if not np.isfinite(probabilities).all() or not 0.999 < probabilities.sum() < 1.001:
+        raise ValueError(f"probabilities {probabilities} do not add up to 1")
+    expected = _costs(bins, penalty) @ probabilities
+    chosen = len(expected) - 1 - int(np.argmin(expected[::-1]))
+    return Choice(
+        bin=chosen,
+        ceiling_bytes=bins.ceilings_bytes[chosen],
+        probability=min(1.0, float(probabilities[: chosen + 1].sum())),
+        expected_cost_gb_h=gb_hours(float(expected[chosen]), 1.0),
+    )
+
+
+def cheapest_bins(
+    probabilities: NDArray[np.float64], bins: Bins, penalty: float
+) -> NDArray[np.int64]:
+    """``cheapest_ceiling(...).bin`` of many rows at once, (n, n_bins) -> (n,)."""
+    expected = probabilities @ _costs(bins, penalty).T
+    chosen: NDArray[np.int64] = len(bins) - 1 - np.argmin(expected[:, ::-1], axis=1)
+    return chosen
+
+
+def _costs(bins: Bins, penalty: float) -> NDArray[np.float64]:
+    """Byte-seconds for each ceiling (rows) and true bin (columns), (n_bins, n_bins)."""
+    ceilings = np.array(bins.ceilings_bytes, dtype=np.float64)
+    needs = np.array(bins.mean_need_bytes)
+    runtimes = np.array(bins.mean_runtime_s)
+    # A bin whose runtime nobody measured would cost nothing however often it fails.
+    known = runtimes[runtimes > 0]
+    runtimes = np.where(runtimes > 0, runtimes, known.mean() if known.size else 1.0)
+    fits = np.tri(len(ceilings), dtype=bool)
+    chosen = ceilings[:, np.newaxis]
+    spare = np.maximum(chosen - needs, 0.0)
+    spare_after_retry = np.maximum(ceilings - needs, 0.0)
+    costs: NDArray[np.float64] = np.where(fits, spare, penalty * chosen + spare_after_retry)
+    weighted: NDArray[np.float64] = costs * runtimes
+    return weighted

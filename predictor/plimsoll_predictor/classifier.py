@@ -1,0 +1,216 @@
+"""The classifiers of bins behind one small interface: XGBoost, and SVM as thesis 5.2.1 tried them.
+
+Fitting imports xgboost or scikit-learn; nothing on the admission path imports this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll_predictor.compile import compile_booster, compile_svm
+from plimsoll_predictor.model import CompiledSvm, CompiledTrees
+from plimsoll_predictor.sampling import Labels, Rows, Sampled, Sampler, sample
+
+MAX_BIN: Final = 256
+"""Histogram bins per column: fewer train faster, but put the few rows of a rare heavy class into
+one bin with their neighbours."""
+CALIBRATION_FOLDS: Final = 3
+CALIBRATION_PRIOR: Final = 0.5
+"""Runs by which the SVM's calibration trusts each predicted bin before it has seen one."""
+
+
+class ClassifierName(StrEnum):
+    """Which classifier."""
+
+    XGBOOST = "xgboost"
+    SVM = "svm"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """All that makes one classifier from rows: what the search chooses."""
+
+    classifier: ClassifierName
+    sampler: Sampler
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How rows are laid out: which encoded columns are categories, and how codes are expanded.
+
+    expand: (n, m) encoded -> (n, k) plain numbers.
+    """
+
+    categorical: tuple[int, ...]
+    expand: Callable[[Rows], Rows]
+
+
+class TrainingPart:
+    """Rows to fit on. What each sampler makes of them is made once and kept.
+
+    X: (n, m) encoded, y: (n,) below n_bins, every bin present.
+    """
+
+    def __init__(self, X: Rows, y: Labels, layout: Layout, *, n_bins: int, seed: int) -> None:
+        self.X, self.y, self.layout = X, y, layout
+        self.n_bins, self.seed = n_bins, seed
+        self._sampled: dict[Sampler, Sampled] = {}
+
+    def sampled(self, sampler: Sampler) -> Sampled:
+        """Balanced rows, expanded to plain numbers."""
+        if sampler not in self._sampled:
+            rows = sample(
+                self.X, self.y, sampler, categorical=self.layout.categorical, seed=self.seed
+            )
+            self._sampled[sampler] = Sampled(self.layout.expand(rows.X), rows.y, rows.weights)
+        return self._sampled[sampler]
+
+    def without(self, rows: NDArray[np.bool_]) -> TrainingPart:
+        """The same part less some rows, (n,) bool."""
+        return TrainingPart(
+            self.X[~rows], self.y[~rows], self.layout, n_bins=self.n_bins, seed=self.seed
+        )
+
+
+class Fitted(Protocol):
+    """A fitted classifier."""
+
+    def predict_proba(self, X: Rows) -> NDArray[np.float64]:
+        """Probability of each bin, (n, m) encoded rows -> (n, n_bins)."""
+
+    def compile(self) -> CompiledTrees | CompiledSvm:
+        """The same classifier as plain arrays, over expanded rows."""
+
+
+def fit(part: TrainingPart, recipe: Recipe, *, threads: int) -> Fitted:
+    """Fit one recipe. Deterministic by the part's seed, whatever ``threads`` is.
+
+    An SVM needs two bins to tell apart; where the part has only one, trees serve.
+    """
+    if recipe.classifier is ClassifierName.SVM and np.unique(part.y).size > 1:
+        return _fit_svm(part, recipe)
+    return _fit_trees(part, recipe, threads)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trees:
+    booster: Any
+    layout: Layout
+    n_bins: int
+
+    def predict_proba(self, X: Rows) -> NDArray[np.float64]:
+        # The model that will serve is asked, not the booster it came from.
+        found = self.booster.inplace_predict(self.layout.expand(X), missing=np.nan)
+        proba = np.asarray(found, dtype=np.float64)
+        return np.column_stack([1 - proba, proba]) if self.n_bins == 2 else proba
+
+    def compile(self) -> CompiledTrees:
+        return compile_booster(self.booster, self.n_bins)
+
+
+def _fit_trees(part: TrainingPart, recipe: Recipe, threads: int) -> _Trees:
+    import xgboost
+
+    rows = part.sampled(recipe.sampler)
+    data = xgboost.QuantileDMatrix(
+        rows.X, rows.y, weight=rows.weights, nthread=threads, max_bin=MAX_BIN, missing=np.nan
+    )
+    values = dict(recipe.parameters)
+    settings: dict[str, Any] = {
+        "objective": "binary:logistic" if part.n_bins == 2 else "multi:softprob",
+        "tree_method": "hist",
+        "max_bin": MAX_BIN,
+        "nthread": threads,
+        "seed": part.seed,
+        "max_depth": int(values["max_depth"]),
+        **{name: float(values[name]) for name in _TREE_SHARES},
+    }
+    if part.n_bins > 2:
+        settings["num_class"] = part.n_bins
+    booster = xgboost.train(settings, data, num_boost_round=int(values["rounds"]))
+    return _Trees(booster, part.layout, part.n_bins)
+
+
+_TREE_SHARES: Final = (
+    "eta",
+    "min_child_weight",
+    "subsample",
+    "colsample_bytree",
+    "reg_lambda",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Svm:
+    """An SVC on filled, scaled rows. medians: (k,); calibration: (n_bins, n_bins)."""
+
+    svc: Any
+    scaler: Any
+    medians: NDArray[np.float64]
+    calibration: NDArray[np.float64]
+    layout: Layout
+
+    def predicted(self, X: Rows) -> Labels:
+        rows = self.scaler.transform(_filled(self.layout.expand(X), self.medians))
+        return np.asarray(self.svc.predict(rows), dtype=np.int64)
+
+    def predict_proba(self, X: Rows) -> NDArray[np.float64]:
+        return np.asarray(self.calibration[self.predicted(X)], dtype=np.float64)
+
+    def compile(self) -> CompiledSvm:
+        return compile_svm(self.svc, self.scaler, self.medians, self.calibration)
+
+
+def _fit_svm(part: TrainingPart, recipe: Recipe) -> _Svm:
+    """Fit, and calibrate on rows each held out once: P(true bin | predicted bin)."""
+    confusion = np.zeros((part.n_bins, part.n_bins))
+    place = np.zeros(part.y.size, dtype=np.int64)
+    for label in np.unique(part.y):
+        members = part.y == label
+        place[members] = np.arange(int(members.sum()))
+    for fold in range(CALIBRATION_FOLDS):
+        # A bin's first row is never held out, so that every fit knows every bin.
+        held_out = (place % CALIBRATION_FOLDS == fold) & (place > 0)
+        if held_out.any():
+            svm = _uncalibrated_svm(part.without(held_out), recipe)
+            np.add.at(confusion, (svm.predicted(part.X[held_out]), part.y[held_out]), 1.0)
+    confusion += CALIBRATION_PRIOR * np.eye(part.n_bins)
+    whole = _uncalibrated_svm(part, recipe)
+    calibration = confusion / confusion.sum(axis=1, keepdims=True)
+    return _Svm(whole.svc, whole.scaler, whole.medians, calibration, part.layout)
+
+
+def _uncalibrated_svm(part: TrainingPart, recipe: Recipe) -> _Svm:
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
+    rows = part.sampled(recipe.sampler)
+    medians = _medians(part.layout.expand(part.X))
+    filled = _filled(rows.X, medians)
+    scaler = StandardScaler().fit(filled)
+    svc = SVC(
+        kernel="rbf",
+        C=float(recipe.parameters["C"]),
+        gamma=float(recipe.parameters["gamma"]),
+        random_state=part.seed,
+    )
+    svc.fit(scaler.transform(filled), rows.y, sample_weight=rows.weights)
+    return _Svm(svc, scaler, medians, np.eye(part.n_bins), part.layout)
+
+
+def _medians(X: Rows) -> NDArray[np.float64]:
+    """Median of each column's known values, (n, k) -> (k,); zero where nothing is known."""
+    columns = (column[~np.isnan(column)] for column in X.T)
+    return np.asarray([np.median(known) if known.size else 0.0 for known in columns])
+
+
+def _filled(X: Rows, medians: NDArray[np.float64]) -> NDArray[np.float64]:
+    wide = X.astype(np.float64)
+    return np.where(np.isnan(wide), medians, wide)

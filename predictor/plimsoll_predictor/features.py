@@ -1,0 +1,168 @@
+"""From what is known before a run to numbers: one code path for training and for serving.
+
+A schema is learned once from a task's history and travels with the model. Whatever comes later
+(a feature missing, never seen, of another kind, absurdly large) becomes NaN, never an error.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll_predictor.columns import (
+    MAX_TEXT_CHARS,
+    Column,
+    Part,
+    is_number,
+    parse_category,
+    parse_date,
+)
+from plimsoll_predictor.packing import Fields, ModelError
+from plimsoll_predictor.record import Features, FeatureValue
+
+MAX_DATES: Final = 8
+"""Date features that are split; their differences grow with the square."""
+MAX_COLUMNS: Final = 1024
+MAX_EXPANDED: Final = 2**14
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSchema:
+    """Encoded columns, in order. Made by ``fit``."""
+
+    columns: tuple[Column, ...]
+    _source: NDArray[np.int64] = field(init=False, repr=False, compare=False)
+    """(n_expanded,): the column each expanded column is made from."""
+    _code: NDArray[np.float32] = field(init=False, repr=False, compare=False)
+    """(n_expanded,): the category it stands for; NaN where it is a plain number."""
+    _is_category: NDArray[np.bool_] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        plan = [
+            (index, code)
+            for index, column in enumerate(self.columns)
+            for code in (range(len(column.categories)) if column.is_category else [np.nan])
+        ]
+        if len(self.columns) > MAX_COLUMNS or len(plan) > MAX_EXPANDED:
+            raise ModelError(
+                f"{len(self.columns)} columns ({len(plan)} with categories) are too many; fit "
+                f"with fewer features (at most {MAX_COLUMNS} and {MAX_EXPANDED})"
+            )
+        code = np.array([code for _, code in plan], dtype=np.float32)
+        object.__setattr__(self, "_source", np.array([at for at, _ in plan], dtype=np.int64))
+        object.__setattr__(self, "_code", code)
+        object.__setattr__(self, "_is_category", ~np.isnan(code))
+
+    @classmethod
+    def fit(
+        cls, rows: Sequence[Features], *, max_categories: int = 32, max_features: int = 64
+    ) -> FeatureSchema:
+        """Learn which columns a task's features make.
+
+        A feature is a number if all its values are, else a date if all are ISO 8601, else a
+        category. Of too many features the most often present are kept; columns that never
+        change are dropped.
+
+        rows: one mapping per run; may be empty, which gives a schema without columns.
+        max_categories: known categories per feature, the most frequent first.
+        max_features: features looked at, before dates are split.
+        """
+        candidates = cls(_columns(rows, max_categories=max_categories, max_features=max_features))
+        encoded = candidates.encode_rows(rows)
+        varies = [_varies(encoded[:, index]) for index in range(len(candidates.columns))]
+        return cls(
+            tuple(column for column, keep in zip(candidates.columns, varies, strict=True) if keep)
+        )
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of ``encode``."""
+        return len(self.columns)
+
+    @property
+    def n_expanded(self) -> int:
+        """Columns of ``expand``."""
+        return len(self._source)
+
+    @property
+    def categorical_columns(self) -> tuple[int, ...]:
+        """Indices of the columns that hold category codes."""
+        return tuple(index for index, column in enumerate(self.columns) if column.is_category)
+
+    @property
+    def expanded_names(self) -> tuple[str, ...]:
+        """A readable name for each expanded column, such as ``rows`` or ``region=eu``."""
+        return tuple(name for column in self.columns for name in column.expanded_names)
+
+    def encode(self, features: Features) -> NDArray[np.float32]:
+        """One run as numbers, (n_columns,): codes for categories, NaN for missing or unseen."""
+        return np.array([column.read(features) for column in self.columns], dtype=np.float32)
+
+    def encode_rows(self, rows: Sequence[Features]) -> NDArray[np.float32]:
+        """``encode`` of each, (n, n_columns)."""
+        encoded = np.empty((len(rows), self.n_columns), dtype=np.float32)
+        for index, features in enumerate(rows):
+            encoded[index] = self.encode(features)
+        return encoded
+
+    def expand(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Category codes to one column per category, (n, n_columns) -> (n, n_expanded).
+
+        A missing or unseen category is 0 in all its columns; a missing number stays NaN.
+        """
+        taken = X.take(self._source, axis=1)
+        return np.where(self._is_category, taken == self._code, taken)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types; ``from_dict`` reads it back."""
+        return {"columns": [column.to_dict() for column in self.columns]}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> FeatureSchema:
+        """Inverse of ``to_dict``; ModelError on anything else."""
+        fields = Fields.of(data, "the model's feature schema")
+        return cls(tuple(map(Column.from_dict, fields.items("columns", MAX_COLUMNS))))
+
+
+def _columns(
+    rows: Sequence[Features], *, max_categories: int, max_features: int
+) -> tuple[Column, ...]:
+    present = Counter(name for row in rows for name in row if len(name) <= MAX_TEXT_CHARS)
+    often = sorted(present, key=lambda name: (-present[name], name))[:max_features]
+    columns: list[Column] = []
+    dates: list[str] = []
+    for name in sorted(often):
+        values = [row[name] for row in rows if name in row]
+        if all(map(is_number, values)):
+            columns.append(Column(name, Part.NUMBER))
+        elif len(dates) < MAX_DATES and all(parse_date(value) is not None for value in values):
+            dates.append(name)
+        else:
+            columns.append(Column(name, Part.CATEGORY, categories=_known(values, max_categories)))
+    columns += [Column(name, part) for name in dates for part in Part if part.is_date]
+    columns += [Column(name, Part.DIFFERENCE, other) for name, other in combinations(dates, 2)]
+    return tuple(columns)
+
+
+def _known(values: Sequence[FeatureValue], max_categories: int) -> tuple[str, ...]:
+    """The categories worth knowing, in alphabetical order."""
+    texts = (parse_category(value) for value in values)
+    counts = Counter(text for text in texts if text is not None)
+    if len(counts) > max_categories:
+        # Where there are more than fit, those seen once are names of runs rather than categories.
+        counts = Counter({text: count for text, count in counts.items() if count > 1})
+    return tuple(sorted(sorted(counts, key=lambda text: (-counts[text], text))[:max_categories]))
+
+
+def _varies(column: NDArray[np.float32]) -> bool:
+    missing = np.isnan(column)
+    known = column[~missing]
+    if not known.size:
+        return False
+    return bool(missing.any() or (known != known[0]).any())

@@ -1,0 +1,262 @@
+"""The columns of a history file, and how one row becomes an observation.
+
+=====================  =========  ==================================================================
+column                 needed     what it holds
+=====================  =========  ==================================================================
+task                   always     the task's name, as in the label ``plimsoll.dev/task``
+namespace              or option  its namespace; may be left out if one is given for the whole file
+finished_s             or both    when the attempt ended: Unix seconds, or ISO 8601 (UTC if it names
+                                  no zone); ``finished`` is the same
+started_s              of these   when it started, likewise (``started``)
+runtime_s              two        seconds it ran, in place of one of the two times
+submitted_s            no         when it was asked for, likewise (``submitted``)
+outcome                no         succeeded (if empty), oom-killed, failed, evicted, deleted
+peak_bytes             succeeded  memory it used at most, in plain bytes
+allocation_bytes       oom-killed the limit it ran under, in plain bytes
+request_bytes          no         what the user asked for, in plain bytes
+run                    no         which execution of the task it is of; its own if empty
+attempt                no         1 for a run's first pod (if empty), 2 for the next ...
+attempt_uid            no         its identity, for instance the pod's UID; else made of the others
+cpu_s                  no         CPU seconds it used
+node, node_type,       no         where and what it ran
+image, exit_code
+feature.<name>         no         a number, a date (ISO 8601) or a category; empty: missing
+=====================  =========  ==================================================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any, Final
+
+from plimsoll_predictor.record import FeatureValue, Observation, Outcome, PeakSource
+from plimsoll_predictor.task import TaskId
+
+FEATURE: Final = "feature."
+ALIASES: Final = {"finished": "finished_s", "started": "started_s", "submitted": "submitted_s"}
+_TIMES: Final = ("submitted_s", "started_s", "finished_s")
+_BYTES: Final = ("peak_bytes", "request_bytes", "allocation_bytes")
+_TEXTS: Final = ("node", "node_type", "image")
+COLUMNS: Final = frozenset(
+    {"namespace", "task", "run", "attempt", "attempt_uid", "outcome", "runtime_s", "cpu_s"}
+    | {"exit_code", *_TIMES, *_BYTES, *_TEXTS}
+)
+
+_MOST_BYTES: Final = 10**18
+_LATEST_S: Final = 4_102_444_800.0
+"""The year 2100: what is later was written in milliseconds."""
+_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_NAME_CHARS: Final = 253
+_TEXT_CHARS: Final = 1024
+_IDENTITY: Final = ("run", "attempt", "attempt_uid", *_TIMES, "runtime_s")
+
+Cells = Mapping[str, str]
+"""Column -> text, empty cells left out."""
+
+
+class CellError(ValueError):
+    """A row cannot be an observation; the sentence says which cell and why."""
+
+
+def observation(cells: Cells, namespace: str | None) -> Observation:
+    """One row as an observation.
+
+    cells: column -> stripped text; empty cells are absent.
+    namespace: of rows that name none.
+
+    Raises:
+        CellError: if a needed cell is missing, or one holds what it cannot.
+    """
+    task = _task(cells, namespace)
+    outcome = _outcome(cells)
+    times = _times(cells)
+    sizes: dict[str, Any] = {name: _bytes(cells, name) for name in _BYTES}
+    _check_teaches(outcome, sizes)
+    texts: dict[str, Any] = {name: _text(cells, name) for name in _TEXTS}
+    uid = _uid(cells, task)
+    return Observation(
+        attempt_uid=uid,
+        task=task,
+        run=_text(cells, "run") or uid,
+        attempt=_whole(cells, "attempt", 1, 10_000) or 1,
+        features=_features(cells),
+        outcome=outcome,
+        peak_source=None if sizes["peak_bytes"] is None else PeakSource.IMPORTED,
+        cpu_s=_seconds(cells, "cpu_s"),
+        exit_code=_whole(cells, "exit_code", -255, 255),
+        **sizes,
+        **times,
+        **texts,
+    )
+
+
+def _task(cells: Cells, namespace: str | None) -> TaskId:
+    where = cells.get("namespace", namespace)
+    if where is None:
+        raise CellError("namespace is empty; fill it, or name one for the whole file")
+    name = cells.get("task")
+    if name is None:
+        raise CellError("task is empty")
+    for column, text in (("namespace", where), ("task", name)):
+        if len(text) > _NAME_CHARS or not _NAME.fullmatch(text):
+            raise CellError(
+                f"{column} {_short(text)} is no Kubernetes name; use letters, digits, '-', '_', '.'"
+            )
+    return TaskId(where, name)
+
+
+def _outcome(cells: Cells) -> Outcome:
+    text = cells.get("outcome", Outcome.SUCCEEDED.value)
+    try:
+        return Outcome(text)
+    except ValueError:
+        known = ", ".join(Outcome)
+        raise CellError(f"outcome {_short(text)} is none of {known}") from None
+
+
+def _check_teaches(outcome: Outcome, sizes: Mapping[str, int | None]) -> None:
+    if outcome is Outcome.SUCCEEDED and sizes["peak_bytes"] is None:
+        raise CellError("peak_bytes is empty; an attempt that succeeded teaches nothing without")
+    if outcome is Outcome.OOM_KILLED and sizes["allocation_bytes"] is None:
+        raise CellError("allocation_bytes is empty; it says what was too small for an OOM kill")
+
+
+def _times(cells: Cells) -> dict[str, Any]:
+    times = {name: _time(cells, name) for name in _TIMES}
+    runtime_s = _seconds(cells, "runtime_s")
+    started_s, finished_s = times["started_s"], times["finished_s"]
+    if runtime_s is not None and finished_s is None and started_s is not None:
+        times["finished_s"] = started_s + runtime_s
+    elif runtime_s is not None and started_s is None and finished_s is not None:
+        times["started_s"] = finished_s - runtime_s
+    if times["finished_s"] is None:
+        raise CellError("finished_s is empty; give it, or started_s and runtime_s")
+    _check_order(times)
+    return times
+
+
+def _check_order(times: Mapping[str, float | None]) -> None:
+    known = [(name, times[name]) for name in _TIMES if times[name] is not None]
+    for (earlier, first_s), (later, then_s) in pairwise(known):
+        if first_s is not None and then_s is not None and then_s < first_s:
+            raise CellError(
+                f"{later} is {first_s - then_s:.0f} s before {earlier}; check the columns"
+            )
+
+
+def _time(cells: Cells, name: str) -> float | None:
+    text = cells.get(name)
+    if text is None:
+        return None
+    try:
+        time_s = float(text)
+    except ValueError:
+        time_s = _iso(name, text)
+    if not math.isfinite(time_s) or time_s < 0:
+        raise CellError(f"{name} {_short(text)} is no point in time")
+    if time_s > _LATEST_S:
+        raise CellError(f"{name} {_short(text)} is after 2100; write seconds, not milliseconds")
+    return time_s
+
+
+def _iso(name: str, text: str) -> float:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise CellError(
+            f"{name} {_short(text)} is neither Unix seconds nor ISO 8601 (2025-11-20T14:05:00Z)"
+        ) from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _number(cells: Cells, name: str) -> float | None:
+    text = cells.get(name)
+    if text is None:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        raise CellError(f"{name} {_short(text)} is not a number") from None
+    if not math.isfinite(number):
+        raise CellError(f"{name} {_short(text)} is not a finite number; leave unknown cells empty")
+    return number
+
+
+def _bytes(cells: Cells, name: str) -> int | None:
+    text = cells.get(name)
+    if text is not None and text[-1:].isalpha() and text[:1].isdigit():
+        raise CellError(f"{name} {_short(text)} has a unit; write plain bytes: 512Mi is 536870912")
+    number = _number(cells, name)
+    if number is None:
+        return None
+    if number < 0:
+        raise CellError(f"{name} {_short(str(text))} is negative; leave unknown cells empty")
+    if number > _MOST_BYTES:
+        raise CellError(f"{name} {_short(str(text))} is more than any machine has")
+    # Digits beyond a double's keep their worth; anything else went through one already.
+    return int(str(text)) if str(text).isdecimal() else round(number)
+
+
+def _seconds(cells: Cells, name: str) -> float | None:
+    number = _number(cells, name)
+    if number is not None and not 0 <= number <= _LATEST_S:
+        raise CellError(f"{name} {_short(cells[name])} is no number of seconds")
+    return number
+
+
+def _whole(cells: Cells, name: str, least: int, most: int) -> int | None:
+    number = _number(cells, name)
+    if number is None:
+        return None
+    if number != int(number) or not least <= number <= most:
+        raise CellError(f"{name} {_short(cells[name])} is no whole number from {least} to {most}")
+    return int(number)
+
+
+def _text(cells: Cells, name: str) -> str | None:
+    text = cells.get(name)
+    if text is not None and len(text) > _TEXT_CHARS:
+        raise CellError(f"{name} has {len(text)} characters; at most {_TEXT_CHARS} are kept")
+    return text
+
+
+def _features(cells: Cells) -> dict[str, FeatureValue]:
+    found: dict[str, FeatureValue] = {}
+    for column in cells:
+        if column.startswith(FEATURE):
+            found[column.removeprefix(FEATURE)] = _feature(cells, column)
+    return found
+
+
+def _feature(cells: Cells, column: str) -> FeatureValue:
+    text = _text(cells, column) or ""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    if not math.isfinite(number):
+        raise CellError(f"{column} is {_short(text)}; leave the cell empty where it is missing")
+    return number
+
+
+def _uid(cells: Cells, task: TaskId) -> str:
+    """The row's own identity, else one made of run and times, else of all it says."""
+    given = _text(cells, "attempt_uid")
+    if given is not None:
+        return given
+    told = [name for name in _IDENTITY if name in cells]
+    own = {name: cells[name] for name in told} if "run" in told else dict(cells)
+    told_apart = [
+        str(task),
+        *(f"{name}={own[name]}" for name in sorted(own) if name != "namespace"),
+    ]
+    return "import-" + hashlib.sha256("\x00".join(told_apart).encode()).hexdigest()[:32]
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:37]}...")

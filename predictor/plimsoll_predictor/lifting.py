@@ -1,0 +1,82 @@
+"""What the next attempt of an OOM-killed run gets, or why there should be none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from plimsoll_predictor.clamping import Range
+from plimsoll_predictor.decision import Bounds
+from plimsoll_predictor.knowledge import Knowledge, Lift
+from plimsoll_predictor.units import words_for_bytes
+
+USEFUL_STEP: Final = 1.2
+"""A smaller raise is hardly worth an attempt."""
+GEOMETRIC_STEP: Final = 2.0
+OVER_MAX_SEEN: Final = 1.05
+LEAST_STEP: Final = 1.05
+"""Where a cap leaves less than this, the next attempt would be killed like the last one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedAttempt:
+    """An attempt the kernel killed at its memory limit.
+
+    attempt: 1 for a run's first pod.
+    request_bytes: what the user had asked for; None if nothing.
+    """
+
+    allocation_bytes: int
+    attempt: int
+    request_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leaking:
+    """No further attempt is worth its memory; ``reason`` is for people."""
+
+    reason: str
+
+
+LiftDecision: TypeAlias = Lift | Leaking
+
+
+def next_allocation(failed: FailedAttempt, knowledge: Knowledge, bounds: Bounds) -> LiftDecision:
+    """The next attempt's allocation, by a gentle ladder.
+
+    The smallest useful step (at least ``USEFUL_STEP`` times the failed allocation) among the
+    model's ceilings, a little over the largest need seen, and the user's request; if the task's
+    past knows none, twice the failed allocation or the request, whichever is less. Jumping
+    straight to the request wastes more than it saves (the ladder was measured better), but the
+    last lift is never below it: a run must not fail that would have run as its author wrote it.
+    """
+    policy = knowledge.policy
+    lifts = failed.attempt - 1
+    if policy.max_lifts == 0:
+        return Leaking("lifting is switched off (maxLifts 0)")
+    if lifts >= policy.max_lifts:
+        return Leaking(f"lifted {lifts} {'time' if lifts == 1 else 'times'} and killed again")
+    wanted_bytes = _next_step_bytes(failed, knowledge)
+    if lifts + 1 == policy.max_lifts:
+        wanted_bytes = max(wanted_bytes, failed.request_bytes or 0)
+    allowed = Range.of(policy, bounds)
+    allocation_bytes = allowed.clamp(wanted_bytes).allocation_bytes
+    if allocation_bytes < LEAST_STEP * failed.allocation_bytes:
+        at = words_for_bytes(failed.allocation_bytes)
+        return Leaking(f"killed at {at} and already at {allowed.cap_words}")
+    return Lift(
+        allocation_bytes=allocation_bytes,
+        attempt=failed.attempt + 1,
+        after_bytes=failed.allocation_bytes,
+    )
+
+
+def _next_step_bytes(failed: FailedAttempt, knowledge: Knowledge) -> float:
+    ceilings = knowledge.model.bins.ceilings_bytes if knowledge.model else ()
+    ladder = [*ceilings, (knowledge.max_need_bytes or 0) * OVER_MAX_SEEN]
+    least_bytes = failed.allocation_bytes * USEFUL_STEP
+    known = [step for step in ladder if step >= least_bytes]
+    steps = known or [failed.allocation_bytes * GEOMETRIC_STEP]
+    if failed.request_bytes is not None and failed.request_bytes >= least_bytes:
+        steps.append(failed.request_bytes)
+    return min(steps)

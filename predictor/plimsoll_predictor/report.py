@@ -1,0 +1,76 @@
+"""What a training says of itself; plain data for the store and for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One number of bins, as a row of thesis Tables 6 and 11. Shares of one.
+
+    u_score, accuracy, u_rate: of a quick classifier out of time. One bin cannot be wrong.
+    """
+
+    ceilings_bytes: tuple[int, ...]
+    optimal_improvement: float
+    time_based_optimal_improvement: float
+    u_score: float
+    accuracy: float
+    u_rate: float
+    estimated_improvement: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriedRecipe:
+    """One trial of the search."""
+
+    classifier: str
+    sampler: str
+    parameters: Mapping[str, float]
+    u_score: float
+    accuracy: float
+    u_rate: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpertFigures:
+    """What an expert would have cost: waste, failed attempts' memory-time counted penalty times."""
+
+    cost_gb_h: float
+    failed_attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingReport:
+    """How a model came to be.
+
+    runs: learned from, the latest; censored_runs: of them, those whose need was only exceeded.
+    first_s, last_s: Unix seconds of the oldest and newest run; None where no run has a time.
+    recipe: the chosen one with its figures over all folds; None where there is one bin.
+    experts: by expert, over the compared_runs; an expert that could not bid is missing.
+    """
+
+    runs: int
+    censored_runs: int
+    first_s: float | None
+    last_s: float | None
+    reference_bytes: float
+    seed: int
+    budget_s: float
+    duration_s: float
+    cut_by_budget: bool
+    folds: int
+    candidates: tuple[Candidate, ...]
+    recipe: TriedRecipe | None
+    confusion: tuple[tuple[int, ...], ...]
+    trials: tuple[TriedRecipe, ...]
+    champion: str
+    compared_runs: int
+    experts: Mapping[str, ExpertFigures]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types, but for tuples that JSON writes as lists."""
+        return asdict(self)

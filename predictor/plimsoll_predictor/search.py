@@ -1,0 +1,142 @@
+"""Search for the recipe whose classifier has the lowest u-score (thesis 5.2.3).
+
+Bayesian, by scikit-optimize: each trial is one recipe, judged on folds that are stratified and in
+time order. Judged is what would be served: not the likeliest bin but the cheapest ceiling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from plimsoll_predictor.bins import Bins
+from plimsoll_predictor.classifier import (
+    ClassifierName,
+    Layout,
+    Recipe,
+    TrainingPart,
+    fit,
+)
+from plimsoll_predictor.choosing import cheapest_bins
+from plimsoll_predictor.evaluation import Evaluation, confusion_matrix, evaluate
+from plimsoll_predictor.folds import Fold
+from plimsoll_predictor.recipes import RecipeAsker
+from plimsoll_predictor.sampling import Labels, Rows, Sampler
+
+Clock = Callable[[], float]
+"""Seconds that only ever rise."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Labelled rows to find a classifier for. X: (n, m) encoded, y: (n,), both in time order."""
+
+    X: Rows
+    y: Labels
+    bins: Bins
+    layout: Layout
+    folds: Sequence[Fold]
+    penalty: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchPlan:
+    """How long and how to search.
+
+    deadline_s: on the clock's own scale; the search stops there and keeps its best.
+    progress: called after each trial with (trials done, trials planned, best u-score).
+    """
+
+    seed: int
+    iterations: int
+    deadline_s: float
+    clock: Clock
+    classifiers: Sequence[ClassifierName]
+    samplers: Sequence[Sampler]
+    threads: int = 1
+    progress: Callable[[int, int, float], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One recipe and its figures over all folds' validation parts together."""
+
+    recipe: Recipe
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The best trial (the earliest of equals), all trials in order, and whether time ran out."""
+
+    best: Trial
+    trials: tuple[Trial, ...]
+    cut_by_budget: bool
+
+
+class Judge:
+    """Judges recipes on one problem. Keeps each fold's sampled rows between trials."""
+
+    def __init__(self, problem: Problem, *, seed: int, threads: int) -> None:
+        self._problem = problem
+        self._threads = threads
+        n_bins = len(problem.bins)
+        self._parts = [
+            TrainingPart(
+                problem.X[fold.training],
+                problem.y[fold.training],
+                problem.layout,
+                n_bins=n_bins,
+                seed=seed,
+            )
+            for fold in problem.folds
+        ]
+
+    def judge(self, recipe: Recipe, *, deadline_s: float, clock: Clock) -> Trial | None:
+        """The recipe's figures; None if the deadline came before all folds were done."""
+        problem = self._problem
+        n_bins = len(problem.bins)
+        confusion = np.zeros((n_bins, n_bins), dtype=np.int64)
+        for part, fold in zip(self._parts, problem.folds, strict=True):
+            if clock() >= deadline_s:
+                return None
+            fitted = fit(part, recipe, threads=self._threads)
+            served = cheapest_bins(
+                fitted.predict_proba(problem.X[fold.validation]), problem.bins, problem.penalty
+            )
+            confusion += confusion_matrix(problem.y[fold.validation], served, n_bins)
+        return Trial(recipe, evaluate(confusion, problem.penalty))
+
+
+def search(problem: Problem, plan: SearchPlan) -> SearchResult:
+    """Find the recipe with the lowest u-score.
+
+    The first trial is always finished, whatever the deadline: there must be a best. The search
+    ends early at a u-score of 0, below which nothing is. Same plan, same result, unless the
+    deadline cuts it.
+    """
+    judge = Judge(problem, seed=plan.seed, threads=plan.threads)
+    askers = [
+        RecipeAsker(name, plan.samplers, seed=plan.seed, iterations=plan.iterations)
+        for name in plan.classifiers
+    ]
+    trials: list[Trial] = []
+    for index in range(max(plan.iterations, 1)):
+        asker = askers[index % len(askers)]
+        deadline_s = plan.deadline_s if trials else float("inf")
+        trial = judge.judge(asker.ask(), deadline_s=deadline_s, clock=plan.clock)
+        if trial is None:
+            return SearchResult(_best(trials), tuple(trials), cut_by_budget=True)
+        trials.append(trial)
+        asker.tell(trial.evaluation.u_score)
+        best_u_score = _best(trials).evaluation.u_score
+        if plan.progress is not None:
+            plan.progress(len(trials), plan.iterations, best_u_score)
+        if best_u_score == 0:
+            break
+    return SearchResult(_best(trials), tuple(trials), cut_by_budget=False)
+
+
+def _best(trials: Sequence[Trial]) -> Trial:
+    return min(trials, key=lambda trial: trial.evaluation.u_score)

@@ -1,0 +1,42 @@
+"""What waits for the writer's thread, and how its caller hears of the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll_predictor.record import Observation
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One write. observation: to be recorded together with others; else ``call`` is run."""
+
+    future: asyncio.Future[Any]
+    observation: Observation | None = None
+    call: Callable[[], Any] | None = None
+    result: Any = field(default=None)
+    error: BaseException | None = None
+
+    def settle(self) -> None:
+        """Tell the caller; on the event loop's thread. A caller that left hears nothing."""
+        if self.future.done():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+def batches(jobs: Iterable[Job]) -> list[list[Job]]:
+    """Split in order: neighbouring observations share a batch, a call stands alone."""
+    found: list[list[Job]] = []
+    for job in jobs:
+        together = job.observation is not None
+        if together and found and found[-1][-1].observation is not None:
+            found[-1].append(job)
+        else:
+            found.append([job])
+    return found

@@ -1,0 +1,178 @@
+"""The store on an event loop: one thread writes, others read, the loop never waits for a disk."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, ParamSpec, TypeVar, cast
+
+from plimsoll_predictor.record import Observation
+from plimsoll_predictor.store.errors import StoreError
+from plimsoll_predictor.store.queued import Job, batches
+from plimsoll_predictor.store.store import Store
+
+log: Final = logging.getLogger(__name__)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MAX_QUEUED: Final = 10_000
+_BATCH: Final = 512
+_FIRST_PAUSE_S: Final = 0.05
+_LONGEST_PAUSE_S: Final = 5.0
+_READERS: Final = 2
+
+
+class Writer:
+    """Serialises writes in one thread and commits observations in groups.
+
+    While the store is in trouble (locked, full disk) what is queued stays queued and is tried again
+    with growing pauses; ``trouble`` says why. When the queue is full, callers wait: nothing is
+    dropped. A record that no store could hold fails alone, with BadRecordError.
+
+    Make it on the event loop that uses it. Close it before the loop ends.
+    """
+
+    def __init__(
+        self, store: Store, *, max_queued: int = MAX_QUEUED, close_timeout_s: float = 10.0
+    ) -> None:
+        self._store = store
+        self._loop = asyncio.get_running_loop()
+        self._slots = asyncio.Semaphore(max_queued)
+        self._close_timeout_s = close_timeout_s
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._queued = 0
+        self._closing = False
+        self._give_up = threading.Event()
+        self._trouble: str | None = None
+        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="plimsoll-store-read")
+        self._thread = threading.Thread(target=self._work, name="plimsoll-store-write", daemon=True)
+        self._thread.start()
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing can be written at the moment, as a sentence; None if all is well."""
+        return self._trouble
+
+    @property
+    def queued(self) -> int:
+        """Writes not yet committed."""
+        return self._queued
+
+    async def record(self, observation: Observation) -> bool:
+        """Keep an observation; returns after the commit, True if its uid was new."""
+        return bool(await self._enqueue(observation, None))
+
+    async def call(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a writing method of the store, in order with all other writes."""
+        return cast(T, await self._enqueue(None, functools.partial(method, *args, **kwargs)))
+
+    async def read(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a reading method of the store, beside the writes. StoreError is not tried again."""
+        work = functools.partial(method, *args, **kwargs)
+        return await self._loop.run_in_executor(self._readers, work)
+
+    async def close(self) -> None:
+        """Write what is queued, then stop. The store itself stays open.
+
+        While the store is in trouble it waits for ``close_timeout_s`` at most; after that, whoever
+        waits for a write gets the StoreError.
+        """
+        if not self._closing:
+            self._closing = True
+            self._jobs.put(None)
+        join = functools.partial(self._thread.join, self._close_timeout_s)
+        await self._loop.run_in_executor(None, join)
+        self._give_up.set()
+        await self._loop.run_in_executor(None, self._thread.join)
+        self._readers.shutdown(wait=False, cancel_futures=True)
+
+    async def _enqueue(
+        self, observation: Observation | None, call: Callable[[], object] | None
+    ) -> object:
+        await self._slots.acquire()
+        if self._closing:
+            self._slots.release()
+            raise StoreError(f"store {self._store.where}: its writer is closed; start it again")
+        job = Job(self._loop.create_future(), observation, call)
+        self._queued += 1
+        self._jobs.put(job)
+        done: object = await job.future
+        return done
+
+    def _work(self) -> None:
+        stop = False
+        while not stop:
+            waiting = [self._jobs.get()]
+            while len(waiting) < _BATCH and not self._jobs.empty():
+                waiting.append(self._jobs.get())
+            stop = waiting[-1] is None
+            for batch in batches(job for job in waiting if job is not None):
+                self._commit(batch)
+                self._settle(batch)
+
+    def _commit(self, batch: list[Job]) -> None:
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                self._write(batch)
+            except StoreError as error:
+                self._note(str(error))
+                if self._give_up.wait(pause_s):
+                    _fail(batch, error)
+                    return
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            except Exception as error:
+                self._write_apart(batch, error)
+                return
+            else:
+                self._note(None)
+                return
+
+    def _write(self, batch: list[Job]) -> None:
+        new = [job.observation for job in batch if job.observation is not None]
+        if new:
+            uids = set(self._store.record(new))
+            for job in batch:
+                if job.observation is not None:
+                    # Of two with one uid, the first is the new one.
+                    job.result = job.observation.attempt_uid in uids
+                    uids.discard(job.observation.attempt_uid)
+        elif batch[0].call is not None:
+            batch[0].result = batch[0].call()
+
+    def _write_apart(self, batch: list[Job], error: Exception) -> None:
+        """One of them cannot be stored by any store: find it, keep the others."""
+        if len(batch) == 1:
+            _fail(batch, error)
+            return
+        for job in batch:
+            self._commit([job])
+
+    def _note(self, trouble: str | None) -> None:
+        if trouble is not None and self._trouble is None:
+            log.error("cannot write, keeping what is queued: %s", trouble)
+        if trouble is None and self._trouble is not None:
+            log.warning("writing again to store %s", self._store.where)
+        self._trouble = trouble
+
+    def _settle(self, batch: list[Job]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._settled, batch)
+        except RuntimeError:
+            log.warning("the event loop ended before %d writes were confirmed", len(batch))
+
+    def _settled(self, batch: list[Job]) -> None:
+        for job in batch:
+            job.settle()
+            self._queued -= 1
+            self._slots.release()
+
+
+def _fail(batch: list[Job], error: BaseException) -> None:
+    for job in batch:
+        job.error = error

@@ -1,0 +1,200 @@
+"""Gradient-boosted trees as flat arrays, walked by numpy: one row in tens of microseconds.
+
+XGBoost's own prediction of one row spends its time on crossing into the library, and the library
+is too large for the admission process. Here all trees take their next step together: per level
+six vector operations over as many elements as there are trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll_predictor.packing import Fields, ModelError, pack
+
+MAX_DEPTH: Final = 64
+MAX_CLASSES: Final = 64
+MAX_FEATURES: Final = 2**15
+MAX_MARGIN: Final = 1e39
+"""A float32 is below it; margins cannot overflow float64."""
+
+IntArray: TypeAlias = NDArray[np.int32]
+FloatArray: TypeAlias = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompiledTrees:
+    """A forest of binary trees, nodes in level order over all trees: first every root.
+
+    Trees are in rounds: root i adds to margin i mod n_groups. n_groups is 1 for two classes
+    (logistic), else n_classes (softmax); one class is certain.
+
+    slot: (n_nodes,), int32. Where a node reads the row: feature f where missing goes left,
+        n_features + f where missing goes right, 2 n_features in a leaf.
+    value: (n_nodes,), float32. A node's threshold (less goes left), or a leaf's margin.
+    left: (n_nodes,), int32. Left child; the right one follows it. A leaf is its own.
+    base: (n_groups,), float64. Margins before any tree.
+    """
+
+    n_classes: int
+    n_features: int
+    n_trees: int
+    slot: IntArray
+    value: FloatArray
+    left: IntArray
+    base: NDArray[np.float64]
+    depth: int = field(init=False)
+    """Steps from a root to its deepest leaf."""
+    _roots: IntArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check everything the walk relies on.
+
+        Raises:
+            ModelError: if the arrays are not a forest, or point outside themselves.
+        """
+        self._check_sizes()
+        if np.any(self.slot < 0) or np.any(self.slot > 2 * self.n_features):
+            raise ModelError("a tree reads a feature the model does not have; train the task again")
+        object.__setattr__(self, "depth", _forest_depth(self))
+        object.__setattr__(self, "_roots", np.arange(self.n_trees, dtype=np.int32))
+
+    def _check_sizes(self) -> None:
+        if not 1 <= self.n_classes <= MAX_CLASSES or not 0 <= self.n_features <= MAX_FEATURES:
+            raise ModelError(
+                f"a model of {self.n_classes} classes and {self.n_features} features is out of "
+                f"range; at most {MAX_CLASSES} and {MAX_FEATURES}"
+            )
+        n_nodes = len(self.slot)
+        if len(self.value) != n_nodes or len(self.left) != n_nodes:
+            raise ModelError("the trees' arrays differ in length; train the task again")
+        if len(self.base) != self.n_groups or not np.all(np.abs(self.base) <= MAX_MARGIN):
+            raise ModelError("the trees' base margins do not match the classes; train again")
+        if not 0 <= self.n_trees <= n_nodes or self.n_trees % self.n_groups:
+            raise ModelError("the trees do not divide into the model's classes; train again")
+
+    @property
+    def n_groups(self) -> int:
+        """Margins: one for two classes, else one per class."""
+        return 1 if self.n_classes <= 2 else self.n_classes
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes, leaves included."""
+        return len(self.slot)
+
+    def probabilities(self, row: FloatArray) -> NDArray[np.float64]:
+        """P(class), (n_classes,), for one row (n_features,). Not finite means missing."""
+        leaves = self._walk(_slots(row[np.newaxis, :])[0])
+        groups = leaves.reshape(-1, self.n_groups)
+        return _probabilities(groups.sum(axis=0, dtype=np.float64) + self.base, self.n_classes)
+
+    def probabilities_of_rows(self, rows: FloatArray) -> NDArray[np.float64]:
+        """P(class) for (n, n_features), (n, n_classes)."""
+        leaves = self.leaves_of_rows(rows)
+        groups = self.value[leaves].reshape(len(rows), -1, self.n_groups)
+        margins = groups.sum(axis=1, dtype=np.float64) + self.base
+        return _probabilities(margins, self.n_classes)
+
+    def leaves_of_rows(self, rows: FloatArray) -> NDArray[np.int64]:
+        """Index of the node each tree ends in, (n, n_trees)."""
+        slots = _slots(np.asarray(rows, dtype=np.float32))
+        line = np.arange(len(rows))[:, np.newaxis]
+        at = np.tile(np.arange(self.n_trees, dtype=np.int64), (len(rows), 1))
+        for _ in range(self.depth):
+            right = slots[line, self.slot[at]] >= self.value[at]
+            at = self.left[at].astype(np.int64) + right
+        return at
+
+    def _walk(self, slots: FloatArray) -> FloatArray:
+        """Leaf values of one row, (n_trees,)."""
+        # Bound methods and mode="clip" (the indices were checked once, when the model was made)
+        # halve the time: at 300 elements the calls cost as much as the work.
+        slot_at, value_at, left_at = self.slot.take, self.value.take, self.left.take
+        read = slots.take
+        at: NDArray[Any] = self._roots
+        for _ in range(self.depth):
+            right = read(slot_at(at, mode="clip"), mode="clip") >= value_at(at, mode="clip")
+            at = left_at(at, mode="clip") + right
+        return value_at(at, mode="clip")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types; ``from_dict`` reads it back."""
+        return {
+            "kind": "trees",
+            "n_classes": self.n_classes,
+            "n_features": self.n_features,
+            "n_trees": self.n_trees,
+            "slot": pack(self.slot),
+            "value": pack(self.value),
+            "left": pack(self.left),
+            "base": pack(self.base),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CompiledTrees:
+        """Inverse of ``to_dict``; ModelError on anything else."""
+        fields = Fields.of(data, "the model's trees")
+        return cls(
+            n_classes=fields.integer("n_classes", 1, MAX_CLASSES),
+            n_features=fields.integer("n_features", 0, MAX_FEATURES),
+            n_trees=fields.integer("n_trees", 0, 2**24),
+            slot=fields.array("slot", np.int32, 1),
+            value=fields.array("value", np.float32, 1),
+            left=fields.array("left", np.int32, 1),
+            base=fields.array("base", np.float64, 1),
+        )
+
+
+def _slots(rows: FloatArray) -> FloatArray:
+    """Rows (n, f) as the trees read them, (n, 2 f + 1).
+
+    Missing becomes -inf in the first half (less than any threshold: left), +inf in the second.
+    The last slot is -inf: a leaf's comparison is always false, and it stays where it is.
+    """
+    n_rows, n_features = rows.shape
+    slots = np.full((n_rows, 2 * n_features + 1), -np.inf, dtype=np.float32)
+    slots[:, n_features:-1] = np.inf
+    known = np.isfinite(rows)
+    np.copyto(slots[:, :n_features], rows, where=known)
+    np.copyto(slots[:, n_features:-1], rows, where=known)
+    return slots
+
+
+def _probabilities(margins: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
+    """Softmax, logistic or certainty along the last axis."""
+    if n_classes == 1:
+        return np.ones_like(margins)
+    if n_classes == 2:
+        # The logistic function is the softmax of (0, margin); one formula that cannot overflow.
+        margins = np.concatenate([np.zeros_like(margins), margins], axis=-1)
+    powers = np.exp(margins - margins.max(axis=-1, keepdims=True))
+    total: NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
+    return total
+
+
+def _forest_depth(trees: CompiledTrees) -> int:
+    """Depth of the deepest tree, having checked that the links form a forest.
+
+    Children lie behind their parent, so there is no cycle; each node but a root has exactly one
+    parent, so no part is walked twice.
+    """
+    nodes = np.arange(trees.n_nodes, dtype=np.int64)
+    left = trees.left.astype(np.int64)
+    inner = nodes[left != nodes]
+    children = np.sort(np.concatenate([left[inner], left[inner] + 1]))
+    if np.any(left[inner] <= inner) or not np.array_equal(children, nodes[trees.n_trees :]):
+        raise ModelError("the model's nodes do not form trees; train the task again")
+    if np.any((trees.slot == 2 * trees.n_features) != (left == nodes)):
+        raise ModelError("the model has leaves that read features; train the task again")
+    depth, level = 0, nodes[: trees.n_trees]
+    while (level := level[left[level] != level]).size:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise ModelError(f"a tree is deeper than {MAX_DEPTH}; train with a smaller max_depth")
+        level = np.concatenate([left[level], left[level] + 1])
+    return depth

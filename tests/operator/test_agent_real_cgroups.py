@@ -1,0 +1,170 @@
+"""The agent's estimate against real processes in real memory cgroups. Needs root."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from tests.cgroup_trees import CONTAINER, a_cold_file, a_real_pod, follow
+
+from plimsoll_predictor.units import MIB
+
+OVERHEAD_BYTES = 24 * MIB
+"""A bare Python interpreter with its page tables and what the kernel keeps for it."""
+
+
+def test_a_task_that_holds_memory_needs_that_memory() -> None:
+    with a_real_pod() as pod:
+        child = pod.start("import time; held = b'x' * 150_000_000; time.sleep(1.5)")
+        reports = follow(pod, child)
+
+    for report in reports.values():
+        assert 150_000_000 <= report.need_peak_bytes <= 150_000_000 + OVERHEAD_BYTES
+        assert report.final
+    cpu_s = reports[None].cpu_s
+    assert cpu_s is not None
+    assert 0.01 < cpu_s < 5
+
+
+def test_reading_a_file_larger_than_the_limit_is_not_a_need(tmp_path: Path) -> None:
+    file = a_cold_file(tmp_path / "table", 400 * MIB)
+    read_it_slowly_twice = f"""
+import time
+for _ in range(2):
+    with open({str(file)!r}, 'rb') as table:
+        while table.read(4_000_000):
+            time.sleep(0.01)
+"""
+    with a_real_pod() as pod:
+        reports = follow(pod.limit(200 * MIB), pod.start(read_it_slowly_twice))
+
+    whole = reports[None]
+    assert whole.kernel_peak_bytes >= 199 * MIB
+    assert whole.limit_bytes == 200 * MIB
+    assert whole.need_peak_bytes < 50 * MIB
+    assert reports[CONTAINER].need_peak_bytes < 50 * MIB
+
+
+def test_a_hot_file_that_is_read_again_and_again_is_not_a_need(tmp_path: Path) -> None:
+    file = a_cold_file(tmp_path / "table", 120 * MIB)
+    read_it_often = f"""
+import time
+for _ in range(4):
+    with open({str(file)!r}, 'rb') as table:
+        while table.read(1_000_000):
+            pass
+    time.sleep(0.4)
+"""
+    with a_real_pod() as pod:
+        reports = follow(pod.limit(200 * MIB), pod.start(read_it_often))
+
+    # Kubelet's working set does count it, which is why the need may lie below.
+    assert reports[None].working_set_peak_bytes > 110 * MIB
+    assert reports[None].need_peak_bytes < 50 * MIB
+
+
+def test_a_spike_between_two_readings_is_seen() -> None:
+    spike = """
+import time
+time.sleep(0.2)
+held = b'x' * 150_000_000
+time.sleep(0.4)
+del held
+time.sleep(2.2)
+"""
+    with a_real_pod() as pod:
+        # Read at 0 s and at 2 s: the spike has come and gone in between.
+        reports = follow(pod, pod.start(spike), interval_s=2.0)
+
+    assert 150_000_000 <= reports[None].need_peak_bytes <= 150_000_000 + OVERHEAD_BYTES
+    assert reports[None].working_set_peak_bytes < 100_000_000
+
+
+def test_a_container_of_a_moment_is_seen_in_its_pods_cgroup_after_its_end() -> None:
+    with a_real_pod() as pod:
+        child = pod.start("held = b'x' * 150_000_000; import time; time.sleep(0.3)")
+        child.wait()
+        pod.remove_container()
+        child_after_its_end = pod.start_nothing()
+        reports = follow(pod, child_after_its_end)
+
+    assert CONTAINER not in reports
+    assert 150_000_000 <= reports[None].need_peak_bytes <= 150_000_000 + OVERHEAD_BYTES
+
+
+def test_a_container_of_a_moment_that_left_page_cache_is_not_charged_for_it(tmp_path: Path) -> None:
+    file = a_cold_file(tmp_path / "table", 100 * MIB)
+    hold_and_read = f"""
+held = b'x' * 60_000_000
+with open({str(file)!r}, 'rb') as table:
+    while table.read(1_000_000):
+        pass
+"""
+    with a_real_pod() as pod:
+        pod.start(hold_and_read).wait()
+        reports = follow(pod, pod.start_nothing())
+
+    assert 60_000_000 <= reports[None].need_peak_bytes <= 60_000_000 + OVERHEAD_BYTES
+
+
+def test_a_spike_at_the_limit_that_pushes_cache_out_is_a_need(tmp_path: Path) -> None:
+    file = a_cold_file(tmp_path / "table", 300 * MIB)
+    fill_the_cache_then_spike = f"""
+import time
+with open({str(file)!r}, 'rb') as table:
+    while table.read(4_000_000):
+        pass
+time.sleep(1.6)
+held = b'x' * 150_000_000
+time.sleep(0.2)
+del held
+time.sleep(1.5)
+"""
+    with a_real_pod() as pod:
+        reports = follow(pod.limit(200 * MIB), pod.start(fill_the_cache_then_spike), 1.4)
+
+    assert 150_000_000 <= reports[None].need_peak_bytes <= 200 * MIB
+    assert reports[None].anon_peak_bytes < 50 * MIB
+
+
+def test_an_oom_killed_task_needs_its_whole_limit() -> None:
+    with a_real_pod() as pod:
+        child = pod.limit(100 * MIB).start("held = [b'x' * 1_000_000 for _ in range(400)]")
+        reports = follow(pod, child)
+
+    assert child.returncode == -signal.SIGKILL
+    assert reports[None].kernel_peak_bytes >= 99 * MIB
+    assert reports[None].need_peak_bytes >= 90 * MIB
+
+
+def test_files_on_tmpfs_are_a_need() -> None:
+    write_to_memory = """
+import os, tempfile, time
+with tempfile.TemporaryFile(dir='/dev/shm') as file:
+    for _ in range(120):
+        file.write(os.urandom(1_000_000))
+    time.sleep(1.5)
+"""
+    with a_real_pod() as pod:
+        reports = follow(pod, pod.start(write_to_memory), interval_s=0.5)
+
+    assert 120_000_000 <= reports[None].need_peak_bytes <= 120_000_000 + OVERHEAD_BYTES
+    assert reports[None].anon_peak_bytes < 50_000_000
+    assert reports[None].working_set_peak_bytes >= 120_000_000
+
+
+def test_a_temporary_file_is_no_need_once_it_was_seen_as_cache(tmp_path: Path) -> None:
+    spill = f"""
+import os, time
+with open({str(tmp_path / "spill")!r}, 'wb') as file:
+    for _ in range(200):
+        file.write(bytes(1_000_000))
+        time.sleep(0.01)
+os.unlink({str(tmp_path / "spill")!r})
+"""
+    with a_real_pod() as pod:
+        reports = follow(pod, pod.start(spill), interval_s=0.5)
+
+    assert reports[None].kernel_peak_bytes > 200_000_000
+    # All but what the last interval wrote.
+    assert reports[None].need_peak_bytes < 100_000_000

@@ -1,0 +1,161 @@
+"""Models and trainings: the newest serves, a damaged one is set aside, a failure takes nothing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store
+
+from plimsoll_predictor.bins import Bins
+from plimsoll_predictor.features import FeatureSchema
+from plimsoll_predictor.knowledge import Expert
+from plimsoll_predictor.model import Model, ModelMetrics
+from plimsoll_predictor.store import BadRecordError, Store, TaskSummary
+from plimsoll_predictor.store.schema import trainings
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = open_store(tmp_path)
+    yield opened
+    opened.close()
+
+
+def a_model(ceiling_mib: int = 512) -> Model:
+    return Model(
+        task=str(TRAIN),
+        schema=FeatureSchema.fit([{"rows": 1.0}, {"rows": 2.0}]),
+        bins=Bins((ceiling_mib * 2**20,), (10,), (1e8,), (60.0,)),
+        predictor=None,
+        trained_s=NOON_S,
+        observations=10,
+        metrics=ModelMetrics(
+            u_score=0.2,
+            accuracy=0.998,
+            u_rate=0.0,
+            optimal_improvement=0.5,
+            estimated_improvement=0.499,
+            confusion=((10,),),
+            classifier="none",
+            sampler="none",
+            penalty=10.0,
+        ),
+    )
+
+
+def damage(store: Store, **columns: str | None) -> None:
+    with store._database.write() as connection:
+        connection.execute(trainings.update().values(**columns))
+
+
+def test_a_model_comes_back_as_it_was_saved(store: Store) -> None:
+    store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {"folds": 5})
+    saved = store.model(TRAIN)
+    assert saved is not None
+    assert (saved.model, saved.champion) == (a_model(), Expert.CLASSIFIER)
+    assert (saved.report, saved.trained_s) == ({"folds": 5}, NOON_S)
+    assert store.model(JOIN) is None
+
+
+def test_a_champion_may_need_no_model(store: Store) -> None:
+    store.save_model(TRAIN, None, Expert.MAX_SEEN, {})
+    saved = store.model(TRAIN)
+    assert saved is not None
+    assert (saved.model, saved.champion) == (None, Expert.MAX_SEEN)
+
+
+def test_the_newest_model_serves(store: Store) -> None:
+    store.save_model(TRAIN, a_model(512), Expert.CLASSIFIER, {})
+    store.save_model(TRAIN, a_model(256), Expert.REQUEST, {})
+    saved = store.model(TRAIN)
+    assert saved is not None
+    assert (saved.model, saved.champion) == (a_model(256), Expert.REQUEST)
+
+
+def test_a_failed_training_leaves_the_old_model_serving(store: Store) -> None:
+    store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {})
+    store.record_training_failure(TRAIN, "killed by signal 9", NOON_S + 5)
+    saved, last = store.model(TRAIN), store.last_training(TRAIN)
+    assert saved is not None
+    assert saved.model == a_model()
+    assert last is not None
+    assert (last.failure, last.at_s, last.version) == ("killed by signal 9", NOON_S + 5, None)
+
+
+def test_a_training_tells_what_was_known_when_it_began(store: Store) -> None:
+    store.record([an_attempt("a").built, an_attempt("b").built])
+    began = store.summary(TRAIN)
+    store.record([an_attempt("meanwhile").built])
+    store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {}, known=began)
+    last = store.last_training(TRAIN)
+    assert last is not None
+    assert (last.failure, last.observations, last.runs, last.oom_kills) == (None, 2, 2, 0)
+
+
+def test_a_task_never_trained_has_no_last_training(store: Store) -> None:
+    assert store.last_training(TRAIN) is None
+    assert store.models(TRAIN) == []
+
+
+def test_the_history_of_trainings_is_bounded_and_newest_first(store: Store) -> None:
+    for number in range(25):
+        store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {"number": number})
+        store.record_training_failure(TRAIN, f"failure {number}", NOON_S)
+    reports = [each.report for each in store.models(TRAIN)]
+    assert reports == [{"number": number} for number in range(24, 4, -1)]
+    with store._database.read() as connection:
+        rows = connection.execute(trainings.select()).all()
+    assert len(rows) == 40
+    assert sum(row.model is not None for row in rows) == 3
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        pytest.param({"model": "{torn"}, id="no JSON"),
+        pytest.param({"model": "[]"}, id="another document"),
+        pytest.param({"model": orjson.dumps({"format": "other"}).decode()}, id="another format"),
+        pytest.param({"model": None}, id="lost"),
+        pytest.param({"champion": "nobody"}, id="an unknown champion"),
+        pytest.param({"report": "{torn"}, id="a torn report"),
+    ],
+)
+def test_a_damaged_model_is_logged_set_aside_and_not_served(
+    store: Store, columns: dict[str, str | None], caplog: pytest.LogCaptureFixture
+) -> None:
+    store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {})
+    damage(store, **columns)
+    with caplog.at_level(logging.ERROR):
+        assert store.model(TRAIN) is None
+    assert "task shop/train-demand: its model cannot be read and is set aside" in caplog.text
+    caplog.clear()
+    assert store.model(TRAIN) is None
+    assert caplog.text == ""
+    last = store.last_training(TRAIN)
+    assert last is not None
+    assert last.damage is not None
+
+
+def test_a_model_with_a_changed_byte_is_not_served(store: Store) -> None:
+    store.save_model(TRAIN, a_model(512), Expert.CLASSIFIER, {})
+    text = orjson.dumps(a_model(512).to_dict()).decode()
+    damage(store, model=text.replace(str(512 * 2**20), str(513 * 2**20)))
+    assert store.model(TRAIN) is None
+
+
+def test_a_model_after_a_damaged_one_serves(store: Store) -> None:
+    store.save_model(TRAIN, a_model(512), Expert.CLASSIFIER, {})
+    damage(store, model="{torn")
+    store.save_model(TRAIN, a_model(256), Expert.CLASSIFIER, {}, known=TaskSummary(task=TRAIN))
+    saved = store.model(TRAIN)
+    assert saved is not None
+    assert saved.model == a_model(256)
+
+
+def test_a_report_that_is_no_json_is_refused_in_words(store: Store) -> None:
+    with pytest.raises(BadRecordError, match="report is not plain JSON"):
+        store.save_model(TRAIN, None, Expert.REQUEST, {"clock": object()})

@@ -1,0 +1,204 @@
+"""Observations: once each, amended, added up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store
+
+from plimsoll_predictor.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.store import BadRecordError, Store
+from plimsoll_predictor.units import GIB
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = open_store(tmp_path)
+    yield opened
+    opened.close()
+
+
+def test_an_observation_comes_back_as_it_was_recorded(store: Store) -> None:
+    whole = Observation(
+        attempt_uid="u",
+        task=TRAIN,
+        run="job:1",
+        attempt=2,
+        features={"rows": 3.5, "region": "eu \N{SNOWMAN} 'quoted'"},
+        outcome=Outcome.OOM_KILLED,
+        request_bytes=1,
+        allocation_bytes=2,
+        peak_bytes=3,
+        peak_source=PeakSource.METRICS,
+        kernel_peak_bytes=2**62,
+        working_set_peak_bytes=4,
+        anon_peak_bytes=5,
+        cpu_s=6.5,
+        submitted_s=7.25,
+        started_s=8.25,
+        finished_s=9.25,
+        node="n1",
+        node_type="m5.large",
+        image="img@sha256:0",
+        exit_code=137,
+        model_version="abc",
+        node_memory_bytes=10,
+        node_cpu=1.5,
+        neighbours=("shop/join-sales",),
+    )
+    assert store.record([whole]) == {"u"}
+    assert store.observations(TRAIN) == [whole]
+
+
+def test_only_uids_that_were_new_are_returned(store: Store) -> None:
+    store.record([an_attempt("old").built])
+    both = [an_attempt("old").built, an_attempt("new").built]
+    assert store.record(both) == {"new"}
+    assert len(store.observations(TRAIN)) == 2
+
+
+def test_a_uid_twice_in_one_batch_is_one_row_with_the_later_peak(store: Store) -> None:
+    batch = [an_attempt("u").peaking(1).built, an_attempt("u").peaking(2).built]
+    assert store.record(batch) == {"u"}
+    assert [each.peak_bytes for each in store.observations(TRAIN)] == [2]
+
+
+def test_an_amendment_fills_what_was_missing(store: Store) -> None:
+    unmeasured = replace(an_attempt("u").built, peak_bytes=None, peak_source=None, features={})
+    store.record([unmeasured])
+    store.record([an_attempt("u").built])
+    assert store.observations(TRAIN) == [an_attempt("u").built]
+
+
+def test_an_amendment_that_knows_less_takes_nothing_away(store: Store) -> None:
+    store.record([an_attempt("u").built])
+    bare = Observation(attempt_uid="u", task=TRAIN, run="x", outcome=Outcome.SUCCEEDED)
+    store.record([bare])
+    assert store.observations(TRAIN) == [an_attempt("u").built]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "kept"),
+    [
+        pytest.param(
+            Outcome.SUCCEEDED, Outcome.FAILED, Outcome.SUCCEEDED, id="success is not revised"
+        ),
+        pytest.param(
+            Outcome.OOM_KILLED, Outcome.SUCCEEDED, Outcome.OOM_KILLED, id="a kill is not revised"
+        ),
+        pytest.param(
+            Outcome.OOM_KILLED, Outcome.DELETED, Outcome.OOM_KILLED, id="deletion comes too late"
+        ),
+        pytest.param(
+            Outcome.DELETED, Outcome.SUCCEEDED, Outcome.SUCCEEDED, id="deleted after it had ended"
+        ),
+    ],
+)
+def test_an_outcome_is_final_unless_the_pod_was_taken_away(
+    store: Store, first: Outcome, then: Outcome, kept: Outcome
+) -> None:
+    store.record([an_attempt("u").ending(first).built])
+    store.record([an_attempt("u").ending(then).built])
+    assert [each.outcome for each in store.observations(TRAIN)] == [kept]
+
+
+def test_observations_come_oldest_first_and_the_limit_keeps_the_latest(store: Store) -> None:
+    hours = (3, 1, 2)
+    store.record(
+        [an_attempt(f"u{hour}").running(NOON_S, NOON_S + hour * 3600).built for hour in hours]
+    )
+    assert [each.attempt_uid for each in store.observations(TRAIN)] == ["u1", "u2", "u3"]
+    latest = store.observations(TRAIN, limit=2)
+    assert [each.attempt_uid for each in latest] == ["u2", "u3"]
+
+
+def test_tasks_are_listed_and_kept_apart(store: Store) -> None:
+    store.record([an_attempt("a").built, an_attempt("b").of(JOIN).built])
+    assert store.tasks() == [JOIN, TRAIN]
+    assert [each.attempt_uid for each in store.observations(JOIN)] == ["b"]
+
+
+def test_a_run_has_succeeded_once_one_of_its_attempts_did(store: Store) -> None:
+    store.record([an_attempt("a").in_run("r").ending(Outcome.OOM_KILLED).built])
+    assert not store.run_succeeded(TRAIN, "r")
+    store.record([an_attempt("b").in_run("r").built])
+    assert store.run_succeeded(TRAIN, "r")
+    assert not store.run_succeeded(JOIN, "r")
+
+
+def test_a_missing_feature_is_absent_even_if_it_was_written_as_nan(store: Store) -> None:
+    store.record([an_attempt("u").knowing(rows=float("nan"), size=float("inf"), day="mon").built])
+    assert store.observations(TRAIN)[0].features == {"day": "mon"}
+
+
+def test_features_that_are_no_text_are_refused_in_words(store: Store) -> None:
+    with pytest.raises(BadRecordError, match=r"attempt u of shop/train-demand.*features"):
+        store.record([an_attempt("u").knowing(name="\ud800").built])
+
+
+def test_a_batch_with_a_bad_record_keeps_none_of_it(store: Store) -> None:
+    too_large = an_attempt("bad").peaking(2**70).built
+    with pytest.raises(OverflowError):
+        store.record([an_attempt("good").built, too_large])
+    assert store.observations(TRAIN) == []
+
+
+def test_a_summary_adds_up_what_compares(store: Store) -> None:
+    store.record(
+        [
+            an_attempt("fits").in_run("r1").given(10**9).asking(4 * 10**9).built,
+            an_attempt("killed")
+            .in_run("r2")
+            .given(2 * 10**9)
+            .asking(4 * 10**9)
+            .peaking(2 * 10**9)
+            .ending(Outcome.OOM_KILLED)
+            .built,
+            an_attempt("retried").in_run("r2").given(3 * 10**9).asking(4 * 10**9).built,
+            an_attempt("broken").given(10**9).asking(None).ending(Outcome.FAILED).built,
+        ]
+    )
+    found = store.summary(TRAIN)
+    assert (found.observations, found.runs_known, found.oom_kills, found.failed) == (4, 2, 1, 1)
+    assert found.max_need_bytes == 2 * 10**9
+    # The killed attempt counts in what was allocated, not in what was asked: r2 asks only once.
+    assert found.requested_gb_h == pytest.approx(4 + 4)
+    assert found.allocated_gb_h == pytest.approx(1 + 2 + 3)
+    assert found.peak_gb_h == pytest.approx(0.5 + 2 + 0.5)
+    assert found.last_finished_s == NOON_S + 3600
+
+
+def test_an_attempt_killed_at_its_request_counts_what_it_asked(store: Store) -> None:
+    killed = an_attempt("u").asking(10**9).given(10**9).ending(Outcome.OOM_KILLED)
+    store.record([killed.built])
+    assert store.summary(TRAIN).requested_gb_h == pytest.approx(1)
+
+
+def test_a_run_that_was_only_killed_is_not_a_known_need(store: Store) -> None:
+    store.record([an_attempt("u").given(GIB).ending(Outcome.OOM_KILLED).built])
+    found = store.summary(TRAIN)
+    assert (found.runs_known, found.max_need_bytes) == (0, GIB)
+
+
+def test_a_clock_that_jumped_back_adds_no_memory_time(store: Store) -> None:
+    store.record([an_attempt("u").running(NOON_S, NOON_S - 60).built])
+    found = store.summary(TRAIN)
+    assert (found.requested_gb_h, found.allocated_gb_h, found.peak_gb_h) == (0, 0, 0)
+
+
+def test_an_attempt_without_a_limit_held_its_request(store: Store) -> None:
+    store.record([an_attempt("u").asking(2 * 10**9).given(None).built])
+    assert store.summary(TRAIN).allocated_gb_h == pytest.approx(2)
+
+
+def test_summaries_of_all_tasks_agree_with_each_tasks_own(store: Store) -> None:
+    store.record([an_attempt("a").built, an_attempt("b").of(JOIN).ending(Outcome.FAILED).built])
+    assert store.summaries() == {TRAIN: store.summary(TRAIN), JOIN: store.summary(JOIN)}
+
+
+def test_an_unknown_task_has_an_empty_summary(store: Store) -> None:
+    assert store.summary(TRAIN).observations == 0
+    assert store.summary(TRAIN).max_need_bytes is None
