@@ -51,7 +51,7 @@ class Measured:
 
 
 def own_cgroup(text: str, root: Path = CGROUP_ROOT) -> Path | None:
-    """This process' memory cgroup. None if there is none.
+    """Where this process' memory is accounted. None if nowhere.
 
     text: what /proc/self/cgroup says.
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from plan import BACKOFF_LIMIT, CPU_REQUEST, REQUEST, LiveRun, Shape
-from workload import Work
+from demo.plan import BACKOFF_LIMIT, CPU_REQUEST, REQUEST, LiveRun, Shape
+from demo.workload import Work
 
 TASK_LABEL: Final = "plimsoll.dev/task"
 FEATURE_PREFIX: Final = "features.plimsoll.dev/"

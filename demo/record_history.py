@@ -16,8 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from measure import Measured, measure
-from workload import JOIN_SALES, TRAIN_DEMAND, Work, draw_weight, draw_work
+from demo.measure import Measured, measure
+from demo.workload import JOIN_SALES, TRAIN_DEMAND, Work, draw_weight, draw_work
 
 FOLDER: Final = Path(__file__).resolve().parent
 NAMESPACE: Final = "shop"
@@ -58,7 +58,9 @@ def planned(runs_per_task: int) -> list[tuple[str, Work]]:
 def row_of(run: str, work: Work, measured: Measured) -> dict[str, str]:
     """One line of history.csv, as `plimsoll import` reads it."""
     if measured.exit_code != 0:
-        raise RuntimeError(f"run {run} ({work.arguments}) ended with exit code {measured.exit_code}")
+        raise RuntimeError(
+            f"run {run} ({work.arguments}) ended with exit code {measured.exit_code}"
+        )
     known = {
         "namespace": NAMESPACE,
         "task": work.task,

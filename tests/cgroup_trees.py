@@ -306,16 +306,18 @@ def _remove_all(folder: Path) -> None:
 
 def _remove(folder: Path) -> None:
     # A process that was just killed holds its cgroup for a moment.
-    for _ in range(200):
+    busy = None
+    for _ in range(1000):
         try:
             folder.rmdir()
         except FileNotFoundError:
             return
-        except OSError:
+        except OSError as error:
+            busy = error
             time.sleep(0.01)
         else:
             return
-    raise AssertionError(f"{folder} stays busy: {(folder / 'cgroup.procs').read_text()!r}")
+    raise AssertionError(f"{folder} stays busy: {busy}")
 
 
 def a_cold_file(path: Path, size_bytes: int) -> Path:

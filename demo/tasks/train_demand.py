@@ -18,7 +18,7 @@ import pandas as pd
 import xgboost
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 ROUNDS = 12
 """Boosting rounds; few, because the demo's runs should last seconds."""

@@ -23,29 +23,35 @@ def write_image(folder: Path, reference: str, command: Sequence[str], target: Pa
     a name without a host to be on a registry.
     """
     layer = _layer(folder)
-    config = _document({
-        "architecture": ARCHITECTURES[platform.machine()],
-        "os": "linux",
-        "created": _EPOCH,
-        "config": {"Cmd": list(command), "WorkingDir": "/", "Env": ["PATH=/bin:/usr/bin"]},
-        "rootfs": {"type": "layers", "diff_ids": [_digest(layer)]},
-        "history": [{"created": _EPOCH, "created_by": "plimsoll"}],
-    })
-    manifest = _document({
-        "schemaVersion": 2,
-        "mediaType": f"{_OCI}.manifest.v1+json",
-        "config": _descriptor("config.v1+json", config),
-        "layers": [_descriptor("layer.v1.tar", layer)],
-    })
+    config = _document(
+        {
+            "architecture": ARCHITECTURES[platform.machine()],
+            "os": "linux",
+            "created": _EPOCH,
+            "config": {"Cmd": list(command), "WorkingDir": "/", "Env": ["PATH=/bin:/usr/bin"]},
+            "rootfs": {"type": "layers", "diff_ids": [_digest(layer)]},
+            "history": [{"created": _EPOCH, "created_by": "plimsoll"}],
+        }
+    )
+    manifest = _document(
+        {
+            "schemaVersion": 2,
+            "mediaType": f"{_OCI}.manifest.v1+json",
+            "config": _descriptor("config.v1+json", config),
+            "layers": [_descriptor("layer.v1.tar", layer)],
+        }
+    )
     names = {
         "io.containerd.image.name": reference,
         "org.opencontainers.image.ref.name": reference.rpartition(":")[2],
     }
-    index = _document({
-        "schemaVersion": 2,
-        "mediaType": f"{_OCI}.index.v1+json",
-        "manifests": [{**_descriptor("manifest.v1+json", manifest), "annotations": names}],
-    })
+    index = _document(
+        {
+            "schemaVersion": 2,
+            "mediaType": f"{_OCI}.index.v1+json",
+            "manifests": [{**_descriptor("manifest.v1+json", manifest), "annotations": names}],
+        }
+    )
     with tarfile.open(target, "w") as tar:
         _add(tar, "oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
         _add(tar, "index.json", index)

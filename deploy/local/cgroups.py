@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from deploy.local.layout import NAME
+from deploy.local.layout import is_cluster_name
 from deploy.local.trouble import Trouble
 
 CGROUPS: Final = Path("/sys/fs/cgroup")
@@ -76,8 +76,8 @@ def names(root: Path = CGROUPS) -> set[str]:
     return {
         path.name
         for hierarchy in hierarchies(root)
-        for path in hierarchy.glob(NAME + "*")
-        if path.is_dir()
+        for path in hierarchy.iterdir()
+        if is_cluster_name(path.name)
     }
 
 

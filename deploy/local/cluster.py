@@ -11,9 +11,10 @@ if sys.version_info < (3, 11):  # noqa: UP036  Debian 11's Python gets a sentenc
     sys.exit(f"cluster: Python 3.11 or newer is needed, this is {sys.version.split()[0]}")
 
 # The checkout in place of this folder, so that modules are found as deploy.local.*.
-sys.path[0] = str(Path(__file__).resolve().parents[2])
+_HERE = Path(__file__).resolve().parent
+sys.path[:] = [str(_HERE.parents[1]), *(entry for entry in sys.path if entry != str(_HERE))]
 
-from deploy.local.commands import main  # noqa: E402  the line above comes first
+from deploy.local.commands import main  # noqa: E402  the lines above come first
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -20,6 +20,7 @@ RUN_ROOT: Final = Path("/run/plimsoll")
 NETNS_ROOT: Final = Path("/run/netns")
 NAME: Final = "plimsoll-"
 """Begins the name of every network namespace and cgroup of a local cluster."""
+_NAMES: Final = re.compile(NAME + "[0-9a-f]{8}")
 
 NODE_NAME: Final = "node-1"
 NODE_ADDRESS: Final = "10.89.0.1"
@@ -64,26 +65,32 @@ class Layout:
 
     @property
     def netns(self) -> Path:
+        """Where the network namespace is mounted."""
         return NETNS_ROOT / self.name
 
     @property
     def containerd_socket(self) -> Path:
+        """For `ctr` and kubelet."""
         return self.run / "containerd.sock"
 
     @property
     def certificates(self) -> Path:
+        """Keys and certificates, readable by root alone."""
         return self.home / "certificates"
 
     @property
     def logs(self) -> Path:
+        """One file per program."""
         return self.home / "logs"
 
     @property
     def settings(self) -> Path:
+        """Configuration files."""
         return self.home / "settings"
 
     @property
     def kubeconfig(self) -> Path:
+        """The administrator's, readable by root alone."""
         return self.home / "admin.kubeconfig"
 
     @property
@@ -125,6 +132,11 @@ def refuse_foreign_folder(home: Path) -> None:
             f"PLIMSOLL_CLUSTER_HOME={home} holds something that is no cluster's and would be "
             "deleted by `down`; name an empty or new folder"
         )
+
+
+def is_cluster_name(name: str) -> bool:
+    """Whether `Layout.name` makes such names: what is called otherwise is not ours to remove."""
+    return _NAMES.fullmatch(name) is not None
 
 
 MARK: Final = ".plimsoll-cluster"

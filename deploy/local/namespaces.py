@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from deploy.local.layout import NETNS_ROOT, NODE_ADDRESS, SERVICE_RANGE, Layout
+from deploy.local.layout import NODE_ADDRESS, SERVICE_RANGE, Layout
 from deploy.local.shell import plain_environment, run, try_run
 from deploy.local.trouble import Trouble
 
@@ -112,7 +112,6 @@ def _namespace(pid: int | str, kind: str) -> str | None:
 def make_network(layout: Layout) -> None:
     """Make the network namespace: loopback, the node's address, the range of Services."""
     doing = "making the network namespace"
-    NETNS_ROOT.mkdir(parents=True, exist_ok=True)
     run(["ip", "netns", "add", layout.name], doing=doing)
     # Dummy links are not to be had everywhere, loopback is: the node's address sits there, and
     # Services are routed there so that kube-proxy's rules see what the node itself sends.
@@ -141,24 +140,20 @@ def start_keeper(layout: Layout, covers: Sequence[tuple[Path, Path]]) -> Process
 
     """
     pairs = [str(path) for cover in [(layout.home, layout.inner_home), *covers] for path in cover]
-    with (layout.logs / "keeper.log").open("wb") as log:
-        started = subprocess.Popen(
-            ["nsenter", f"--net={layout.netns}", "--", "unshare", "--pid", "--mount",
-             "--propagation", "slave", "--fork", "--",
+    log = layout.logs / "keeper.log"
+    with log.open("wb") as output:
+        subprocess.run(
+            ["nsenter", f"--net={layout.netns}", "--", "setsid", "--fork", "unshare", "--pid",
+             "--mount", "--propagation", "slave", "--fork", "--",
              "bash", "-c", _KEEPER, _MARK + str(layout.home), *pairs],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
-            env=plain_environment(), start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd="/",
+            env=plain_environment(), check=True,
         )  # fmt: skip
-
-    def there() -> Process | None:
-        found = keeper_of(layout)
-        # The shell before the exec has the mark further back in its arguments.
-        return found if found is not None and started.poll() is None else None
-
-    found = wait_for(there, timeout_s=10.0)
-    if found is None:
-        said = (layout.logs / "keeper.log").read_text(errors="replace").strip()
-        raise Trouble(f"cannot make process and mount namespaces: {said or 'no answer in 10 s'}")
+    # Before its last exec the keeper is still called bash, and found under no home.
+    wait_for(lambda: keeper_of(layout) or log.read_text(errors="replace") or None, timeout_s=10.0)
+    if (found := keeper_of(layout)) is None:
+        said = log.read_text(errors="replace").strip() or "no answer in 10 s"
+        raise Trouble(f"cannot make process and mount namespaces: {said}")
     return found
 
 

@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 
-class Trouble(Exception):  # noqa: N818  read as a word: `raise Trouble("no Go")`
+class Trouble(Exception):
     """Something is missing or broken here; the message says what, where, and what to do."""

@@ -176,12 +176,13 @@ def train(
 def import_history(
     history: Annotated[Path, typer.Argument(help="CSV of past runs; docs/history.md")],
     store: StoreUrl = DEFAULT_STORE,
+    namespace: Annotated[str | None, typer.Option(help="Of rows that name none.")] = None,
     strict: Annotated[bool, typer.Option(help="Keep none if any row is bad.")] = False,
 ) -> None:
     """Take in past runs as training data."""
-    from plimsoll_operator.commands.importing import import_command
+    from plimsoll_operator.commands.importing import ImportRequest, import_command
 
-    raise typer.Exit(import_command(history, store, strict=strict))
+    raise typer.Exit(import_command(ImportRequest(history, store, namespace, strict)))
 
 
 @app.command()
@@ -191,9 +192,11 @@ def report(
     out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("plimsoll.html"),
 ) -> None:
     """Write the report page as one self-contained file."""
+    import time
+
     from plimsoll_operator.commands.reporting import report_command
 
-    raise typer.Exit(report_command(task, store, out))
+    raise typer.Exit(report_command(task, store, out, now_s=time.time()))
 
 
 @app.command()

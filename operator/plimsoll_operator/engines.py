@@ -63,10 +63,12 @@ def recurring_name(name: str) -> str | None:
 
 def engine_run(pod: Pod) -> EngineRun | None:
     """What the pod's engine says of it; None if no engine known here made it."""
-    for read in _READERS:
-        found = read(pod)
-        if found is not None:
-            return found
+    found = labels_of(pod)
+    for label, read in _READERS:
+        if label in found:
+            run = read(pod, found)
+            if run is not None:
+                return run
     return None
 
 
@@ -78,8 +80,7 @@ def _text(source: Mapping[str, Any], *keys: str) -> str | None:
     return None
 
 
-def _airflow(pod: Pod) -> EngineRun | None:
-    found = labels_of(pod)
+def _airflow(_: Pod, found: Mapping[str, Any]) -> EngineRun | None:
     dag, task = _text(found, "dag_id"), _text(found, "task_id")
     run = _text(found, "run_id", "execution_date")
     if dag is None or task is None or run is None:
@@ -94,8 +95,8 @@ _ARGO_WORKFLOW: Final = "workflows.argoproj.io/workflow"
 _ARGO_RETRY: Final = re.compile(r"\([0-9]+\)$")
 
 
-def _argo(pod: Pod) -> EngineRun | None:
-    workflow = _text(labels_of(pod), _ARGO_WORKFLOW)
+def _argo(pod: Pod, found: Mapping[str, Any]) -> EngineRun | None:
+    workflow = _text(found, _ARGO_WORKFLOW)
     if workflow is None:
         return None
     annotations = annotations_of(pod)
@@ -140,8 +141,7 @@ def _name_in_json(text: object) -> str | None:
         return None
 
 
-def _spark(pod: Pod) -> EngineRun | None:
-    found = labels_of(pod)
+def _spark(_: Pod, found: Mapping[str, Any]) -> EngineRun | None:
     role, app = _text(found, "spark-role"), _text(found, "spark-app-selector", "spark-app-id")
     if role is None or app is None:
         return None
@@ -157,8 +157,7 @@ def _spark(pod: Pod) -> EngineRun | None:
     return EngineRun("spark", f"{kept}.{role}" if kept else None, f"{app}:{role}")
 
 
-def _nextflow(pod: Pod) -> EngineRun | None:
-    found = labels_of(pod)
+def _nextflow(_: Pod, found: Mapping[str, Any]) -> EngineRun | None:
     process, run = _text(found, "nextflow.io/processName"), _text(found, "nextflow.io/runName")
     if process is None or run is None:
         return None
@@ -166,8 +165,7 @@ def _nextflow(pod: Pod) -> EngineRun | None:
     return EngineRun("nextflow", process, f"{run}:{item}")
 
 
-def _tekton(pod: Pod) -> EngineRun | None:
-    found = labels_of(pod)
+def _tekton(_: Pod, found: Mapping[str, Any]) -> EngineRun | None:
     run = _text(found, "tekton.dev/pipelineRun", "tekton.dev/taskRun")
     if run is None:
         return None
@@ -178,10 +176,14 @@ def _tekton(pod: Pod) -> EngineRun | None:
     return EngineRun("tekton", ".".join(kept) or None, f"{run}:{named[-1]}")
 
 
-_READERS: Final[tuple[Callable[[Pod], EngineRun | None], ...]] = (
-    _airflow,
-    _argo,
-    _spark,
-    _nextflow,
-    _tekton,
+_Reader = Callable[[Pod, Mapping[str, Any]], EngineRun | None]
+
+_READERS: Final[tuple[tuple[str, _Reader], ...]] = (
+    ("dag_id", _airflow),
+    (_ARGO_WORKFLOW, _argo),
+    ("spark-role", _spark),
+    ("nextflow.io/processName", _nextflow),
+    ("tekton.dev/pipelineRun", _tekton),
+    ("tekton.dev/taskRun", _tekton),
 )
+"""A label that only pods of the engine carry, and the reader of the pod and its labels."""

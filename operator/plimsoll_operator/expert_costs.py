@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from plimsoll_predictor.knowledge import Expert
 
-_KEY: Final = "expert_costs"
+_KEY: Final = "experts"
+"""Of plimsoll_predictor.report.TrainingReport."""
 
 
 def expert_costs_gb_h(report: Mapping[str, Any] | None) -> dict[str, float]:

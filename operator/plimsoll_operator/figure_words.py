@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+_DECIMALS: Final = ((0, 99.95), (1, 9.995), (2, 0.9995), (3, 0.09995), (4, 0.0))
+"""Digits after the point, and from which size on."""
+
 
 def words_for_gb_h(gb_h: float) -> str:
     """Memory-time with three digits that count.
@@ -13,15 +18,13 @@ def words_for_gb_h(gb_h: float) -> str:
 
 
 def number_words(value: float) -> str:
-    """A number with three digits that count, never in powers of ten above 1e-6.
+    """A number with three digits that count, and at most four decimals.
 
     >>> number_words(0.5), number_words(-2), number_words(99.96), number_words(1e-9)
     ('0.5', '-2', '100', '0')
     """
-    for places, above in ((0, 99.95), (1, 9.995), (2, 0.9995), (4, 0.00995)):
-        if abs(value) >= above:
-            return _trimmed(f"{value:,.{places}f}")
-    return _trimmed(f"{value:.6f}")
+    places = next(digits for digits, above in _DECIMALS if abs(value) >= above)
+    return _trimmed(f"{value:,.{places}f}")
 
 
 def words_for_share(part: float, whole: float) -> str:

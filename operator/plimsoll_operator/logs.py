@@ -33,8 +33,9 @@ def log_as_records() -> None:
         )
     )
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    # kopf tells of every event it hands over; ours say more.
-    logging.getLogger("kopf.objects").setLevel(logging.WARNING)
+    # They tell of every step they take; ours say what came of it.
+    for library in ("alembic", "kopf", "aiohttp.access"):
+        logging.getLogger(library).setLevel(logging.WARNING)
 
 
 def words_for(error: Exception) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -56,7 +56,7 @@ def read_features(pod: Pod, sources: Sources | None = None) -> PodFeatures:
 
     sources: feature name -> {"annotation" | "label" | "env" | "arg": where it is read from}.
     """
-    found = dict(_annotated(pod))
+    found = _annotated(pod)
     for name, source in (sources or {}).items():
         text = _from_source(pod, source)
         if text is not None:
@@ -64,13 +64,17 @@ def read_features(pod: Pod, sources: Sources | None = None) -> PodFeatures:
     values: dict[str, FeatureValue] = {}
     ignored = max(0, len(found) - MAX_FEATURES)
     total_chars = 0
-    for name in heapq.nsmallest(MAX_FEATURES, found):
+    for name in heapq.nsmallest(MAX_FEATURES, found) if ignored else sorted(found):
         text = found[name]
-        total_chars += len(name) + len(text)
-        if not _fits(name, text) or total_chars > MAX_TOTAL_CHARS:
+        chars = len(name) + len(text)
+        if (
+            len(text) > MAX_VALUE_CHARS
+            or total_chars + chars > MAX_TOTAL_CHARS
+            or not _is_name(name)
+        ):
             ignored += 1
-            total_chars -= len(name) + len(text)
             continue
+        total_chars += chars
         value = feature_value(text)
         if value is not None:
             values[name] = value
@@ -92,19 +96,17 @@ def feature_value(text: str) -> FeatureValue | None:
     return text
 
 
-def _fits(name: str, text: str) -> bool:
-    return (
-        len(name) <= MAX_NAME_CHARS
-        and len(text) <= MAX_VALUE_CHARS
-        and _NAME.fullmatch(name) is not None
-    )
+def _is_name(name: str) -> bool:
+    return len(name) <= MAX_NAME_CHARS and _NAME.fullmatch(name) is not None
 
 
-def _annotated(pod: Pod) -> Iterator[tuple[str, str]]:
-    start = len(labels.FEATURE_PREFIX)
-    for key, value in annotations_of(pod).items():
-        if isinstance(key, str) and key.startswith(labels.FEATURE_PREFIX):
-            yield key[start:], str(value)
+def _annotated(pod: Pod) -> dict[str, str]:
+    prefix, start = labels.FEATURE_PREFIX, len(labels.FEATURE_PREFIX)
+    return {
+        key[start:]: str(value)
+        for key, value in annotations_of(pod).items()
+        if key.startswith(prefix)
+    }
 
 
 def _from_source(pod: Pod, source: Mapping[str, str]) -> str | None:

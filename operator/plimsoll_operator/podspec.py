@@ -90,7 +90,8 @@ def annotations_of(pod: Pod) -> Mapping[str, Any]:
 
 def said_of(pod: Pod, key: str) -> str | None:
     """What the pod's annotation says, else its label of that name; None if neither or empty."""
-    for source in (annotations_of(pod), labels_of(pod)):
+    metadata = metadata_of(pod)
+    for source in (mapping(metadata.get("annotations")), mapping(metadata.get("labels"))):
         value = source.get(key)
         if isinstance(value, str) and value:
             return value
@@ -111,9 +112,8 @@ def sized_container(pod: Pod) -> SizedContainer | NotSizable:
     Init containers and sidecars (init containers with restartPolicy Always) are never sized.
     """
     spec = spec_of(pod)
-    if mapping(mapping(spec.get("resources")).get("requests")).get("memory") is not None or (
-        mapping(mapping(spec.get("resources")).get("limits")).get("memory") is not None
-    ):
+    whole_pod = mapping(spec.get("resources"))
+    if whole_pod and any(_asked(whole_pod, kind, "memory") for kind in _KINDS):
         return NotSizable("its memory is set for the whole pod (spec.resources), not per container")
     containers = sequence(spec.get("containers"))
     chosen = _chosen(pod, containers)

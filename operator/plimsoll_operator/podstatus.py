@@ -69,7 +69,7 @@ def read_status(pod: Pod, container: str) -> AttemptStatus:
     A pod that restarts its container in place shows the killed life in ``lastState``;
     ``last_life`` reads that one.
     """
-    return _read(pod, container, _container_status(pod, container))
+    return _read(pod, _container_status(pod, container))
 
 
 def last_life(pod: Pod, container: str) -> AttemptStatus | None:
@@ -80,10 +80,10 @@ def last_life(pod: Pod, container: str) -> AttemptStatus | None:
     if restarts == 0 or not ended or not (status.get("state") or {}).get("running"):
         return None
     earlier = dict(status, restartCount=restarts - 1, state={"terminated": ended})
-    return _read(pod, container, earlier)
+    return _read(pod, earlier)
 
 
-def _read(pod: Pod, container: str, status: Mapping[str, Any]) -> AttemptStatus:
+def _read(pod: Pod, status: Mapping[str, Any]) -> AttemptStatus:
     meta, pod_status = pod.get("metadata") or {}, pod.get("status") or {}
     state = status.get("state") or {}
     terminated = _termination(state.get("terminated") or _before_restart(status))
@@ -114,7 +114,7 @@ def _container_status(pod: Pod, container: str) -> Mapping[str, Any]:
 
 
 def _before_restart(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The life that just ended while its restart still waits (CrashLoopBackOff): it is the current one."""
+    """The life that ended while its restart still waits (CrashLoopBackOff): still the current."""
     if not (status.get("state") or {}).get("waiting"):
         return None
     ended: Mapping[str, Any] | None = (status.get("lastState") or {}).get("terminated")

@@ -24,7 +24,7 @@ MAX_SOURCE_NAME: Final = 317
 SOURCES: Final = ("annotation", "label", "env", "arg")
 
 
-class BadPolicy(ValueError):  # noqa: N818 - says what is bad, where it is raised
+class BadPolicy(ValueError):
     """A field of a policy that makes no sense. Says what, where, and what to write instead."""
 
 

@@ -132,7 +132,7 @@ def status_of(
 
 def changed(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> bool:
     """Whether patching ``new`` over ``old`` would change anything; None and absent are alike."""
-    return _without_nones(old or {}) != _without_nones(new)
+    return bool(_without_nones(old or {}) != _without_nones(new))
 
 
 def _without_nones(value: Any) -> Any:

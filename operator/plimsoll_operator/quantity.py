@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from decimal import ROUND_CEILING, Decimal, localcontext
+from functools import lru_cache
 from typing import Final
 
 MAX_BYTES: Final = 2**63 - 1
@@ -56,10 +57,16 @@ def parse_bytes(text: object) -> int:
     """
     if isinstance(text, int) and not isinstance(text, bool):
         text = str(text)
-    match = _SHAPE.fullmatch(text) if isinstance(text, str) and len(text) <= _LONGEST_TEXT else None
+    if not isinstance(text, str) or len(text) > _LONGEST_TEXT:
+        raise _not_one(text)
+    return _parse(text)
+
+
+@lru_cache(maxsize=4096)  # the same few sizes come with every pod; decimals are slow
+def _parse(text: str) -> int:
+    match = _SHAPE.fullmatch(text)
     if match is None:
-        shown = repr(text)[:_LONGEST_TEXT]
-        raise BadQuantity(f"{shown} is not a quantity of memory; write for example '512Mi' or '4G'")
+        raise _not_one(text)
     number, suffix, exponent = match.groups()
     with localcontext() as context:
         # Exact for every text that fits in _LONGEST_TEXT, so that nothing is lost before rounding.
@@ -71,6 +78,12 @@ def parse_bytes(text: object) -> int:
     return min(int(size), MAX_BYTES)
 
 
+def _not_one(text: object) -> BadQuantity:
+    shown = repr(text)[:_LONGEST_TEXT]
+    return BadQuantity(f"{shown} is not a quantity of memory; write for example '512Mi' or '4G'")
+
+
+@lru_cache(maxsize=4096)
 def format_bytes(size_bytes: int) -> str:
     """The shortest exact quantity in binary units, as the API server prints it.
 

@@ -26,7 +26,7 @@ WRITTEN_BY_THE_CLUSTER = (
     "selfLink",
     "uid",
 )
-TOKEN_VOLUME_PREFIX = "kube-api-access-"  # noqa: S105 - a volume's name, not a secret
+TOKEN_VOLUME_PREFIX = "kube-api-access-"
 
 
 def retry_name(pod: Pod, attempt: int) -> str:

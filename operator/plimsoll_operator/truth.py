@@ -1,17 +1,17 @@
 """The truth table: how an attempt ended, and whether its end teaches a need. Pure.
 
-| container reason | exit | the pod                    | outcome    | why                               |
-|------------------|------|----------------------------|------------|-----------------------------------|
-| OOMKilled        | 137  |                            | oom-killed | the kernel killed the main process |
-| OOMKilled        | 0, n |                            | oom-killed | a child was killed                |
-| OOMKilled        | any  | no limit                   | evicted    | the node ran out, not the task    |
-| OOMKilled        | any  | kernel peak far from limit | evicted    | the node ran out, not the task    |
-| any              | any  | Evicted, preempted, lost   | evicted    | the node's or scheduler's trouble |
-| Completed        | 0    |                            | succeeded  |                                   |
-| Error            | 137  |                            | failed     | SIGKILL from somewhere: unknown   |
-| Error            | 3    |                            | failed     | a JVM's own way out               |
-| Error            | 52   |                            | failed     | Spark's own way out               |
-| Error            | n    |                            | failed     | its own mistake                   |
+| reason    | exit | the pod                    | outcome    | why                              |
+|-----------|------|----------------------------|------------|----------------------------------|
+| OOMKilled | 137  |                            | oom-killed | the kernel killed the main process |
+| OOMKilled | 0, n |                            | oom-killed | a child was killed               |
+| OOMKilled | any  | no limit                   | evicted    | the node ran out, not the task   |
+| OOMKilled | any  | kernel peak far from limit | evicted    | the node ran out, not the task   |
+| any       | any  | Evicted, preempted, lost   | evicted    | the node's or scheduler's doing  |
+| Completed | 0    |                            | succeeded  |                                  |
+| Error     | 137  |                            | failed     | SIGKILL from outside: unknown    |
+| Error     | 3    |                            | failed     | a JVM's own way out              |
+| Error     | 52   |                            | failed     | Spark's own way out              |
+| Error     | n    |                            | failed     | its own mistake                  |
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def _oom(exit_code: int, limit_bytes: int | None, kernel_peak_bytes: int | None)
     if exit_code == 137:
         return Verdict(Outcome.OOM_KILLED, "the kernel killed it at its limit")
     return Verdict(
-        Outcome.OOM_KILLED, f"the kernel killed a child at the limit; it ended with exit {exit_code}"
+        Outcome.OOM_KILLED,
+        f"the kernel killed a child at the limit; it ended with exit {exit_code}",
     )
 
 

@@ -45,7 +45,8 @@ class Range:
 
     def clamp(self, size_bytes: float) -> Clamped:
         """Round up to whole MiB, raise to the floor, cut to the cap; the cap wins over all."""
-        return self._within(-int(-size_bytes // MIB) * MIB)
+        # Rounded to bytes first: 1.1 x 100 MiB is a hair above 110 in floating point.
+        return self._within(-(-round(size_bytes) // MIB) * MIB)
 
     def admit(self, request_bytes: int) -> Clamped:
         """A user's request: kept to the byte where it is allowed."""
@@ -53,8 +54,7 @@ class Range:
 
     def _within(self, size_bytes: int) -> Clamped:
         raised = max(size_bytes, self.floor_bytes)
-        if self.exceeded_by(raised):
-            assert self.cap_bytes is not None
+        if self.cap_bytes is not None and raised > self.cap_bytes:
             return Clamped(self.cap_bytes, f"cut to {self.cap_words}")
         if raised > size_bytes:
             return Clamped(raised, f"raised to the minimum of {words_for_bytes(raised)}")

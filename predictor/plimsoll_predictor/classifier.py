@@ -62,6 +62,7 @@ class TrainingPart:
         self.X, self.y, self.layout = X, y, layout
         self.n_bins, self.seed = n_bins, seed
         self._sampled: dict[Sampler, Sampled] = {}
+        self._matrices: dict[Sampler, Any] = {}
 
     def sampled(self, sampler: Sampler) -> Sampled:
         """Balanced rows, expanded to plain numbers."""
@@ -71,6 +72,22 @@ class TrainingPart:
             )
             self._sampled[sampler] = Sampled(self.layout.expand(rows.X), rows.y, rows.weights)
         return self._sampled[sampler]
+
+    def matrix(self, sampler: Sampler, threads: int) -> Any:
+        """The same rows as XGBoost reads them, cut into histogram bins once."""
+        import xgboost
+
+        if sampler not in self._matrices:
+            rows = self.sampled(sampler)
+            self._matrices[sampler] = xgboost.QuantileDMatrix(
+                rows.X,
+                rows.y,
+                weight=rows.weights,
+                nthread=threads,
+                max_bin=MAX_BIN,
+                missing=np.nan,
+            )
+        return self._matrices[sampler]
 
     def without(self, rows: NDArray[np.bool_]) -> TrainingPart:
         """The same part less some rows, (n,) bool."""
@@ -90,7 +107,7 @@ class Fitted(Protocol):
 
 
 def fit(part: TrainingPart, recipe: Recipe, *, threads: int) -> Fitted:
-    """Fit one recipe. Deterministic by the part's seed, whatever ``threads`` is.
+    """Fit one recipe. Deterministic by the part's seed.
 
     An SVM needs two bins to tell apart; where the part has only one, trees serve.
     """
@@ -106,7 +123,6 @@ class _Trees:
     n_bins: int
 
     def predict_proba(self, X: Rows) -> NDArray[np.float64]:
-        # The model that will serve is asked, not the booster it came from.
         found = self.booster.inplace_predict(self.layout.expand(X), missing=np.nan)
         proba = np.asarray(found, dtype=np.float64)
         return np.column_stack([1 - proba, proba]) if self.n_bins == 2 else proba
@@ -118,10 +134,7 @@ class _Trees:
 def _fit_trees(part: TrainingPart, recipe: Recipe, threads: int) -> _Trees:
     import xgboost
 
-    rows = part.sampled(recipe.sampler)
-    data = xgboost.QuantileDMatrix(
-        rows.X, rows.y, weight=rows.weights, nthread=threads, max_bin=MAX_BIN, missing=np.nan
-    )
+    data = part.matrix(recipe.sampler, threads)
     values = dict(recipe.parameters)
     settings: dict[str, Any] = {
         "objective": "binary:logistic" if part.n_bins == 2 else "multi:softprob",

@@ -133,6 +133,8 @@ def _base_margins(learner: dict[str, Any]) -> NDArray[np.float64]:
 
 def _in_rounds(model: dict[str, Any], n_groups: int) -> list[dict[str, Any]]:
     """The trees with groups taking turns, whatever the number of parallel trees."""
+    for tree in model["trees"]:
+        _check_tree(tree)
     groups = np.array(model["tree_info"], dtype=np.int64)
     if len(groups) % n_groups:
         raise ModelError(f"{len(groups)} trees do not divide into {n_groups} classes")
@@ -149,8 +151,6 @@ class _Forest:
         self.value: list[float] = []
         self.left: list[int] = []
         level = [(tree, 0) for tree in trees]
-        for tree in trees:
-            _check_tree(tree)
         while level:
             level = self._add_level(level, n_features)
 

@@ -11,7 +11,9 @@ from typing import Any
 class Candidate:
     """One number of bins, as a row of thesis Tables 6 and 11. Shares of one.
 
-    u_score, accuracy, u_rate: of a quick classifier out of time. One bin cannot be wrong.
+    u_score, accuracy, u_rate: of a quick classifier out of time, as it would be served. One bin
+    cannot be wrong.
+    served_improvement: of the reference's memory-time, failed attempts counted penalty times.
     """
 
     ceilings_bytes: tuple[int, ...]
@@ -21,6 +23,7 @@ class Candidate:
     accuracy: float
     u_rate: float
     estimated_improvement: float
+    served_improvement: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from plimsoll_predictor.bins import Bins
+from plimsoll_predictor.choosing import cheapest_bins
 from plimsoll_predictor.classifier import (
     ClassifierName,
     Layout,
@@ -19,7 +21,6 @@ from plimsoll_predictor.classifier import (
     TrainingPart,
     fit,
 )
-from plimsoll_predictor.choosing import cheapest_bins
 from plimsoll_predictor.evaluation import Evaluation, confusion_matrix, evaluate
 from plimsoll_predictor.folds import Fold
 from plimsoll_predictor.recipes import RecipeAsker
@@ -28,12 +29,19 @@ from plimsoll_predictor.sampling import Labels, Rows, Sampler
 Clock = Callable[[], float]
 """Seconds that only ever rise."""
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Labelled rows to find a classifier for. X: (n, m) encoded, y: (n,), both in time order."""
+    """Labelled rows to find a classifier for, in time order.
+
+    X: (n, m) encoded. y: (n,). runtimes_s: (n,), above zero.
+    reference_bytes: what the user asks for.
+    """
 
     X: Rows
     y: Labels
+    runtimes_s: NDArray[np.float64]
+    reference_bytes: float
     bins: Bins
     layout: Layout
     folds: Sequence[Fold]
@@ -60,10 +68,15 @@ class SearchPlan:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One recipe and its figures over all folds' validation parts together."""
+    """One recipe and its figures over all folds' validation parts together.
+
+    served_improvement: share of the reference's memory-time saved, failed attempts' memory-time
+    counted penalty times.
+    """
 
     recipe: Recipe
     evaluation: Evaluation
+    served_improvement: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +111,24 @@ class Judge:
         problem = self._problem
         n_bins = len(problem.bins)
         confusion = np.zeros((n_bins, n_bins), dtype=np.int64)
+        spent = asked = 0.0
         for part, fold in zip(self._parts, problem.folds, strict=True):
             if clock() >= deadline_s:
                 return None
             fitted = fit(part, recipe, threads=self._threads)
-            served = cheapest_bins(
-                fitted.predict_proba(problem.X[fold.validation]), problem.bins, problem.penalty
-            )
-            confusion += confusion_matrix(problem.y[fold.validation], served, n_bins)
-        return Trial(recipe, evaluate(confusion, problem.penalty))
+            rows, true_bins = fold.validation, problem.y[fold.validation]
+            proba = fitted.predict_proba(problem.X[rows])
+            served = cheapest_bins(proba, problem.bins, problem.penalty)
+            confusion += confusion_matrix(true_bins, served, n_bins)
+            spent += float(self._spent_bytes(true_bins, served) @ problem.runtimes_s[rows])
+            asked += problem.reference_bytes * float(problem.runtimes_s[rows].sum())
+        return Trial(recipe, evaluate(confusion, problem.penalty), 1 - spent / asked)
+
+    def _spent_bytes(self, true_bins: Labels, served: Labels) -> NDArray[np.float64]:
+        """What is allocated per run, a retry at the true bin's ceiling included, (n,)."""
+        ceilings = np.asarray(self._problem.bins.ceilings_bytes, dtype=np.float64)
+        failed = self._problem.penalty * ceilings[served] + ceilings[true_bins]
+        return np.where(served >= true_bins, ceilings[served], failed)
 
 
 def search(problem: Problem, plan: SearchPlan) -> SearchResult:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cgroup_trees import CONTAINER, UID, RecordedTree
 
 from plimsoll_operator.agent.cgroups import (
     CgroupError,
@@ -26,6 +25,7 @@ from plimsoll_operator.agent.readings import (
     read_v2,
 )
 from plimsoll_predictor.units import MIB
+from tests.cgroup_trees import CONTAINER, UID, RecordedTree
 
 UNDERSCORED = UID.replace("-", "_")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cgroup_trees import a_reading, peaks_of
 
 from plimsoll_operator.agent.need import Peaks
 from plimsoll_operator.agent.readings import Reading
 from plimsoll_predictor.units import MIB
+from tests.cgroup_trees import a_reading, peaks_of
 
 
 def mib(reading: dict[str, int | None]) -> Reading:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
-from tests.cgroup_trees import CONTAINER, UID, a_reading, a_report
 
 from plimsoll_operator.agent.need import Peaks
 from plimsoll_operator.agent.outbox import Outbox, OutboxBounds, Waiting
 from plimsoll_operator.agent.spool import FILE_NAME, Spool, Spooled
 from plimsoll_operator.peaks import PeakReport
 from plimsoll_predictor.units import MIB
+from tests.cgroup_trees import CONTAINER, UID, a_reading, a_report
 
 REPORT_BYTES = len(json.dumps(a_report(pod_uid="pod-00").to_dict()))
 
@@ -125,9 +125,9 @@ def test_age_counts_on_over_a_restart_and_not_by_the_wall_clock() -> None:
     [
         pytest.param(lambda line: line.replace(b"104857600", b"904857600"), id="a changed digit"),
         pytest.param(lambda line: line[: len(line) // 2], id="half a line"),
-        pytest.param(lambda line: b"\xff\x00 not ours", id="bytes"),
-        pytest.param(lambda line: b'00000000 {"report": 5}', id="a wrong checksum"),
-        pytest.param(lambda line: b"", id="an empty line"),
+        pytest.param(lambda _: b"\xff\x00 not ours", id="bytes"),
+        pytest.param(lambda _: b'00000000 {"report": 5}', id="a wrong checksum"),
+        pytest.param(lambda _: b"", id="an empty line"),
     ],
 )
 def test_a_damaged_line_costs_only_itself_and_is_logged(tmp_path: Path, damage: object) -> None:
@@ -171,9 +171,8 @@ def test_a_full_disk_is_logged_once_keeps_the_last_good_file_and_recovers(
     spool = Spool(small_disk)
     assert spool.save(a_spooled())
     ballast = small_disk / "ballast"
-    with ballast.open("wb") as file, pytest.raises(OSError, match="No space left"):
-        file.write(bytes(MIB))
-        file.flush()
+    with pytest.raises(OSError, match="No space left"):
+        ballast.write_bytes(bytes(MIB))
     many = Spooled({}, tuple(Waiting(a_report(pod_uid=f"pod-{n}"), 0.0) for n in range(200)))
 
     with capture_logs() as logs:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from tests.cgroup_trees import CONTAINER, a_cold_file, a_real_pod, follow
-
 from plimsoll_predictor.units import MIB
+from tests.cgroup_trees import CONTAINER, a_cold_file, a_real_pod, follow
 
 OVERHEAD_BYTES = 24 * MIB
 """A bare Python interpreter with its page tables and what the kernel keeps for it."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cgroup_trees import CONTAINER, PAUSE, UID, RecordedTree
 
 from plimsoll_operator.agent.cgroups import Version, find_hierarchy, find_kubepods, scan
 from plimsoll_operator.agent.sampler import FULL_READING_EVERY, Sampler
 from plimsoll_operator.peaks import PeakReport
 from plimsoll_predictor.units import MIB
+from tests.cgroup_trees import CONTAINER, PAUSE, UID, RecordedTree
 
 POD = f"kubepods/burstable/pod{UID}"
 WALL_S = 1_700_000_000.0
@@ -134,10 +134,25 @@ def test_an_agent_that_restarts_carries_on_from_what_was_known(node: Node) -> No
     node.tree.remove(f"{POD}/{PAUSE}")
     node.sampler = Sampler(Version.V2, node.sampler.running(), lambda: WALL_S)
 
+    # What ended while no agent was there is told now; what was told before is not told again.
+    assert {key: report.final for key, report in node.tick().items()} == {PAUSE: True}
+    node.tree.remove(f"{POD}/{CONTAINER}")
     reports = node.tick()
 
     assert reports[CONTAINER].need_peak_bytes == 200 * MIB
-    assert reports[PAUSE].final  # it ended while no agent was there
+    assert reports[None].final
+
+
+def test_a_wall_clock_that_jumps_changes_nothing_but_the_time_told(node: Node) -> None:
+    clock = iter([WALL_S] * 3 + [5.0] * 9)
+    node.sampler = Sampler(Version.V2, {}, lambda: next(clock))
+    node.tick()
+    assert node.tick() == {}
+    node.tree.write(f"{POD}/{CONTAINER}", current=90 * MIB, peak=120 * MIB, anon=90 * MIB)
+
+    report = node.tick()[CONTAINER]
+
+    assert (report.need_peak_bytes, report.measured_s) == (120 * MIB, 5.0)
 
 
 def test_a_half_removed_cgroup_is_no_trouble(node: Node) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
+from io import BytesIO
 from typing import Any
 
 import pytest
 from aiohttp import ClientSession, web
-from aiohttp.test_utils import TestClient, TestServer
-from tests.cgroup_trees import CONTAINER, PAUSE, UID, a_report
+from aiohttp.test_utils import TestServer
 
 from plimsoll_operator.controller.peak_book import CONTAINERS_KEPT, PeakBook
 from plimsoll_operator.controller.peak_routes import (
@@ -22,6 +22,7 @@ from plimsoll_operator.controller.peak_routes import (
 )
 from plimsoll_operator.peaks import PEAKS_PATH, PeakReport
 from plimsoll_predictor.units import MIB
+from tests.cgroup_trees import CONTAINER, PAUSE, UID, a_report
 
 WHOLE = a_report(container_id=None, need_peak_bytes=130 * MIB)
 OWN = a_report()
@@ -142,11 +143,8 @@ def test_good_reports_are_read_as_they_were_sent() -> None:
     assert read_reports(body.encode()) == ("n1", sent)
 
 
-Controller = tuple[TestClient[web.Request, web.Application], PeakBook, list[PeakReport]]
-
-
 class Store:
-    """Takes finals, unless it is in trouble; it notes what the book knew at that moment."""
+    """Takes finals, unless it is in trouble."""
 
     def __init__(self) -> None:
         self.kept: list[PeakReport] = []
@@ -176,7 +174,7 @@ async def post(store: Store, book: PeakBook) -> AsyncIterator[Callable[..., Any]
     async with TestServer(app) as server, ClientSession() as session:
 
         async def send(body: bytes | dict[str, Any], token: str = "secret") -> tuple[int, str]:
-            data = body if isinstance(body, bytes) else json.dumps(body).encode()
+            data = BytesIO(body if isinstance(body, bytes) else json.dumps(body).encode())
             headers = {"Authorization": f"Bearer {token}"}
             async with session.post(server.make_url(PEAKS_PATH), data=data, headers=headers) as got:
                 return got.status, await got.text()

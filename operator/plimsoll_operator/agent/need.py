@@ -23,7 +23,8 @@ A page that is mapped *and* active is hot: program text, or a mapped file read a
 It could be reclaimed and the task would live, but it would crawl; so it counts. Pages that were
 only read, however often, do not count: a task that reads a file larger than its limit needs no
 room for the file. The kubelet's working set does count those once they are active; it is kept
-beside the need, and can lie above it.
+beside the need, and can lie above it. Memory in swap is not counted: a pod whose request equals
+its limit gets none.
 """
 
 from __future__ import annotations

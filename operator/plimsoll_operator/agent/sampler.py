@@ -55,7 +55,16 @@ class Sampler:
         self._hits_of_children_count = v1
         self._wall_s = wall_s
         self._ticks = 0
-        self._watched = {key: _Watched(peaks) for key, peaks in restored.items()}
+        with_containers = {pod_uid for pod_uid, container_id in restored if container_id}
+        # They count as told: what nobody acknowledged waits in the outbox, which is restored too.
+        self._watched = {
+            key: _Watched(
+                peaks,
+                reported=self._report(key, peaks, final=False),
+                had_containers=key[0] in with_containers,
+            )
+            for key, peaks in restored.items()
+        }
 
     def running(self) -> dict[Key, Peaks]:
         """The maxima of all that is followed; to be restored by a later agent."""

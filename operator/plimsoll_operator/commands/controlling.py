@@ -17,16 +17,18 @@ from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.controller.login import login_with
 from plimsoll_operator.controller.peak_routes import peak_routes
 from plimsoll_operator.controller.settings import ControllerSettings
-from plimsoll_operator.controller.web import serve_http
+from plimsoll_operator.controller.web import Page, serve_http
 from plimsoll_operator.feed.routes import board_routes
 from plimsoll_operator.handlers.registry import configure, registry_for
 from plimsoll_operator.metrics import metrics_routes
 from plimsoll_operator.peaks import PeakReport
-from plimsoll_operator.report.page import page_of
+from plimsoll_operator.report.data import gather
+from plimsoll_operator.report.page import render
 from plimsoll_operator.training.queue import TrainingQueue
 from plimsoll_operator.training.spawning import Spawner
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.store import Store
+from plimsoll_predictor.task import TaskId
 
 log = structlog.get_logger()
 
@@ -51,7 +53,7 @@ async def _serve(settings: ControllerSettings) -> None:
     ]
     await controller.start()
     runner, port = await serve_http(
-        routes, page_of(store, controller.writer), settings.listen_host, settings.listen_port
+        routes, _page(controller, store), settings.listen_host, settings.listen_port
     )
     log.info("controller serves", host=settings.listen_host, port=port)
     try:
@@ -94,10 +96,17 @@ def _persist(controller: Controller, store: Store) -> Callable[..., Any]:
     return persist
 
 
+def _page(controller: Controller, store: Store) -> Page:
+    async def page(task: str | None) -> str:
+        tasks = None if task is None else (TaskId.parse(task),)
+        data = await controller.writer.read(gather, store, tasks)
+        return await asyncio.to_thread(render, data, time.time())
+
+    return page
+
+
 def _token(settings: ControllerSettings) -> str:
     """The bearer token of feed and peaks; one nobody knows where none is given."""
     if settings.token_file is None:
         return secrets.token_urlsafe(32)
     return settings.token_file.read_text(encoding="utf-8").strip()
-
-

@@ -44,9 +44,7 @@ async def _run(settings: RunSettings) -> None:
     authority = make_certificates(
         settings.state_dir / "certificates", [settings.host, "localhost"], datetime.now(UTC)
     )
-    async with client.ApiClient(
-        await api_settings(settings.kubeconfig, settings.context)
-    ) as api:
+    async with client.ApiClient(await api_settings(settings.kubeconfig, settings.context)) as api:
         commands = _commands(settings, token)
         children = [asyncio.create_task(keep_running(command)) for command in commands]
         ready_file = settings.state_dir / "ready.json"

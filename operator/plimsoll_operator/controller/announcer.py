@@ -123,7 +123,9 @@ class Announcer:
 
 
 def _sizes(note: DecisionNote) -> str:
-    before = "no request" if note.was_request_bytes is None else words_for_bytes(note.was_request_bytes)
+    before = (
+        "no request" if note.was_request_bytes is None else words_for_bytes(note.was_request_bytes)
+    )
     if note.allocation_bytes is None or note.allocation_bytes == note.was_request_bytes:
         return before
     arrow = "→" if note.mode is Mode.ENFORCE else "would be →"

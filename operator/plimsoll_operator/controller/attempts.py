@@ -1,10 +1,10 @@
-"""What happens when an attempt ends: observed, learned, and if it was too small, lifted and retried.
+"""What happens when an attempt ends: observed, learned, and if too small, lifted and retried.
 
 Every step can be repeated: a crash between any two of them is mended by seeing the pod
 again. The order is what makes that true:
 
     pod ended ─► observation committed ─► lift committed ─► lift in the feed
-                                              └─► retry intended (committed) ─► pod created ─► intent closed
+                    └─► retry intended (committed) ─► pod created ─► intent closed
 
 A step that finds its result in the store does nothing. The store's keys are the pod's UID
 (observation, retry) and the run (lift), so two controllers cannot double one either.
@@ -174,7 +174,7 @@ class AttemptLedger:
         lift = known.lifts.get(run)
         if lift is not None and lift.attempt > observation.attempt:
             return lift
-        assert observation.allocation_bytes is not None  # noqa: S101 - the truth table: OOM has a limit
+        assert observation.allocation_bytes is not None
         answer = next_allocation(
             FailedAttempt(
                 allocation_bytes=observation.allocation_bytes,
@@ -231,6 +231,3 @@ def _first_time(seen: OrderedDict[str, None], key: str) -> bool:
     if len(seen) > DONE_KEPT:
         seen.popitem(last=False)
     return True
-
-
-

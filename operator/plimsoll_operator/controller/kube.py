@@ -5,7 +5,6 @@ Every call raises ``ApiError`` subclasses that say what follows; nothing else es
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
@@ -34,7 +33,7 @@ class AlreadyThere(ApiError):
 
 
 class Refused(ApiError):
-    """The API server will not do it (quota, admission, validation, RBAC): retrying as is won't help."""
+    """It will not do it (quota, admission, validation, RBAC): the same again won't help."""
 
 
 class NoCluster(ApiError):
@@ -129,7 +128,7 @@ class Kube:
             answer = await call
         except client.ApiException as error:
             raise _translated(error) from error
-        except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise Unreachable(f"the API server does not answer: {error}") from error
         if isinstance(answer, dict):
             return answer

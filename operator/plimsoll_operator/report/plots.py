@@ -1,4 +1,4 @@
-"""The plots of one task, as inline SVG. Colours are classes; style.css gives them for light and dark.
+"""The plots of one task, as inline SVG. Colours are classes; style.css gives light and dark ones.
 
 Pure: the same points give the same picture.
 """
@@ -31,7 +31,9 @@ BOTTOM: Final = 38
 HISTOGRAM_BARS: Final = 32
 _ROOM_ABOVE: Final = 1.06
 _TIME_TICKS: Final = 6
-_LABEL_WIDTH: Final = 46
+_CROWD: Final = 150
+"""More attempts than this are drawn with thinner strokes, or they make one blot."""
+_LABEL_WIDTH: Final = 54
 """Of a ceiling's label; the next one within this goes one row higher."""
 
 
@@ -52,7 +54,7 @@ def timeline(thinned: Thinned) -> Markup:
         *_time_labels(thinned, x, height),
         svg.path(_history(thinned, x, y), "history"),
         svg.path(_dashes(thinned, x, y, half=half, of="request_bytes"), "request"),
-        svg.path(_gaps(thinned, x, y), "gap"),
+        svg.path(_gaps(thinned, x, y), "gap" if len(points) <= _CROWD else "gap crowd"),
         svg.path(_dashes(thinned, x, y, half=half, of="allocation_bytes"), "allocation"),
         *marks,
     ]
@@ -79,8 +81,10 @@ def diagonal(thinned: Thinned) -> Markup:
             for tick in ticks
         ),
         svg.line((x(low), y(low)), (x(high), y(high)), "even"),
-        svg.text((x(high) - 6, y(high) + 26), "need = allocation", "tick", "end"),
-        svg.text((LEFT, TOP - 8), "allocation", "axis"),
+        svg.text(
+            (width - RIGHT - 4, height - BOTTOM - 10), "dashed: need = allocation", anchor="end"
+        ),
+        svg.text((4, TOP - 8), "allocation", "axis"),
         svg.text((width - RIGHT, height - 6), "need", "axis", "end"),
         *(
             svg.cross((x(need), y(allocation)), 4.5, "kill", words_for_point(point))
@@ -103,7 +107,7 @@ def histogram(needs_bytes: Sequence[int], ceilings_bytes: Sequence[int]) -> Mark
     parts = [
         *(part for tick in count_ticks(max([*counts, 1])) for part in _row(y, tick, tick, width)),
         *(
-            svg.text((x(tick), height - BOTTOM + 16), words_for_bytes(tick), anchor="middle")
+            svg.text((x(tick), height - BOTTOM + 16), _tick_words(tick), anchor="middle")
             for tick in linear_ticks_bytes(high)
         ),
         *(
@@ -119,7 +123,7 @@ def histogram(needs_bytes: Sequence[int], ceilings_bytes: Sequence[int]) -> Mark
             if count
         ),
         *_ceiling_marks(x, ceilings_bytes, height),
-        svg.text((LEFT, TOP - 8), "runs", "axis"),
+        svg.text((LEFT - 6, TOP - 8), "runs", "axis", "end"),
         svg.text((width - RIGHT, height - 6), "need", "axis", "end"),
     ]
     return svg.picture(width, height, "Needs and the ceilings of the bins", parts)
@@ -205,11 +209,11 @@ def _history(thinned: Thinned, x: Scale, y: Scale) -> list[str]:
 
 
 def _byte_rows(y: Scale, ticks: Sequence[int], width: int) -> list[Markup]:
-    return [
-        part
-        for tick in ticks
-        for part in _row(y, tick, words_for_bytes(tick) if tick else "0", width)
-    ]
+    return [part for tick in ticks for part in _row(y, tick, _tick_words(tick), width)]
+
+
+def _tick_words(size_bytes: int) -> str:
+    return words_for_bytes(size_bytes) if size_bytes else "0"
 
 
 def _row(y: Scale, value: float, words: object, width: int) -> list[Markup]:

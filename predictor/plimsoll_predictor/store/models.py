@@ -30,7 +30,8 @@ class TrainingOutcome:
     failure: why it failed; None if it succeeded.
     observations, runs, oom_kills: attempts, runs with a known need, and kills the task had when
         its training began; None if nobody said.
-    champion, version, report: None after a failure, or if unreadable. version: None if there is no model.
+    champion, version, report: None after a failure, or if unreadable.
+    version: None if there is no model.
     damage: why its model cannot be read; None while it can.
     """
 

@@ -1,0 +1,100 @@
+"""Where the demo runs: the local cluster, brought up for it, or a cluster of the user's own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from deploy.local.layout import NODE_NAME, layout_from
+from deploy.local.lifecycle import Cluster
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+CLUSTER: Final = (sys.executable, "-P", str(ROOT / "deploy" / "local" / "cluster.py"))
+LOCAL_HOST: Final = "127.0.0.1"
+
+
+class PlaceError(Exception):
+    """There is nowhere to run; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A cluster that was named, and how to reach it.
+
+    enter: what a command that talks to the cluster is prefixed with.
+    kubectl_command: kubectl for this cluster and no other.
+    kubeconfig, context: of the cluster; None takes what kubectl would.
+    host: address of this machine as the API server reaches it.
+    node_name: this machine as a node, for the agent; None if it is none.
+    shown_kubectl: how people call kubectl for it.
+    """
+
+    image: str
+    enter: tuple[str, ...]
+    kubectl_command: tuple[str, ...]
+    kubeconfig: str | None
+    context: str | None
+    host: str
+    node_name: str | None
+    shown_kubectl: str
+
+    @property
+    def flags(self) -> list[str]:
+        """--kubeconfig and --context, for plimsoll."""
+        given = (("--kubeconfig", self.kubeconfig), ("--context", self.context))
+        return [part for flag, value in given if value for part in (flag, value)]
+
+
+def local_place() -> Place:
+    """Bring the local cluster up, build the demo's image and load it.
+
+    Raises:
+        PlaceError: if that does not work; what went wrong has been printed.
+
+    """
+    _cluster("up")
+    image = _cluster("image", "--target", "demo", "--load").strip().splitlines()[-1]
+    cluster = Cluster(layout_from(os.environ), os.environ)
+    return Place(
+        image=image,
+        enter=tuple(cluster.enter([])),
+        kubectl_command=tuple(cluster.kubectl()),
+        kubeconfig=str(cluster.layout.kubeconfig),
+        context=None,
+        host=LOCAL_HOST,
+        node_name=NODE_NAME,
+        shown_kubectl="python3 deploy/local/cluster.py kubectl",
+    )
+
+
+def named_place(context: str, image: str, host: str, node_name: str | None) -> Place:
+    """A cluster of the user's, by its context; nothing is brought up or loaded there."""
+    return Place(
+        image=image,
+        enter=(),
+        kubectl_command=("kubectl", "--context", context),
+        kubeconfig=None,
+        context=context,
+        host=host,
+        node_name=node_name,
+        shown_kubectl=f"kubectl --context {context}",
+    )
+
+
+def _cluster(*arguments: str) -> str:
+    """Run a command of deploy/local/cluster.py; its progress goes to the terminal."""
+    return _run([*CLUSTER, *arguments])
+
+
+def _run(command: Sequence[str]) -> str:
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, check=False)
+    if done.returncode != 0:
+        raise PlaceError(
+            f"`{' '.join(command[2:])}` ended with exit code {done.returncode}; see above"
+        )
+    return done.stdout

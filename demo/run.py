@@ -1,0 +1,92 @@
+"""`make demo`: the whole story on a real Kubernetes. `--help` says what can be chosen."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+# Run as a file by `python -P`: the checkout is where demo.* and deploy.* are found.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from demo.figures import complaints
+from demo.kubectl import KubectlError
+from demo.place import LOCAL_HOST, Place, PlaceError, local_place, named_place
+from demo.screen import Screen
+from demo.service import ServiceError
+from demo.story import REPORT, SUMMARY, Story, StoryError
+from rich.console import Console
+
+DEFAULT_IMAGE = "localhost/plimsoll-demo:dev"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo. Returns 0 if every run succeeded in the end, else 1; 2 if it could not run."""
+    given = _parser().parse_args(arguments)
+    console = Console()
+    screen = Screen(console)
+    try:
+        screen.step("a cluster and the demo's image")
+        place = _place(given)
+        with screen:
+            seen = Story(place, screen).tell()
+    except (PlaceError, ServiceError, StoryError, KubectlError) as error:
+        console.print(f"[bold red]demo: {error}[/bold red]", highlight=False)
+        return 2
+    except KeyboardInterrupt:
+        console.print("demo: interrupted; `make clean` takes the local cluster away")
+        return 130
+    _say_where_to_look(console, place)
+    wrong = complaints(seen)
+    for line in wrong:
+        console.print(f"[bold red]{line}[/bold red]", highlight=False)
+    console.print(f"{screen.elapsed_s:.0f} s in all", style="dim")
+    return 1 if wrong else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="demo/run.py", description=__doc__)
+    parser.add_argument(
+        "--context", help="a context of your kubeconfig; without it a local cluster is brought up"
+    )
+    parser.add_argument(
+        "--image",
+        default=DEFAULT_IMAGE,
+        help="with --context: the demo's image, which you have loaded there (demo/README.md)",
+    )
+    parser.add_argument(
+        "--host",
+        default=LOCAL_HOST,
+        help="with --context: this machine's address as that API server reaches it",
+    )
+    parser.add_argument(
+        "--node-name", help="with --context: the node whose cgroups are on this machine, if any"
+    )
+    return parser
+
+
+def _place(given: argparse.Namespace) -> Place:
+    if given.context:
+        return named_place(given.context, given.image, given.host, given.node_name)
+    return local_place()
+
+
+def _say_where_to_look(console: Console, place: Place) -> None:
+    kubectl = place.shown_kubectl
+    for line in (
+        f"Figures: {SUMMARY.name}. Report: {REPORT.name}, open it in a browser.",
+        "The cluster stays up for you to look around; Plimsoll itself has ended:",
+        f"  {kubectl} get taskprofiles -A",
+        f"  {kubectl} describe taskprofile train-demand -n shop",
+        f"  {kubectl} get events -A --field-selector reason=Lifted",
+        f"  {kubectl} get pods -n shop -L plimsoll.dev/task",
+        "`make cluster-down` takes the cluster away, `make clean` all else, too."
+        if not place.context
+        else f"{kubectl} delete namespace shop lab    removes what the demo made there.",
+    ):
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

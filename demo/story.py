@@ -1,0 +1,192 @@
+"""The story, step by step: history in, Plimsoll up, three phases of pods, figures out."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from demo import figures, service
+from demo.happenings import happenings, states
+from demo.kubectl import Kubectl, KubectlError
+from demo.place import ROOT, Place
+from demo.plan import IMPORTED_TASKS, NAMESPACES, LiveRun, Phase, plan
+from demo.pods import PART_OF, manifest, namespace, policy
+from demo.screen import Screen
+from demo.watch import AttemptState, RunView, is_overdue, last_kill_s, views
+
+from plimsoll_operator.podstatus import read_time
+
+HISTORY: Final = ROOT / "demo" / "history.csv"
+SUMMARY: Final = ROOT / "demo-summary.json"
+REPORT: Final = ROOT / "demo-report.html"
+CRDS: Final = ROOT / "deploy" / "crds"
+SELECTOR: Final = ",".join(f"{name}={value}" for name, value in PART_OF.items())
+AT_ONCE: Final = 6
+"""Runs in flight, as if a workflow engine started them: what ends teaches what starts later."""
+POLL_S: Final = 1.0
+PHASE_WITHIN_S: Final = 300.0
+LEARNED_WITHIN_S: Final = 90.0
+SETTLED_WITHIN_S: Final = 30.0
+
+
+class StoryError(Exception):
+    """The story cannot go on; the message says why."""
+
+
+class Story:
+    """One telling of it, on one cluster."""
+
+    def __init__(self, place: Place, screen: Screen) -> None:
+        self.place = place
+        self.screen = screen
+        self.kubectl = Kubectl(place.kubectl_command)
+        self._runs: list[LiveRun] = []
+        self._seen: dict[str, AttemptState] = {}
+
+    def tell(self) -> Sequence[RunView]:
+        """All of it. Returns what became of the runs."""
+        phases = plan()
+        self.screen.step("a clean stage: namespaces, CRDs, policies")
+        self.set_stage()
+        self.screen.step(f"importing {HISTORY.relative_to(ROOT)}")
+        service.fresh_state()
+        service.import_history(HISTORY)
+        self.screen.step("starting Plimsoll: controller, admission, agent")
+        with service.running(self.place):
+            self.await_learned(dict.fromkeys(IMPORTED_TASKS, 0.0))
+            for number, phase in enumerate(phases, start=1):
+                self.screen.step(f"{number} of {len(phases)}: {phase.title}")
+                self.play(phase)
+            seen = self.look()
+            self.settle(seen)
+            self.screen.step("what came of it")
+            self.conclude(seen)
+        return seen
+
+    def set_stage(self) -> None:
+        """Namespaces of our own, new and empty, with the CRDs and policies."""
+        self._remove_own_namespaces()
+        self.kubectl.apply_files(CRDS)
+        self.kubectl("wait", "--for=condition=Established", "--timeout=20s", "-f", str(CRDS))
+        self.kubectl.create([namespace(name) for name in NAMESPACES])
+        self.kubectl.apply([policy(name) for name in NAMESPACES])
+        for name in NAMESPACES:
+            self._await_service_account(name)
+
+    def _remove_own_namespaces(self) -> None:
+        found = [
+            each for each in self.kubectl.objects("ns") if each["metadata"]["name"] in NAMESPACES
+        ]
+        for each in found:
+            name, labels = each["metadata"]["name"], each["metadata"].get("labels", {})
+            if not PART_OF.items() <= labels.items():
+                raise StoryError(f"there is a namespace {name} that is not the demo's; it stays")
+        for each in found:
+            name = each["metadata"]["name"]
+            self.kubectl("delete", "ns", name, "--wait=false")
+        for each in found:
+            name = each["metadata"]["name"]
+            self.kubectl("wait", "--for=delete", f"ns/{name}", "--timeout=25s")
+
+    def _await_service_account(self, name: str) -> None:
+        """A namespace takes no pods until its default service account is there."""
+        deadline_s = time.monotonic() + SETTLED_WITHIN_S
+        while not self.kubectl("get", "sa", "default", "-n", name, "--ignore-not-found"):
+            if time.monotonic() > deadline_s:
+                raise StoryError(f"namespace {name} gets no default service account")
+            time.sleep(0.2)
+
+    def play(self, phase: Phase) -> None:
+        """Create a phase's pods and watch them to their ends; then wait until it was learned."""
+        waiting = list(phase.runs)
+        deadline_s = time.monotonic() + PHASE_WITHIN_S
+        while True:
+            seen = self.look(phase)
+            going = [
+                view for view in seen if not view.is_over and not is_overdue(view, time.time())
+            ]
+            if not going and not waiting:
+                break
+            if time.monotonic() > deadline_s:
+                names = ", ".join(view.run.name for view in going)
+                raise StoryError(f"not ended after {PHASE_WITHIN_S:.0f} s: {names}")
+            self._start(waiting[: max(0, AT_ONCE - len(going))])
+            del waiting[: max(0, AT_ONCE - len(going))]
+            time.sleep(POLL_S)
+        kills = {task: last_kill_s(seen, task) for task in phase.learns}
+        self.await_learned({task: at_s for task, at_s in kills.items() if at_s is not None})
+
+    def _start(self, runs: Sequence[LiveRun]) -> None:
+        if runs:
+            self.kubectl.create([manifest(run, self.place.image) for run in runs])
+            self._runs += runs
+
+    def look(self, phase: Phase | None = None) -> Sequence[RunView]:
+        """How the runs are now, and what happened since the last look."""
+        seen = views(self._runs, self._objects())
+        self.screen.tell(happenings(self._seen, seen))
+        self._seen |= states(seen)
+        if phase is not None:
+            mine = [view for view in seen if view.run in phase.runs]
+            self.screen.show(phase.title, mine, len(phase.runs))
+            return mine
+        return seen
+
+    def _objects(self) -> list[dict[str, object]]:
+        try:
+            return self.kubectl.objects("pods,jobs", "-A", "-l", SELECTOR)
+        except KubectlError as error:
+            if error.is_temporary:
+                time.sleep(POLL_S)
+                return self.kubectl.objects("pods,jobs", "-A", "-l", SELECTOR)
+            raise
+
+    def await_learned(self, since_s: Mapping[str, float]) -> None:
+        """Wait until each of these tasks has a model trained at or after that time."""
+        deadline_s = time.monotonic() + LEARNED_WITHIN_S
+        left = dict(since_s)
+        while left:
+            for task, each in self.learned().items():
+                trained_s = read_time(each.trained)
+                if task in left and trained_s is not None and trained_s >= left[task]:
+                    del left[task]
+                    line = f"{task}: {each.champion} serves, model {each.version}"
+                    self.screen.tell([f"[cyan]{line}, {len(each.bins)} bins[/cyan]"])
+            if left and time.monotonic() > deadline_s:
+                names = ", ".join(left)
+                raise StoryError(f"no training of {names}; see the logs in {service.STATE}")
+            self.screen.wait(f"training: {', '.join(left)}")
+            time.sleep(POLL_S / 2)
+
+    def learned(self) -> dict[str, figures.Learned]:
+        """What the TaskProfiles say now."""
+        return figures.learned(self.kubectl.objects("taskprofiles", "-A"))
+
+    def settle(self, seen: Sequence[RunView]) -> None:
+        """Wait until the last attempts' peaks have arrived in the store; some may never."""
+        deadline_s = time.monotonic() + SETTLED_WITHIN_S
+        wanted = {view.success.uid for view in seen if view.success is not None}
+        while wanted - self.peaks(seen).keys() and time.monotonic() < deadline_s:
+            self.screen.wait("the last peaks arrive")
+            time.sleep(POLL_S)
+
+    def peaks(self, seen: Sequence[RunView]) -> Mapping[str, int]:
+        """Peak of each attempt that was measured, by pod UID."""
+        return service.measured_peaks({view.run.task for view in seen})
+
+    def conclude(self, seen: Sequence[RunView]) -> None:
+        """The figures on the screen and in demo-summary.json, and the report."""
+        peaks, known = self.peaks(seen), self.learned()
+        total = figures.figures(seen, peaks)
+        self.screen.figures(total, figures.by_task(seen, peaks), known)
+        write_json(SUMMARY, figures.summary(total, known))
+        service.write_report(REPORT)
+        self.screen.console.print(self.kubectl("get", "taskprofiles", "-A"), highlight=False)
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write it, readable."""
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

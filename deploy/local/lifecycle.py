@@ -1,0 +1,255 @@
+"""Bringing the cluster up, taking it down, and saying how it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.local import cgroups, leftovers, packages, prerequisites, programs
+from deploy.local.binaries import binaries_folder, build, pause_image
+from deploy.local.certificates import make_certificates
+from deploy.local.configuration import NodeSize, write_settings
+from deploy.local.images import load_image
+from deploy.local.layout import MARK, NODE_NAME, PORTS, Layout
+from deploy.local.namespaces import (
+    Process,
+    inside,
+    keeper_of,
+    make_network,
+    start_inside,
+    start_keeper,
+    wait_for,
+)
+from deploy.local.shell import try_run
+from deploy.local.trouble import Trouble
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster of this machine and what it takes to use it.
+
+    environment: of the caller; names the cache.
+    """
+
+    layout: Layout
+    environment: Mapping[str, str]
+
+    @property
+    def binaries(self) -> Path:
+        """Folder of Kubernetes' programs."""
+        return binaries_folder(self.environment)
+
+    def enter(self, argv: Sequence[str]) -> list[str]:
+        """Make the command line that runs another one in the cluster's network."""
+        return ["nsenter", f"--net={self.layout.netns}", "--", *argv]
+
+    def kubectl(self, *words: str) -> list[str]:
+        """Make the command line of kubectl as the cluster's administrator."""
+        kubectl = str(self.binaries / "kubectl")
+        return self.enter([kubectl, f"--kubeconfig={self.layout.kubeconfig}", *words])
+
+    def running(self) -> dict[str, int]:
+        """Process id of each program that runs."""
+        keeper = keeper_of(self.layout)
+        found = {} if keeper is None else {Path(p.argv[0]).name: p.pid for p in inside(keeper)}
+        wanted = programs.names(self.layout, self.binaries)
+        return {name: found[name] for name in wanted if name in found}
+
+    def missing_programs(self) -> list[str]:
+        """Those that should run and do not."""
+        running = self.running()
+        return [n for n in programs.names(self.layout, self.binaries) if n not in running]
+
+    def is_up(self) -> bool:
+        """Whether it was brought up, all its programs run, and the API answers."""
+        if not self.layout.up_stamp.exists() or self.missing_programs():
+            return False
+        return try_run(self.kubectl("get", "--raw", "/readyz")) == "ok"
+
+
+def up(cluster: Cluster, say: Say, *, max_pods: int = 110) -> bool:
+    """Bring the cluster up; return False if it was.
+
+    Raises:
+        Trouble: if something is missing, or does not start; all that was started is ended.
+
+    """
+    layout = cluster.layout
+    prerequisites.require_machine(prerequisites.this_machine())
+    with leftovers.machine_lock():
+        if cluster.is_up():
+            return False
+        packages.require(packages.CLUSTER_PACKAGES, say)
+    build(cluster.environment, say)
+    with leftovers.machine_lock():
+        if cluster.is_up():
+            return False
+        if leftovers.remove_own(layout):
+            say("removed what an earlier run left behind")
+        for name in leftovers.remove_abandoned():
+            say(f"removed what {name} left behind")
+        prerequisites.require_space(prerequisites.up_places(layout.home))
+        try:
+            _start(cluster, _node_size(max_pods))
+        except BaseException:
+            _end_keeping_logs(layout)
+            raise
+    return True
+
+
+def _node_size(max_pods: int) -> NodeSize:
+    return NodeSize(
+        machine_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        limit_bytes=cgroups.memory_limit_bytes(),
+        max_pods=max_pods,
+    )
+
+
+def _start(cluster: Cluster, size: NodeSize) -> None:
+    layout, binaries = cluster.layout, cluster.binaries
+    covers = _make_folders(layout)
+    write_settings(layout, size, make_certificates(layout.certificates))
+    cgroups.make(layout.name)
+    make_network(layout)
+    _require_ports(cluster)
+    keeper = start_keeper(layout, covers)
+    for name, argv in programs.control_plane(layout, binaries).items():
+        start_inside(layout, keeper, name, argv)
+    _await(cluster, "kube-apiserver", cluster.kubectl("get", "--raw", "/readyz"))
+    for name, argv in programs.node(layout, binaries).items():
+        if name == "kubelet":
+            _load_pause(cluster)
+        start_inside(layout, keeper, name, argv)
+    ready = "--for=condition=Ready"
+    _await(cluster, "kubelet", cluster.kubectl("wait", ready, f"node/{NODE_NAME}", "--timeout=1s"))
+    account = cluster.kubectl("get", "serviceaccount", "default")
+    _await(cluster, "kube-controller-manager", account)
+    layout.up_stamp.touch()
+
+
+def _make_folders(layout: Layout) -> list[tuple[Path, Path]]:
+    layout.home.mkdir(parents=True, mode=0o755)
+    (layout.home / MARK).touch()
+    layout.logs.mkdir()
+    layout.inner_home.mkdir(parents=True)
+    (layout.run / "home-path").write_text(f"{layout.home}\n")
+    leftovers.make_fixed_folders()
+    covers = [(layout.home / own, fixed) for own, fixed in leftovers.FIXED_FOLDERS.items()]
+    for own, _ in covers:
+        own.mkdir()
+    return covers
+
+
+def _require_ports(cluster: Cluster) -> None:
+    tables = [try_run(cluster.enter(["cat", f"/proc/net/{t}"])) or "" for t in ("tcp", "tcp6")]
+    taken = prerequisites.listening_ports(tables)
+    where = f"the network namespace {cluster.layout.name}"
+    prerequisites.require_free_ports(PORTS, taken, where)
+
+
+def _load_pause(cluster: Cluster) -> None:
+    socket = str(cluster.layout.containerd_socket)
+    _await(cluster, "containerd", ["ctr", "--address", socket, "version"])
+    load_image(cluster.layout, pause_image(cluster.environment))
+
+
+def _await(cluster: Cluster, program: str, probe: Sequence[str]) -> None:
+    if wait_for(lambda: try_run(probe, timeout_s=15.0), timeout_s=90.0) is None:
+        log = cluster.layout.logs / f"{program}.log"
+        lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+        raise Trouble(
+            f"{program} is not up after 90 s; {log} ends with: {' / '.join(lines[-2:])[-600:]}"
+        )
+
+
+def _end_keeping_logs(layout: Layout) -> None:
+    """After a failed start, only the home folder stays, for its logs; the next ``up`` clears it."""
+    trace = leftovers.traces().get(layout.name)
+    if trace is not None:
+        leftovers.remove(trace)
+
+
+def down(cluster: Cluster) -> bool:
+    """Take the cluster away with all it has left anywhere; return whether there was one.
+
+    Raises:
+        Trouble: if it is not ours to do, or something does not end.
+
+    """
+    prerequisites.require_machine(prerequisites.this_machine())
+    with leftovers.machine_lock():
+        found = leftovers.remove_own(cluster.layout)
+        leftovers.remove_abandoned()
+    return found
+
+
+def stop_program(cluster: Cluster, name: str) -> None:
+    """Kill one program of a running cluster, to see what its absence does.
+
+    Raises:
+        Trouble: if it does not run.
+
+    """
+    pid = cluster.running().get(name)
+    if pid is None:
+        raise Trouble(f"{name} does not run; `cluster.py status` lists what does")
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: name not in cluster.running() or None, timeout_s=10.0)
+
+
+def start_program(cluster: Cluster, name: str) -> None:
+    """Start one program of a running cluster again.
+
+    Raises:
+        Trouble: if it runs, is not known, or the cluster is not up.
+
+    """
+    layout, keeper = cluster.layout, _require_keeper(cluster.layout)
+    commands = programs.control_plane(layout, cluster.binaries)
+    commands |= programs.node(layout, cluster.binaries)
+    if name not in commands:
+        raise Trouble(f"{name} is no program of the cluster; it has {', '.join(commands)}")
+    if name in cluster.running():
+        raise Trouble(f"{name} runs already")
+    start_inside(layout, keeper, name, commands[name])
+
+
+def _require_keeper(layout: Layout) -> Process:
+    keeper = keeper_of(layout)
+    if keeper is None:
+        raise Trouble("the cluster is not up; bring it up: cluster.py up")
+    return keeper
+
+
+def require_up(cluster: Cluster) -> None:
+    """Refuse what needs a running cluster.
+
+    Raises:
+        Trouble: saying how to bring it up.
+
+    """
+    _require_keeper(cluster.layout)
+
+
+def status(cluster: Cluster) -> str:
+    """Say in JSON how the cluster is: up, paths and programs."""
+    layout = cluster.layout
+    return json.dumps(
+        {
+            "up": cluster.is_up(),
+            "kubernetes": cluster.binaries.parent.name.removeprefix("kubernetes-"),
+            "home": str(layout.home),
+            "kubeconfig": str(layout.kubeconfig),
+            "network_namespace": str(layout.netns),
+            "cgroup": layout.name,
+            "containerd_socket": str(layout.containerd_socket),
+            "programs": cluster.running(),
+        },
+        indent=1,
+    )

@@ -1,0 +1,64 @@
+"""How packages are reached from within an image build: as they are on this machine.
+
+A company's own index, its certificates and its credentials are handed to the build as secrets,
+which are mounted for the one command that needs them and are in no layer of the image.
+"""
+
+from __future__ import annotations
+
+import configparser
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+_CA_INSIDE: Final = "/run/secrets/ca"
+_CA_BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
+_ABOUT_THE_HOST: Final = frozenset(
+    {"cache-dir", "cert", "client-cert", "config-file", "find-links", "log", "python", "require",
+     "requirement", "constraint", "src", "target", "user", "require-virtualenv", "prefix", "root"}
+)  # fmt: skip
+"""Settings that name files or environments of this machine, or change what gets installed."""
+
+
+def pip_settings(environment: Mapping[str, str], files: Sequence[Path]) -> str:
+    """Make a pip.conf for the build out of this machine's, as text.
+
+    environment: its ``PIP_*`` variables go before the files, as in pip.
+    files: pip.conf files, the least important first; those that are not there are left out.
+    """
+    merged: dict[str, str] = {}
+    for file in files:
+        parser = configparser.RawConfigParser()
+        parser.read(file, encoding="utf-8")
+        for section in ("global", "install"):
+            if parser.has_section(section):
+                merged |= {key.replace("_", "-"): text for key, text in parser.items(section)}
+    for name, text in environment.items():
+        if name.startswith("PIP_") and text:
+            merged[name.removeprefix("PIP_").lower().replace("_", "-")] = text
+    kept = {key: text for key, text in merged.items() if key not in _ABOUT_THE_HOST}
+    if certificates(merged):
+        kept["cert"] = _CA_INSIDE
+    writer = configparser.RawConfigParser()
+    writer["global"] = kept
+    text = io.StringIO()
+    writer.write(text)
+    return text.getvalue()
+
+
+def pip_files(environment: Mapping[str, str]) -> list[Path]:
+    """Where pip looks for its settings, the least important first."""
+    if named := environment.get("PIP_CONFIG_FILE"):
+        return [Path(named)]
+    home = Path(environment.get("HOME", "/root"))
+    base = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
+    return [Path("/etc/pip.conf"), home / ".pip" / "pip.conf", base / "pip" / "pip.conf"]
+
+
+def certificates(settings: Mapping[str, str]) -> Path | None:
+    """The file of certificates that packages are fetched with; None to use pip's own."""
+    named = settings.get("cert") or settings.get("PIP_CERT")
+    if named and Path(named).is_file():
+        return Path(named)
+    return _CA_BUNDLE if _CA_BUNDLE.is_file() else None

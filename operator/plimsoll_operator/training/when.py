@@ -1,0 +1,45 @@
+"""When a task has learned enough to be trained again. Pure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+LEAST_NEW_RUNS: Final = 5
+GROWTH: Final = 0.1
+"""Share of the runs known at the last training that must be new."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Since:
+    """What is known of a task, and what came since its last training.
+
+    runs: runs with a known need. min_runs: below it nothing is trained.
+    trained_runs: ``runs`` when it was last trained; None if it never was.
+    new_kills: OOM kills since then.
+    """
+
+    runs: int
+    min_runs: int
+    trained_runs: int | None
+    new_kills: int = 0
+
+
+def should_train(since: Since) -> str | None:
+    """Why the task should be trained now, in words; None if it should not.
+
+    After every OOM kill, and when the runs known have grown by a tenth, at least by five. How
+    often a task is trained at most is the queue's affair.
+    """
+    if since.runs < since.min_runs:
+        return None
+    if since.trained_runs is None:
+        return f"{since.runs} runs known and never trained"
+    if since.new_kills > 0:
+        return f"{since.new_kills} OOM kills since the last training"
+    # Runs may also have been forgotten since: then their number tells nothing until it has grown.
+    new_runs = since.runs - since.trained_runs
+    if new_runs >= max(LEAST_NEW_RUNS, math.ceil(GROWTH * since.trained_runs)):
+        return f"{new_runs} new runs since the last training, which knew {since.trained_runs}"
+    return None

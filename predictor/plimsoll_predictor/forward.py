@@ -1,0 +1,105 @@
+"""What the classifier would have bid in the past, had it known only what came before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from plimsoll_predictor.bins import labels_with_margin, search_bins
+from plimsoll_predictor.champion import Bid, PastRun
+from plimsoll_predictor.choosing import cheapest_bins
+from plimsoll_predictor.classifier import Layout, Recipe, TrainingPart, fit
+from plimsoll_predictor.features import FeatureSchema
+from plimsoll_predictor.folds import Fold, time_folds
+from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.rows import RunRows
+from plimsoll_predictor.search import Clock
+
+LEAST_PAST_RUNS: Final = 4
+"""Two bins of two runs each: with fewer there is nothing to classify."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardPlan:
+    """How the past is replayed.
+
+    recipe: None where one bin serves. n_bins: as many as were chosen; fewer where the past is
+    too short for them.
+    """
+
+    recipe: Recipe | None
+    n_bins: int
+    policy: Policy
+    n_folds: int
+    seed: int
+    threads: int
+    clock: Clock
+    deadline_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Bids by index into the rows, and whether time ran out before all folds were replayed."""
+
+    bids: dict[int, Bid]
+    cut_by_budget: bool
+
+
+def forward_bids(rows: RunRows, plan: ForwardPlan) -> Replayed:
+    """Bins, schema and classifier learned on each past alone, bidding for what came next.
+
+    Strictly in time order. The fold with the longest past is always replayed, the others as
+    long as there is time.
+    """
+    bids: dict[int, Bid] = {}
+    for fold in reversed(time_folds(len(rows.runs), plan.n_folds)):
+        if bids and plan.clock() >= plan.deadline_s:
+            return Replayed(bids, cut_by_budget=True)
+        if fold.training.size >= LEAST_PAST_RUNS:
+            bids.update(_bids(rows, fold, plan))
+    return Replayed(bids, cut_by_budget=False)
+
+
+def _bids(rows: RunRows, fold: Fold, plan: ForwardPlan) -> dict[int, Bid]:
+    past = rows.part(fold.training)
+    options = search_bins(past.needs_bytes, past.runtimes_s, past.limits(plan.policy)).options
+    bins = options[min(plan.n_bins, len(options)) - 1].bins
+    schema = FeatureSchema.fit(past.features)
+    if plan.recipe is None or len(bins) == 1 or not schema.n_columns:
+        chosen = np.full(fold.validation.size, len(bins) - 1)
+    else:
+        part = TrainingPart(
+            schema.encode_rows(past.features),
+            labels_with_margin(bins, past.needs_bytes),
+            Layout(schema.categorical_columns, schema.expand),
+            n_bins=len(bins),
+            seed=plan.seed,
+        )
+        fitted = fit(part, plan.recipe, threads=plan.threads)
+        coming = schema.encode_rows([rows.runs[place].features for place in fold.validation])
+        chosen = cheapest_bins(fitted.predict_proba(coming), bins, plan.policy.penalty)
+    return {
+        int(place): Bid(
+            bins.ceilings_bytes[bin_index],
+            bins.ceilings_bytes,
+            open_ended=bool(bin_index == len(bins) - 1),
+        )
+        for place, bin_index in zip(fold.validation, chosen, strict=True)
+    }
+
+
+def past_runs(rows: RunRows) -> Sequence[PastRun]:
+    """The rows as experts are charged for them."""
+    requests = rows.requests_bytes
+    return [
+        PastRun(
+            need_bytes=None if run.censored else run.need_bytes,
+            teaches_bytes=run.need_bytes if run.exceeds_bytes is None else run.exceeds_bytes,
+            runtime_s=float(rows.runtimes_s[place]),
+            request_bytes=None if requests is None else float(requests[place]),
+        )
+        for place, run in enumerate(rows.runs)
+    ]

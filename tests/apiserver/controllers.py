@@ -1,0 +1,216 @@
+"""A real controller process against the real API server, and pods whose ends the tests write.
+
+The pods name a scheduler that does not exist, so no kubelet touches them: the test writes their
+status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kubernetes_asyncio import client, config
+
+from plimsoll_operator import labels
+from plimsoll_predictor.record import Observation
+from plimsoll_predictor.store import Store
+from plimsoll_predictor.task import TaskId
+
+ENDED = {
+    "killed": ("Failed", "OOMKilled", 137),
+    "succeeded": ("Succeeded", "Completed", 0),
+    "failed": ("Failed", "Error", 1),
+}
+
+
+@dataclass(slots=True)
+class Shop:
+    """One namespace of its own on the real API server."""
+
+    core: client.CoreV1Api
+    custom: client.CustomObjectsApi
+    namespace: str
+
+    async def pod(self, name: str, task: str = "train", memory: str = "128Mi", **meta: Any) -> str:
+        """Create a labelled bare pod that nobody schedules; returns its UID."""
+        annotations = {"features.plimsoll.dev/rows": "10", **meta.pop("annotations", {})}
+        body = {
+            "metadata": {
+                "name": name,
+                "labels": {labels.TASK: task},
+                "annotations": annotations,
+                **meta,
+            },
+            "spec": {
+                "schedulerName": "nobody",
+                "restartPolicy": "Never",
+                "containers": [
+                    {
+                        "name": "main",
+                        "image": "localhost/none:1",
+                        "resources": {"requests": {"memory": memory}, "limits": {"memory": memory}},
+                    }
+                ],
+            },
+        }
+        created = await self.core.create_namespaced_pod(self.namespace, body)
+        return str(created.metadata.uid)
+
+    async def end(self, name: str, how: str, reason: str | None = None) -> None:
+        """Write the pod's end as a kubelet would."""
+        phase, container_reason, exit_code = ENDED[how]
+        terminated = {
+            "reason": reason or container_reason,
+            "exitCode": exit_code,
+            "startedAt": "2026-01-01T00:00:00Z",
+            "finishedAt": "2026-01-01T00:01:00Z",
+            "containerID": f"containerd://{name}",
+        }
+        status = {
+            "phase": phase,
+            "containerStatuses": [
+                {
+                    "name": "main",
+                    "image": "localhost/none:1",
+                    "imageID": "",
+                    "ready": False,
+                    "restartCount": 0,
+                    "containerID": f"containerd://{name}",
+                    "state": {"terminated": terminated},
+                }
+            ],
+        }
+        await self.core.patch_namespaced_pod_status(
+            name, self.namespace, {"status": status}, _content_type="application/merge-patch+json"
+        )
+
+    async def pods(self) -> dict[str, Any]:
+        """The namespace's pods by name."""
+        found = await self.core.list_namespaced_pod(self.namespace)
+        return {pod.metadata.name: pod for pod in found.items}
+
+    async def enforce(self, **spec: Any) -> None:
+        """Write the namespace's SizingPolicy."""
+        body = {
+            "apiVersion": "plimsoll.dev/v1alpha1",
+            "kind": "SizingPolicy",
+            "metadata": {"name": "default"},
+            "spec": {"mode": "enforce", **spec},
+        }
+        await self.custom.create_namespaced_custom_object(
+            "plimsoll.dev", "v1alpha1", self.namespace, "sizingpolicies", body
+        )
+
+    async def profile(self, name: str) -> Mapping[str, Any]:
+        """One TaskProfile; empty while there is none."""
+        try:
+            found: Mapping[str, Any] = await self.custom.get_namespaced_custom_object(
+                "plimsoll.dev", "v1alpha1", self.namespace, "taskprofiles", name
+            )
+        except client.ApiException as error:
+            if error.status != 404:
+                raise
+            return {}
+        return found
+
+    async def events(self, reason: str) -> list[str]:
+        """Notes of the Events with this reason."""
+        found = await client.EventsV1Api(self.core.api_client).list_namespaced_event(self.namespace)
+        return [event.note for event in found.items if event.reason == reason]
+
+    def task(self, name: str = "train") -> TaskId:
+        return TaskId(self.namespace, name)
+
+
+@contextlib.asynccontextmanager
+async def a_shop(kubeconfig: Path) -> AsyncIterator[Shop]:
+    """A namespace that goes when the test ends."""
+    settings = client.Configuration()
+    await config.load_kube_config(config_file=str(kubeconfig), client_configuration=settings)
+    async with client.ApiClient(settings) as api:
+        core = client.CoreV1Api(api)
+        namespace = f"test-{uuid.uuid4().hex[:8]}"
+        await core.create_namespace({"metadata": {"name": namespace}})
+        try:
+            yield Shop(core, client.CustomObjectsApi(api), namespace)
+        finally:
+            await core.delete_collection_namespaced_pod(namespace, grace_period_seconds=0)
+            await core.delete_namespace(namespace)
+
+
+@dataclass(slots=True)
+class ControllerProcess:
+    """``plimsoll controller`` in a process of its own."""
+
+    process: asyncio.subprocess.Process
+    folder: Path
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    async def end(self, how: signal.Signals = signal.SIGTERM) -> None:
+        if self.process.returncode is None:
+            self.process.send_signal(how)
+            await self.process.wait()
+
+
+def store_url(folder: Path) -> str:
+    return f"sqlite:///{folder}/plimsoll.db"
+
+
+@contextlib.asynccontextmanager
+async def a_controller(
+    kubeconfig: Path, folder: Path, *, mode: str = "recommend"
+) -> AsyncIterator[ControllerProcess]:
+    """Started, and ended with the block however that ends."""
+    token = folder / "token"
+    token.write_text("secret")
+    with (folder / "controller.log").open("ab") as log:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "plimsoll_operator", "controller"),
+            *("--kubeconfig", str(kubeconfig), "--store", store_url(folder)),
+            *("--port", "0", "--mode", mode, "--token-file", str(token)),
+            *("--training-budget", "2"),
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+    running = ControllerProcess(process, folder)
+    try:
+        yield running
+    finally:
+        await running.end()
+
+
+def observed(folder: Path, task: TaskId) -> list[Observation]:
+    """What the store holds of a task; empty while there is no store."""
+    if not (folder / "plimsoll.db").exists():
+        return []
+    store = Store.open(store_url(folder))
+    try:
+        return store.observations(task)
+    finally:
+        store.close()
+
+
+async def until(what: str, check: Any, within_s: float = 60.0) -> Any:
+    """Wait until ``check`` (plain or async) is true; returns what it returned."""
+    deadline_s = asyncio.get_running_loop().time() + within_s
+    while True:
+        found = check()
+        if asyncio.iscoroutine(found):
+            found = await found
+        if found:
+            return found
+        if asyncio.get_running_loop().time() > deadline_s:
+            raise AssertionError(f"not within {within_s:.0f} s: {what}")
+        await asyncio.sleep(0.1)

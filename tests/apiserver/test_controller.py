@@ -1,0 +1,172 @@
+"""The controller's promises, against the real API server."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from plimsoll_operator import labels
+from plimsoll_predictor.record import Outcome
+from tests.apiserver.controllers import Shop, a_controller, a_shop, observed, until
+from tests.conftest import Cluster
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest_asyncio.fixture
+async def shop(cluster: Cluster) -> AsyncIterator[Shop]:
+    async with a_shop(cluster.kubeconfig) as made:
+        yield made
+
+
+async def test_a_finished_pod_is_observed_once_across_restarts(
+    shop: Shop, cluster: Cluster, tmp_path: Path
+) -> None:
+    for number in range(20):
+        await shop.pod(f"run-{number}")
+        await shop.end(f"run-{number}", "succeeded")
+    for _ in range(2):
+        async with a_controller(cluster.kubeconfig, tmp_path):
+            await until("all observed", lambda: len(observed(tmp_path, shop.task())) == 20)
+    uids = {pod.metadata.uid for pod in (await shop.pods()).values()}
+    assert {each.attempt_uid for each in observed(tmp_path, shop.task())} == uids
+
+
+async def test_a_bare_pod_killed_while_the_controller_was_down_is_retried_once(
+    shop: Shop, cluster: Cluster, tmp_path: Path
+) -> None:
+    await shop.enforce()
+    uid = await shop.pod("heavy")
+    await shop.end("heavy", "killed")
+    async with a_controller(cluster.kubeconfig, tmp_path):
+        await until("a retry", lambda: _retries(shop, uid))
+    async with a_controller(cluster.kubeconfig, tmp_path):
+        await until("the restart", lambda: _started(tmp_path, 2))
+        await asyncio.sleep(2)
+    (retry,) = await _retries(shop, uid)
+    container = retry.spec.containers[0]
+    assert container.resources.requests["memory"] == container.resources.limits["memory"] == "256Mi"
+    assert retry.metadata.annotations[labels.RUN_OF] == uid
+
+
+async def test_a_deleted_retry_is_not_made_again(
+    shop: Shop, cluster: Cluster, tmp_path: Path
+) -> None:
+    await shop.enforce()
+    uid = await shop.pod("heavy")
+    await shop.end("heavy", "killed")
+    async with a_controller(cluster.kubeconfig, tmp_path):
+        (retry,) = await until("a retry", lambda: _retries(shop, uid))
+        await shop.core.delete_namespaced_pod(
+            retry.metadata.name, shop.namespace, grace_period_seconds=0
+        )
+    async with a_controller(cluster.kubeconfig, tmp_path):
+        await until("the restart", lambda: _started(tmp_path, 2))
+        await asyncio.sleep(2)
+    assert await _retries(shop, uid) == []
+
+
+async def test_killed_at_any_moment_nothing_is_lost_or_doubled(
+    shop: Shop, cluster: Cluster, tmp_path: Path
+) -> None:
+    await shop.enforce()
+    uids = [await shop.pod(f"heavy-{number}") for number in range(12)]
+    moments = random.Random(7)
+    for number in range(12):
+        await shop.end(f"heavy-{number}", "killed")
+    for _ in range(4):
+        async with a_controller(cluster.kubeconfig, tmp_path) as controller:
+            await asyncio.sleep(moments.uniform(2.0, 4.0))
+            await controller.end(signal.SIGKILL)
+    async with a_controller(cluster.kubeconfig, tmp_path):
+        for uid in uids:
+            await until("a retry", lambda uid=uid: _retries(shop, uid))
+    retried = Counter(
+        (pod.metadata.annotations or {}).get(labels.RETRY_OF)
+        for pod in (await shop.pods()).values()
+    )
+    assert [retried[uid] for uid in uids] == [1] * len(uids)
+    assert sorted(each.attempt_uid for each in observed(tmp_path, shop.task())) == sorted(uids)
+
+
+async def test_recommend_mode_observes_a_kill_and_changes_nothing(
+    shop: Shop, cluster: Cluster, tmp_path: Path
+) -> None:
+    uid = await shop.pod("heavy")
+    await shop.end("heavy", "killed")
+    async with a_controller(cluster.kubeconfig, tmp_path):
+        await until("observed", lambda: observed(tmp_path, shop.task()))
+        await asyncio.sleep(2)
+    assert await _retries(shop, uid) == []
+    assert observed(tmp_path, shop.task())[0].outcome is Outcome.OOM_KILLED
+
+
+async def test_a_task_beyond_lifting_is_leaking_and_left_alone(
+    shop: Shop, cluster: Cluster, tmp_path: Path
+) -> None:
+    await shop.enforce(maxLifts=1)
+    await shop.pod("heavy")
+    await shop.end("heavy", "killed")
+    async with a_controller(cluster.kubeconfig, tmp_path):
+        retry = await until("a retry", lambda: _second_pod(shop, "heavy"))
+        await shop.end(retry, "killed")
+        await until("leaking", lambda: _phase_is(shop, "train", "Leaking"))
+        assert len(await shop.pods()) == 2
+        assert await until("an event", lambda: shop.events("Leaking"))
+
+
+async def test_a_pod_switched_off_is_not_touched(
+    shop: Shop, cluster: Cluster, tmp_path: Path
+) -> None:
+    await shop.enforce()
+    off = await shop.pod("off", annotations={labels.MODE: "off"})
+    on = await shop.pod("on")
+    await shop.end("off", "killed")
+    await shop.end("on", "killed")
+    async with a_controller(cluster.kubeconfig, tmp_path):
+        await until("the other's retry", lambda: _retries(shop, on))
+        assert await _retries(shop, off) == []
+        assert [each.attempt_uid for each in observed(tmp_path, shop.task())] == [on]
+
+
+async def test_a_profile_tells_what_happened(shop: Shop, cluster: Cluster, tmp_path: Path) -> None:
+    await shop.enforce()
+    await shop.pod("heavy")
+    await shop.end("heavy", "killed")
+    async with a_controller(cluster.kubeconfig, tmp_path):
+        await until("the kill", lambda: _status_has(shop, "train", "oomKills", 1))
+        status = (await shop.profile("train"))["status"]
+        assert status["phase"] == "ColdStart"
+        assert status["mode"] == "enforce"
+        assert any("OOM" in note or "killed" in note for note in await shop.events("Lifted"))
+
+
+async def _retries(shop: Shop, uid: str) -> list[object]:
+    return [
+        pod
+        for pod in (await shop.pods()).values()
+        if (pod.metadata.annotations or {}).get(labels.RETRY_OF) == uid
+    ]
+
+
+async def _second_pod(shop: Shop, first: str) -> str | None:
+    return next((name for name in await shop.pods() if name != first), None)
+
+
+async def _phase_is(shop: Shop, task: str, phase: str) -> bool:
+    return await _status_has(shop, task, "phase", phase)
+
+
+async def _status_has(shop: Shop, task: str, field: str, value: object) -> bool:
+    return ((await shop.profile(task)).get("status") or {}).get(field) == value
+
+
+def _started(folder: Path, times: int) -> bool:
+    return (folder / "controller.log").read_text().count("controller started") >= times

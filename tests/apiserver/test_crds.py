@@ -1,0 +1,279 @@
+"""The CRDs on a real API server: what they refuse and why, and how kubectl shows them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+
+from plimsoll_operator.policies import resolve
+from plimsoll_operator.policy_status import policy_status_of
+from plimsoll_operator.profile_status import (
+    Measurement,
+    ProfileFacts,
+    TrainingFact,
+    changed,
+    status_of,
+)
+from plimsoll_predictor.knowledge import Expert, Knowledge
+from plimsoll_predictor.policy import Mode, Policy
+from plimsoll_predictor.record import PeakSource
+from plimsoll_predictor.store import TaskSummary
+from plimsoll_predictor.units import MIB
+from tests.apiserver.crds import CRDS, a_namespace, answer, install_crds
+from tests.conftest import LocalCluster
+from tests.report_builders import START_S, TASK, a_model
+
+pytestmark = pytest.mark.cluster
+
+KINDS = ("TaskProfile", "SizingPolicy")
+API = "plimsoll.dev/v1alpha1"
+VALID = {
+    "mode": "enforce",
+    "min": "64Mi",
+    "max": "16Gi",
+    "penalty": 10,
+    "bins": 8,
+    "maxLifts": 0,
+    "minRuns": 5,
+    "headroom": 1.1,
+    "limits": "keep",
+    "retry": "never",
+    "features": {"rows": {"annotation": "example.com/rows"}, "region": {"arg": "--region"}},
+}
+
+
+@pytest.fixture(scope="module")
+def namespace(cluster: LocalCluster) -> Iterator[str]:
+    install_crds(cluster)
+    with a_namespace(cluster) as name:
+        yield name
+
+
+def manifest(kind: str, namespace: str, spec: dict[str, Any] | None, name: str = "t") -> Any:
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": API, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({}, id="nothing is required"),
+        pytest.param(VALID, id="everything at once"),
+        pytest.param({"min": 67108864, "max": "1e9"}, id="quantities as numbers"),
+        pytest.param({"min": "1Gi", "max": "1024Mi"}, id="equal bounds in two spellings"),
+        pytest.param({"min": "1000Mi", "max": "1Gi"}, id="compared as sizes and not as text"),
+        pytest.param({"max": "2G"}, id="a max alone"),
+        pytest.param({"mode": "off", "penalty": 1, "bins": 1, "maxLifts": 10}, id="lower edges"),
+        pytest.param({"penalty": 1.5, "headroom": 1}, id="fractions and whole numbers"),
+    ],
+)
+def test_a_sensible_spec_is_accepted_and_read_without_a_complaint(
+    kind: str, spec: dict[str, Any], cluster: LocalCluster, namespace: str
+) -> None:
+    said = answer(cluster, manifest(kind, namespace, spec), "create", "--dry-run=server")
+    assert "created (server dry run)" in said
+    assert resolve(Policy(), None, spec).problems == ()
+
+
+REFUSED = [
+    pytest.param({"min": "2Gi", "max": "1G"}, "min is larger than max", id="min over max"),
+    pytest.param({"min": 9000000, "max": "8M"}, "min is larger than max", id="number over text"),
+    pytest.param({"min": "much"}, "min is not a quantity of memory; write for example 64Mi"),
+    pytest.param({"max": "4 Gi"}, "max is not a quantity of memory; write for example 64Mi"),
+    pytest.param({"min": "100m"}, "min is below 1Mi; write it with its unit"),
+    pytest.param({"max": "-1Gi"}, "max is below 1Mi; write it with its unit"),
+    pytest.param({"max": 16}, "max is below 1Mi; write it with its unit"),
+    pytest.param({"penalty": 0.5}, "penalty is below 1; a too small allocation is never better"),
+    pytest.param({"penalty": 1e9}, "penalty is above 10000; set mode to recommend"),
+    pytest.param({"bins": 0}, "bins is a number from 1 to 8"),
+    pytest.param({"bins": 9}, "bins is a number from 1 to 8"),
+    pytest.param({"maxLifts": 11}, "maxLifts is a number from 0 to 10"),
+    pytest.param({"maxLifts": -1}, "maxLifts is a number from 0 to 10"),
+    pytest.param({"minRuns": 0}, "minRuns is a number from 1 to 10000"),
+    pytest.param({"headroom": 0.9}, "headroom is a factor from 1 to 10"),
+    pytest.param({"headroom": 11}, "headroom is a factor from 1 to 10"),
+    pytest.param({"mode": "on"}, 'supported values: "off", "recommend", "enforce"'),
+    pytest.param({"mode": False}, 'supported values: "off", "recommend", "enforce"'),
+    pytest.param({"limits": "none"}, 'supported values: "equal", "keep"'),
+    pytest.param({"retry": "always"}, 'supported values: "auto", "never"'),
+    pytest.param(
+        {"features": {"rows": {"annotation": "a", "env": "ROWS"}}},
+        "a feature comes from exactly one of annotation, label, env or arg",
+        id="two sources",
+    ),
+    pytest.param(
+        {"features": {"rows": {}}},
+        "a feature comes from exactly one of annotation, label, env or arg",
+        id="no source",
+    ),
+    pytest.param({"features": {"x" * 64: {"env": "X"}}}, "a feature's name has 1 to 63 characters"),
+    pytest.param(
+        {"features": {str(n): {"env": "X"} for n in range(65)}}, "must have at most 64 items"
+    ),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("spec", "sentence"), REFUSED)
+def test_nonsense_is_refused_with_a_sentence(
+    kind: str, spec: dict[str, Any], sentence: str, cluster: LocalCluster, namespace: str
+) -> None:
+    said = answer(cluster, manifest(kind, namespace, spec), "create", "--dry-run=server")
+    assert "is invalid" in said
+    assert sentence in said
+
+
+def test_a_misspelt_field_is_refused_and_not_dropped_in_silence(
+    cluster: LocalCluster, namespace: str
+) -> None:
+    said = answer(cluster, manifest("TaskProfile", namespace, {"maxlifts": 2}), "create")
+    assert 'unknown field "spec.maxlifts"' in said
+
+
+def test_the_task_of_a_profile_cannot_be_changed(cluster: LocalCluster, namespace: str) -> None:
+    cluster.apply(manifest("TaskProfile", namespace, {"task": "Train"}, "train-1"))
+    other = answer(cluster, manifest("TaskProfile", namespace, {"task": "B"}, "train-1"), "apply")
+    assert "task cannot be changed; make a new TaskProfile for another task" in other
+    gone = answer(cluster, manifest("TaskProfile", namespace, {"bins": 2}, "train-1"), "apply")
+    assert "task cannot be added or removed later" in gone
+    same = {"task": "Train", "bins": 2}
+    assert "configured" in answer(
+        cluster, manifest("TaskProfile", namespace, same, "train-1"), "apply"
+    )
+
+
+def sized_facts() -> ProfileFacts:
+    """A task with everything a status can say."""
+    known = Knowledge(
+        task=TASK,
+        policy=Policy(mode=Mode.ENFORCE),
+        runs=40,
+        max_need_bytes=300 * MIB,
+        champion=Expert.CLASSIFIER,
+        model=a_model(),
+    )
+    tally = TaskSummary(
+        task=TASK, observations=44, oom_kills=2, requested_gb_h=20.0, allocated_gb_h=7.6
+    )
+    return ProfileFacts(
+        knowledge=known,
+        tally=tally,
+        decisions=("bin 1 of 1 (up to 512Mi): all of its probability lies at or below",),
+        training=TrainingFact(at_s=START_S, note="cut short by its budget of 60 s"),
+        costs_gb_h={"request": 20.0, "max-seen": 9.5, "classifier": 7.25},
+        measurement=Measurement(PeakSource.AGENT),
+        generation=1,
+    )
+
+
+def write_status(cluster: LocalCluster, namespace: str, plural: str, name: str, new: Any) -> Any:
+    words = ("-n", namespace, "--subresource=status", "--type=merge", "-p")
+    cluster.kubectl("patch", plural, name, *words, json.dumps({"status": new}))
+    return cluster.get(plural, name, "-n", namespace)["status"]
+
+
+def test_a_status_is_kept_field_by_field_and_read_in_the_columns(
+    cluster: LocalCluster, namespace: str
+) -> None:
+    cluster.apply(manifest("TaskProfile", namespace, {}, TASK.name))
+    new = status_of(sized_facts(), now_s=START_S)
+    stored = write_status(cluster, namespace, "taskprofiles", TASK.name, new)
+    assert not changed(stored, new)
+    assert not changed(stored, status_of(sized_facts(), previous=stored, now_s=START_S + 60))
+    head, row = cluster.kubectl("get", "tp", TASK.name, "-n", namespace).splitlines()
+    assert head.split() == [
+        "NAME",
+        "TASK",
+        "MODE",
+        "PHASE",
+        "BINS",
+        "RUNS",
+        "OOMS",
+        "SAVED",
+        "MODEL",
+        "AGE",
+    ]
+    assert row.split()[:7] == [
+        "train-demand",
+        "train-demand",
+        "enforce",
+        "Sizing",
+        "512Mi",
+        "40",
+        "2",
+    ]
+    assert f"62% (12.4 GB·h)   classifier {a_model().version}" in row
+
+
+def test_what_no_longer_holds_is_taken_away_from_the_status(
+    cluster: LocalCluster, namespace: str
+) -> None:
+    cluster.apply(manifest("TaskProfile", namespace, {}, "forgetful"))
+    facts = sized_facts()
+    write_status(cluster, namespace, "tp", "forgetful", status_of(facts, now_s=START_S))
+    without = replace(facts, knowledge=replace(facts.knowledge, model=None), costs_gb_h={})
+    new = status_of(without, now_s=START_S)
+    stored = write_status(cluster, namespace, "tp", "forgetful", new)
+    assert not changed(stored, new)
+    assert {"bins", "modelVersion", "uScore"}.isdisjoint(stored)
+
+
+def test_describe_reads_well(cluster: LocalCluster, namespace: str) -> None:
+    cluster.apply(manifest("TaskProfile", namespace, {"max": "4Gi"}, "described"))
+    write_status(cluster, namespace, "tp", "described", status_of(sized_facts(), now_s=START_S))
+    text = cluster.kubectl("describe", "taskprofile", "described", "-n", namespace)
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    for line in (
+        "Max: 4Gi",
+        "Phase: Sizing",
+        "Max Need: 300Mi",
+        "Champion: classifier",
+        "Max - Seen: 9.5",
+        "Bins Text: 512Mi",
+        "Saved: 62% (12.4 GB·h)",
+        "bin 1 of 1 (up to 512Mi): all of its probability lies at or below",
+        "Message: the last peak came from: agent",
+    ):
+        assert line in lines
+
+
+def test_every_field_is_explained(cluster: LocalCluster, namespace: str) -> None:
+    for kind in ("taskprofile", "sizingpolicy"):
+        assert "How far Plimsoll may go" in cluster.kubectl("explain", f"{kind}.spec.mode")
+
+
+def test_a_sizing_policy_shows_whether_it_is_in_force(
+    cluster: LocalCluster, namespace: str
+) -> None:
+    for name in ("default", "mine"):
+        cluster.apply(manifest("SizingPolicy", namespace, {"mode": "enforce", "max": "8Gi"}, name))
+        status = policy_status_of(name, generation=1, now_s=START_S)
+        assert write_status(cluster, namespace, "sp", name, status) == status
+    head, default, mine = cluster.kubectl("get", "sp", "-n", namespace).splitlines()
+    assert head.split() == ["NAME", "MODE", "MIN", "MAX", "PENALTY", "IN", "FORCE", "AGE"]
+    assert default.split()[:4] == ["default", "enforce", "8Gi", "True"]
+    assert mine.split()[:4] == ["mine", "enforce", "8Gi", "False"]
+    assert "rename it" in cluster.kubectl("get", "sp", "mine", "-n", namespace, "-o", "wide")
+
+
+def test_both_kinds_are_listed_by_their_category(cluster: LocalCluster, namespace: str) -> None:
+    cluster.apply(manifest("TaskProfile", namespace, {}, "listed"))
+    assert "taskprofile.plimsoll.dev/listed" in cluster.kubectl(
+        "get", "plimsoll", "-n", namespace, "-o", "name"
+    )
+
+
+def test_both_kinds_have_the_same_knobs() -> None:
+    knobs = []
+    for path in sorted(CRDS.glob("*.yaml")):
+        [version] = yaml.safe_load(path.read_text())["spec"]["versions"]
+        fields = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        knobs.append({name: field for name, field in fields.items() if name != "task"})
+    assert knobs[0] == knobs[1]
+    assert set(knobs[0]) == set(VALID)

@@ -1,0 +1,66 @@
+"""The real cluster of deploy/local, for every test that needs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deploy.local import lifecycle
+from deploy.local.layout import layout_from
+from deploy.local.namespaces import is_inside_network, move_into_network
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A running cluster. The tests' process is in its network: 127.0.0.1:6443 is its API."""
+
+    handle: lifecycle.Cluster
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.handle.layout.kubeconfig
+
+    def kubectl(self, *words: str, stdin: str | None = None) -> str:
+        """Run kubectl as administrator; what it printed. Its error is the test's."""
+        done = subprocess.run(
+            self.handle.kubectl(*words), input=stdin, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"kubectl {' '.join(words)}: {done.stderr}"
+        return done.stdout
+
+    def get(self, *words: str) -> Any:
+        """Run ``kubectl get … -o json`` and read it."""
+        return json.loads(self.kubectl("get", *words, "-o", "json"))
+
+    def apply(self, manifest: Mapping[str, Any], *words: str) -> None:
+        """Run ``kubectl apply`` on one object."""
+        self.kubectl("apply", "-f", "-", *words, stdin=json.dumps(manifest))
+
+    def enter(self, argv: Sequence[str]) -> list[str]:
+        """Make the command line that runs another one in the cluster's network."""
+        return self.handle.enter(argv)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """The checkout's cluster; left as it was found: up if it was up, else taken down."""
+    handle = lifecycle.Cluster(layout_from(os.environ), dict(os.environ))
+    started = lifecycle.up(handle, lambda text: print(text, file=sys.stderr))
+    try:
+        inside = is_inside_network(handle.layout.netns)
+        leave = None if inside else move_into_network(handle.layout.netns)
+        try:
+            yield Cluster(handle)
+        finally:
+            if leave is not None:
+                leave()
+    finally:
+        if started:
+            lifecycle.down(handle)

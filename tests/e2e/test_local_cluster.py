@@ -1,0 +1,253 @@
+"""The local cluster itself: it is real, it goes without a trace, and it survives its killer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deploy.local import cgroups, leftovers
+from deploy.local.layout import CHECKOUT, NETNS_ROOT, RUN_ROOT, Layout
+from deploy.local.lifecycle import Cluster, down, start_program, stop_program, up
+from deploy.local.namespaces import in_network, keeper_of, processes
+
+from tests import conftest
+from tests.eater import an_eating_pod, load_eater
+
+pytestmark = pytest.mark.node
+
+
+@pytest.fixture
+def namespace(cluster: conftest.Cluster) -> Iterator[str]:
+    name = f"local-{uuid.uuid4().hex[:8]}"
+    cluster.kubectl("create", "namespace", name)
+    yield name
+    cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[Cluster]:
+    """A second cluster, of another checkout as it were."""
+    handle = Cluster(Layout(tmp_path / "a-home-with-a-name-so-long" / ("x" * 90)), os.environ)
+    yield handle
+    down(handle)
+
+
+def until(probe: Callable[[], Any], what: str, within_s: float = 60.0) -> Any:
+    end_s = time.monotonic() + within_s
+    while time.monotonic() < end_s:
+        if answer := probe():
+            return answer
+        time.sleep(0.1)
+    raise AssertionError(f"{what}: not within {within_s} s")
+
+
+def ended(cluster: conftest.Cluster, namespace: str, pod: str) -> dict[str, Any]:
+    """Wait for the end of a pod; its only container's terminated state."""
+
+    def state() -> Any:
+        statuses = cluster.get("pod", pod, "-n", namespace)["status"].get("containerStatuses")
+        return statuses and statuses[0]["state"].get("terminated")
+
+    found: dict[str, Any] = until(state, f"end of pod {pod}")
+    return found
+
+
+def traces_of(layout: Layout) -> dict[str, list[str]]:
+    """All that a cluster can leave anywhere on this machine."""
+    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+    marks = (layout.name, str(layout.run), str(layout.home))
+    return {
+        "processes": [
+            f"{p.pid} {' '.join(p.argv)[:80]}"
+            for p in processes()
+            if any(mark in " ".join(p.argv) for mark in marks) and p.pid != os.getpid()
+        ],
+        "mounts": [line for line in mounts if any(mark in line for mark in marks)],
+        "networks": [str(p) for p in NETNS_ROOT.glob(layout.name)],
+        "cgroups": [
+            str(p) for h in cgroups.hierarchies() for p in h.rglob("*") if p.name == layout.name
+        ],
+        "folders": [str(p) for p in (layout.run, layout.home) if p.exists()],
+        "logs": [
+            str(p)
+            for folder in leftovers.FIXED_FOLDERS.values()
+            for p in folder.rglob("*")
+            if layout.name in p.name
+        ],
+    }
+
+
+def nothing() -> dict[str, list[str]]:
+    return {k: [] for k in ("processes", "mounts", "networks", "cgroups", "folders", "logs")}
+
+
+def cluster_command(home: Path, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(CHECKOUT / "deploy" / "local" / "cluster.py"), *words],
+        env={**os.environ, "PLIMSOLL_CLUSTER_HOME": str(home)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_the_node_is_ready_and_offers_less_than_the_machine_has(cluster: conftest.Cluster) -> None:
+    node = cluster.get("node", "node-1")["status"]
+    ready = [c["status"] for c in node["conditions"] if c["type"] == "Ready"]
+    allocatable = int(node["allocatable"]["memory"].removesuffix("Ki")) << 10
+    machine_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert ready == ["True"]
+    assert machine_bytes // 4 < allocatable < machine_bytes
+
+
+def test_a_pod_within_its_limit_succeeds(cluster: conftest.Cluster, namespace: str) -> None:
+    load_eater(cluster.handle.layout)
+    cluster.apply(an_eating_pod("small", eats_mib=20, limit_mib=64), "-n", namespace)
+    end = ended(cluster, namespace, "small")
+    assert (end["exitCode"], end["reason"]) == (0, "Completed")
+
+
+def test_a_pod_over_its_limit_is_killed_by_the_kernel(
+    cluster: conftest.Cluster, namespace: str
+) -> None:
+    load_eater(cluster.handle.layout)
+    cluster.apply(an_eating_pod("big", eats_mib=200, limit_mib=64), "-n", namespace)
+    end = ended(cluster, namespace, "big")
+    assert (end["exitCode"], end["reason"]) == (137, "OOMKilled")
+
+
+def test_a_service_leads_to_its_pod(cluster: conftest.Cluster) -> None:
+    """The API's own Service: kube-proxy translates its address."""
+    answer = subprocess.run(
+        ["curl", "--silent", "--insecure", "--max-time", "10", "https://10.96.0.1/version"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert json.loads(answer.stdout)["gitVersion"] == "v1.35.4"
+
+
+def test_bringing_up_what_is_up_changes_nothing(cluster: conftest.Cluster) -> None:
+    before = cluster.handle.running()
+    started = up(cluster.handle, print)
+    assert (started, cluster.handle.running()) == (False, before)
+
+
+def test_a_second_cluster_runs_beside_the_first_and_goes_without_a_trace(
+    cluster: conftest.Cluster, other: Cluster
+) -> None:
+    before = cluster.handle.running()
+    assert up(other, print)
+    try:
+        beside = conftest.Cluster(other)
+        load_eater(other.layout)
+        for name, eats_mib in (("small", 10), ("big", 200), ("waiting", 5)):
+            for_s = 3600 if name == "waiting" else 0
+            pod = an_eating_pod(name, eats_mib=eats_mib, limit_mib=64, for_s=for_s)
+            beside.apply(pod)
+        assert ended(beside, "default", "small")["reason"] == "Completed"
+        assert ended(beside, "default", "big")["reason"] == "OOMKilled"
+        until(lambda: "Running" in beside.kubectl("get", "pod", "waiting"), "a running pod")
+
+        stop_program(other, "kube-apiserver")
+        assert not other.is_up()
+        start_program(other, "kube-apiserver")
+        until(other.is_up, "the API server, started again")
+
+        # What was run by `enter` belongs to the cluster, too.
+        entered = subprocess.Popen(other.enter(["sleep", "1000"]))
+        until(lambda: entered.pid in {p.pid for p in in_network(other.layout.netns)}, "sleep")
+    finally:
+        assert down(other)
+    assert entered.wait(timeout=10) == -signal.SIGTERM
+    assert traces_of(other.layout) == nothing()
+    assert not down(other)
+    assert cluster.handle.running() == before
+
+
+def test_what_a_killed_harness_left_is_cleaned_by_the_next_up(
+    cluster: conftest.Cluster, other: Cluster
+) -> None:
+    harness = cluster_command(other.layout.home, "up")
+    until(lambda: "kube-apiserver" in other.running(), "a cluster that is half up")
+    harness.kill()
+    harness.communicate()
+    assert traces_of(other.layout)["processes"]
+
+    said: list[str] = []
+    assert up(other, said.append)
+    assert other.is_up()
+    assert "removed what an earlier run left behind" in said
+    down(other)
+    assert traces_of(other.layout) == nothing()
+    assert cluster.handle.is_up()
+
+
+def test_networks_and_cgroups_without_processes_are_cleaned_even_if_the_checkout_is_gone(
+    cluster: conftest.Cluster, other: Cluster
+) -> None:
+    harness = cluster_command(other.layout.home, "up")
+    keeper = until(lambda: keeper_of(other.layout), "the first process of a cluster")
+    harness.kill()
+    harness.communicate()
+    os.kill(keeper.pid, signal.SIGKILL)
+    until(lambda: keeper_of(other.layout) is None, "its end")
+    shutil.rmtree(other.layout.home)
+    left = traces_of(other.layout)
+    assert left["networks"]
+    assert left["cgroups"]
+
+    assert leftovers.remove_abandoned() == [other.layout.name]
+    assert traces_of(other.layout) == nothing()
+    assert cluster.handle.is_up()
+
+
+def test_a_cluster_whose_checkout_was_deleted_while_it_ran_is_ended(
+    cluster: conftest.Cluster, other: Cluster
+) -> None:
+    harness = cluster_command(other.layout.home, "up")
+    until(lambda: "etcd" in other.running(), "its first program")
+    harness.kill()
+    harness.communicate()
+    shutil.rmtree(other.layout.home, ignore_errors=True)
+
+    assert leftovers.remove_abandoned() == [other.layout.name]
+    shutil.rmtree(other.layout.home, ignore_errors=True)
+    assert traces_of(other.layout) == nothing()
+    assert cluster.handle.is_up()
+
+
+def test_strangers_processes_networks_and_cgroups_are_left_alone(tmp_path: Path) -> None:
+    """They only look like ours: a name, a network and a cgroup that no cluster has."""
+    stranger = subprocess.Popen(["sleep", "1000"])
+    network = "plimsoll-of-a-stranger"
+    folder = next(iter(cgroups.hierarchies())) / "plimsoll-test-stranger"
+    subprocess.run(["ip", "netns", "add", network], check=True)
+    folder.mkdir()
+    try:
+        leftovers.remove_abandoned()
+        down(Cluster(Layout(tmp_path / "never-up"), os.environ))
+        assert stranger.poll() is None
+        assert (NETNS_ROOT / network).exists()
+        assert folder.exists()
+    finally:
+        stranger.kill()
+        stranger.wait()
+        folder.rmdir()
+        subprocess.run(["ip", "netns", "del", network], check=True)
+
+
+def test_the_last_cluster_takes_the_shared_folders_with_it(cluster: conftest.Cluster) -> None:
+    """Fixed folders are kept while a cluster covers them, and are listed to be removed."""
+    listed = (RUN_ROOT / "made").read_text().split()
+    fixed = {str(NETNS_ROOT), *map(str, leftovers.FIXED_FOLDERS.values())}
+    assert cluster.handle.is_up()
+    assert set(listed) <= fixed
+    assert all(not any(folder.iterdir()) for folder in leftovers.FIXED_FOLDERS.values())

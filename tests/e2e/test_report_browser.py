@@ -1,0 +1,164 @@
+"""The report page in a real browser: nothing fails, everything is drawn, wide and on a phone."""
+
+from __future__ import annotations
+
+import html
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from plimsoll_operator.report import render
+from tests.report_builders import START_S, a_life, a_report, a_task_report
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+QUIET = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--virtual-time-budget=2000",
+    # Whoever asks for a name or an address gets none: the page must need neither.
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+)
+PROBE = """<script>
+const facts = {};
+const kids = page => {
+  const seen = page.contentDocument, box = element => element.getBoundingClientRect();
+  facts.width = seen.documentElement.scrollWidth;
+  facts.sections = seen.querySelectorAll("section").length;
+  facts.plots = [...seen.querySelectorAll("svg[role=img]")].filter(e => box(e).height > 150).length;
+  facts.kills = seen.querySelectorAll("figure:first-of-type path.kill").length;
+  facts.requests = page.contentWindow.performance.getEntriesByType("resource").length;
+  facts.paper = page.contentWindow.getComputedStyle(seen.body).backgroundColor;
+  facts.ink = page.contentWindow.getComputedStyle(seen.body).color;
+  const need = seen.querySelector("circle.need");
+  facts.need = page.contentWindow.getComputedStyle(need).fill;
+  const bar = seen.querySelector(".held .asked"), small = seen.querySelector(".held .allocated");
+  facts.share = (box(small).width / box(bar).width).toFixed(3);
+  const texts = [...seen.querySelectorAll("svg[role=img] text")];
+  facts.outside = texts.filter(text => {
+    const inside = box(text.closest("svg")), own = box(text);
+    const across = own.left < inside.left - 1 || own.right > inside.right + 1;
+    return across || own.bottom > inside.bottom + 1;
+  }).length;
+  document.body.textContent = JSON.stringify(facts);
+};
+</script><iframe src="report.html" onload="kids(this)" style="border:0;height:3000px;width:%dpx">
+</iframe>"""
+"""Run beside the page and not in it: the page's own policy forbids scripts."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> str:
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    assert found, "no chromium; install the Debian package chromium"
+    return found
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two tasks, one of them long enough to be thinned."""
+    life, long = a_life(2), a_life(3, imported=900, runs=500)
+    data = a_report(a_task_report(life), a_task_report(long, "join-sales"))
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(render(data, START_S), encoding="utf-8")
+    return path
+
+
+def run(browser: str, profile: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [browser, *QUIET, f"--user-data-dir={profile}", *words],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+
+def probe(browser: str, page: Path, folder: Path, width: int, *words: str) -> dict[str, str]:
+    """Facts about the page laid out ``width`` pixels wide, as text."""
+    outer = page.parent / f"probe-{width}.html"
+    outer.write_text(PROBE % width)
+    done = run(
+        browser,
+        folder / "profile",
+        *words,
+        "--allow-file-access-from-files",
+        "--dump-dom",
+        outer.as_uri(),
+    )
+    body = done.stdout.partition("<body>")[2].partition("</body>")[0]
+    facts = json.loads(html.unescape(body))
+    return {name: str(value) for name, value in facts.items()}
+
+
+def console_of(stderr: str) -> Sequence[str]:
+    return [line for line in stderr.splitlines() if ":CONSOLE" in line]
+
+
+def test_the_browser_has_nothing_to_complain_of(browser: str, page: Path, tmp_path: Path) -> None:
+    words = ("--enable-logging=stderr", "--v=0", "--dump-dom", page.as_uri())
+    done = run(browser, tmp_path, *words)
+    assert console_of(done.stderr) == []
+    assert "shop/join-sales" in done.stdout
+    assert done.stdout.count("<section") == 3
+
+
+def test_the_console_is_really_read(browser: str, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.html"
+    bad.write_text("<script>console.error('seen')</script>")
+    words = ("--enable-logging=stderr", "--v=0", "--dump-dom", bad.as_uri())
+    assert len(console_of(run(browser, tmp_path / "p", *words).stderr)) == 1
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_everything_is_drawn_inside_the_page(
+    width: int, browser: str, page: Path, tmp_path: Path
+) -> None:
+    facts = probe(browser, page, tmp_path, width)
+    assert facts["sections"] == "3"
+    assert facts["plots"] == "6"
+    assert int(facts["kills"]) > 0
+    assert facts["outside"] == "0"
+    assert facts["requests"] == "0"
+    assert int(facts["width"]) <= width
+
+
+def test_bars_are_as_long_as_what_they_stand_for(browser: str, page: Path, tmp_path: Path) -> None:
+    facts = probe(browser, page, tmp_path, 1280)
+    figures = [a_task_report(life).figures for life in (a_life(2), a_life(3, 900, 500))]
+    asked = sum(each.requested_gb_h for each in figures)
+    allocated = sum(each.allocated_gb_h for each in figures)
+    assert float(facts["share"]) == pytest.approx(allocated / asked, abs=0.005)
+
+
+def test_light_and_dark_both_have_ink_on_paper(browser: str, page: Path, tmp_path: Path) -> None:
+    light = probe(browser, page, tmp_path, 1280)
+    dark = probe(browser, page, tmp_path / "dark", 1280, "--blink-settings=preferredColorScheme=0")
+    assert contrast(light["ink"], light["paper"]) > 10
+    assert contrast(dark["ink"], dark["paper"]) > 10
+    assert luminance(dark["paper"]) < 0.05 < 0.8 < luminance(light["paper"])
+    assert contrast(light["need"], light["paper"]) > 3
+    assert contrast(dark["need"], dark["paper"]) > 3
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2 contrast of two ``rgb(r, g, b)`` colours, 1 to 21."""
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: str) -> float:
+    """WCAG 2 relative luminance, 0 to 1."""
+    shares = [int(part) / 255 for part in colour[4:-1].split(",")]
+    linear = [s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

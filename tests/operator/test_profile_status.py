@@ -1,0 +1,198 @@
+"""A TaskProfile's status: what it says, and when it is written again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.expert_costs import expert_costs_gb_h
+from plimsoll_operator.profile_status import (
+    Measurement,
+    ProfileFacts,
+    TrainingFact,
+    changed,
+    status_of,
+)
+from plimsoll_predictor.knowledge import Expert, Knowledge
+from plimsoll_predictor.policy import Mode, Policy
+from plimsoll_predictor.record import PeakSource
+from plimsoll_predictor.report import ExpertFigures
+from plimsoll_predictor.store import TaskSummary
+from plimsoll_predictor.units import MIB
+from tests.report_builders import START_S, TASK, a_model
+
+
+def facts(**changes: Any) -> ProfileFacts:
+    """A task that is being sized by a model."""
+    known = Knowledge(
+        task=TASK,
+        policy=Policy(mode=Mode.ENFORCE),
+        runs=40,
+        max_need_bytes=300 * MIB,
+        champion=Expert.CLASSIFIER,
+        model=a_model(),
+    )
+    tally = TaskSummary(
+        task=TASK, observations=44, oom_kills=2, requested_gb_h=20.0, allocated_gb_h=7.62349
+    )
+    return replace(ProfileFacts(knowledge=known, tally=tally), **changes)
+
+
+def knowing(**changes: Any) -> ProfileFacts:
+    return facts(knowledge=replace(facts().knowledge, **changes))
+
+
+def condition(status: dict[str, Any], kind: str) -> dict[str, Any]:
+    return next(each for each in status["conditions"] if each["type"] == kind)
+
+
+def test_the_columns_of_kubectl_get_have_something_to_show() -> None:
+    status = status_of(facts(), now_s=START_S)
+    version = a_model().version
+    columns = ("task", "mode", "phase", "binsText", "runs", "oomKills", "saved", "model")
+    assert [status[column] for column in columns] == [
+        "train-demand",
+        "enforce",
+        "Sizing",
+        "512Mi",
+        40,
+        2,
+        "62% (12.4 GB·h)",
+        f"classifier {version}",
+    ]
+    assert status["bins"] == [{"ceiling": "512Mi", "count": 40}]
+    assert (status["savedGbH"], status["uScore"], status["accuracy"]) == (12.3765, 0.25, 0.9975)
+
+
+def test_a_status_is_plain_json() -> None:
+    status = status_of(facts(decisions=("a", "b")), now_s=START_S)
+    assert json.loads(json.dumps(status)) == status
+
+
+@pytest.mark.parametrize(
+    ("now_known", "phase"),
+    [
+        pytest.param(knowing(runs=2), "ColdStart", id="too few runs"),
+        pytest.param(knowing(champion=Expert.REQUEST, model=None), "Learning", id="no model yet"),
+        pytest.param(knowing(champion=Expert.REQUEST), "Sizing", id="the request won"),
+        pytest.param(knowing(champion=Expert.MAX_SEEN, model=None), "Sizing", id="without a model"),
+        pytest.param(knowing(policy=Policy(mode=Mode.OFF)), "Paused", id="switched off"),
+        pytest.param(knowing(paused=True), "Paused", id="paused"),
+        pytest.param(facts(leaking="lifted 3 times"), "Leaking", id="given up"),
+    ],
+)
+def test_the_phase_follows_from_what_is_known(now_known: ProfileFacts, phase: str) -> None:
+    assert status_of(now_known, now_s=START_S)["phase"] == phase
+
+
+def test_another_champion_is_shown_without_the_version_of_a_model_it_does_not_use() -> None:
+    status = status_of(knowing(champion=Expert.MAX_SEEN), now_s=START_S)
+    assert (status["model"], status["modelVersion"]) == ("max-seen", a_model().version)
+
+
+def test_without_a_model_or_a_request_there_is_nothing_to_boast_of() -> None:
+    bare = facts(knowledge=Knowledge(task=TASK, policy=Policy()), tally=TaskSummary(task=TASK))
+    status = status_of(bare, now_s=START_S)
+    for field in ("bins", "binsText", "saved", "savedGbH", "maxNeed", "modelVersion", "uScore"):
+        assert status[field] is None
+    assert status["model"] == "request"
+
+
+def test_a_failed_training_leaves_the_model_serving_and_shows() -> None:
+    failed = facts(training=TrainingFact(at_s=START_S, failure="killed by signal 9 (memory cap?)"))
+    status = status_of(failed, now_s=START_S)
+    trained = condition(status, "Trained")
+    assert (trained["status"], trained["reason"]) == ("False", "TrainingFailed")
+    assert "killed by signal 9" in trained["message"]
+    assert f"model {a_model().version} keeps serving" in trained["message"]
+    assert status["phase"] == "Sizing"
+
+
+def test_a_training_cut_short_says_so() -> None:
+    cut = facts(training=TrainingFact(at_s=START_S, note="cut short by its budget of 60 s"))
+    assert "cut short" in condition(status_of(cut, now_s=START_S), "Trained")["message"]
+
+
+@pytest.mark.parametrize(
+    ("now_known", "kind", "verdict", "words"),
+    [
+        (facts(), "Measured", "Unknown", "no attempt has succeeded yet"),
+        (facts(measurement=Measurement(None)), "Measured", "False", "is the agent running"),
+        (facts(measurement=Measurement(PeakSource.AGENT)), "Measured", "True", "agent"),
+        (facts(), "Leaking", "False", "no run is beyond help"),
+        (facts(leaking="at the largest node"), "Leaking", "True", "at the largest node"),
+        (facts(problems=("bins 9 is bad",)), "PolicyValid", "False", "bins 9 is bad"),
+        (facts(), "PolicyValid", "True", "every field is in force"),
+        (facts(trouble="disk full"), "StoreHealthy", "False", "disk full"),
+        (facts(), "StoreHealthy", "True", "observations are being kept"),
+    ],
+)
+def test_conditions_say_what_holds(
+    now_known: ProfileFacts, kind: str, verdict: str, words: str
+) -> None:
+    found = condition(status_of(now_known, now_s=START_S), kind)
+    assert found["status"] == verdict
+    assert words in found["message"]
+
+
+def test_a_condition_keeps_its_time_until_it_flips() -> None:
+    first = status_of(facts(), now_s=0.0)
+    stayed = status_of(facts(), previous=first, now_s=3600.0)
+    flipped = status_of(facts(trouble="disk full"), previous=stayed, now_s=7200.0)
+    times = [
+        condition(each, "StoreHealthy")["lastTransitionTime"] for each in (first, stayed, flipped)
+    ]
+    assert times == ["1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "1970-01-01T02:00:00Z"]
+    assert condition(flipped, "Trained")["lastTransitionTime"] == "1970-01-01T00:00:00Z"
+
+
+def test_a_damaged_old_status_is_no_reason_to_fail() -> None:
+    previous = {"conditions": [None, "rubbish", {"type": "Trained"}]}
+    status = status_of(facts(), previous=previous, now_s=0.0)
+    assert condition(status, "Trained")["lastTransitionTime"] == "1970-01-01T00:00:00Z"
+
+
+def test_the_same_facts_are_not_written_twice() -> None:
+    first = status_of(facts(), now_s=0.0)
+    stored = json.loads(json.dumps({key: each for key, each in first.items() if each is not None}))
+    assert not changed(stored, status_of(facts(), previous=stored, now_s=60.0))
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param(knowing(runs=41), id="one more run"),
+        pytest.param(knowing(model=None), id="the model went"),
+        pytest.param(facts(leaking="lifted 3 times"), id="a condition flipped"),
+        pytest.param(facts(decisions=("bin 1 of 3",)), id="a decision was made"),
+        pytest.param(facts(generation=2), id="the spec was read again"),
+    ],
+)
+def test_a_real_change_is_written(after: ProfileFacts) -> None:
+    first = status_of(facts(), now_s=0.0)
+    assert changed(first, status_of(after, previous=first, now_s=0.0))
+    assert changed(None, first)
+
+
+def test_decisions_are_bounded_in_number_and_length() -> None:
+    status = status_of(facts(decisions=["x" * 9999] * 50), now_s=0.0)
+    assert [len(words) for words in status["lastDecisions"]] == [512] * 10
+
+
+def test_what_each_expert_would_have_cost_is_read_from_the_training_report() -> None:
+    figures = ExpertFigures(cost_gb_h=1.25, failed_attempts=2)
+    report = {"experts": {"max-seen": {"cost_gb_h": figures.cost_gb_h}, "request": 4}}
+    costs = expert_costs_gb_h(report)
+    assert costs == {"max-seen": 1.25, "request": 4.0}
+    status = status_of(facts(costs_gb_h=costs), now_s=0.0)
+    assert status["championCostsGbH"] == {"request": 4.0, "max-seen": 1.25, "classifier": None}
+
+
+@pytest.mark.parametrize(
+    "report", [None, {}, {"experts": 3}, {"experts": {"request": "x", "max-seen": float("nan")}}]
+)
+def test_a_foreign_report_has_no_costs(report: Any) -> None:
+    assert expert_costs_gb_h(report) == {}
