@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -218,7 +218,9 @@ class RealPod:
         )
         # Its own prefix: nothing of the virtual environment's site packages is read into it.
         command = f"{joins} exec {shlex.quote(sys.executable)} -I -S -c {shlex.quote(code)}"
-        child = subprocess.Popen(["/bin/sh", "-c", command])
+        child = subprocess.Popen(
+            ["/bin/sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         self.children.append(child)
         return child
 
@@ -238,25 +240,59 @@ class RealPod:
         return self.hierarchy.version is Version.V1
 
 
+class Follower:
+    """Looks at a real pod as the agent does, whenever it is told to."""
+
+    def __init__(self, pod: RealPod) -> None:
+        self._pod = pod
+        self._sampler = Sampler(pod.hierarchy.version, {}, time.time)
+        self._kubepods = find_kubepods(pod.hierarchy)
+        self.reports: dict[str | None, PeakReport] = {}
+
+    def tick(self) -> None:
+        """Read every cgroup once."""
+        for report in self._sampler.tick(scan(self._pod.hierarchy, self._kubepods)):
+            self.reports[report.container_id] = report
+
+    def end(self) -> Mapping[str | None, PeakReport]:
+        """The last report of each, after the end.
+
+        The container's cgroup goes at once, as with a real runtime; the pod's is seen once more.
+        """
+        self._pod.remove_container()
+        self.tick()
+        return self.reports
+
+
 def follow(
     pod: RealPod, child: subprocess.Popen[bytes], interval_s: float = 1.0
 ) -> Mapping[str | None, PeakReport]:
-    """Watch a child to its end as the agent does, then its cgroups' end; the last report of each.
-
-    The container's cgroup goes at once, as with a real runtime; the pod's is seen once more.
-    """
-    sampler = Sampler(pod.hierarchy.version, {}, time.time)
-    reports: list[PeakReport] = []
-    kubepods = find_kubepods(pod.hierarchy)
+    """Watch a child to its end, reading every ``interval_s``; the last report of each cgroup."""
+    follower = Follower(pod)
     with child:
         while True:
-            reports += sampler.tick(scan(pod.hierarchy, kubepods))
+            follower.tick()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(interval_s)
-                break
-    pod.remove_container()
-    reports += sampler.tick(scan(pod.hierarchy, kubepods))
-    return {report.container_id: report for report in reports}
+                return follower.end()
+
+
+def follow_steps(pod: RealPod, steps: Sequence[str]) -> Mapping[str | None, PeakReport]:
+    """Run pieces of code in one child, one after another, and read once after each.
+
+    What happens between two readings is then the same however slow the machine is.
+    """
+    code = "".join(f"{step}\nprint('done', flush=True); input()\n" for step in steps)
+    follower = Follower(pod)
+    with pod.start(code) as child:
+        assert child.stdout is not None
+        assert child.stdin is not None
+        for _ in steps:
+            assert child.stdout.readline() == b"done\n"
+            follower.tick()
+            child.stdin.write(b"\n")
+            child.stdin.flush()
+    return follower.end()
 
 
 @contextlib.contextmanager
@@ -271,8 +307,8 @@ def a_real_pod(uid: str = UID) -> Iterator[RealPod]:
         yield pod
     finally:
         for child in pod.children:
-            child.kill()
-            child.wait()
+            with child:
+                child.kill()
         for parent in parents:
             _remove_all(parent)
 

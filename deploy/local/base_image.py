@@ -29,7 +29,7 @@ _UNNEEDED: Final = (
     "usr/share/locale",
     "usr/share/lintian",
 )
-_RECIPE: Final = f"{_SUITE} minbase {_PACKAGES} without {' '.join(_UNNEEDED)}; 1"
+_RECIPE: Final = f"{_SUITE} minbase {_PACKAGES} without {' '.join(_UNNEEDED)}; 2"
 
 
 def base_reference() -> str:
@@ -67,6 +67,10 @@ def _slim(root: Path) -> None:
     for name in _UNNEEDED:
         for path in (root / name).iterdir():
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    # debootstrap copies these from this machine, which is nobody's business.
+    for name in ("resolv.conf", "hostname", "hosts"):
+        (root / "etc" / name).unlink(missing_ok=True)
+    (root / "etc" / "apt" / "sources.list").write_text(f"deb {_MIRROR} {_SUITE} main\n")
     # Names that Debian leaves to its users and the stood-in image has.
     (root / "usr" / "local" / "bin" / "python").symlink_to("/usr/bin/python3")
 

@@ -29,6 +29,10 @@ class Buildah:
             try_run(self._alone([*self._base(), "inspect", "--type=image", reference])) is not None
         )
 
+    def works(self) -> bool:
+        """Whether this storage driver can be used here."""
+        return try_run(self._alone([*self._base(), "images"])) is not None
+
     def commit(self, archive: Path, reference: str) -> None:
         """Make an image of one layer out of a tar archive of a root folder."""
         doing = f"making {reference}"
@@ -86,6 +90,6 @@ def a_buildah(storage: Path, environment: Mapping[str, str]) -> Buildah:
     for driver in ("overlay", "vfs"):
         buildah = Buildah(storage / driver, driver, environment)
         buildah.storage.mkdir(exist_ok=True)
-        if try_run(buildah._alone([*buildah._base(), "images"])) is not None:
+        if buildah.works():
             return buildah
     raise Trouble(f"buildah can keep no images in {storage}; see `buildah images` there")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from deploy.local import packages, prerequisites
-from deploy.local.base_image import require_base
+from deploy.local.base_image import base_reference, require_base
 from deploy.local.buildah import a_buildah
 from deploy.local.layout import CHECKOUT, cache_root
 from deploy.local.pip_settings import certificates, pip_files, pip_settings
@@ -67,7 +67,7 @@ def fingerprint(target: Target, checkout: Path = CHECKOUT) -> str:
         Trouble: if an input is missing.
 
     """
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(base_reference().encode())
     for path in _files(target, checkout):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
         digest.update(f"{path.relative_to(checkout)} {content}\n".encode())

@@ -42,9 +42,9 @@ def pip_settings(environment: Mapping[str, str], files: Sequence[Path]) -> str:
         kept["cert"] = _CA_INSIDE
     writer = configparser.RawConfigParser()
     writer["global"] = kept
-    text = io.StringIO()
-    writer.write(text)
-    return text.getvalue()
+    output = io.StringIO()
+    writer.write(output)
+    return output.getvalue()
 
 
 def pip_files(environment: Mapping[str, str]) -> list[Path]:

@@ -164,12 +164,14 @@ def train(
     budget: Annotated[float, typer.Option(help="Seconds to search.")] = 60.0,
     memory_mib: Annotated[int, typer.Option(help="Memory cap in MiB.")] = 1024,
     seed: Annotated[int, typer.Option(help="Same seed, same model.")] = 1,
-    policy: Annotated[str, typer.Option(help="The task's policy as JSON.")] = "{}",
+    policy: Annotated[str | None, typer.Option(help="The task's policy as JSON.")] = None,
 ) -> None:
     """Train one task's classifier from the store's observations."""
-    from plimsoll_operator.commands.training import train_command
+    from plimsoll_operator.training.worker import main as train_one
 
-    raise typer.Exit(train_command(task, store, budget, memory_mib, seed, policy))
+    arguments = [task, "--store", store, "--budget", str(budget), "--seed", str(seed)]
+    arguments += ["--memory-mib", str(memory_mib)]
+    raise typer.Exit(train_one([*arguments, *(["--policy", policy] if policy else [])]))
 
 
 @app.command("import")
@@ -182,7 +184,8 @@ def import_history(
     """Take in past runs as training data."""
     from plimsoll_operator.commands.importing import ImportRequest, import_command
 
-    raise typer.Exit(import_command(ImportRequest(history, store, namespace, strict)))
+    request = ImportRequest(path=history, store_url=store, namespace=namespace, strict=strict)
+    raise typer.Exit(import_command(request))
 
 
 @app.command()

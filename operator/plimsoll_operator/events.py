@@ -13,13 +13,12 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from plimsoll_operator.conditions import cut
 from plimsoll_operator.profile_names import MAX_NAME
 from plimsoll_predictor.units import words_for_bytes
 
 CONTROLLER: Final = "plimsoll.dev/controller"
 MAX_NOTE: Final = 1024
-"""What events.k8s.io/v1 accepts."""
+"""What events.k8s.io/v1 accepts: its "characters" are bytes of UTF-8."""
 MAX_INSTANCE: Final = 128
 _HASH_DIGITS: Final = 16
 
@@ -145,7 +144,7 @@ def event_for(
         "action": _ACTIONS[happening.reason],
         "reason": happening.reason.value,
         "type": "Warning" if happening.reason in _WARNINGS else "Normal",
-        "note": cut(happening.note, MAX_NOTE),
+        "note": _cut_to_bytes(happening.note, MAX_NOTE),
         "regarding": {
             "apiVersion": regarding.api_version,
             "kind": regarding.kind,
@@ -162,3 +161,10 @@ def event_name(happening: Happening, regarding: Regarding) -> str:
     digest = hashlib.sha256(told.encode()).hexdigest()[:_HASH_DIGITS]
     spelled = re.sub(r"[^a-z0-9.-]+", "-", regarding.name.lower())
     return f"{spelled[: MAX_NAME - _HASH_DIGITS - 1].strip('-.') or 'plimsoll'}.{digest}"
+
+
+def _cut_to_bytes(text: str, limit: int) -> str:
+    encoded = text.encode()
+    if len(encoded) <= limit:
+        return text
+    return encoded[: limit - len("…".encode())].decode(errors="ignore") + "…"

@@ -45,7 +45,8 @@ def time_folds(n_rows: int, n_folds: int) -> list[Fold]:
 
 def _parts(size: int, n_folds: int) -> NDArray[np.int64]:
     """The part, 0 to n_folds, of each of ``size`` rows; part 0 is never empty."""
-    places = np.arange(size) / max(size, 1)
+    # A row exactly on a cut begins the next part, whatever its division rounds to.
+    places = np.arange(size) / max(size, 1) + 1e-9
     steps = np.floor((places - FIRST_PART) / (1 - FIRST_PART) * n_folds).astype(np.int64) + 1
     return np.clip(steps, 0, n_folds)
 

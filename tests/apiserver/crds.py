@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from tests.conftest import LocalCluster
+from tests.conftest import Cluster
 
 CRDS = Path(__file__).parents[2] / "deploy" / "crds"
 
 
-def install_crds(cluster: LocalCluster) -> None:
+def install_crds(cluster: Cluster) -> None:
     """Apply both and wait until they are served."""
     cluster.kubectl("apply", "-f", str(CRDS))
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(CRDS))
 
 
 @contextmanager
-def a_namespace(cluster: LocalCluster) -> Iterator[str]:
+def a_namespace(cluster: Cluster) -> Iterator[str]:
     """A namespace of its own, gone afterwards."""
     name = f"crds-{uuid4().hex[:8]}"
     cluster.kubectl("create", "namespace", name)
@@ -32,7 +32,7 @@ def a_namespace(cluster: LocalCluster) -> Iterator[str]:
         cluster.kubectl("delete", "namespace", name, "--wait=false")
 
 
-def answer(cluster: LocalCluster, manifest: Mapping[str, Any], *words: str) -> str:
+def answer(cluster: Cluster, manifest: Mapping[str, Any], *words: str) -> str:
     """What the API server says to a manifest: its refusal, or what kubectl prints of success."""
     done = subprocess.run(
         cluster.handle.kubectl(*words, "-f", "-"),

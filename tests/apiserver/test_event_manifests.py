@@ -10,14 +10,14 @@ from plimsoll_operator import events
 from plimsoll_operator.events import Happening, Regarding, event_for
 from plimsoll_predictor.units import GIB, MIB
 from tests.apiserver.crds import a_namespace, answer
-from tests.conftest import LocalCluster
+from tests.conftest import Cluster
 from tests.report_builders import START_S
 
 pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
-def namespace(cluster: LocalCluster) -> Iterator[str]:
+def namespace(cluster: Cluster) -> Iterator[str]:
     with a_namespace(cluster) as name:
         yield name
 
@@ -34,7 +34,7 @@ def namespace(cluster: LocalCluster) -> Iterator[str]:
     ],
 )
 def test_an_event_is_accepted_once_and_never_doubled(
-    happening: Happening, cluster: LocalCluster, namespace: str
+    happening: Happening, cluster: Cluster, namespace: str
 ) -> None:
     pod = Regarding(kind="Pod", namespace=namespace, name="train-1", uid="u-1")
     event = event_for(happening, pod, at_s=START_S, instance="controller-0")
@@ -43,7 +43,7 @@ def test_an_event_is_accepted_once_and_never_doubled(
     assert "AlreadyExists" in answer(cluster, again, "create")
 
 
-def test_kubectl_shows_an_event_on_its_pod(cluster: LocalCluster, namespace: str) -> None:
+def test_kubectl_shows_an_event_on_its_pod(cluster: Cluster, namespace: str) -> None:
     pod = Regarding(kind="Pod", namespace=namespace, name="shown", uid="u-2")
     happening = events.lifted(512 * MIB, GIB, 2)
     answer(cluster, event_for(happening, pod, at_s=START_S, instance="c"), "create")

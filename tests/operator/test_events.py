@@ -92,10 +92,11 @@ def test_an_event_carries_what_the_api_server_asks_of_events_v1() -> None:
     assert event["metadata"]["namespace"] == event["regarding"]["namespace"] == "shop"
 
 
-def test_a_long_note_is_cut_and_says_so() -> None:
-    event = event_for(events.sized(GIB, GIB, "x" * 5000), POD, at_s=0.0, instance="i")
-    assert len(event["note"]) == 1024
-    assert event["note"].endswith("…")
+@pytest.mark.parametrize("letter", ["x", "·", "界"])
+def test_a_long_note_is_cut_to_the_bytes_the_api_server_counts(letter: str) -> None:
+    event = event_for(events.sized(GIB, GIB, letter * 5000), POD, at_s=0.0, instance="i")
+    assert 1021 <= len(event["note"].encode()) <= 1024
+    assert event["note"].endswith(f"{letter}…")
 
 
 @pytest.mark.parametrize("name", ["a" * 253, "...", "Ünïcode_Pod", "train-x7f2k"])

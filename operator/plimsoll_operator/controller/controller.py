@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import structlog
 from plimsoll_operator.controller.announcer import Announcer
 from plimsoll_operator.controller.attempts import AttemptLedger, Tools
 from plimsoll_operator.controller.book import TaskBook
-from plimsoll_operator.controller.kube import Kube
+from plimsoll_operator.controller.kube import Kube, Unreachable
 from plimsoll_operator.controller.learning import Learning
 from plimsoll_operator.controller.peak_book import PeakBook
 from plimsoll_operator.controller.profiles import ProfileKeeper
@@ -31,6 +31,7 @@ from plimsoll_predictor.task import TaskId
 log = structlog.get_logger()
 
 PRUNE_EVERY_S = 3600.0
+UNREACHABLE_PAUSE_S = 2.0
 REFRESH_EVERY_S = 10.0
 """How often the store is asked for tasks that others (an import) put there."""
 
@@ -58,6 +59,7 @@ class Controller:
         policy: Policy,
         identity: Identity,
     ) -> None:
+        self._kube = kube
         self._store = store
         self.writer = Writer(store)
         self.board = FeedBoard(identity.epoch)
@@ -88,7 +90,14 @@ class Controller:
         self._beside: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Take up what the store knows, then run what runs beside the handlers."""
+        """Take up what the store knows and people have set, then run beside the handlers.
+
+        Policies come first: a pod seen before its namespace's policy would be judged by another.
+        """
+        for policy in await _answered(self._kube.list_policies):
+            await self.see_policy(policy, gone=False)
+        for profile in await _answered(self._kube.list_profiles):
+            await self.see_profile(profile, gone=False)
         for task, remembered in (await self.writer.read(_remember, self._store)).items():
             self._take_up(task, remembered)
         await self._retries.resume()
@@ -180,6 +189,16 @@ class Identity:
     instance: str
     epoch: str
     now_s: Callable[[], float]
+
+
+async def _answered(call: Callable[[], Awaitable[list[Any]]]) -> list[Any]:
+    """Wait for an API server that is away: starting before it is no error."""
+    while True:
+        try:
+            return await call()
+        except Unreachable as error:
+            log.warning("waiting for the API server", error=str(error))
+            await asyncio.sleep(UNREACHABLE_PAUSE_S)
 
 
 def _model(saved: SavedModel | None) -> Model | None:

@@ -64,6 +64,26 @@ class Kube:
         """End its connections."""
         await self._api.close()
 
+    async def list_policies(self) -> list[dict[str, Any]]:
+        """Every SizingPolicy of the cluster."""
+        return await self._custom_objects("sizingpolicies")
+
+    async def list_profiles(self) -> list[dict[str, Any]]:
+        """Every TaskProfile of the cluster."""
+        return await self._custom_objects("taskprofiles")
+
+    async def _custom_objects(self, plural: str) -> list[dict[str, Any]]:
+        try:
+            found = await self._dict(
+                self._custom.list_cluster_custom_object(GROUP, VERSION, plural)
+            )
+        except NotFound as error:
+            raise NoCluster(
+                f"the cluster knows no {plural}.{GROUP}: kubectl apply -f deploy/crds first"
+            ) from error
+        items: list[dict[str, Any]] = found["items"]
+        return items
+
     async def create_pod(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
         """Create a pod in its own namespace."""
         namespace = manifest["metadata"]["namespace"]
