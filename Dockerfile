@@ -11,21 +11,26 @@ FROM ${BASE} AS tools
 # pip works from here on another environment, and so is not in it.
 RUN python -m venv /tools
 
+FROM tools AS wheel
+WORKDIR /src
+COPY requirements/build.lock requirements/
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
+    /tools/bin/pip install --no-cache-dir --require-hashes -r requirements/build.lock
+COPY pyproject.toml README.md LICENSE ./
+COPY operator operator
+COPY predictor predictor
+RUN /tools/bin/pip wheel --no-cache-dir --no-index --no-deps --no-build-isolation \
+        --wheel-dir /wheels .
+
 FROM tools AS build
 WORKDIR /src
-COPY requirements/runtime.lock requirements/dev.lock requirements/
+COPY requirements/runtime.lock requirements/
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
     python -m venv --without-pip /opt/plimsoll \
     && /tools/bin/pip --python /opt/plimsoll/bin/python install --no-cache-dir \
         --require-hashes -r requirements/runtime.lock
-COPY pyproject.toml README.md LICENSE ./
-COPY operator operator
-COPY predictor predictor
-# The constraint pins the build backend, too.
-RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
-    PIP_CONSTRAINT=/src/requirements/dev.lock \
-        /tools/bin/pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . \
-    && /tools/bin/pip --python /opt/plimsoll/bin/python install --no-cache-dir --no-index \
+COPY --from=wheel /wheels /wheels
+RUN /tools/bin/pip --python /opt/plimsoll/bin/python install --no-cache-dir --no-index \
         --no-deps /wheels/*.whl
 
 FROM tools AS demo-build

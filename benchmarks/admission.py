@@ -78,11 +78,16 @@ class Peer:
     load: Load
     rounds: list[Round] = field(default_factory=list)
     rss_bytes: list[int] = field(default_factory=list)
+    cpu_s: float = 0.0
 
     async def burst(self, n_requests: int) -> None:
         """One burst, and the memory after it."""
+        server = psutil.Process(self.process.pid)
+        before = server.cpu_times()
         self.rounds.append(await self.load.burst(n_requests))
-        self.rss_bytes.append(psutil.Process(self.process.pid).memory_info().rss)
+        after = server.cpu_times()
+        self.cpu_s += after.user + after.system - before.user - before.system
+        self.rss_bytes.append(server.memory_info().rss)
 
 
 def measure(*, quick: bool = False) -> dict[str, float]:
@@ -108,7 +113,8 @@ async def _measure(folder: Path, plan: Plan, core: int) -> dict[str, float]:
             for process, endpoint in (plimsoll, kopf)
         ]
         try:
-            await _warm(peers)
+            for peer in peers:
+                await peer.load.burst(200)
             for _ in range(plan.rounds):
                 await peers[0].burst(plan.plimsoll_burst)
                 await peers[1].burst(plan.kopf_burst)
@@ -117,11 +123,6 @@ async def _measure(folder: Path, plan: Plan, core: int) -> dict[str, float]:
             for peer in peers:
                 peer.load.close()
         return _figures(peers[0], peers[1], plan)
-
-
-async def _warm(peers: Sequence[Peer]) -> None:
-    for peer in peers:
-        await peer.load.burst(200)
 
 
 def _figures(plimsoll: Peer, kopf: Peer, plan: Plan) -> dict[str, float]:
@@ -136,6 +137,9 @@ def _figures(plimsoll: Peer, kopf: Peer, plan: Plan) -> dict[str, float]:
         figures[f"{name}_rps"] = statistics.median(r.rps for r in peer.rounds)
         figures[f"{name}_p50_ms"] = statistics.median(r.p50_ms for r in peer.rounds)
         figures[f"{name}_p99_ms"] = statistics.median(r.p99_ms for r in peer.rounds)
+        sent = sum(len(r.latencies_s) for r in peer.rounds)
+        # Of the server's processor alone: what remains of the comparison on a busy machine.
+        figures[f"{name}_cpu_us"] = peer.cpu_s / sent * 1e6
     return {key: round(value, 3) for key, value in figures.items()}
 
 
@@ -363,6 +367,7 @@ def main() -> None:
     figures = measure(quick=parser.parse_args().quick)
     for name, value in figures.items():
         print(f"{name:26} {value:12,.2f}")
+    print(f"{'cpu ratio':26} {figures['kopf_cpu_us'] / figures['admission_cpu_us']:12.2f}")
     print(f"{'rps ratio':26} {figures['admission_rps'] / figures['kopf_rps']:12.2f}")
     print(f"{'p99 ratio':26} {figures['admission_p99_ms'] / figures['kopf_p99_ms']:12.2f}")
 

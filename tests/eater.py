@@ -1,4 +1,9 @@
-"""A pod's program of a few kilobytes that takes memory for real: ``/eat MIB SECONDS``."""
+"""A pod's program of a few kilobytes that uses memory for real, in the ways that tasks do.
+
+    /task eat MIB [SECONDS [AFTER]]   wait AFTER seconds, take MIB, hold it for SECONDS
+    /task stream FILE                 hold 8 MiB and read a file twice, whatever its size
+    /task child MIB                   a child takes MIB; its end, however bad, is ignored
+"""
 
 from __future__ import annotations
 
@@ -10,17 +15,55 @@ from deploy.local.archive import write_image
 from deploy.local.images import compile_static, load_image
 from deploy.local.layout import Layout
 
-IMAGE = "localhost/plimsoll-eater:1"
+IMAGE = "localhost/plimsoll-eater:2"
+STREAMER_MIB = 8
+"""What streaming holds beside the file's pages."""
 
 _SOURCE = r"""
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
-int main(int argc, char **argv) {
-  size_t mib = argc > 1 ? strtoul(argv[1], 0, 10) : 0;
-  for (size_t i = 0; i < mib; i++) memset(malloc(1 << 20), 1, 1 << 20);
-  if (argc > 2) sleep((unsigned)strtoul(argv[2], 0, 10));
+static unsigned number(int argc, char **argv, int at) {
+  return argc > at ? (unsigned)strtoul(argv[at], 0, 10) : 0;
+}
+static void eat(unsigned mib) {
+  for (unsigned i = 0; i < mib; i++) memset(malloc(1 << 20), 1, 1 << 20);
+}
+static int stream(const char *path) {
+  char *buffer = malloc(1 << 20);
+  for (int round = 0; round < 2; round++) {
+    int file = open(path, O_RDONLY);
+    if (file < 0) return 1;
+    while (read(file, buffer, 1 << 20) > 0);
+    close(file);
+  }
+  sleep(2);
   return 0;
+}
+int main(int argc, char **argv) {
+  if (argc < 3) return 2;
+  if (!strcmp(argv[1], "eat")) {
+    sleep(number(argc, argv, 4));
+    eat(number(argc, argv, 2));
+    sleep(number(argc, argv, 3));
+    return 0;
+  }
+  if (!strcmp(argv[1], "stream")) {
+    eat(8);
+    return stream(argv[2]);
+  }
+  if (!strcmp(argv[1], "child")) {
+    pid_t child = fork();
+    if (child == 0) {
+      eat(number(argc, argv, 2));
+      _exit(0);
+    }
+    waitpid(child, 0, 0);
+    return 0;
+  }
+  return 2;
 }
 """
 
@@ -28,31 +71,39 @@ int main(int argc, char **argv) {
 def load_eater(layout: Layout) -> str:
     """Load the image into a node; return its name."""
     with tempfile.TemporaryDirectory(prefix="plimsoll-eater-") as scratch:
-        compile_static(_SOURCE, Path(scratch) / "root" / "eat")
+        compile_static(_SOURCE, Path(scratch) / "root" / "task")
         archive = Path(scratch) / "eater.tar"
-        write_image(Path(scratch) / "root", IMAGE, ["/eat"], archive)
+        write_image(Path(scratch) / "root", IMAGE, ["/task"], archive)
         load_image(layout, archive)
     return IMAGE
 
 
 def an_eating_pod(name: str, *, eats_mib: int, limit_mib: int, for_s: int = 0) -> dict[str, Any]:
     """A bare pod that is tried once."""
-    memory = f"{limit_mib}Mi"
-    container = {
-        "name": "main",
-        "image": IMAGE,
-        "imagePullPolicy": "Never",
-        "command": ["/eat", str(eats_mib), str(for_s)],
-        "resources": {"requests": {"memory": memory}, "limits": {"memory": memory}},
-    }
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name},
-        "spec": {
-            "restartPolicy": "Never",
-            "terminationGracePeriodSeconds": 0,
-            "automountServiceAccountToken": False,
-            "containers": [container],
-        },
+        "spec": a_spec(["eat", str(eats_mib), str(for_s)], f"{limit_mib}Mi"),
+    }
+
+
+def a_spec(words: list[str], memory: str | None) -> dict[str, Any]:
+    """A pod's spec that runs ``/task`` with ``words`` once.
+
+    memory: request and limit; None asks for nothing.
+    """
+    container: dict[str, Any] = {
+        "name": "main",
+        "image": IMAGE,
+        "imagePullPolicy": "Never",
+        "command": ["/task", *words],
+    }
+    if memory is not None:
+        container["resources"] = {"requests": {"memory": memory}, "limits": {"memory": memory}}
+    return {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 0,
+        "automountServiceAccountToken": False,
+        "containers": [container],
     }

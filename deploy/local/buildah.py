@@ -49,10 +49,21 @@ class Buildah:
 
         """
         words = ["build", "--layers", "--isolation=chroot", "--network=host", "--pull-never"]
-        self.alone(
-            [*self._base(), *words, *options, "--tag", reference, context],
-            doing=f"building {reference}",
-        )
+        log = archive.with_name("build.log")
+        command = [
+            *self._base(),
+            *words,
+            f"--logfile={log}",
+            *options,
+            "--tag",
+            reference,
+            str(context),
+        ]
+        try:
+            self.alone(command, doing=f"building {reference}")
+        except Trouble as trouble:
+            raise Trouble(f"{trouble}; all that was said is in {log}") from None
+        log.unlink(missing_ok=True)
         self.alone(
             [*self._base(), "push", "--quiet", reference, f"docker-archive:{archive}:{reference}"],
             doing=f"writing {archive}",

@@ -43,7 +43,7 @@ TARGETS: Final = {
     "plimsoll": Target(
         "plimsoll",
         "localhost/plimsoll",
-        (*_ALWAYS, "requirements/runtime.lock", "requirements/dev.lock", "pyproject.toml",
+        (*_ALWAYS, "requirements/runtime.lock", "requirements/build.lock", "pyproject.toml",
          "README.md", "LICENSE", "operator", "predictor"),
     ),
     "demo": Target(

@@ -98,16 +98,19 @@ def bounds_for(
     pod: Pod, memory: PodMemory, namespace: NamespaceBounds, largest_node_bytes: int | None
 ) -> Bounds:
     """The bounds of the sized container's allocation: LimitRanges, quotas, the largest node."""
-    caps = [namespace.max_bytes]
-    caps.append(_less(namespace.pod_max_bytes, memory.other_limit_bytes))
-    caps.append(_less(largest_node_bytes, memory.other_request_bytes))
+    caps = [
+        namespace.max_bytes,
+        _less(namespace.pod_max_bytes, memory.other_limit_bytes),
+        _less(largest_node_bytes, memory.other_request_bytes),
+    ]
     for quota in namespace.quotas:
         if _counts(quota, pod):
             caps += _quota_caps(quota, memory)
-    floors = [namespace.min_bytes]
+    floor_bytes = namespace.min_bytes
     if namespace.max_ratio is not None and memory.kept_limit_bytes is not None:
-        floors.append(-int(-memory.kept_limit_bytes // namespace.max_ratio))
-    return Bounds(floor_bytes=_largest(floors), cap_bytes=_least(caps))
+        ratio_bytes = -int(-memory.kept_limit_bytes // namespace.max_ratio)
+        floor_bytes = max(floor_bytes or 0, ratio_bytes)
+    return Bounds(floor_bytes=floor_bytes, cap_bytes=_least(caps))
 
 
 def _quota_caps(quota: Quota, memory: PodMemory) -> list[int | None]:

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from plimsoll_operator import labels
@@ -33,8 +34,6 @@ MAX_TOTAL_CHARS: Final = 8192
 """Names and values together."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
-_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
-_NOT_A_NUMBER: Final = frozenset({"nan", "inf", "infinity"})
 
 Sources = Mapping[str, Mapping[str, str]]
 
@@ -69,6 +68,7 @@ def read_features(pod: Pod, sources: Sources | None = None) -> PodFeatures:
         chars = len(name) + len(text)
         if (
             len(text) > MAX_VALUE_CHARS
+            or len(name) > MAX_NAME_CHARS
             or total_chars + chars > MAX_TOTAL_CHARS
             or not _is_name(name)
         ):
@@ -88,16 +88,14 @@ def feature_value(text: str) -> FeatureValue | None:
     (18234.0, 'north', None)
     """
     text = text.strip()
-    if _NUMBER.fullmatch(text):
-        number = float(text)
+    # Python also reads "1_000" and other scripts' digits as numbers; people mean text by them.
+    if text.isascii() and "_" not in text:
+        try:
+            number = float(text)
+        except ValueError:
+            return text or None
         return number if math.isfinite(number) else None
-    if not text or text.lstrip("+-").lower() in _NOT_A_NUMBER:
-        return None
-    return text
-
-
-def _is_name(name: str) -> bool:
-    return len(name) <= MAX_NAME_CHARS and _NAME.fullmatch(name) is not None
+    return text or None
 
 
 def _annotated(pod: Pod) -> dict[str, str]:
@@ -107,6 +105,11 @@ def _annotated(pod: Pod) -> dict[str, str]:
         for key, value in annotations_of(pod).items()
         if key.startswith(prefix)
     }
+
+
+@lru_cache(maxsize=4096)  # a task's features have the same names in every pod
+def _is_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None
 
 
 def _from_source(pod: Pod, source: Mapping[str, str]) -> str | None:

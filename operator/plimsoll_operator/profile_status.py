@@ -11,7 +11,6 @@ from typing import Any, Final, Protocol
 
 from plimsoll_operator.conditions import Condition, Verdict, conditions_of, cut, timestamp
 from plimsoll_operator.figure_words import words_for_gb_h, words_for_share
-from plimsoll_operator.profile_names import profile_name
 from plimsoll_operator.profile_phases import Phase, Progress, phase_of
 from plimsoll_operator.quantity import format_bytes
 from plimsoll_predictor.knowledge import Expert, Knowledge
@@ -19,16 +18,6 @@ from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Mode
 from plimsoll_predictor.record import PeakSource
 from plimsoll_predictor.units import words_for_bytes
-
-__all__ = [
-    "Measurement",
-    "ProfileFacts",
-    "Tally",
-    "TrainingFact",
-    "changed",
-    "profile_name",
-    "status_of",
-]
 
 MAX_DECISIONS: Final = 10
 MAX_DECISION: Final = 512
@@ -117,13 +106,13 @@ def status_of(
         "runs": known.runs,
         "oomKills": facts.tally.oom_kills,
         "maxNeed": None if known.max_need_bytes is None else words_for_bytes(known.max_need_bytes),
-        "champion": known.champion.value,
+        "champion": _serving(known).value,
         "championCostsGbH": {
             expert.value: _rounded(facts.costs_gb_h.get(expert.value)) for expert in Expert
         },
         "savedGbH": _rounded(asked - given) if asked > 0 else None,
         "saved": saved if asked > 0 else None,
-        **_model_fields(known.champion, known.model),
+        **_model_fields(_serving(known), known.model),
         "lastDecisions": [cut(words, MAX_DECISION) for words in facts.decisions[:MAX_DECISIONS]],
         "observedGeneration": facts.generation,
         "conditions": conditions_of(_conditions(facts), (previous or {}).get("conditions"), now_s),
@@ -160,6 +149,11 @@ def _phase(facts: ProfileFacts) -> Phase:
             paused=known.paused or known.policy.mode is Mode.OFF,
         )
     )
+
+
+def _serving(known: Knowledge) -> Expert:
+    """Who is asked for the size: below ``min_runs`` nobody but the user."""
+    return known.champion if known.runs >= known.policy.min_runs else Expert.REQUEST
 
 
 def _model_fields(champion: Expert, model: Model | None) -> dict[str, Any]:

@@ -41,7 +41,7 @@ _SCALE: Final[dict[str | None, Decimal]] = {
 _PRINTED: Final = (("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10))
 
 
-class BadQuantity(ValueError):  # noqa: N818 - reads better where it is raised
+class BadQuantity(ValueError):
     """A text that is not a quantity of memory."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,10 +48,10 @@ def cheapest_ceiling(probabilities: NDArray[np.float64], bins: Bins, penalty: fl
         raise ValueError(
             f"{probabilities.shape} probabilities for {len(bins)} bins; one per bin is needed"
         )
-    if not np.isfinite(probabilities).all() or not 0.999 < probabilities.sum() < 1.001:
+    if not 0.999 < probabilities.sum() < 1.001:  # nor is it for one that is not finite
         raise ValueError(f"probabilities {probabilities} do not add up to 1")
     expected = _costs(bins, penalty) @ probabilities
-    chosen = len(expected) - 1 - int(np.argmin(expected[::-1]))
+    chosen = len(expected) - 1 - int(expected[::-1].argmin())
     return Choice(
         bin=chosen,
         ceiling_bytes=bins.ceilings_bytes[chosen],
@@ -68,6 +69,7 @@ def cheapest_bins(
     return chosen
 
 
+@lru_cache(maxsize=1024)  # the model's alone, and admission asks for each pod
 def _costs(bins: Bins, penalty: float) -> NDArray[np.float64]:
     """Byte-seconds for each ceiling (rows) and true bin (columns), (n_bins, n_bins)."""
     ceilings = np.array(bins.ceilings_bytes, dtype=np.float64)
@@ -82,4 +84,5 @@ def _costs(bins: Bins, penalty: float) -> NDArray[np.float64]:
     spare_after_retry = np.maximum(ceilings - needs, 0.0)
     costs: NDArray[np.float64] = np.where(fits, spare, penalty * chosen + spare_after_retry)
     weighted: NDArray[np.float64] = costs * runtimes
+    weighted.flags.writeable = False
     return weighted

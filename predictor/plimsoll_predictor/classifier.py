@@ -107,11 +107,8 @@ class Fitted(Protocol):
 
 
 def fit(part: TrainingPart, recipe: Recipe, *, threads: int) -> Fitted:
-    """Fit one recipe. Deterministic by the part's seed.
-
-    An SVM needs two bins to tell apart; where the part has only one, trees serve.
-    """
-    if recipe.classifier is ClassifierName.SVM and np.unique(part.y).size > 1:
+    """Fit one recipe. Deterministic by the part's seed."""
+    if recipe.classifier is ClassifierName.SVM:
         return _fit_svm(part, recipe)
     return _fit_trees(part, recipe, threads)
 

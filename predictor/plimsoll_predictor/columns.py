@@ -157,6 +157,8 @@ def parse_number(value: object) -> float | None:
     >>> parse_number("18234"), parse_number("1e308"), parse_number("eu")
     (18234.0, None, None)
     """
+    if type(value) is float:  # as nearly all arrive; NaN compares false
+        return value if abs(value) <= MAX_FLOAT32 else None
     if not isinstance(value, str | int | float) or not is_number(value):
         return None
     try:

@@ -61,9 +61,9 @@ def compile_booster(booster: Booster, n_bins: int) -> CompiledTrees:
         n_classes=n_classes,
         n_features=n_features,
         n_trees=len(forest.trees),
-        slot=np.array(forest.slot, dtype=np.int32),
+        slot=np.array(forest.slot, dtype=np.intp),
         value=np.array(forest.value, dtype=np.float32),
-        left=np.array(forest.left, dtype=np.int32),
+        left=np.array(forest.left, dtype=np.intp),
         base=base,
     )
 

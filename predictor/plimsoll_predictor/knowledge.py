@@ -41,7 +41,7 @@ class Knowledge:
     """Runs whose need is known."""
     max_need_bytes: int | None = None
     """Largest need known; a censored one counts as what it exceeds. None if none is known."""
-    champion: Expert = Expert.REQUEST
+    champion: Expert = Expert.MAX_SEEN
     model: Model | None = None
     lifts: Mapping[str, Lift] = field(default_factory=dict)
     """Run key -> lift, for runs that were OOM-killed and have not succeeded yet."""

@@ -7,6 +7,7 @@ six vector operations over as many elements as there are trees.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -22,7 +23,7 @@ MAX_FEATURES: Final = 2**15
 MAX_MARGIN: Final = 1e39
 """A float32 is below it; margins cannot overflow float64."""
 
-IntArray: TypeAlias = NDArray[np.int32]
+IntArray: TypeAlias = NDArray[np.intp]
 FloatArray: TypeAlias = NDArray[np.float32]
 
 
@@ -33,10 +34,10 @@ class CompiledTrees:
     Trees are in rounds: root i adds to margin i mod n_groups. n_groups is 1 for two classes
     (logistic), else n_classes (softmax); one class is certain.
 
-    slot: (n_nodes,), int32. Where a node reads the row: feature f where missing goes left,
+    slot: (n_nodes,), whole. Where a node reads the row: feature f where missing goes left,
         n_features + f where missing goes right, 2 n_features in a leaf.
     value: (n_nodes,), float32. A node's threshold (less goes left), or a leaf's margin.
-    left: (n_nodes,), int32. Left child; the right one follows it. A leaf is its own.
+    left: (n_nodes,), whole. Left child; the right one follows it. A leaf is its own.
     base: (n_groups,), float64. Margins before any tree.
     """
 
@@ -57,11 +58,14 @@ class CompiledTrees:
         Raises:
             ModelError: if the arrays are not a forest, or point outside themselves.
         """
+        # As numpy indexes: any other integer would be converted at every step of every walk.
+        object.__setattr__(self, "slot", self.slot.astype(np.intp, copy=False))
+        object.__setattr__(self, "left", self.left.astype(np.intp, copy=False))
         self._check_sizes()
         if np.any(self.slot < 0) or np.any(self.slot > 2 * self.n_features):
             raise ModelError("a tree reads a feature the model does not have; train the task again")
         object.__setattr__(self, "depth", _forest_depth(self))
-        object.__setattr__(self, "_roots", np.arange(self.n_trees, dtype=np.int32))
+        object.__setattr__(self, "_roots", np.arange(self.n_trees, dtype=np.intp))
 
     def _check_sizes(self) -> None:
         if not 1 <= self.n_classes <= MAX_CLASSES or not 0 <= self.n_features <= MAX_FEATURES:
@@ -91,7 +95,8 @@ class CompiledTrees:
         """P(class), (n_classes,), for one row (n_features,). Not finite means missing."""
         leaves = self._walk(_slots(row[np.newaxis, :])[0])
         groups = leaves.reshape(-1, self.n_groups)
-        return _probabilities(groups.sum(axis=0, dtype=np.float64) + self.base, self.n_classes)
+        margins = groups.sum(axis=0, dtype=np.float64) + self.base
+        return np.array(_probabilities_of_one(margins.tolist(), self.n_classes))
 
     def probabilities_of_rows(self, rows: FloatArray) -> NDArray[np.float64]:
         """P(class) for (n, n_features), (n, n_classes)."""
@@ -100,27 +105,23 @@ class CompiledTrees:
         margins = groups.sum(axis=1, dtype=np.float64) + self.base
         return _probabilities(margins, self.n_classes)
 
-    def leaves_of_rows(self, rows: FloatArray) -> NDArray[np.int64]:
+    def leaves_of_rows(self, rows: FloatArray) -> IntArray:
         """Index of the node each tree ends in, (n, n_trees)."""
         slots = _slots(np.asarray(rows, dtype=np.float32))
         line = np.arange(len(rows))[:, np.newaxis]
-        at = np.tile(np.arange(self.n_trees, dtype=np.int64), (len(rows), 1))
+        at = np.tile(self._roots, (len(rows), 1))
         for _ in range(self.depth):
             right = slots[line, self.slot[at]] >= self.value[at]
-            at = self.left[at].astype(np.int64) + right
+            at = self.left[at] + right
         return at
 
     def _walk(self, slots: FloatArray) -> FloatArray:
         """Leaf values of one row, (n_trees,)."""
-        # Bound methods and mode="clip" (the indices were checked once, when the model was made)
-        # halve the time: at 300 elements the calls cost as much as the work.
-        slot_at, value_at, left_at = self.slot.take, self.value.take, self.left.take
-        read = slots.take
-        at: NDArray[Any] = self._roots
+        slot, value, left = self.slot, self.value, self.left
+        at = self._roots
         for _ in range(self.depth):
-            right = read(slot_at(at, mode="clip"), mode="clip") >= value_at(at, mode="clip")
-            at = left_at(at, mode="clip") + right
-        return value_at(at, mode="clip")
+            at = left[at] + (slots[slot[at]] >= value[at])
+        return value[at]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; ``from_dict`` reads it back."""
@@ -129,9 +130,9 @@ class CompiledTrees:
             "n_classes": self.n_classes,
             "n_features": self.n_features,
             "n_trees": self.n_trees,
-            "slot": pack(self.slot),
+            "slot": pack(self.slot.astype(np.int32)),
             "value": pack(self.value),
-            "left": pack(self.left),
+            "left": pack(self.left.astype(np.int32)),
             "base": pack(self.base),
         }
 
@@ -143,9 +144,9 @@ class CompiledTrees:
             n_classes=fields.integer("n_classes", 1, MAX_CLASSES),
             n_features=fields.integer("n_features", 0, MAX_FEATURES),
             n_trees=fields.integer("n_trees", 0, 2**24),
-            slot=fields.array("slot", np.int32, 1),
+            slot=fields.array("slot", np.int32, 1).astype(np.intp),
             value=fields.array("value", np.float32, 1),
-            left=fields.array("left", np.int32, 1),
+            left=fields.array("left", np.int32, 1).astype(np.intp),
             base=fields.array("base", np.float64, 1),
         )
 
@@ -163,6 +164,18 @@ def _slots(rows: FloatArray) -> FloatArray:
     np.copyto(slots[:, :n_features], rows, where=known)
     np.copyto(slots[:, n_features:-1], rows, where=known)
     return slots
+
+
+def _probabilities_of_one(margins: list[float], n_classes: int) -> list[float]:
+    """As ``_probabilities``, for one row: a few numbers are added faster without arrays."""
+    if n_classes == 1:
+        return [1.0]
+    if n_classes == 2:
+        margins = [0.0, *margins]
+    highest = max(margins)
+    powers = [math.exp(margin - highest) for margin in margins]
+    total = sum(powers)
+    return [power / total for power in powers]
 
 
 def _probabilities(margins: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
@@ -184,7 +197,7 @@ def _forest_depth(trees: CompiledTrees) -> int:
     parent, so no part is walked twice.
     """
     nodes = np.arange(trees.n_nodes, dtype=np.int64)
-    left = trees.left.astype(np.int64)
+    left = trees.left
     inner = nodes[left != nodes]
     children = np.sort(np.concatenate([left[inner], left[inner] + 1]))
     if np.any(left[inner] <= inner) or not np.array_equal(children, nodes[trees.n_trees :]):

@@ -64,18 +64,18 @@ class Shop:
         created = await self.core.create_namespaced_pod(self.namespace, body)
         return str(created.metadata.uid)
 
-    async def end(self, name: str, how: str, reason: str | None = None) -> None:
-        """Write the pod's end as a kubelet would."""
-        phase, container_reason, exit_code = ENDED[how]
+    async def end(self, name: str, how: str, *, phase: str | None = None) -> None:
+        """Write the pod's end as a kubelet would. phase: if the pod itself has not ended yet."""
+        last_phase, container_reason, exit_code = ENDED[how]
         terminated = {
-            "reason": reason or container_reason,
+            "reason": container_reason,
             "exitCode": exit_code,
             "startedAt": "2026-01-01T00:00:00Z",
             "finishedAt": "2026-01-01T00:01:00Z",
             "containerID": f"containerd://{name}",
         }
         status = {
-            "phase": phase,
+            "phase": phase or last_phase,
             "containerStatuses": [
                 {
                     "name": "main",

@@ -56,6 +56,19 @@ async def test_a_bare_pod_killed_while_the_controller_was_down_is_retried_once(
     assert retry.metadata.annotations[labels.RUN_OF] == uid
 
 
+async def test_a_container_seen_killed_before_its_pod_failed_is_retried_when_it_has(
+    shop: Shop, cluster: Cluster, tmp_path: Path
+) -> None:
+    await shop.enforce()
+    uid = await shop.pod("heavy")
+    async with a_controller(cluster.kubeconfig, tmp_path):
+        await shop.end("heavy", "killed", phase="Running")
+        await until("observed", lambda: observed(tmp_path, shop.task()))
+        assert await _retries(shop, uid) == []
+        await shop.end("heavy", "killed")
+        await until("a retry", lambda: _retries(shop, uid))
+
+
 async def test_a_deleted_retry_is_not_made_again(
     shop: Shop, cluster: Cluster, tmp_path: Path
 ) -> None:

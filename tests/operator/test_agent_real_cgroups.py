@@ -6,7 +6,8 @@ import signal
 from pathlib import Path
 
 from plimsoll_predictor.units import MIB
-from tests.cgroup_trees import CONTAINER, a_cold_file, a_real_pod, follow, follow_steps
+from tests.cgroup_trees import CONTAINER
+from tests.real_pods import a_cold_file, a_real_pod, follow, follow_steps
 
 OVERHEAD_BYTES = 24 * MIB
 """A bare Python interpreter with its page tables and what the kernel keeps for it."""

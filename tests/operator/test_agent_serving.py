@@ -20,7 +20,8 @@ from plimsoll_operator.controller.peak_book import PeakBook
 from plimsoll_operator.controller.peak_routes import peak_routes
 from plimsoll_operator.peaks import PeakReport
 from plimsoll_predictor.units import MIB
-from tests.cgroup_trees import CONTAINER, UID, RealPod, a_real_pod
+from tests.cgroup_trees import CONTAINER, UID
+from tests.real_pods import RealPod, a_real_pod
 
 SOURCES = [str(Path(__file__).parents[2] / folder) for folder in ("operator", "predictor")]
 START = """

@@ -178,6 +178,18 @@ def test_the_store_is_read_into_what_the_page_shows(store: Store) -> None:
     assert "killed by signal 9" in text
 
 
+def test_older_attempts_than_are_read_are_owned_up_to(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plimsoll_operator.report.data.READ_ATTEMPTS", 10)
+    store.record(a_life(6, imported=0, runs=30))
+    data = gather(store)
+    assert data.tasks[0].detail is not None
+    assert (len(data.tasks[0].detail.points), data.tasks[0].figures.attempts) == (10, 10)
+    assert "older ones are kept but not shown" in render(data, START_S)
+    assert "older ones" not in render(a_report(a_task_report(a_life(6))), START_S)
+
+
 def test_the_phase_the_controller_knows_wins(store: Store) -> None:
     store.record([an_attempt()])
     [report] = gather(store, phases={TASK: Phase.LEAKING}).tasks

@@ -59,9 +59,7 @@ def test_the_search_finds_what_trying_every_cut_finds(
     needs = np.asarray([need * 7 * MIB for need, _ in runs], dtype=np.float64)
     runtimes = np.asarray([runtime for _, runtime in runs], dtype=np.float64)
     weights = runtimes if runtimes.sum() else np.ones_like(runtimes)
-    limits = BinLimits(
-        reference_bytes=GIB, max_bins=5, min_members=min_members, headroom=headroom
-    )
+    limits = BinLimits(reference_bytes=GIB, max_bins=5, min_members=min_members, headroom=headroom)
     options = search_bins(needs, runtimes, limits).options
     assert [len(option.bins) for option in options] == list(range(1, len(options) + 1))
     for n_bins in range(1, 6):
@@ -115,9 +113,9 @@ def test_improvements_are_shares_of_the_reference_as_table_6_defines_them() -> N
 
 def test_no_ceiling_is_below_the_floor() -> None:
     needs = np.asarray([1, 2, 3, 400, 400]) * float(MIB)
-    limits = BinLimits(reference_bytes=GIB, floor_bytes=32 * MIB)
+    limits = BinLimits(reference_bytes=GIB, headroom=1.25, floor_bytes=32 * MIB)
     options = search_bins(needs, np.ones(5), limits).options
-    assert [option.bins.ceilings_bytes[0] // MIB for option in options] == [440, 32]
+    assert [option.bins.ceilings_bytes[0] // MIB for option in options] == [500, 32]
 
 
 def test_one_run_gives_one_bin_and_equal_needs_give_one_bin() -> None:
@@ -158,7 +156,7 @@ def test_ten_thousand_different_needs_take_about_ten_times_as_many_steps_as_a_th
     taken = []
     for n_runs in (1_000, 10_000):
         steps = 0
-        needs = np.arange(1, n_runs + 1) * 2.0 * MIB
+        needs = np.arange(1, n_runs + 1, dtype=np.float64) * MIB * 2
         assert len(search_bins(needs, needs, BinLimits(reference_bytes=1e12)).options) == 8
         taken.append(steps)
     assert 9 < taken[1] / taken[0] < 11

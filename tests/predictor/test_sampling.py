@@ -11,7 +11,9 @@ from hypothesis.extra import numpy as arrays
 from plimsoll_predictor.sampling import Sampler, sample
 
 _CELLS = st.one_of(
-    st.floats(width=32, allow_infinity=False), st.just(float("nan")), st.sampled_from([0.0, 1.0, 3.4e38])
+    st.floats(width=32, allow_infinity=False),
+    st.just(float("nan")),
+    st.sampled_from([0.0, 1.0, 3.4e38]),
 )
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from plimsoll_predictor.policy import Policy
-from plimsoll_predictor.record import FeatureValue, Observation, Outcome
+from plimsoll_predictor.record import Observation, Outcome
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.training import TrainingPlan
 from plimsoll_predictor.units import GIB, MIB
@@ -58,7 +58,7 @@ def a_history(n_runs: int, *, seed: int = 0, heavy: int = 0) -> list[Observation
     attempts = []
     for index in range(n_runs):
         is_heavy = index >= n_runs - heavy
-        rows = float(random.integers(900_000, 1_000_000) if is_heavy else random.integers(1e3, 3e5))
+        rows = float(random.integers(*((900_000, 1_000_000) if is_heavy else (1_000, 300_000))))
         columns = float(random.choice([10, 20, 40]))
         region = str(random.choice(["eu", "us", "asia"]))
         factor = 1.5 if region == "asia" else 1.0
@@ -73,11 +73,6 @@ def a_history(n_runs: int, *, seed: int = 0, heavy: int = 0) -> list[Observation
             )
         )
     return attempts
-
-
-def features_of(attempt: Observation) -> Mapping[str, FeatureValue]:
-    """What was known of an attempt before it started."""
-    return attempt.features
 
 
 class StepClock:

@@ -23,7 +23,7 @@ _UID: Final = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([^"\\]{1,128})"')
 _UID_WITHIN_BYTES: Final = 4096
 
 
-class Unanswerable(ValueError):  # noqa: N818 - reads better where it is raised
+class Unanswerable(ValueError):
     """A request that cannot be sized.
 
     reason: one of few words, for counting. uid, version: what could be read of them.

@@ -25,6 +25,7 @@ from plimsoll_operator.controller.learning import Learning
 from plimsoll_operator.controller.peak_book import PeakBook
 from plimsoll_operator.controller.placement import Placed, Placement
 from plimsoll_operator.controller.retries import Retries
+from plimsoll_operator.identity import Retrier
 from plimsoll_operator.metrics import ControllerMetrics
 from plimsoll_operator.observing import Surroundings, observe
 from plimsoll_operator.peaks import PeakReport
@@ -140,7 +141,8 @@ class AttemptLedger:
             await self._succeeded(ended, observation, new=new)
         else:
             self._with.learning.note(reading.task)
-        _first_time(self._done, status.attempt_uid)
+        if not _is_looked_at_again(reading, status, verdict):
+            _first_time(self._done, status.attempt_uid)
 
     async def _succeeded(self, ended: Ended, observation: Observation, *, new: bool) -> None:
         task, run = observation.task, observation.run
@@ -222,6 +224,18 @@ class AttemptLedger:
             return None
         best = self._with.peaks.best(status.uid, status.container_id, reading.attempt.containers)
         return best.kernel_peak_bytes if best else None
+
+
+def _is_looked_at_again(reading: PodReading, status: AttemptStatus, verdict: Verdict) -> bool:
+    """A kill is learned when the container ends; a bare pod is retried when the pod has failed.
+
+    The kubelet shows the two in events of their own, and other containers may still run between.
+    """
+    return (
+        verdict.outcome is Outcome.OOM_KILLED
+        and reading.retrier is Retrier.PLIMSOLL
+        and status.phase not in ("Succeeded", "Failed")
+    )
 
 
 def _first_time(seen: OrderedDict[str, None], key: str) -> bool:

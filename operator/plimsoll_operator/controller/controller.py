@@ -158,7 +158,7 @@ class Controller:
                 policy=Policy(),
                 runs=remembered.summary.runs_known,
                 max_need_bytes=remembered.summary.max_need_bytes,
-                champion=saved.champion if saved else Expert.REQUEST,
+                champion=saved.champion if saved else Expert.MAX_SEEN,
                 model=_model(saved),
                 lifts=remembered.lifts,
             )

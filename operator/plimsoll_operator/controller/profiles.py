@@ -14,6 +14,7 @@ import structlog
 
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.kube import AlreadyThere, ApiError, Kube, NotFound
+from plimsoll_operator.expert_costs import expert_costs_gb_h
 from plimsoll_operator.profile_names import profile_name
 from plimsoll_operator.profile_status import (
     Measurement,
@@ -155,7 +156,7 @@ def _stored(
 ) -> tuple[TaskSummary, TrainingFact | None, Mapping[str, float], list[str]]:
     last, succeeded = store.last_training(task), store.models(task)
     report = (succeeded[0].report if succeeded else None) or {}
-    costs = report.get("expert_costs_gb_h") or {}
+    costs = expert_costs_gb_h(report)
     decisions = [record.words for record in store.decisions(task, limit=10)]
     return store.summary(task), _training(last), costs, decisions
 

@@ -14,7 +14,7 @@ from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.task import TaskId
 
 
-class BadEntry(ValueError):  # noqa: N818 - reads better where it is raised
+class BadEntry(ValueError):
     """One entry of a message that makes no sense; what was known of its key stays."""
 
 

@@ -58,7 +58,7 @@ class FeedMessage:
     removed_namespaces: Sequence[str]
 
 
-class BadMessage(ValueError):  # noqa: N818 - reads better where it is raised
+class BadMessage(ValueError):
     """Not a message of this feed; what was known stays, and the question is asked again."""
 
 

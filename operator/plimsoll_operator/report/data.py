@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from plimsoll_operator.expert_costs import expert_costs_gb_h
@@ -29,7 +30,9 @@ LISTED_TASKS: Final = 500
 DETAILED_TASKS: Final = 50
 """The tasks with the most memory-time asked for get a section of their own."""
 READ_ATTEMPTS: Final = 5_000
-"""Latest attempts read of a task with its own section."""
+"""Latest attempts read of a task with its own section; fewer where many tasks have one."""
+READ_IN_ALL: Final = 60_000
+"""About two seconds of one core; the controller serves the page beside its work."""
 LISTED_LIFTS: Final = 200
 LISTED_DECISIONS: Final = 10
 
@@ -56,8 +59,10 @@ def gather(
         if (tasks is None or task in tasks) and _ended_since(summary, since_s)
     ]
     chosen.sort(key=lambda summary: (-summary.requested_gb_h, summary.task))
+    room = min(READ_ATTEMPTS, READ_IN_ALL // max(1, min(len(chosen), DETAILED_TASKS)))
+    reading = _Reading(store, since_s, phases or {}, room)
     reports = [
-        _detailed(store, summary, since_s, phases or {})
+        _detailed(reading, summary)
         if place < DETAILED_TASKS
         else _listed(store, summary, phases or {})
         for place, summary in enumerate(chosen[:LISTED_TASKS])
@@ -67,23 +72,29 @@ def gather(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What to read of each task, at most ``room`` attempts."""
+
+    store: Store
+    since_s: float | None
+    phases: Mapping[TaskId, Phase]
+    room: int
+
+
 def _ended_since(summary: TaskSummary, since_s: float | None) -> bool:
     if since_s is None:
         return True
     return summary.last_finished_s is not None and summary.last_finished_s >= since_s
 
 
-def _detailed(
-    store: Store,
-    summary: TaskSummary,
-    since_s: float | None,
-    phases: Mapping[TaskId, Phase],
-) -> TaskReport:
-    task = summary.task
+def _detailed(reading: _Reading, summary: TaskSummary) -> TaskReport:
+    store, since_s, task = reading.store, reading.since_s, summary.task
     saved, training = store.model(task), store.last_training(task)
+    latest = store.observations(task, limit=reading.room)
     seen = [
         each
-        for each in store.observations(task, limit=READ_ATTEMPTS)
+        for each in latest
         if since_s is None or (each.finished_s is not None and each.finished_s >= since_s)
     ]
     detail = TaskDetail(
@@ -99,8 +110,10 @@ def _detailed(
             for expert, cost_gb_h in expert_costs_gb_h(saved.report if saved else None).items()
         ),
         training_failure=training.failure if training else None,
+        # Where none of those read was too early, earlier ones may be within the time asked for.
+        unread=summary.observations - len(latest) if len(seen) == len(latest) else 0,
     )
-    return _task_report(summary, saved, phases, figures=figures_of(seen), detail=detail)
+    return _task_report(summary, saved, reading.phases, figures=figures_of(seen), detail=detail)
 
 
 def _listed(store: Store, summary: TaskSummary, phases: Mapping[TaskId, Phase]) -> TaskReport:

@@ -113,7 +113,10 @@ class SaidDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDetail:
-    """What a task's own section shows. points: oldest first. lifts, decisions: newest first."""
+    """What a task's own section shows. points: oldest first. lifts, decisions: newest first.
+
+    unread: older attempts in the store, in neither the figures nor the plots.
+    """
 
     points: tuple[AttemptPoint, ...] = ()
     lifts: tuple[LiftRow, ...] = ()
@@ -121,6 +124,7 @@ class TaskDetail:
     model: ModelFigures | None = None
     expert_costs: tuple[ExpertBar, ...] = ()
     training_failure: str | None = None
+    unread: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,9 @@ from plimsoll_predictor.task import TaskId
 
 log = structlog.get_logger()
 
-GRACE_S: Final = 30.0
-"""Over the search's budget: loading the libraries, reading, the last fit, saving."""
+GRACE_S: Final = 60.0
+"""Over the search's budget: loading the libraries, reading, the last fit, saving. Generous, since
+a trainer gives way to everything else on its node."""
 MIN_INTERVAL_S: Final = 15.0
 
 
@@ -210,13 +211,18 @@ def outcome(status: int, said: bytes) -> tuple[str | None, Mapping[str, Any]]:
     counts.
     """
     result = _last_line(said)
+    if result.get("ok") is True:
+        # Said after the model was saved: whatever came then, it serves.
+        return None, result
     if status < 0:
         hint = " (memory cap?)" if -status == signal.SIGKILL else ""
         return f"killed by signal {-status}{hint}", result
     if not isinstance(result.get("ok"), bool):
-        return f"the trainer ended with status {status} and gave no result; see the log", {}
-    if status == 0 and result["ok"]:
-        return None, result
+        # Linear algebra libraries end the process themselves when they get no memory.
+        return (
+            f"the trainer ended with status {status} and no result (memory cap?); see its log",
+            {},
+        )
     return str(result.get("message") or f"ended with status {status}"), result
 
 

@@ -25,7 +25,7 @@ from plimsoll_predictor.task import TaskId
 
 _BUSY_TIMEOUT_S: Final = 30.0
 """The controller writes too, and a finished training is worth some patience."""
-_ALARM_GRACE_S: Final = 60.0
+_ALARM_GRACE_S: Final = 120.0
 """Longer than a controller waits before it ends a training: for when there is none left."""
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plimsoll_predictor.record import Outcome
+from plimsoll_predictor.record import Outcome, PeakSource
 from plimsoll_predictor.store.schema import observations as table
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import GB, SECONDS_PER_HOUR
@@ -17,8 +17,8 @@ from plimsoll_predictor.units import GB, SECONDS_PER_HOUR
 class TaskSummary:
     """What all kept attempts of a task add up to.
 
-    The three GB·h figures count the attempts whose request and runtime are known, so that they
-    compare. requested_gb_h leaves out attempts that were OOM-killed at less than the request: the
+    The three GB·h figures count the live attempts, not imported ones, whose request and runtime are
+    known, so that they compare. requested_gb_h leaves out attempts that were OOM-killed at less than the request: the
     request would have carried them, and the retry that succeeded counts it already. An attempt
     without a limit held its request.
     """
@@ -88,7 +88,9 @@ def _count(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
 def _gb_h(
     size_bytes: sa.ColumnElement[Any], runtime_s: sa.ColumnElement[Any], name: str
 ) -> sa.ColumnElement[Any]:
-    asked = table.c.request_bytes.is_not(None)
+    # What was imported ran before Plimsoll had a say in it: it saved nothing and spent nothing.
+    live = table.c.peak_source.is_distinct_from(PeakSource.IMPORTED.value)
+    asked = table.c.request_bytes.is_not(None) & live
     memory_time = sa.case((asked, sa.cast(size_bytes, sa.Double) / GB * runtime_s))
     total = sa.func.coalesce(sa.func.sum(memory_time), 0.0) / SECONDS_PER_HOUR
     return total.label(name)

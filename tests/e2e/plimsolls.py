@@ -1,0 +1,160 @@
+"""``plimsoll run --agent`` on the real node, and what may happen to its processes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from plimsoll_operator.running.webhook import NAME
+from plimsoll_predictor.record import Observation
+from plimsoll_predictor.store import Store
+from plimsoll_predictor.task import TaskId
+from tests.apiserver.controllers import until
+from tests.conftest import Cluster
+
+READY_WITHIN_S = 90.0
+END_WITHIN_S = 60.0
+TRAINING_BUDGET_S = 4
+ADMISSION, CONTROLLER, AGENT = "admission", "controller", "agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Three that were free, in the network of whoever took them."""
+
+    admission: int
+    controller: int
+    metrics: int
+
+    @classmethod
+    def free(cls) -> Ports:
+        with contextlib.ExitStack() as held:
+            taken = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+            return cls(*(each.getsockname()[1] for each in taken))
+
+
+@dataclass(frozen=True, slots=True)
+class Plimsoll:
+    """All of Plimsoll, running."""
+
+    process: subprocess.Popen[bytes]
+    state: Path
+    ports: Ports
+    store: Store
+
+    def observations(self, task: TaskId) -> list[Observation]:
+        """What was learned of a task."""
+        return self.store.observations(task)
+
+    def pid(self, name: str) -> int:
+        """The process id of one of its processes."""
+        return int((self.state / f"{name}.pid").read_text())
+
+    @contextlib.contextmanager
+    def without(self, name: str) -> Iterator[None]:
+        """One of its processes is killed (-9), and not started again until the block ends."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            os.kill(self.pid(name), signal.SIGKILL)
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def hanging(self, name: str) -> Iterator[None]:
+        """One of its processes takes connections and never answers, until the block ends."""
+        pid = self.pid(name)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    async def killed(self, name: str) -> None:
+        """Kill (-9) one of its processes, and wait until its successor serves."""
+        before = self.pid(name)
+        os.kill(before, signal.SIGKILL)
+        await self.back(name, before)
+
+    async def back(self, name: str, before: int) -> None:
+        """Wait for the successor of process ``before`` to serve."""
+        await until(f"a new {name}", lambda: self.pid(name) != before and self.serves(name))
+
+    def serves(self, name: str) -> bool:
+        """Whether a process says that it is ready. The agent serves nothing, so it need only be."""
+        if name == AGENT:
+            return Path(f"/proc/{self.pid(name)}").exists()
+        port = self.ports.controller if name == CONTROLLER else self.ports.metrics
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=2) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+
+@contextlib.contextmanager
+def a_plimsoll(cluster: Cluster, state: Path) -> Iterator[Plimsoll]:
+    """Start it, wait until it serves, and end it with the block however that ends."""
+    _refuse_another(cluster)
+    ports = Ports.free()
+    with (state / "run.log").open("ab") as log:
+        process = subprocess.Popen(_command(cluster, state, ports), stdout=log, stderr=log)
+    try:
+        _await_ready(process, state)
+        store = Store.open(f"sqlite:///{state}/plimsoll.db")
+        try:
+            yield Plimsoll(process, state, ports, store)
+        finally:
+            store.close()
+    finally:
+        _end(process)
+
+
+def _command(cluster: Cluster, state: Path, ports: Ports) -> list[str]:
+    return [
+        *(sys.executable, "-P", "-m", "plimsoll_operator", "run", "--agent"),
+        *("--state-dir", str(state), "--kubeconfig", str(cluster.kubeconfig)),
+        *("--training-budget", str(TRAINING_BUDGET_S)),
+        *("--admission-port", str(ports.admission), "--metrics-port", str(ports.metrics)),
+        *("--controller-port", str(ports.controller)),
+    ]
+
+
+def _refuse_another(cluster: Cluster) -> None:
+    """Two would size the same pods: the webhook configuration is the whole cluster's."""
+    configurations = cluster.get("mutatingwebhookconfigurations")["items"]
+    for each in configurations:
+        if each["metadata"]["name"] == NAME:
+            url = each["webhooks"][0]["clientConfig"]["url"]
+            address = url.removeprefix("https://").partition("/")[0].rpartition(":")
+            with contextlib.suppress(OSError):
+                socket.create_connection((address[0], int(address[2])), timeout=2).close()
+                raise AssertionError(f"another Plimsoll serves this cluster at {url}; end it first")
+
+
+def _await_ready(process: subprocess.Popen[bytes], state: Path) -> None:
+    deadline_s = time.monotonic() + READY_WITHIN_S
+    while not (state / "ready.json").exists():
+        assert process.poll() is None, f"it ended with {process.returncode}; see {state}/run.log"
+        assert time.monotonic() < deadline_s, f"not ready in time; see the logs in {state}"
+        time.sleep(0.1)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGCONT)
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(END_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise

@@ -1,0 +1,125 @@
+"""What can be seen of pods and Jobs from outside, and waiting for it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from kubernetes_asyncio import client
+
+from plimsoll_operator import labels
+from tests.apiserver.controllers import Shop, until
+from tests.e2e.workloads import Manifest, a_pod
+
+WITHIN_S = 120.0
+"""For what takes seconds on an idle machine: tests may share theirs."""
+
+
+async def create(shop: Shop, manifest: Manifest, *, dry_run: bool = False) -> Any:
+    """Create a pod or Job; what the API server made of it."""
+    dry = {"dry_run": "All"} if dry_run else {}
+    if manifest["kind"] == "Job":
+        batch = client.BatchV1Api(shop.core.api_client)
+        return await batch.create_namespaced_job(shop.namespace, manifest, **dry)
+    return await shop.core.create_namespaced_pod(shop.namespace, manifest, **dry)
+
+
+async def sizes_in_mode(shop: Shop, mode: str) -> None:
+    """Wait until admission has heard of the namespace's policy; asked without side effect."""
+
+    async def heard() -> bool:
+        probe = await create(shop, a_pod("probe", "eat 1", task="probe"), dry_run=True)
+        return decision_of(probe).get("mode") == mode
+
+    await until(f"mode {mode} at admission", heard, WITHIN_S)
+
+
+def decision_of(pod: Any) -> dict[str, Any]:
+    """What admission wrote on a pod; empty if it wrote nothing."""
+    text = (pod.metadata.annotations or {}).get(labels.DECISION)
+    found: dict[str, Any] = json.loads(text) if text else {}
+    return found
+
+
+def memory_of(pod: Any, container: int = 0) -> tuple[str | None, str | None]:
+    """A container's memory request and limit."""
+    resources = pod.spec.containers[container].resources
+    return (resources.requests or {}).get("memory"), (resources.limits or {}).get("memory")
+
+
+def end_of(pod: Any) -> tuple[str, int] | None:
+    """Reason and exit code of the pod's container; None while it has none."""
+    statuses = pod.status.container_statuses
+    ended = statuses[0].state.terminated if statuses else None
+    return (ended.reason, ended.exit_code) if ended else None
+
+
+async def running(shop: Shop, name: str) -> None:
+    """Wait until a pod runs."""
+    await until(f"pod {name} runs", lambda: _in_phase(shop, name, "Running"), WITHIN_S)
+
+
+async def ended(shop: Shop, name: str) -> Any:
+    """Wait for a pod's end; the pod."""
+    return await until(
+        f"pod {name} ends", lambda: _in_phase(shop, name, "Succeeded", "Failed"), WITHIN_S
+    )
+
+
+async def _in_phase(shop: Shop, name: str, *phases: str) -> Any:
+    pod = (await shop.pods()).get(name)
+    return pod if pod is not None and pod.status.phase in phases else None
+
+
+async def retries_of(shop: Shop, uid: str) -> list[Any]:
+    """The pods that Plimsoll made after one that was killed."""
+    return [
+        pod
+        for pod in (await shop.pods()).values()
+        if (pod.metadata.annotations or {}).get(labels.RETRY_OF) == uid
+    ]
+
+
+async def retried(shop: Shop, uid: str) -> Any:
+    """Wait for the one retry of a killed pod, and its end; the pod."""
+    (retry,) = await until("a retry", lambda: retries_of(shop, uid), WITHIN_S)
+    return await ended(shop, retry.metadata.name)
+
+
+async def reasons_of(shop: Shop, pod: str) -> set[str]:
+    """Reasons of the Events that Plimsoll sent on a pod."""
+    found = await client.EventsV1Api(shop.core.api_client).list_namespaced_event(shop.namespace)
+    return {
+        event.reason
+        for event in found.items
+        if event.regarding.name == pod and event.reporting_controller == "plimsoll.dev"
+    }
+
+
+async def told(shop: Shop, pod: str, reason: str) -> None:
+    """Wait for an Event on a pod."""
+
+    async def seen() -> bool:
+        return reason in await reasons_of(shop, pod)
+
+    await until(f"event {reason} on {pod}", seen, WITHIN_S)
+
+
+async def pods_of_job(shop: Shop, name: str) -> list[Any]:
+    """A Job's pods, oldest first."""
+    found = await shop.core.list_namespaced_pod(
+        shop.namespace, label_selector=f"batch.kubernetes.io/job-name={name}"
+    )
+    return sorted(found.items, key=lambda pod: pod.metadata.creation_timestamp)
+
+
+async def job_is(shop: Shop, name: str, condition: str) -> Any:
+    """Wait for a Job's condition ("Complete", "Failed"); the Job."""
+    batch = client.BatchV1Api(shop.core.api_client)
+
+    async def found() -> Any:
+        job = await batch.read_namespaced_job(name, shop.namespace)
+        conditions = job.status.conditions or []
+        return job if any(c.type == condition and c.status == "True" for c in conditions) else None
+
+    return await until(f"job {name} {condition}", found, WITHIN_S)

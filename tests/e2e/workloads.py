@@ -1,0 +1,52 @@
+"""What teams create: labelled bare pods and Jobs, whose task uses memory for real."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from plimsoll_operator import labels
+from tests.eater import a_spec
+
+Manifest = dict[str, Any]
+
+
+def a_pod(
+    name: str,
+    command: str,
+    *,
+    task: str = "train",
+    memory: str | None = "64Mi",
+    labelled: Mapping[str, str] | None = None,
+    annotated: Mapping[str, str] | None = None,
+) -> Manifest:
+    """A labelled bare pod that is never restarted. command: words of ``/task``, see eater.py."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "labels": {labels.TASK: task, **(labelled or {})},
+            "annotations": {**(annotated or {})},
+        },
+        "spec": a_spec(command.split(), memory),
+    }
+
+
+def a_job(
+    name: str, command: str, *, task: str, backoff_limit: int, memory: str = "64Mi"
+) -> Manifest:
+    """A Job of one labelled pod at a time."""
+    template = a_pod(name, command, task=task, memory=memory)
+    del template["metadata"]["name"]
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {"backoffLimit": backoff_limit, "template": template},
+    }
+
+
+def features(**values: object) -> dict[str, str]:
+    """Annotations that declare features."""
+    return {f"{labels.FEATURE_PREFIX}{name}": str(value) for name, value in values.items()}
