@@ -22,16 +22,19 @@ COPY predictor predictor
 RUN /tools/bin/pip wheel --no-cache-dir --no-index --no-deps --no-build-isolation \
         --wheel-dir /wheels .
 
-FROM tools AS build
+FROM tools AS dependencies
 WORKDIR /src
 COPY requirements/runtime.lock requirements/
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca \
     python -m venv --without-pip /opt/plimsoll \
     && /tools/bin/pip --python /opt/plimsoll/bin/python install --no-cache-dir \
         --require-hashes -r requirements/runtime.lock
+
+FROM dependencies AS build
 COPY --from=wheel /wheels /wheels
+# Apart from its dependencies: a change of ours is a small layer.
 RUN /tools/bin/pip --python /opt/plimsoll/bin/python install --no-cache-dir --no-index \
-        --no-deps /wheels/*.whl
+        --no-deps --prefix /own /wheels/*.whl
 
 FROM tools AS demo-build
 WORKDIR /src
@@ -49,7 +52,8 @@ USER 65532:65532
 WORKDIR /tasks
 
 FROM ${BASE} AS plimsoll
-COPY --from=build /opt/plimsoll /opt/plimsoll
+COPY --from=dependencies /opt/plimsoll /opt/plimsoll
+COPY --from=build /own /opt/plimsoll
 ENV PATH=/opt/plimsoll/bin:$PATH PYTHONUNBUFFERED=1
 USER 65532:65532
 ENTRYPOINT ["python", "-P", "-m", "plimsoll_operator"]

@@ -1,8 +1,8 @@
 """A pod's program of a few kilobytes that uses memory for real, in the ways that tasks do.
 
-    /task eat MIB [SECONDS [AFTER]]   wait AFTER seconds, take MIB, hold it for SECONDS
-    /task stream FILE                 hold 8 MiB and read a file twice, whatever its size
-    /task child MIB                   a child takes MIB; its end, however bad, is ignored
+/task eat MIB [SECONDS [AFTER]]   wait AFTER seconds, take MIB, hold it for SECONDS
+/task stream FILE                 hold 8 MiB and read a file twice, whatever its size
+/task child MIB                   a child takes MIB; its end, however bad, is ignored
 """
 
 from __future__ import annotations

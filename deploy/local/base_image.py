@@ -60,6 +60,7 @@ def require_base(buildah: Buildah, say: Callable[[str], None]) -> str:
             doing="packing the base image")  # fmt: skip
         shutil.rmtree(root)
         buildah.commit(archive, reference)
+        buildah.forget_others(reference)
     return reference
 
 

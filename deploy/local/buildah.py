@@ -69,6 +69,14 @@ class Buildah:
             doing=f"writing {archive}",
         )
 
+    def forget_others(self, reference: str) -> None:
+        """Remove older images of the same name; layers that are still used stay."""
+        name = reference.rpartition(":")[0] + ":"
+        listed = try_run(self._alone([*self._base(), "images", "--format", "{{.Name}}:{{.Tag}}"]))
+        for other in set((listed or "").split()) - {reference}:
+            if other.startswith(name):
+                try_run(self._alone([*self._base(), "rmi", other]), timeout_s=120.0)
+
     def prune(self) -> None:
         """Remove containers that a killed build left behind."""
         try_run(self._alone([*self._base(), "rm", "--all"]))

@@ -23,7 +23,7 @@ from deploy.local.trouble import Trouble
 Say = Callable[[str], None]
 
 _BUILD_BYTES: Final = 5 * prerequisites.GIB
-_KEPT_ARCHIVES: Final = 3
+_KEPT_ARCHIVES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +169,7 @@ def _buildah(
     say(f"building {reference} by buildah")
     arguments = [*options, "--build-arg", f"BASE={base}"]
     buildah.build(CHECKOUT, arguments, archive, reference)
+    buildah.forget_others(reference)
 
 
 def _secrets(scratch: Path, environment: Mapping[str, str]) -> list[str]:

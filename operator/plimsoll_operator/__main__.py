@@ -47,6 +47,9 @@ def run(
     training_budget: Annotated[float, typer.Option(help="Seconds per training.")] = 60.0,
     agent: Annotated[bool, typer.Option(help="Measure this machine's pods, too.")] = False,
     node_name: Annotated[str, typer.Option(help="This machine's node name.")] = "node-1",
+    admission_port: Annotated[int, typer.Option(help="The webhook's HTTPS port.")] = 9443,
+    controller_port: Annotated[int, typer.Option(help="Feed, peaks, metrics, the page.")] = 8081,
+    metrics_port: Annotated[int, typer.Option(help="Admission's /metrics, /readyz.")] = 9090,
 ) -> None:
     """Controller, admission and agent together, on a laptop or a one-node cluster."""
     from plimsoll_operator.commands.running import run as run_all
@@ -63,6 +66,9 @@ def run(
             training_budget_s=training_budget,
             agent=agent,
             node_name=node_name,
+            admission_port=admission_port,
+            controller_port=controller_port,
+            metrics_port=metrics_port,
         )
     )
 

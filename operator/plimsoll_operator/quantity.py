@@ -13,11 +13,11 @@ from functools import lru_cache
 from typing import Final
 
 MAX_BYTES: Final = 2**63 - 1
-"""The API server's own ceiling for a quantity; larger ones are cut to it, as it does."""
+"""Larger quantities are cut to it; Kubernetes' own arithmetic would overflow there."""
 
 _LONGEST_TEXT: Final = 64
 _SHAPE: Final = re.compile(
-    r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,3}))?",
+    r"([+-]?)([0-9]*\.?[0-9]*)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,3}))?",
     re.ASCII,
 )
 _SCALE: Final[dict[str | None, Decimal]] = {
@@ -65,15 +65,17 @@ def parse_bytes(text: object) -> int:
 @lru_cache(maxsize=4096)  # the same few sizes come with every pod; decimals are slow
 def _parse(text: str) -> int:
     match = _SHAPE.fullmatch(text)
-    if match is None:
+    if match is None or not text:
         raise _not_one(text)
-    number, suffix, exponent = match.groups()
+    sign, digits, suffix, exponent = match.groups()
     with localcontext() as context:
         # Exact for every text that fits in _LONGEST_TEXT, so that nothing is lost before rounding.
         context.prec = 2000
         scale = _SCALE[suffix] if exponent is None else Decimal(10) ** int(exponent)
-        size = (Decimal(number) * scale).to_integral_value(ROUND_CEILING)
-    if size < 0:
+        # "Gi" alone is nothing to apimachinery too, and no error.
+        number = Decimal(digits) if digits.strip(".") else Decimal(0)
+        size = (number * scale).to_integral_value(ROUND_CEILING)
+    if sign == "-" and size:
         raise BadQuantity(f"{text!r} is negative; memory starts at 0")
     return min(int(size), MAX_BYTES)
 

@@ -18,6 +18,8 @@ from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.rows import RunRows
 from plimsoll_predictor.search import Clock
 
+LEAST_SHARE_REPLAYED: Final = 0.25
+"""Of the runs: fewer would let one unlucky kill choose who serves, whatever the clock says."""
 LEAST_PAST_RUNS: Final = 4
 """Two bins of two runs each: with fewer there is nothing to classify."""
 
@@ -51,12 +53,13 @@ class Replayed:
 def forward_bids(rows: RunRows, plan: ForwardPlan) -> Replayed:
     """Bins, schema and classifier learned on each past alone, bidding for what came next.
 
-    Strictly in time order. The fold with the longest past is always replayed, the others as
-    long as there is time.
+    Strictly in time order. The folds with the longest pasts, LEAST_SHARE_REPLAYED of the runs,
+    are always replayed, the others as long as there is time.
     """
     bids: dict[int, Bid] = {}
     for fold in reversed(time_folds(len(rows.runs), plan.n_folds)):
-        if bids and plan.clock() >= plan.deadline_s:
+        enough = len(bids) >= LEAST_SHARE_REPLAYED * len(rows.runs)
+        if enough and plan.clock() >= plan.deadline_s:
             return Replayed(bids, cut_by_budget=True)
         if fold.training.size >= LEAST_PAST_RUNS:
             bids.update(_bids(rows, fold, plan))

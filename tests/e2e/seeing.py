@@ -8,6 +8,7 @@ from typing import Any
 from kubernetes_asyncio import client
 
 from plimsoll_operator import labels
+from plimsoll_operator.events import CONTROLLER
 from tests.apiserver.controllers import Shop, until
 from tests.e2e.workloads import Manifest, a_pod
 
@@ -88,11 +89,12 @@ async def retried(shop: Shop, uid: str) -> Any:
 
 async def reasons_of(shop: Shop, pod: str) -> set[str]:
     """Reasons of the Events that Plimsoll sent on a pod."""
-    found = await client.EventsV1Api(shop.core.api_client).list_namespaced_event(shop.namespace)
+    # As core/v1: the client refuses kubelet's own Events where they are read as events.k8s.io.
+    found = await shop.core.list_namespaced_event(shop.namespace)
     return {
         event.reason
         for event in found.items
-        if event.regarding.name == pod and event.reporting_controller == "plimsoll.dev"
+        if event.involved_object.name == pod and event.reporting_component == CONTROLLER
     }
 
 

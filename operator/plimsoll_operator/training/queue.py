@@ -23,6 +23,8 @@ log = structlog.get_logger()
 GRACE_S: Final = 60.0
 """Over the search's budget: loading the libraries, reading, the last fit, saving. Generous, since
 a trainer gives way to everything else on its node."""
+PATIENCE: Final = 3.0
+"""The budget is processor time; on a busy node a low-priority trainer takes longer by the clock."""
 MIN_INTERVAL_S: Final = 15.0
 
 
@@ -31,7 +33,7 @@ class Spawns(Protocol):
 
     @property
     def budget_s(self) -> float:
-        """Seconds it may search."""
+        """Seconds of processor time it may search."""
 
     async def __call__(self, task: TaskId, policy: Policy) -> asyncio.subprocess.Process:
         """Start one, in a process group of its own; its last line on stdout is its result."""
@@ -39,10 +41,14 @@ class Spawns(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueRules:
-    """workers: trainings at a time. min_interval_s: from a task's training to its next."""
+    """workers: trainings at a time. min_interval_s: from a task's training to its next.
+
+    A training is ended after ``patience`` times its budget and ``grace_s`` more.
+    """
 
     workers: int = 1
     grace_s: float = GRACE_S
+    patience: float = PATIENCE
     min_interval_s: float = MIN_INTERVAL_S
 
 
@@ -173,7 +179,7 @@ class TrainingQueue:
     async def _one_process(
         self, task: TaskId, policy: Policy
     ) -> tuple[str | None, Mapping[str, Any]]:
-        limit_s = self._spawn.budget_s + self._rules.grace_s
+        limit_s = self._rules.patience * self._spawn.budget_s + self._rules.grace_s
         try:
             process = await self._spawn(task, policy)
         except OSError as error:
@@ -182,7 +188,7 @@ class TrainingQueue:
             async with asyncio.timeout(limit_s):
                 said, _ = await process.communicate()
         except TimeoutError:
-            return f"ended after {limit_s:.0f} s, {self._rules.grace_s:.0f} s over its budget", {}
+            return f"ended after {limit_s:.0f} s, far over its budget", {}
         finally:
             await _end(process)
         return outcome(process.returncode or 0, said)

@@ -3,7 +3,7 @@
 Reads the task's observations from the store, trains, writes model and report to the store, and
 prints one JSON line: ``{"ok": true, "task": ..., "version": ..., "champion": ..., ...}``, or
 ``{"ok": false, "task": ..., "message": ..., "recorded": ...}`` with an exit status that is not 0.
-Nothing numeric is loaded before its limits are set.
+Nothing numeric is loaded before it gives way to others.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Final
 
-from plimsoll_operator.training.limits import restrict
+from plimsoll_operator.training.limits import cap_memory, give_way
 from plimsoll_operator.training.spawning import STORE_URL
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.task import TaskId
 
+_LIBRARIES: Final = ("imblearn.over_sampling", "skopt", "sklearn.svm", "xgboost")
 _BUSY_TIMEOUT_S: Final = 30.0
 """The controller writes too, and a finished training is worth some patience."""
 _ALARM_GRACE_S: Final = 120.0
@@ -47,7 +49,7 @@ class TrainingOrder:
 
 def run(order: TrainingOrder) -> int:
     """Train, print the result's line, return the exit status. Binds the calling process."""
-    restrict(order.memory_mib, order.budget_s + _ALARM_GRACE_S)
+    give_way(order.budget_s + _ALARM_GRACE_S)
     # What libraries print goes to the log: stdout holds the result and nothing else.
     with contextlib.redirect_stdout(sys.stderr):
         result = _result(order)
@@ -73,10 +75,12 @@ def _result(order: TrainingOrder) -> dict[str, Any]:
 
 
 def _train(order: TrainingOrder) -> Mapping[str, Any]:
-    # Loaded here, under the limits: numpy reads its number of threads as it loads.
+    # Loaded only now: numpy reads its number of threads as it loads.
     from plimsoll_predictor.store import Store
     from plimsoll_predictor.training import TrainingPlan, train
 
+    _load()
+    cap_memory(order.memory_mib)
     store = Store.open(order.store_url, busy_timeout_s=_BUSY_TIMEOUT_S)
     try:
         known = store.summary(order.task)
@@ -84,7 +88,7 @@ def _train(order: TrainingOrder) -> Mapping[str, Any]:
             policy=order.policy,
             seed=order.seed,
             budget_s=order.budget_s,
-            clock=time.monotonic,
+            clock=time.process_time,  # a busy node must not make models worse
             now_s=time.time(),
         )
         done = train(str(order.task), store.observations(order.task), plan)
@@ -102,6 +106,16 @@ def _train(order: TrainingOrder) -> Mapping[str, Any]:
         "duration_s": round(done.report.duration_s, 3),
         "cut_by_budget": done.report.cut_by_budget,
     }
+
+
+def _load() -> None:
+    """Load what a training uses, and let linear algebra set up its buffers; see cap_memory."""
+    import numpy as np
+    from scipy import linalg
+
+    for library in _LIBRARIES:
+        import_module(library)
+    np.linalg.solve(np.eye(64), linalg.cholesky(np.eye(64)))
 
 
 def _record(order: TrainingOrder, message: str) -> bool:
@@ -139,7 +153,7 @@ def _out_of_memory(order: TrainingOrder, error: Exception) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; without the controller's help, for instance from an Indexed Job."""
     parser = argparse.ArgumentParser(prog="plimsoll train", description="Train one task's model.")
-    parser.add_argument("task", type=TaskId.parse, metavar="NAMESPACE/NAME")
+    parser.add_argument("task", type=_task, metavar="NAMESPACE/NAME")
     parser.add_argument("--store", metavar="URL", help=f"default: the environment's {STORE_URL}")
     parser.add_argument("--budget", type=float, default=60.0, metavar="SECONDS")
     parser.add_argument("--memory-mib", type=int, default=1024)
@@ -159,6 +173,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             policy=given.policy,
         )
     )
+
+
+def _task(text: str) -> TaskId:
+    try:
+        return TaskId.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _policy(text: str) -> Policy:

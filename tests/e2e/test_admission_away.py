@@ -1,0 +1,76 @@
+"""Admission dead, hanging, or back before its controller: pods are admitted whatever happens."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+import pytest
+
+from plimsoll_operator.running.webhook import TIMEOUT_S
+from tests.apiserver.controllers import Shop, until
+from tests.conftest import Cluster
+from tests.e2e.plimsolls import ADMISSION, CONTROLLER, Plimsoll
+from tests.e2e.seeing import WITHIN_S, create, decision_of, memory_of
+from tests.e2e.workloads import a_pod
+
+pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
+
+
+def failed_open(cluster: Cluster) -> int:
+    """How often the API server went on without an answer from our webhook, as it counts."""
+    pattern = r'webhook_fail_open_count\{.*name="size\.plimsoll\.dev".*\} (\d+)'
+    found = re.search(pattern, cluster.kubectl("get", "--raw", "/metrics"))
+    return int(found[1]) if found else 0
+
+
+def left_alone(pod: Any) -> bool:
+    return decision_of(pod) == {} and memory_of(pod) == ("64Mi", "64Mi")
+
+
+async def test_without_admission_pods_are_created_as_they_were_written(
+    shop: Shop, plimsoll: Plimsoll, cluster: Cluster
+) -> None:
+    counted, before = failed_open(cluster), plimsoll.pid(ADMISSION)
+    with plimsoll.without(ADMISSION):
+        assert left_alone(await create(shop, a_pod("unsized", "eat 8")))
+        assert failed_open(cluster) == counted + 1
+    await plimsoll.back(ADMISSION, before)
+    assert decision_of(await create(shop, a_pod("sized", "eat 8")))["mode"] == "enforce"
+
+
+async def test_a_hanging_admission_costs_no_more_than_the_webhooks_timeout(
+    shop: Shop, plimsoll: Plimsoll, cluster: Cluster
+) -> None:
+    counted = failed_open(cluster)
+    with plimsoll.hanging(ADMISSION):
+        # The client gives up, and the test fails, where the API server would wait any longer.
+        created = shop.core.create_namespaced_pod(
+            shop.namespace, a_pod("patient", "eat 8"), _request_timeout=3 * TIMEOUT_S
+        )
+        assert left_alone(await created)
+        assert failed_open(cluster) == counted + 1
+    await until("admission answers again", lambda: plimsoll.serves(ADMISSION), WITHIN_S)
+    assert decision_of(await create(shop, a_pod("after", "eat 8")))["mode"] == "enforce"
+
+
+async def test_admission_restarted_without_its_controller_sizes_from_its_snapshot(
+    shop: Shop, plimsoll: Plimsoll
+) -> None:
+    await create(shop, a_pod("taught", "eat 40", task="known", memory="256Mi"))
+    snapshot = plimsoll.state / "snapshot"
+    await until("in the snapshot", lambda: runs_in(snapshot.read_bytes(), shop) == 1, WITHIN_S)
+    with plimsoll.hanging(CONTROLLER):
+        await plimsoll.killed(ADMISSION)
+        pod = await create(shop, a_pod("served", "eat 40", task="known", memory="256Mi"))
+        assert decision_of(pod)["reason"] == "max-seen"
+        assert memory_of(pod) != ("256Mi", "256Mi")
+    await until("the controller answers again", lambda: plimsoll.serves(CONTROLLER), WITHIN_S)
+
+
+def runs_in(snapshot: bytes, shop: Shop) -> int:
+    """How many runs of the task "known" a snapshot knows."""
+    entries = [orjson.loads(line) for line in snapshot.splitlines()]
+    name = str(shop.task("known"))
+    return next((e["data"]["runs"] for e in entries if e.get("name") == name), 0)

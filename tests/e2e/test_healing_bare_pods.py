@@ -1,0 +1,163 @@
+"""Bare pods that are too small, on the real node: killed by the kernel, lifted, made again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from plimsoll_operator import labels
+from plimsoll_predictor.record import Need, Outcome
+from plimsoll_predictor.units import MIB
+from tests.apiserver.controllers import Shop, a_shop, until
+from tests.conftest import Cluster
+from tests.e2e.plimsolls import Plimsoll
+from tests.e2e.seeing import (
+    WITHIN_S,
+    create,
+    decision_of,
+    end_of,
+    ended,
+    memory_of,
+    reasons_of,
+    retried,
+    retries_of,
+    sizes_in_mode,
+    told,
+)
+from tests.e2e.workloads import Manifest, a_pod
+
+pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
+
+AIRFLOW = {"dag_id": "nightly", "task_id": "train", "run_id": "manual-1"}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def uids(shop: Shop) -> dict[str, str]:
+    """All of this file's pods, started at once: their waits overlap."""
+    submitted = [
+        a_pod("heavy", "eat 90 1", task="heavy"),
+        a_pod("forking", "child 90", task="forking"),
+        an_airflow_try(1),
+        a_pod("never", "eat 90", task="never", annotated={labels.RETRY: "never"}),
+    ]
+    return {each["metadata"]["name"]: (await create(shop, each)).metadata.uid for each in submitted}
+
+
+def an_airflow_try(number: int) -> Manifest:
+    labelled = {**AIRFLOW, "try_number": str(number)}
+    return a_pod(f"try-{number}", "eat 90 1", task="engine", labelled=labelled)
+
+
+async def test_a_bare_pod_killed_by_the_kernel_is_retried_once_with_more_and_succeeds(
+    uids: dict[str, str], shop: Shop
+) -> None:
+    retry = await retried(shop, uids["heavy"])
+    first = (await shop.pods())["heavy"]
+    assert end_of(first) == ("OOMKilled", 137)
+    assert memory_of(first) == ("64Mi", "64Mi")
+    assert retry.metadata.name != "heavy"
+    assert (retry.status.phase, memory_of(retry)) == ("Succeeded", ("128Mi", "128Mi"))
+    assert decision_of(retry)["reason"] == "lifted"
+    assert len(await retries_of(shop, uids["heavy"])) == 1
+
+
+async def test_the_kill_and_the_retry_become_observations_of_one_run(
+    uids: dict[str, str], shop: Shop, plimsoll: Plimsoll
+) -> None:
+    await retried(shop, uids["heavy"])
+    killed, succeeded = await until(
+        "both observed, the second with its peak",
+        lambda: (
+            (found := plimsoll.observations(shop.task("heavy")))[1:]
+            and found[1].peak_bytes
+            and found
+        ),
+        WITHIN_S,
+    )
+    assert killed.outcome is Outcome.OOM_KILLED
+    assert killed.need == Need(64 * MIB, censored=True)
+    assert succeeded.outcome is Outcome.SUCCEEDED
+    assert succeeded.need == Need(succeeded.peak_bytes, censored=False)
+    assert 90 * MIB <= succeeded.peak_bytes <= 106 * MIB
+    assert killed.run == succeeded.run == f"pod:{uids['heavy']}"
+    assert (killed.attempt, succeeded.attempt) == (1, 2)
+    assert killed.request_bytes == succeeded.request_bytes == 64 * MIB
+
+
+async def test_events_on_the_killed_pod_tell_the_story(uids: dict[str, str], shop: Shop) -> None:
+    for reason in ("Sized", "Lifted", "Retried"):
+        await told(shop, "heavy", reason)
+
+
+async def test_a_killed_child_is_observed_but_a_run_that_went_on_is_not_repeated(
+    uids: dict[str, str], shop: Shop, plimsoll: Plimsoll
+) -> None:
+    pod = await ended(shop, "forking")
+    assert (pod.status.phase, end_of(pod)) == ("Succeeded", ("OOMKilled", 0))
+    (seen,) = await until("observed", lambda: plimsoll.observations(shop.task("forking")), WITHIN_S)
+    assert seen.outcome is Outcome.OOM_KILLED
+    assert seen.need == Need(64 * MIB, censored=True)
+    await told(shop, "forking", "Lifted")
+    await retried(shop, uids["heavy"])
+    assert await retries_of(shop, uids["forking"]) == []
+
+
+async def test_an_airflow_pod_is_never_cloned_but_its_next_try_gets_the_lifted_size(
+    uids: dict[str, str], shop: Shop, plimsoll: Plimsoll
+) -> None:
+    assert end_of(await ended(shop, "try-1")) == ("OOMKilled", 137)
+    await told(shop, "try-1", "Lifted")
+
+    async def lifted() -> bool:
+        probe = await create(shop, an_airflow_try(2), dry_run=True)
+        return bool(decision_of(probe)["reason"] == "lifted")
+
+    await until("the lift at admission", lifted, WITHIN_S)
+    second = await create(shop, an_airflow_try(2))
+    assert memory_of(second) == ("128Mi", "128Mi")
+    assert (await ended(shop, "try-2")).status.phase == "Succeeded"
+    assert await retries_of(shop, uids["try-1"]) == []
+    found = await until(
+        "both observed",
+        lambda: (found := plimsoll.observations(shop.task("engine")))[1:] and found,
+        WITHIN_S,
+    )
+    assert {each.run for each in found} == {"airflow:nightly.train:manual-1"}
+    await until("the lift is closed", lambda: shop.task("engine") not in plimsoll.store.lifts())
+
+
+async def test_a_pod_that_says_never_is_lifted_but_not_retried(
+    uids: dict[str, str], shop: Shop
+) -> None:
+    await told(shop, "never", "Lifted")
+    await retried(shop, uids["heavy"])
+    assert await retries_of(shop, uids["never"]) == []
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def recommending(plimsoll: Plimsoll, cluster: Cluster) -> AsyncIterator[Shop]:
+    """A namespace without a policy: the default mode only recommends."""
+    async with a_shop(cluster.kubeconfig) as made:
+        await sizes_in_mode(made, "recommend")
+        yield made
+
+
+async def test_recommend_mode_writes_its_decision_down_and_changes_nothing(
+    recommending: Shop, plimsoll: Plimsoll
+) -> None:
+    uid = (await create(recommending, a_pod("small", "eat 90"))).metadata.uid
+    pod = await ended(recommending, "small")
+    assert decision_of(pod)["mode"] == "recommend"
+    assert memory_of(pod) == ("64Mi", "64Mi")
+
+    async def shown() -> bool:
+        profile = await recommending.profile("train")
+        return (profile.get("status") or {}).get("oomKills") == 1
+
+    await until("the kill in the profile", shown, WITHIN_S)
+    assert plimsoll.observations(recommending.task())[0].outcome is Outcome.OOM_KILLED
+    assert recommending.task() not in plimsoll.store.lifts()
+    assert await retries_of(recommending, uid) == []
+    assert await reasons_of(recommending, "small") == set()

@@ -1,0 +1,70 @@
+"""Jobs that are too small, on the real node: their own controller makes the next pod."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from plimsoll_operator import labels
+from plimsoll_predictor.record import Outcome
+from tests.apiserver.controllers import Shop, until
+from tests.e2e.plimsolls import Plimsoll
+from tests.e2e.seeing import WITHIN_S, create, end_of, job_is, memory_of, pods_of_job, told
+from tests.e2e.workloads import a_job
+
+pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def uids(shop: Shop) -> dict[str, str]:
+    """All of this file's Jobs, started at once: a Job waits 10 s before its second pod."""
+    restarting = a_job("restarting", "eat 90 1", task="restarting", backoff_limit=3)
+    restarting["spec"]["template"]["spec"]["restartPolicy"] = "OnFailure"
+    submitted = [
+        a_job("patient", "eat 90 1", task="patient", backoff_limit=3),
+        a_job("once", "eat 90", task="once", backoff_limit=0),
+        restarting,
+    ]
+    return {each["metadata"]["name"]: (await create(shop, each)).metadata.uid for each in submitted}
+
+
+def made_by_plimsoll(pods: list[Any]) -> list[str]:
+    return [p.metadata.name for p in pods if labels.RETRY_OF in (p.metadata.annotations or {})]
+
+
+async def test_a_jobs_next_pod_gets_the_lifted_size_and_the_job_completes(
+    uids: dict[str, str], shop: Shop, plimsoll: Plimsoll
+) -> None:
+    await job_is(shop, "patient", "Complete")
+    pods = await pods_of_job(shop, "patient")
+    assert [memory_of(pod) for pod in pods] == [("64Mi", "64Mi"), ("128Mi", "128Mi")]
+    assert [end_of(pod) for pod in pods] == [("OOMKilled", 137), ("Completed", 0)]
+    assert made_by_plimsoll(list((await shop.pods()).values())) == []
+    seen = await until(
+        "both observed",
+        lambda: (found := plimsoll.observations(shop.task("patient")))[1:] and found,
+        WITHIN_S,
+    )
+    assert [each.outcome for each in seen] == [Outcome.OOM_KILLED, Outcome.SUCCEEDED]
+    assert {each.run for each in seen} == {f"job:{uids['patient']}"}
+
+
+async def test_a_job_that_allows_no_second_pod_gets_none(
+    uids: dict[str, str], shop: Shop, plimsoll: Plimsoll
+) -> None:
+    await job_is(shop, "once", "Failed")
+    await told(shop, next(iter(await pods_of_job(shop, "once"))).metadata.name, "Lifted")
+    await job_is(shop, "patient", "Complete")
+    assert len(await pods_of_job(shop, "once")) == 1
+    assert len(plimsoll.observations(shop.task("once"))) == 1
+
+
+async def test_a_job_whose_container_would_restart_at_its_old_size_gets_a_new_pod(
+    uids: dict[str, str], shop: Shop
+) -> None:
+    await job_is(shop, "restarting", "Complete")
+    (pod,) = await pods_of_job(shop, "restarting")
+    assert memory_of(pod) == ("128Mi", "128Mi")
+    assert end_of(pod) == ("Completed", 0)

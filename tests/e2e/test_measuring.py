@@ -1,0 +1,86 @@
+"""What the agent learns of pods on the real node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plimsoll_predictor.record import Observation
+from plimsoll_predictor.units import MIB
+from tests.apiserver.controllers import Shop, until
+from tests.e2e.plimsolls import AGENT, Plimsoll
+from tests.e2e.seeing import WITHIN_S, create, ended, running
+from tests.e2e.workloads import Manifest, a_pod
+from tests.eater import STREAMER_MIB
+from tests.real_pods import a_cold_file
+
+pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
+
+LIMIT_MIB = 96
+
+
+def streaming(file: Path, task: str) -> Manifest:
+    pod = a_pod("streaming", "stream /data/file", task=task, memory=f"{LIMIT_MIB}Mi")
+    pod["spec"]["volumes"] = [{"name": "data", "hostPath": {"path": str(file.parent)}}]
+    mount = {"name": "data", "mountPath": "/data", "readOnly": True}
+    pod["spec"]["containers"][0]["volumeMounts"] = [mount]
+    return pod
+
+
+async def measured(plimsoll: Plimsoll, shop: Shop, task: str) -> Observation:
+    """A task's only observation, once its peak is known."""
+    (found,) = await until(
+        f"the peak of {task}",
+        lambda: [o for o in plimsoll.observations(shop.task(task)) if o.peak_bytes is not None],
+        WITHIN_S,
+    )
+    assert isinstance(found, Observation)
+    return found
+
+
+async def test_a_task_that_reads_a_file_beyond_its_limit_is_not_learned_as_needing_its_limit(
+    shop: Shop, plimsoll: Plimsoll, tmp_path: Path
+) -> None:
+    file = a_cold_file(tmp_path / "file", 2 * LIMIT_MIB * MIB)
+    await create(shop, streaming(file, "streaming"))
+    assert (await ended(shop, "streaming")).status.phase == "Succeeded"
+    seen = await measured(plimsoll, shop, "streaming")
+    assert seen.kernel_peak_bytes is not None
+    assert seen.peak_bytes is not None
+    assert seen.kernel_peak_bytes > 0.9 * LIMIT_MIB * MIB
+    assert STREAMER_MIB * MIB <= seen.peak_bytes < LIMIT_MIB * MIB / 3
+
+
+async def test_a_pod_of_a_moment_is_measured(shop: Shop, plimsoll: Plimsoll) -> None:
+    await create(shop, a_pod("brief", "eat 40", task="brief"))
+    seen = await measured(plimsoll, shop, "brief")
+    assert seen.peak_bytes is not None
+    assert 40 * MIB <= seen.peak_bytes <= 56 * MIB
+
+
+async def test_an_agent_killed_while_a_pod_runs_still_learns_its_peak(
+    shop: Shop, plimsoll: Plimsoll
+) -> None:
+    await create(shop, a_pod("watched", "eat 40 6", task="watched"))
+    await running(shop, "watched")
+    await plimsoll.killed(AGENT)
+    seen = await measured(plimsoll, shop, "watched")
+    assert seen.peak_bytes is not None
+    assert 40 * MIB <= seen.peak_bytes <= 56 * MIB
+
+
+async def test_a_pod_that_ended_while_the_agent_was_away_is_known_by_what_was_seen_before(
+    shop: Shop, plimsoll: Plimsoll
+) -> None:
+    uid = (await create(shop, a_pod("left", "eat 40 5", task="left"))).metadata.uid
+    spool = plimsoll.state / "agent" / "peaks.spool"
+    await running(shop, "left")
+    await until("the agent's notes on it", lambda: uid in spool.read_text(), WITHIN_S)
+    before = plimsoll.pid(AGENT)
+    with plimsoll.without(AGENT):
+        await ended(shop, "left")
+    await plimsoll.back(AGENT, before)
+    seen = await measured(plimsoll, shop, "left")
+    assert seen.peak_bytes is not None
+    assert 40 * MIB <= seen.peak_bytes <= 56 * MIB

@@ -1,0 +1,194 @@
+"""The trainer's process, with the real training."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.training.limits import ONE_THREAD
+from plimsoll_operator.training.queue import QueueRules, Trained, TrainingQueue
+from plimsoll_operator.training.spawning import Spawner
+from plimsoll_predictor.knowledge import Expert
+from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.record import Observation, Outcome
+from plimsoll_predictor.store import Store
+from plimsoll_predictor.task import TaskId
+from plimsoll_predictor.units import GIB, MIB
+
+TRAIN = TaskId("shop", "train-demand")
+WORKER = (sys.executable, "-P", "-m", "plimsoll_operator.training.worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a worker ended: its exit status, what it said, its log."""
+
+    status: int
+    said: Mapping[str, Any]
+    log: str
+
+
+def train(store: Path, *options: str) -> Ended:
+    arguments = (*WORKER, str(TRAIN), "--store", str(store), *options)
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=300)
+    (line,) = done.stdout.splitlines()
+    return Ended(done.returncode, json.loads(line), done.stderr)
+
+
+def fill(path: Path, runs: int, padding: str = "") -> None:
+    """Two kinds of runs, light and heavy, told apart by their feature; each asked for 4Gi."""
+    chance = random.Random(1)
+    store = Store.open(str(path))
+    rows = []
+    for run in range(runs):
+        size = chance.random()
+        peak_mib = (1500 if size > 0.7 else 200) + chance.random() * 50
+        rows.append(
+            Observation(
+                attempt_uid=f"run-{run}",
+                task=TRAIN,
+                run=f"run-{run}",
+                features={"size": size, **({"text": padding} if padding else {})},
+                outcome=Outcome.SUCCEEDED,
+                request_bytes=4 * GIB,
+                allocation_bytes=4 * GIB,
+                peak_bytes=int(peak_mib * MIB),
+                started_s=1.7e9 + run * 100,
+                finished_s=1.7e9 + run * 100 + 60,
+            )
+        )
+    store.record(rows)
+    store.close()
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+def test_a_training_leaves_model_champion_and_report_in_the_store(database: Path) -> None:
+    fill(database, 50)
+    policy = json.dumps(Policy(penalty=3.0, max_bins=2).to_dict())
+    ended = train(database, "--budget", "5", "--policy", policy)
+    assert (ended.status, ended.said["ok"]) == (0, True), ended
+    store = Store.open(str(database))
+    saved, last = store.model(TRAIN), store.last_training(TRAIN)
+    store.close()
+    assert saved is not None
+    assert saved.model is not None
+    assert saved.model.version == ended.said["version"]
+    assert saved.model.metrics.penalty == 3.0
+    assert saved.champion is Expert(ended.said["champion"])
+    assert saved.report["runs"] == 50
+    assert last is not None
+    assert (last.failure, last.runs) == (None, 50)
+
+
+def test_a_task_without_needs_fails_in_words_and_says_so_in_the_store(database: Path) -> None:
+    Store.open(str(database)).close()
+    ended = train(database)
+    assert ended.status == 1
+    assert ended.said["recorded"] is True
+    assert "task shop/train-demand: none of 0 observations tells a need" in ended.said["message"]
+    store = Store.open(str(database))
+    last = store.last_training(TRAIN)
+    store.close()
+    assert last is not None
+    assert last.failure == ended.said["message"]
+
+
+def test_a_training_that_needs_more_than_its_cap_says_so(database: Path) -> None:
+    fill(database, 1000, padding="x" * 50_000)
+    ended = train(database, "--memory-mib", "128")
+    assert ended.status == 1
+    assert "training needs more than its cap of 128 MiB" in ended.said["message"]
+
+
+def test_a_store_that_is_none_is_named(database: Path) -> None:
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE TABLE dag_run (id INTEGER)")
+    connection.close()
+    ended = train(database)
+    assert ended.status == 1
+    assert ended.said["recorded"] is False
+    assert "holds tables of something else" in ended.said["message"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        pytest.param(("no-slash", "--store", "x"), "is not 'namespace/name'", id="no task"),
+        pytest.param(
+            ("shop/train",), "no store: give --store, or set PLIMSOLL_STORE_URL", id="none"
+        ),
+        pytest.param(("a/b", "--policy", "{"), "is no policy as JSON", id="torn policy"),
+        pytest.param(("a/b", "--policy", '{"x": 1}'), "is no policy as JSON", id="no policy"),
+    ],
+)
+def test_a_wrong_argument_is_told(options: tuple[str, ...], words: str) -> None:
+    done = subprocess.run((*WORKER, *options), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_limits_hold_for_the_process_that_sets_them() -> None:
+    program = """
+import json, os, sys
+import plimsoll_operator.training.worker
+from plimsoll_operator.training.limits import cap_memory, give_way
+give_way(600)
+cap_memory(200)
+assert not {"numpy", "xgboost", "sklearn"} & set(sys.modules)
+try:
+    bytearray(300 << 20)
+    refused = False
+except MemoryError:
+    refused = True
+print(json.dumps([refused, os.nice(0), dict(os.environ)]))
+"""
+    done = subprocess.run(
+        (sys.executable, "-c", program), capture_output=True, text=True, check=True
+    )
+    refused, niceness, environment = json.loads(done.stdout)
+    assert refused is True
+    assert niceness == 10
+    assert environment.items() >= ONE_THREAD.items()
+
+
+def test_a_process_that_nobody_ends_ends_itself() -> None:
+    program = (
+        "import time; from plimsoll_operator.training.limits import give_way; "
+        "give_way(0.2); time.sleep(60)"
+    )
+    done = subprocess.run((sys.executable, "-c", program), check=False)
+    assert done.returncode == -14
+
+
+async def test_the_queue_trains_a_task_with_the_real_trainer(database: Path) -> None:
+    fill(database, 40)
+    store = Store.open(str(database))
+    ended: asyncio.Future[Trained] = asyncio.get_running_loop().create_future()
+
+    async def keep(result: Trained) -> None:
+        ended.set_result(result)
+
+    spawner = Spawner(store_url=str(database), budget_s=5.0)
+    queue = TrainingQueue(spawner, store, keep, rules=QueueRules(grace_s=120.0))
+    queue.request(TRAIN, Policy(max_bins=2), "first")
+    result = await ended
+    await queue.close()
+    saved = store.model(TRAIN)
+    store.close()
+    assert result.failure is None
+    assert saved is not None
+    assert saved.champion.value == result.result["champion"]
