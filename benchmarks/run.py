@@ -62,10 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(figure.holds for figure in figures) else 1
 
 
-def _commands(quick: bool) -> list[tuple[str, list[str]]]:  # noqa: FBT001 - the option as it is
+def _commands(quick: bool) -> list[tuple[str, list[str]]]:
     python = [sys.executable, "-P"]
     cluster = [sys.executable, str(ROOT / "deploy" / "local" / "cluster.py")]
-    status = json.loads(subprocess.run([*cluster, "status"], capture_output=True, check=True).stdout)
+    said = subprocess.run([*cluster, "status"], capture_output=True, check=True).stdout
+    status = json.loads(said)
     watch = ["-m", "benchmarks.watch", "--kubeconfig", status["kubeconfig"]]
     pods = ["--pods", "500" if quick else "5000"]
     return [

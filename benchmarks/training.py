@@ -59,6 +59,7 @@ def main() -> None:
             budget_s=chosen.budget,
             iterations=ITERATIONS,
             clock=time.monotonic,
+            now_s=0.0,
         ),
     )
     took_s = time.monotonic() - began_s

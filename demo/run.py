@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +25,8 @@ DEFAULT_IMAGE = "localhost/plimsoll-demo:dev"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo. Returns 0 if every run succeeded in the end, else 1; 2 if it could not run."""
     given = _parser().parse_args(arguments)
+    # Ended from outside, what was started here ends as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console()
     screen = Screen(console)
     try:

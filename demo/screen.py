@@ -47,7 +47,10 @@ class Screen:
     def tell(self, lines: Sequence[str]) -> None:
         """What happened, one line each."""
         for line in lines:
-            self.console.print(f"  {line}", overflow="ellipsis", no_wrap=True, highlight=False)
+            if self.console.is_terminal:
+                self.console.print(f"  {line}", overflow="ellipsis", no_wrap=True, highlight=False)
+            else:  # in a log file nothing is cut off
+                self.console.print(f"  {line}", soft_wrap=True, highlight=False)
 
     def show(self, title: str, views: Sequence[RunView], planned: int) -> None:
         """How far the runs are."""

@@ -25,8 +25,8 @@ STORE: Final = f"sqlite:///{STATE}/plimsoll.db"
 READY: Final = STATE / "ready.json"
 READY_WITHIN_S: Final = 90.0
 END_WITHIN_S: Final = 40.0
-TRAINING_BUDGET_S: Final = 12
-"""Seconds per training: the demo's few hundred runs need no more, and its pods want the cores."""
+TRAINING_BUDGET_S: Final = 25
+"""Most seconds per training; the demo's few hundred runs take about half on an idle core."""
 
 
 class ServiceError(Exception):

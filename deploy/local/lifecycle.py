@@ -117,7 +117,7 @@ def _start(cluster: Cluster, size: NodeSize) -> None:
     write_settings(layout, size, make_certificates(layout.certificates))
     cgroups.make(layout.name)
     make_network(layout)
-    _require_ports(cluster)
+    require_ports(cluster)
     keeper = start_keeper(layout, covers)
     for name, argv in programs.control_plane(layout, binaries).items():
         start_inside(layout, keeper, name, argv)
@@ -146,7 +146,13 @@ def _make_folders(layout: Layout) -> list[tuple[Path, Path]]:
     return covers
 
 
-def _require_ports(cluster: Cluster) -> None:
+def require_ports(cluster: Cluster) -> None:
+    """Refuse to start where somebody else already listens in the cluster's network.
+
+    Raises:
+        Trouble: naming the ports.
+
+    """
     tables = [try_run(cluster.enter(["cat", f"/proc/net/{t}"])) or "" for t in ("tcp", "tcp6")]
     taken = prerequisites.listening_ports(tables)
     where = f"the network namespace {cluster.layout.name}"

@@ -1,4 +1,4 @@
-"""The labels and annotations that people and Plimsoll write. One place, so that docs can be checked against it."""
+"""The labels and annotations that people and Plimsoll write; README names them all."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from plimsoll_operator.peaks import PeakReport
@@ -47,7 +47,7 @@ def observe(
     peak: PeakReport | None,
     surroundings: Surroundings | None,
 ) -> Observation:
-    """The attempt's observation. Called again with a later peak, it amends the same record."""
+    """The attempt's observation. peak, surroundings: None where nobody measured or looked."""
     return Observation(
         attempt_uid=status.attempt_uid,
         task=attempt.task,
@@ -67,6 +67,11 @@ def observe(
         **_measured(peak),
         **_among(surroundings),
     )
+
+
+def with_peak(observation: Observation, peak: PeakReport) -> Observation:
+    """The same attempt, with a peak that came later."""
+    return replace(observation, **_measured(peak))
 
 
 def _measured(peak: PeakReport | None) -> dict[str, Any]:

@@ -31,6 +31,7 @@ class AttemptStatus:
     restarts: how often the sized container was restarted; each restart is an attempt.
     terminated: how the sized container's current or last life ended; None while it lives.
     ended: nothing more will happen in this attempt.
+    deletion_s: when its deletion was asked for; None if it was not.
     """
 
     uid: str
@@ -46,6 +47,17 @@ class AttemptStatus:
     finished_s: float | None
     node: str | None
     being_deleted: bool
+    deletion_s: float | None = None
+
+    @property
+    def taken_away(self) -> bool:
+        """Whether it ended because it was deleted, however gracefully; not deleted after its end.
+
+        Both times are whole seconds: in the same one, the deletion is taken for the cause.
+        """
+        if self.deletion_s is None:
+            return False
+        return self.finished_s is None or self.finished_s >= self.deletion_s
 
     @property
     def attempt_uid(self) -> str:
@@ -104,7 +116,14 @@ def _read(pod: Pod, status: Mapping[str, Any]) -> AttemptStatus:
         finished_s=terminated.finished_s if terminated else None,
         node=(pod.get("spec") or {}).get("nodeName"),
         being_deleted=bool(meta.get("deletionTimestamp")),
+        deletion_s=_deletion_s(meta),
     )
+
+
+def _deletion_s(meta: Mapping[str, Any]) -> float | None:
+    """``deletionTimestamp`` lies in the future, by the grace that the pod was given."""
+    by_s = read_time(meta.get("deletionTimestamp"))
+    return None if by_s is None else by_s - float(meta.get("deletionGracePeriodSeconds") or 0)
 
 
 def _container_status(pod: Pod, container: str) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from plimsoll_operator import labels
 from plimsoll_operator.annotation import DecisionNote, read_note
@@ -20,6 +21,7 @@ from plimsoll_operator.podspec import (
     spec_of,
 )
 from plimsoll_operator.podstatus import AttemptStatus, last_life, read_status
+from plimsoll_operator.sizing import memory_asked
 from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Mode, Policy, Retry
 from plimsoll_predictor.task import TaskId
@@ -76,29 +78,34 @@ def _attempt(
     pod: Pod, identity: Identity, sized: SizedContainer, note: DecisionNote | None, policy: Policy
 ) -> Attempt:
     container = mapping(sequence(spec_of(pod)["containers"])[sized.index])
-    sized_by_us = note is not None and note.allocation_bytes == sized.request_bytes
     return Attempt(
         task=identity.task,
         run=identity.run or "",
         number=note.attempt if note else 1,
         features=read_features(pod, policy.feature_sources).values,
         container=sized.name,
-        request_bytes=note.was_request_bytes if note and sized_by_us else sized.request_bytes,
-        limit_bytes=sized.limit_bytes,
+        request_bytes=memory_asked(sized, note).request_bytes,
+        # The kubelet takes a limit of nothing for no limit.
+        limit_bytes=sized.limit_bytes or None,
         image=str(container.get("image") or "") or None,
         model_version=note.model if note else None,
         containers=len(sequence(spec_of(pod).get("containers"))),
     )
 
 
+_REACH: Final = (Mode.OFF, Mode.RECOMMEND, Mode.ENFORCE)
+
+
 def _mode(pod: Pod, note: DecisionNote | None, policy: Policy) -> Mode:
-    """As it was when the pod was decided; without a decision, as it is now."""
-    if note is not None:
-        return note.mode
+    """How far Plimsoll may go: no further than now, nor than when the pod was decided.
+
+    The decision is written on the pod, where others may write too: alone it allows nothing.
+    """
     try:
-        return Mode(said_of(pod, labels.MODE) or policy.mode)
+        now = Mode(said_of(pod, labels.MODE) or policy.mode)
     except ValueError:
-        return policy.mode
+        now = policy.mode
+    return now if note is None else min(now, note.mode, key=_REACH.index)
 
 
 def _retry(pod: Pod, policy: Policy) -> Retry:

@@ -7,6 +7,7 @@
 | OOMKilled | any  | no limit                   | evicted    | the node ran out, not the task   |
 | OOMKilled | any  | kernel peak far from limit | evicted    | the node ran out, not the task   |
 | any       | any  | Evicted, preempted, lost   | evicted    | the node's or scheduler's doing  |
+| any       | any  | was deleted before its end | deleted    | whatever it made of SIGTERM      |
 | Completed | 0    |                            | succeeded  |                                  |
 | Error     | 137  |                            | failed     | SIGKILL from outside: unknown    |
 | Error     | 3    |                            | failed     | a JVM's own way out              |
@@ -60,6 +61,9 @@ def judge(
     if status.pod_reason in NODE_REASONS or status.disruption is not None:
         cause = status.disruption or status.pod_reason
         return Verdict(Outcome.EVICTED, f"ended by the cluster ({cause}), not by itself")
+    if status.taken_away:
+        # Many a task answers SIGTERM with exit 0: half its work, and half its need.
+        return Verdict(Outcome.DELETED, "deleted before it ended")
     if end is None:
         return _without_container(status)
     if end.exit_code == 0:

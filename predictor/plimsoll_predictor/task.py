@@ -24,5 +24,5 @@ class TaskId:
         """
         namespace, slash, name = text.partition("/")
         if not (namespace and slash and name) or "/" in name:
-            raise ValueError(f"task {text!r} is not 'namespace/name'; write for example 'shop/train'")
+            raise ValueError(f"task {text!r} is not 'namespace/name'; write 'shop/train', say")
         return cls(namespace, name)

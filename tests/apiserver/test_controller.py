@@ -8,6 +8,7 @@ import signal
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -161,7 +162,7 @@ async def test_a_profile_tells_what_happened(shop: Shop, cluster: Cluster, tmp_p
         assert any("OOM" in note or "killed" in note for note in await shop.events("Lifted"))
 
 
-async def _retries(shop: Shop, uid: str) -> list[object]:
+async def _retries(shop: Shop, uid: str) -> list[Any]:
     return [
         pod
         for pod in (await shop.pods()).values()

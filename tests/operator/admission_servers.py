@@ -187,6 +187,8 @@ async def a_server(
         url = await stack.enter_async_context(a_feed(board))
         settings = settings_in(folder, url, **changes)
         server = await stack.enter_async_context(running(settings))
-        await until_true(lambda: len(server.state.tasks) == len(knowledge) and server.freshness.from_feed)
+        await until_true(
+            lambda: len(server.state.tasks) == len(knowledge) and server.freshness.from_feed
+        )
         caller = await stack.enter_async_context(calling(server.port, folder))
         yield caller, server, board

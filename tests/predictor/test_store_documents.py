@@ -11,7 +11,14 @@ import pytest
 from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store
 
 from plimsoll_predictor.knowledge import Lift
-from plimsoll_predictor.store import BadRecordError, DecisionRecord, RetryIntent, Store, pruning
+from plimsoll_predictor.store import (
+    BadRecordError,
+    DecisionRecord,
+    RetryIntent,
+    Store,
+    lifts,
+    pruning,
+)
 
 DAY_S = 24 * 3600.0
 
@@ -77,6 +84,23 @@ def test_a_lift_nobody_came_for_expires_after_seven_days(tmp_path: Path) -> None
     assert later.lifts() == {}
     then.close()
     later.close()
+
+
+def test_a_task_keeps_its_newest_lifts_up_to_a_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifts, "KEPT_PER_TASK", 4)
+    oldest, newer = open_store(tmp_path), open_store(tmp_path, now_s=NOON_S + 1)
+    oldest.put_lift(TRAIN, "oldest", Lift(10, 2, 5))
+    for number in range(4):
+        newer.put_lift(TRAIN, f"run-{number}", Lift(10, 2, 5))
+    assert len(newer.lifts()[TRAIN]) == 4
+    assert "oldest" not in newer.lifts()[TRAIN]
+    newer.prune(NOON_S + 2)
+    newer.put_lift(TRAIN, "run-0", Lift(20, 3, 10))
+    assert len(newer.lifts()[TRAIN]) == 4
+    oldest.close()
+    newer.close()
 
 
 def test_a_retry_is_planned_once_however_often_it_is_asked(store: Store) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store
@@ -49,20 +50,20 @@ def test_an_observation_comes_back_as_it_was_recorded(store: Store) -> None:
         node_cpu=1.5,
         neighbours=("shop/join-sales",),
     )
-    assert store.record([whole]) == {"u"}
+    assert store.record([whole]).new == {"u"}
     assert store.observations(TRAIN) == [whole]
 
 
 def test_only_uids_that_were_new_are_returned(store: Store) -> None:
     store.record([an_attempt("old").built])
     both = [an_attempt("old").built, an_attempt("new").built]
-    assert store.record(both) == {"new"}
+    assert store.record(both).new == {"new"}
     assert len(store.observations(TRAIN)) == 2
 
 
 def test_a_uid_twice_in_one_batch_is_one_row_with_the_later_peak(store: Store) -> None:
     batch = [an_attempt("u").peaking(1).built, an_attempt("u").peaking(2).built]
-    assert store.record(batch) == {"u"}
+    assert store.record(batch).new == {"u"}
     assert [each.peak_bytes for each in store.observations(TRAIN)] == [2]
 
 
@@ -121,12 +122,51 @@ def test_tasks_are_listed_and_kept_apart(store: Store) -> None:
     assert [each.attempt_uid for each in store.observations(JOIN)] == ["b"]
 
 
-def test_a_run_has_succeeded_once_one_of_its_attempts_did(store: Store) -> None:
-    store.record([an_attempt("a").in_run("r").ending(Outcome.OOM_KILLED).built])
-    assert not store.run_succeeded(TRAIN, "r")
-    store.record([an_attempt("b").in_run("r").built])
-    assert store.run_succeeded(TRAIN, "r")
-    assert not store.run_succeeded(JOIN, "r")
+@pytest.mark.parametrize(
+    ("success", "through"),
+    [
+        pytest.param({"attempt": 2}, True, id="a later attempt"),
+        pytest.param({"submitted_s": NOON_S + 3601}, True, id="a pod made after the kill"),
+        pytest.param({"submitted_s": NOON_S}, False, id="a sibling that ran beside it"),
+        pytest.param({"attempt": 2, "run": "other"}, False, id="another run"),
+        pytest.param({"attempt": 2, "task": JOIN}, False, id="another task"),
+        pytest.param({"attempt": 2, "outcome": Outcome.FAILED}, False, id="it failed"),
+    ],
+)
+def test_a_killed_attempts_run_got_through_if_it_succeeded_after_it(
+    store: Store, success: dict[str, Any], through: bool
+) -> None:
+    killed = an_attempt("a").in_run("r").ending(Outcome.OOM_KILLED).built
+    store.record([killed, replace(an_attempt("b").in_run("r").built, **success)])
+    assert store.got_through(killed) is through
+
+
+def test_a_run_is_learned_once_whenever_its_peak_comes(store: Store) -> None:
+    unmeasured = replace(an_attempt("u").built, peak_bytes=None, peak_source=None)
+    assert store.record([unmeasured]).learned == frozenset()
+    assert store.record([an_attempt("u").built]).learned == {"u"}
+    assert store.record([an_attempt("u").peaking(600_000_000).built]).learned == frozenset()
+
+
+def test_pods_that_share_a_run_teach_it_once(store: Store) -> None:
+    first, second = (an_attempt(uid).in_run("r").built for uid in ("a", "b"))
+    assert store.record([first]).learned == {"a"}
+    assert store.record([second]).learned == frozenset()
+    assert store.summary(TRAIN).runs_known == 1
+
+
+def test_a_kill_teaches_no_run(store: Store) -> None:
+    assert store.record([an_attempt().ending(Outcome.OOM_KILLED).built]).learned == frozenset()
+
+
+def test_an_import_tells_which_tasks_it_touched_and_only_once(store: Store) -> None:
+    store.record([an_attempt("live").of(JOIN).built])
+    store.record_history([an_attempt("old").built])
+    told = store.imported(0)
+    assert told.tasks == (TRAIN,)
+    assert store.imported(told.serial).tasks == ()
+    store.record_history([an_attempt("older").built])
+    assert store.imported(told.serial).tasks == (TRAIN,)
 
 
 def test_a_missing_feature_is_absent_even_if_it_was_written_as_nan(store: Store) -> None:

@@ -188,7 +188,7 @@ def test_a_locked_store_says_so(tmp_path: Path) -> None:
     assert store.observations(TRAIN) == [], "reading waits for no writer"
     other.execute("ROLLBACK")
     other.close()
-    assert store.record([an_attempt().built]) == {"uid-1"}
+    assert store.record([an_attempt().built]).new == {"uid-1"}
     store.close()
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import event
 from tests.predictor.store_builders import TRAIN, an_attempt, open_store
 
 from plimsoll_predictor.knowledge import Lift
-from plimsoll_predictor.store import Store, StoreError, Writer
+from plimsoll_predictor.store import Kept, Store, StoreError, Writer
 
 
 @asynccontextmanager
@@ -48,8 +48,8 @@ async def until_in_trouble(writer: Writer) -> str:
 
 async def test_an_acknowledged_observation_is_committed(tmp_path: Path) -> None:
     async with writing(tmp_path) as (_, writer):
-        assert await writer.record(an_attempt("u").built) is True
-        assert await writer.record(an_attempt("u").built) is False
+        assert (await writer.record(an_attempt("u").built)).new
+        assert not (await writer.record(an_attempt("u").built)).new
         other = sqlite3.connect(tmp_path / "store.db")
         assert other.execute("SELECT count(*) FROM observations").fetchone() == (1,)
         other.close()
@@ -58,7 +58,9 @@ async def test_an_acknowledged_observation_is_committed(tmp_path: Path) -> None:
 async def test_one_uid_at_the_same_time_is_new_once(tmp_path: Path) -> None:
     async with writing(tmp_path) as (store, writer):
         same = [writer.record(an_attempt("u").peaking(peak).built) for peak in range(20)]
-        assert await asyncio.gather(*same) == [True] + [False] * 19
+        kept = await asyncio.gather(*same)
+        assert [each.new for each in kept] == [True] + [False] * 19
+        assert [each.learned for each in kept] == [True] + [False] * 19
         assert [each.peak_bytes for each in store.observations(TRAIN)] == [19]
 
 
@@ -105,7 +107,7 @@ async def test_a_locked_store_stops_neither_the_loop_nor_reads_and_loses_nothing
             assert "is locked by another process" in (writer.trouble or "")
             assert await writer.read(store.observations, TRAIN) == []
             assert not any(task.done() for task in waiting)
-        assert await asyncio.gather(*waiting) == [True] * 50
+        assert [each.new for each in await asyncio.gather(*waiting)] == [True] * 50
         # 200 ticks if nothing else wants the processor; one, had the loop waited for the lock.
         assert ticks >= 50
         assert writer.trouble is None
@@ -120,7 +122,7 @@ async def test_when_the_queue_is_full_callers_wait_and_nothing_is_dropped(tmp_pa
             ]
             await until_in_trouble(writer)
             assert writer.queued == 8
-        assert all(await asyncio.gather(*waiting))
+        assert all(each.new for each in await asyncio.gather(*waiting))
         assert writer.queued == 0
         assert len(store.observations(TRAIN)) == 30
 
@@ -131,7 +133,7 @@ async def test_a_caller_that_gives_up_neither_loses_its_write_nor_its_place(tmp_
             waiting = asyncio.create_task(writer.record(an_attempt("left").built))
             await until_in_trouble(writer)
             waiting.cancel()
-        assert await writer.record(an_attempt("next").built)
+        assert (await writer.record(an_attempt("next").built)).new
         assert {each.attempt_uid for each in store.observations(TRAIN)} == {"left", "next"}
 
 
@@ -143,7 +145,7 @@ async def test_a_record_no_store_could_hold_fails_alone(tmp_path: Path) -> None:
             writer.record(an_attempt("b").built),
             return_exceptions=True,
         )
-        assert (ends[0], type(ends[1]), ends[2]) == (True, OverflowError, True)
+        assert [type(end) for end in ends] == [Kept, OverflowError, Kept]
         assert len(store.observations(TRAIN)) == 2
         assert writer.trouble is None
 
@@ -155,7 +157,7 @@ async def test_closing_writes_what_is_queued(tmp_path: Path) -> None:
         ]
         await asyncio.sleep(0)
         await writer.close()
-        assert await asyncio.gather(*waiting) == [True] * 300
+        assert [each.new for each in await asyncio.gather(*waiting)] == [True] * 300
         with pytest.raises(StoreError, match="its writer is closed"):
             await writer.record(an_attempt("late").built)
 

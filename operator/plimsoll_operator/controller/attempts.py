@@ -8,6 +8,9 @@ again. The order is what makes that true:
 
 A step that finds its result in the store does nothing. The store's keys are the pod's UID
 (observation, retry) and the run (lift), so two controllers cannot double one either.
+
+Peaks come on another way, before the end or after it: an observation is committed with what is
+known of them by then, and amended when more is known.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
 
 import structlog
 
@@ -25,9 +29,8 @@ from plimsoll_operator.controller.learning import Learning
 from plimsoll_operator.controller.peak_book import PeakBook
 from plimsoll_operator.controller.placement import Placed, Placement
 from plimsoll_operator.controller.retries import Retries
-from plimsoll_operator.identity import Retrier
 from plimsoll_operator.metrics import ControllerMetrics
-from plimsoll_operator.observing import Surroundings, observe
+from plimsoll_operator.observing import observe, with_peak
 from plimsoll_operator.peaks import PeakReport
 from plimsoll_operator.podstatus import AttemptStatus, Pod
 from plimsoll_operator.reading import PodReading, read_pod
@@ -37,14 +40,18 @@ from plimsoll_predictor.knowledge import Lift
 from plimsoll_predictor.lifting import FailedAttempt, Leaking, next_allocation
 from plimsoll_predictor.policy import Mode
 from plimsoll_predictor.record import Observation, Outcome
-from plimsoll_predictor.store import Store, Writer
+from plimsoll_predictor.store import Kept, Store, StoreError, Writer
 
 log = structlog.get_logger()
+P = ParamSpec("P")
+T = TypeVar("T")
 
-FINAL_PEAK_WAIT_S = 6.0
-"""A pod's cgroup outlives its containers by 2-3 s, and the agent looks once a second."""
 DONE_KEPT = 50_000
 """Ended attempts remembered so that repeated events cost nothing; older ones cost a query."""
+MEASURED_KEPT = 5_000
+"""Pods that ended lately, whose observations a late peak still amends; a restart, too, amends."""
+READ_PAUSE_S = 1.0
+"""After the store could not be read. Giving up would lose the event: nobody sends it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +62,15 @@ class Ended:
     reading: PodReading
     status: AttemptStatus
     verdict: Verdict
-    surroundings: Surroundings | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """An observation as it was recorded, and whose peaks may amend it."""
+
+    observation: Observation
+    container_id: str | None
+    containers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +87,6 @@ class Tools:
     bounds: Callable[[str], Bounds]
     """The cluster's bounds in a namespace."""
     metrics: ControllerMetrics
-    now_s: Callable[[], float]
 
 
 class AttemptLedger:
@@ -83,23 +97,50 @@ class AttemptLedger:
         self._placement = Placement()
         self._done: OrderedDict[str, None] = OrderedDict()
         self._sized: OrderedDict[str, None] = OrderedDict()
+        self._measured: OrderedDict[str, dict[str, Measured]] = OrderedDict()
+        """Pod UID -> attempt UID -> what was recorded."""
+        self._late: dict[str, None] = {}
+        self._news = asyncio.Event()
 
     async def see(self, pod: Pod, *, gone: bool) -> None:
         """One event of a labelled pod. ``gone``: it was deleted from the API server."""
-        reading = read_pod(pod, self._with.book.get)
-        if reading is None or reading.mode is Mode.OFF:
+        reading = read_pod(pod, self._with.book.look)
+        if reading is None:
             return
-        self._with.learning.meet(reading.task)
-        for status in reading.lives:
-            verdict = judge(status, reading.limit_bytes, self._final_kernel_peak(reading, status))
-            if verdict is None and gone and status.started_s is not None:
-                verdict = Verdict(Outcome.DELETED, "deleted before it ended")
-            if verdict is not None:
-                await self._end(pod, reading, status, verdict)
-            else:
-                await self._live(pod, reading, status)
+        if reading.mode is not Mode.OFF:
+            self._with.learning.meet(reading.task)
+            for status in reading.lives:
+                await self._see_life(pod, reading, status, gone=gone)
         if gone:
-            self._placement.end(reading.status.uid, reading.status.node)
+            self._placement.end(reading.status.uid)
+
+    def peak_came(self, pod_uid: str) -> None:
+        """A final report came; if its pod's observation is written already, amend it."""
+        if pod_uid in self._measured:
+            self._late[pod_uid] = None
+            self._news.set()
+
+    async def run(self) -> None:
+        """Amend observations whose peaks came late, until cancelled."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            while self._late:
+                pod_uid = next(iter(self._late))
+                del self._late[pod_uid]
+                await self._amend(pod_uid)
+
+    async def _see_life(
+        self, pod: Pod, reading: PodReading, status: AttemptStatus, *, gone: bool
+    ) -> None:
+        verdict = judge(status, reading.limit_bytes, self._kernel_peak_after(reading, status))
+        if verdict is None and gone and status.started_s is not None:
+            verdict = Verdict(Outcome.DELETED, "deleted before it ended")
+        if verdict is None:
+            await self._live(pod, reading, status)
+        elif status.attempt_uid not in self._done:
+            if await self._end(Ended(pod, reading, status, verdict)):
+                _first_time(self._done, status.attempt_uid)
 
     async def _live(self, pod: Pod, reading: PodReading, status: AttemptStatus) -> None:
         if status.node is not None and status.started_s is not None:
@@ -111,72 +152,62 @@ class AttemptLedger:
             await self._with.announcer.sized(pod, reading.task, reading.note)
             self._with.learning.note(reading.task)
 
-    async def _end(
-        self, pod: Pod, reading: PodReading, status: AttemptStatus, verdict: Verdict
-    ) -> None:
-        if status.attempt_uid in self._done:
-            return
-        surroundings = self._placement.end(status.uid, status.node)
-        ended = Ended(pod, reading, status, verdict, surroundings)
+    async def _end(self, ended: Ended) -> bool:
+        """Whether all is done; False if the pod must be looked at again."""
+        status, outcome = ended.status, ended.verdict.outcome
+        surroundings = self._placement.end(status.uid)
         observation = observe(
-            reading.attempt, status, verdict.outcome, await self._peak(ended), surroundings
+            ended.reading.attempt, status, outcome, await self._peak(ended), surroundings
         )
-        new = await self._with.writer.record(observation)
+        kept = await self._with.writer.record(observation)
+        # Nothing may come in between: what is added up from the store counts it from here on.
+        self._with.learning.learn(observation, kept)
+        self._expect_peaks(ended, observation)
+        if kept.new:
+            self._tell(ended, observation)
+        if outcome is Outcome.OOM_KILLED:
+            return await self._oom_killed(ended, observation)
+        if outcome is Outcome.SUCCEEDED:
+            await self._succeeded(ended, observation)
+        return True
+
+    def _tell(self, ended: Ended, observation: Observation) -> None:
         log.info(
             "attempt ended",
-            task=str(reading.task),
+            task=str(observation.task),
             run=observation.run,
             attempt=observation.attempt,
-            outcome=verdict.outcome.value,
-            why=verdict.why,
+            outcome=observation.outcome.value,
+            why=ended.verdict.why,
             allocation_bytes=observation.allocation_bytes,
             peak_bytes=observation.peak_bytes,
-            new=new,
         )
-        if new:
-            self._with.metrics.attempts.labels(verdict.outcome.value).inc()
-        if verdict.outcome is Outcome.OOM_KILLED:
-            await self._oom_killed(ended, observation, new=new)
-        elif verdict.outcome is Outcome.SUCCEEDED:
-            await self._succeeded(ended, observation, new=new)
-        else:
-            self._with.learning.note(reading.task)
-        if not _is_looked_at_again(reading, status, verdict):
-            _first_time(self._done, status.attempt_uid)
+        self._with.metrics.attempts.labels(observation.outcome.value).inc()
 
-    async def _succeeded(self, ended: Ended, observation: Observation, *, new: bool) -> None:
+    async def _succeeded(self, ended: Ended, observation: Observation) -> None:
         task, run = observation.task, observation.run
-        if self._with.book.settle(task, run):
+        # Without a note nobody knows which attempt it was: then the run is over.
+        attempt = observation.attempt if ended.reading.note is not None else None
+        if self._with.book.settle(task, run, attempt):
             await self._with.writer.call(self._with.store.close_lift, task, run)
-        peak = await self._settled_peak(ended)
-        if peak is not None and peak.need_peak_bytes != observation.peak_bytes:
-            observation = observe(
-                ended.reading.attempt, ended.status, Outcome.SUCCEEDED, peak, ended.surroundings
-            )
-            await self._with.writer.record(observation)
-        if new:
-            self._with.learning.learn(observation)
 
-    async def _oom_killed(self, ended: Ended, observation: Observation, *, new: bool) -> None:
-        if new:
-            self._with.learning.learn(observation)
-        elif await self._with.writer.read(
-            self._with.store.run_succeeded, observation.task, observation.run
-        ):
-            return  # seen again after a restart; the run got through meanwhile
+    async def _oom_killed(self, ended: Ended, observation: Observation) -> bool:
         if ended.reading.mode is not Mode.ENFORCE:
-            return
+            return True
+        if await self._read(self._with.store.got_through, observation):
+            return True  # seen late, or again after a restart: the run succeeded meanwhile
         lift = await self._lift(ended, observation)
-        if lift is not None:
-            await self._with.retries.follow(ended.pod, ended.reading, ended.status, lift)
+        if lift is None:
+            return True
+        return await self._with.retries.follow(ended.pod, ended.reading, ended.status, lift)
 
     async def _lift(self, ended: Ended, observation: Observation) -> Lift | None:
         task, run = observation.task, observation.run
+        assert observation.allocation_bytes is not None
         known = self._with.book.get(task)
         lift = known.lifts.get(run)
-        if lift is not None and lift.attempt > observation.attempt:
+        if lift is not None and _lifts_over(lift, observation):
             return lift
-        assert observation.allocation_bytes is not None
         answer = next_allocation(
             FailedAttempt(
                 allocation_bytes=observation.allocation_bytes,
@@ -187,7 +218,7 @@ class AttemptLedger:
             self._with.bounds(task.namespace),
         )
         if isinstance(answer, Leaking):
-            self._with.learning.leaking(task, answer.reason)
+            self._with.learning.leaking(observation, answer.reason)
             self._with.announcer.leaking(ended.pod, observation, answer.reason)
             return None
         await self._with.writer.call(self._with.store.put_lift, task, run, answer)
@@ -202,40 +233,61 @@ class AttemptLedger:
         best = self._with.peaks.best(status.uid, status.container_id, reading.attempt.containers)
         if best is not None:
             return best
-        stored = await self._with.writer.read(self._with.store.peaks, status.uid)
+        stored = await self._read(self._with.store.peaks, status.uid)
         if not stored:
             return None
         self._with.peaks.add([PeakReport.from_dict(each) for each in stored])
         return self._with.peaks.best(status.uid, status.container_id, reading.attempt.containers)
 
-    async def _settled_peak(self, ended: Ended) -> PeakReport | None:
-        """The peak once nothing can raise it: final, or late enough that none will come."""
-        finished_s = ended.status.finished_s
-        if finished_s is not None:
-            until_s = finished_s + FINAL_PEAK_WAIT_S
-            left_s = min(until_s - self._with.now_s(), FINAL_PEAK_WAIT_S)
-            while left_s > 0 and not self._with.peaks.final(ended.status.uid):
-                await asyncio.sleep(0.25)
-                left_s -= 0.25
-        return await self._peak(ended)
+    def _expect_peaks(self, ended: Ended, observation: Observation) -> None:
+        """A pod's cgroup outlives its containers, so its last report comes after their end."""
+        status = ended.status
+        lives = self._measured.setdefault(status.uid, {})
+        lives[status.attempt_uid] = Measured(
+            observation, status.container_id, ended.reading.attempt.containers
+        )
+        self._measured.move_to_end(status.uid)
+        if len(self._measured) > MEASURED_KEPT:
+            self._measured.popitem(last=False)
+        if self._with.peaks.final(status.uid):
+            self.peak_came(status.uid)
 
-    def _final_kernel_peak(self, reading: PodReading, status: AttemptStatus) -> int | None:
-        if not self._with.peaks.final(status.uid):
-            return None
+    async def _amend(self, pod_uid: str) -> None:
+        lives = self._measured.get(pod_uid, {})
+        for attempt_uid, life in list(lives.items()):
+            peak = self._with.peaks.best(pod_uid, life.container_id, life.containers)
+            if peak is None:
+                continue
+            observation = with_peak(life.observation, peak)
+            if observation == life.observation:
+                continue
+            kept = await self._with.writer.record(observation)
+            self._with.learning.learn(observation, kept)
+            lives[attempt_uid] = Measured(observation, life.container_id, life.containers)
+
+    def _kernel_peak_after(self, reading: PodReading, status: AttemptStatus) -> int | None:
+        """The kernel's own peak, if it was read after the end: before, it may still have grown.
+
+        Only the pod's cgroup is there to be read then; a container's goes with it.
+        """
         best = self._with.peaks.best(status.uid, status.container_id, reading.attempt.containers)
-        return best.kernel_peak_bytes if best else None
+        if best is None or not best.final or best.container_id or status.finished_s is None:
+            return None
+        # The API server keeps whole seconds of a time that has fractions.
+        return best.kernel_peak_bytes if best.measured_s >= status.finished_s + 1 else None
+
+    async def _read(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        while True:
+            try:
+                return await self._with.writer.read(method, *args, **kwargs)
+            except StoreError as error:
+                log.warning("the store cannot be read, waiting", error=str(error))
+                await asyncio.sleep(READ_PAUSE_S)
 
 
-def _is_looked_at_again(reading: PodReading, status: AttemptStatus, verdict: Verdict) -> bool:
-    """A kill is learned when the container ends; a bare pod is retried when the pod has failed.
-
-    The kubelet shows the two in events of their own, and other containers may still run between.
-    """
-    return (
-        verdict.outcome is Outcome.OOM_KILLED
-        and reading.retrier is Retrier.PLIMSOLL
-        and status.phase not in ("Succeeded", "Failed")
-    )
+def _lifts_over(lift: Lift, killed: Observation) -> bool:
+    """Whether the run's lift is beyond this attempt; pods that share a run differ in size."""
+    return lift.attempt > killed.attempt and lift.allocation_bytes > (killed.allocation_bytes or 0)
 
 
 def _first_time(seen: OrderedDict[str, None], key: str) -> bool:

@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from plimsoll_operator.policies import resolve
+from plimsoll_operator.policies import Resolved, resolve
 from plimsoll_operator.profile_names import profile_name
 from plimsoll_predictor.knowledge import Expert, Knowledge, Lift
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.record import Need
+from plimsoll_predictor.store import lifts
 from plimsoll_predictor.task import TaskId
 
 Spec = Mapping[str, Any]
+LIFTS_KEPT = lifts.KEPT_PER_TASK
 
 
 class TaskBook:
@@ -43,6 +45,10 @@ class TaskBook:
     def __contains__(self, task: TaskId) -> bool:
         return task in self._tasks
 
+    def look(self, task: TaskId) -> Knowledge:
+        """What is known of ``task``; looking makes no task known that is not."""
+        return self._tasks.get(task) or Knowledge(task=task, policy=self._resolved(task).policy)
+
     def get(self, task: TaskId) -> Knowledge:
         """What is known of ``task``; a task never met is met now."""
         known = self._tasks.get(task)
@@ -55,36 +61,52 @@ class TaskBook:
         """Put in what the store knew; its policy is resolved afresh."""
         self._set(replace(knowledge, policy=self._policy(knowledge.task)))
 
-    def learn(self, task: TaskId, need: Need) -> None:
-        """One attempt's need, counted once by the caller."""
+    def learn(self, task: TaskId, need: Need, *, new_runs: int) -> None:
+        """One attempt's need. new_runs: 1 if by it a run's need is known that was not, else 0."""
         known = self.get(task)
-        self._set(
-            replace(
-                known,
-                runs=known.runs + (not need.censored),
-                max_need_bytes=max(known.max_need_bytes or 0, need.size_bytes),
-            )
-        )
+        largest_bytes = max(known.max_need_bytes or 0, need.size_bytes)
+        self._change(known, runs=known.runs + new_runs, max_need_bytes=largest_bytes)
+
+    def add_up(self, task: TaskId, runs: int, max_need_bytes: int | None) -> None:
+        """What the store has added up, where others than us put something in."""
+        self._change(self.get(task), runs=runs, max_need_bytes=max_need_bytes)
 
     def serve(self, task: TaskId, model: Model | None, champion: Expert) -> None:
         """A newly trained model takes over, or loses to the champion the training found."""
         self._set(replace(self.get(task), model=model, champion=champion))
 
     def lift(self, task: TaskId, run: str, lift: Lift) -> None:
-        """The run's next attempt gets more."""
+        """The run's next attempt gets more. Of too many lifts, the oldest are forgotten."""
         known = self.get(task)
-        self._set(replace(known, lifts={**known.lifts, run: lift}))
+        lifts = {**_without(known.lifts, run), run: lift}
+        for oldest in tuple(lifts)[: max(0, len(lifts) - LIFTS_KEPT)]:
+            del lifts[oldest]
+        self._change(known, lifts=lifts)
 
-    def settle(self, task: TaskId, run: str) -> bool:
-        """The run is over; its lift is no longer needed. True if there was one."""
+    def settle(self, task: TaskId, run: str, attempt: int | None) -> bool:
+        """An attempt succeeded. True if that ends the run's lift, which is then forgotten.
+
+        attempt: None if it is not known which it was. One before the lifted attempt ends nothing:
+        pods of one Job may share a run, and a lifted one of them may still have to come.
+        """
         known = self.get(task)
-        if run not in known.lifts:
+        lift = known.lifts.get(run)
+        if lift is None or (attempt is not None and attempt < lift.attempt):
             return False
-        self._set(replace(known, lifts={k: v for k, v in known.lifts.items() if k != run}))
+        self._change(known, lifts=_without(known.lifts, run))
         return True
+
+    def keep_lifts(self, kept: Mapping[TaskId, Mapping[str, Lift]]) -> None:
+        """Forget the lifts that the store has forgotten."""
+        for known in tuple(self._tasks.values()):
+            lifts = {run: lift for run, lift in known.lifts.items() if run in kept.get(known.task, {})}
+            if len(lifts) < len(known.lifts):
+                self._change(known, lifts=lifts)
 
     def set_namespace_spec(self, namespace: str, spec: Spec | None) -> None:
         """The namespace's SizingPolicy changed, or went (None)."""
+        if self._namespace_specs.get(namespace) == spec:
+            return
         if spec is None:
             self._namespace_specs.pop(namespace, None)
         else:
@@ -108,20 +130,28 @@ class TaskBook:
         """What a task never met gets in this namespace."""
         return resolve(self._default, self._namespace_specs.get(namespace), None).policy
 
+    def namespace_problems(self, namespace: str) -> tuple[str, ...]:
+        """Fields of the namespace's SizingPolicy that are ignored, in words."""
+        return resolve(self._default, self._namespace_specs.get(namespace), None).problems
+
     def _resolve_again(self, task: TaskId) -> None:
-        known = self._tasks[task]
-        policy = self._policy(task)
-        if policy != known.policy:
-            self._set(replace(known, policy=policy))
+        self._change(self._tasks[task], policy=self._policy(task))
 
     def _policy(self, task: TaskId) -> Policy:
-        resolved = resolve(
+        resolved = self._resolved(task)
+        self.problems[task] = resolved.problems
+        return resolved.policy
+
+    def _resolved(self, task: TaskId) -> Resolved:
+        return resolve(
             self._default,
             self._namespace_specs.get(task.namespace),
             self._profile_specs.get((task.namespace, profile_name(task))),
         )
-        self.problems[task] = resolved.problems
-        return resolved.policy
+
+    def _change(self, known: Knowledge, **changes: Any) -> None:
+        if any(getattr(known, name) != value for name, value in changes.items()):
+            self._set(replace(known, **changes))
 
     def _set(self, knowledge: Knowledge) -> None:
         task = knowledge.task
@@ -129,3 +159,7 @@ class TaskBook:
             self._by_profile[task.namespace, profile_name(task)] = task
         self._tasks[task] = knowledge
         self._publish(knowledge)
+
+
+def _without(lifts: Mapping[str, Lift], run: str) -> dict[str, Lift]:
+    return {each: lift for each, lift in lifts.items() if each != run}

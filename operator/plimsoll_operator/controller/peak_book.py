@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -23,8 +23,12 @@ _Reports = OrderedDict[str | None, PeakReport]
 class PeakBook:
     """Reports by pod, the longest untouched forgotten first. Belongs to one event loop."""
 
-    def __init__(self, pods_kept: int = PODS_KEPT) -> None:
+    def __init__(
+        self, pods_kept: int = PODS_KEPT, *, on_final: Callable[[str], None] | None = None
+    ) -> None:
+        """on_final: told the pod of each final report that was added."""
         self._pods_kept = pods_kept
+        self._on_final = on_final
         self._pods: OrderedDict[str, _Reports] = OrderedDict()
 
     def __len__(self) -> int:
@@ -32,7 +36,10 @@ class PeakBook:
 
     def add(self, reports: Iterable[PeakReport]) -> None:
         """Take in newer reports. Maxima never fall, even if an agent forgot them."""
+        finals: dict[str, None] = {}
         for report in reports:
+            if report.final:
+                finals[report.pod_uid] = None
             pod = self._pods.setdefault(report.pod_uid, _Reports())
             self._pods.move_to_end(report.pod_uid)
             before = pod.get(report.container_id)
@@ -42,6 +49,9 @@ class PeakBook:
                 pod.popitem(last=False)
         while len(self._pods) > self._pods_kept:
             self._pods.popitem(last=False)
+        if self._on_final is not None:
+            for pod_uid in finals:
+                self._on_final(pod_uid)
 
     def final(self, pod_uid: str) -> bool:
         """Whether nothing will follow for this pod: its own cgroup is empty or gone."""

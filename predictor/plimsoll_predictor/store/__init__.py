@@ -13,7 +13,10 @@ from plimsoll_predictor.store.errors import (
     StoreFullError,
     StoreLockedError,
 )
+from plimsoll_predictor.store.imports import Imported
 from plimsoll_predictor.store.models import SavedModel, TrainingOutcome
+from plimsoll_predictor.store.observations import Recorded
+from plimsoll_predictor.store.queued import Kept
 from plimsoll_predictor.store.retries import RetryIntent
 from plimsoll_predictor.store.store import Store
 from plimsoll_predictor.store.summaries import TaskSummary
@@ -22,6 +25,9 @@ from plimsoll_predictor.store.writer import Writer
 __all__ = [
     "BadRecordError",
     "DecisionRecord",
+    "Imported",
+    "Kept",
+    "Recorded",
     "RetryIntent",
     "SavedModel",
     "Store",

@@ -13,6 +13,8 @@ from plimsoll_predictor.task import TaskId
 
 KEPT_S: Final = 7 * 24 * 3600.0
 """A run whose next attempt did not come for so long is taken for given up."""
+KEPT_PER_TASK: Final = 1000
+"""The newest; the feed carries them all."""
 
 
 def put(connection: sa.Connection, task: TaskId, run: str, lift: Lift, now_s: float) -> None:
@@ -34,9 +36,23 @@ def close(connection: sa.Connection, task: TaskId, run: str) -> None:
 
 
 def read(connection: sa.Connection, now_s: float) -> dict[TaskId, dict[str, Lift]]:
-    """All lifts that have not expired, by task and run."""
+    """The newest lifts that have not expired, by task and run, oldest first."""
     found: dict[TaskId, dict[str, Lift]] = {}
-    for row in connection.execute(sa.select(table).where(table.c.put_s >= now_s - KEPT_S)):
-        lift = Lift(row.allocation_bytes, row.attempt, row.after_bytes)
-        found.setdefault(TaskId.parse(row.task), {})[row.run] = lift
+    order = (table.c.put_s, table.c.task, table.c.run)
+    young = sa.select(table).where(table.c.put_s >= now_s - KEPT_S).order_by(*order)
+    for row in connection.execute(young):
+        lifts = found.setdefault(TaskId.parse(row.task), {})
+        lifts[row.run] = Lift(row.allocation_bytes, row.attempt, row.after_bytes)
+        if len(lifts) > KEPT_PER_TASK:
+            del lifts[next(iter(lifts))]
     return found
+
+
+def keep_newest(connection: sa.Connection) -> None:
+    """Forget what is over ``KEPT_PER_TASK``."""
+    over = sa.select(table.c.task).group_by(table.c.task).having(sa.func.count() > KEPT_PER_TASK)
+    for task in list(connection.execute(over).scalars()):
+        mine = table.c.task == task
+        newest_first = (table.c.put_s.desc(), table.c.run)
+        kept = sa.select(table.c.run).where(mine).order_by(*newest_first).limit(KEPT_PER_TASK)
+        connection.execute(table.delete().where(mine & table.c.run.not_in(kept)))

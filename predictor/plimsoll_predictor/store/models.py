@@ -49,12 +49,19 @@ class TrainingOutcome:
 
 @dataclass(frozen=True, slots=True)
 class SavedModel:
-    """The newest model of a task. model: None if the training found that none is of use yet."""
+    """The newest model of a task.
+
+    model: None if the training found that none is of use yet.
+    runs, oom_kills: runs with a known need, and kills, the task had when its training began; None
+        if nobody said.
+    """
 
     model: Model | None
     champion: Expert
     report: Mapping[str, Any]
     trained_s: float
+    runs: int | None = None
+    oom_kills: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +114,7 @@ def newest(connection: sa.Connection, task: TaskId) -> SavedModel | DamagedModel
         champion, report = Expert(row.champion), orjson.loads(row.report)
     except (ModelError, ValueError, TypeError, KeyError) as error:
         return DamagedModel(row.id, f"{type(error).__name__}: {error}")
-    return SavedModel(model, champion, report, row.at_s)
+    return SavedModel(model, champion, report, row.at_s, row.runs, row.oom_kills)
 
 
 def set_aside(connection: sa.Connection, damaged: DamagedModel) -> None:

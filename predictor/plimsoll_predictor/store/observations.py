@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -38,15 +39,62 @@ _PLAIN: Final = (
 _TIMES: Final = ("finished_s", "started_s", "submitted_s")
 _EMPTY: Final = {"features": "{}", "neighbours": "[]"}
 
+_Run = tuple[str, str]
+"""Task, as text, and run key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a write changed, as uids of the observations written.
+
+    new: those not seen before.
+    learned: those by which a run's need became known; one for each such run, whether its
+        observation is new or was amended with a peak that came late.
+    """
+
+    new: frozenset[str]
+    learned: frozenset[str]
+
 
 def record(
     connection: sa.Connection, observations: Sequence[Observation], now_s: float
-) -> frozenset[str]:
+) -> Recorded:
     """Write observations; a repeated uid amends the row it has.
 
     now_s: stands in for the time of an observation that has none.
-    Returns the uids that were new. Raises BadRecordError for what no database can hold.
+    Raises BadRecordError for what no database can hold.
     """
+    teaching = {_run(each): each.attempt_uid for each in observations if _teaches_a_need(each)}
+    known_before = _known(connection, teaching)
+    new = _write(connection, observations, now_s)
+    learned = _known(connection, teaching) - known_before if teaching else frozenset()
+    return Recorded(new, frozenset(teaching[run] for run in learned))
+
+
+def _run(observation: Observation) -> _Run:
+    return str(observation.task), observation.run
+
+
+def _teaches_a_need(observation: Observation) -> bool:
+    return observation.need is not None and not observation.need.censored
+
+
+def _known(connection: sa.Connection, runs: Iterable[_Run]) -> frozenset[_Run]:
+    """Those of the runs whose need is known: an attempt succeeded and was measured."""
+    asked = list(runs)
+    if not asked:
+        return frozenset()
+    found = sa.select(table.c.task, table.c.run).where(
+        sa.tuple_(table.c.task, table.c.run).in_(asked)
+        & (table.c.outcome == Outcome.SUCCEEDED.value)
+        & table.c.peak_bytes.is_not(None)
+    )
+    return frozenset((row.task, row.run) for row in connection.execute(found))
+
+
+def _write(
+    connection: sa.Connection, observations: Sequence[Observation], now_s: float
+) -> frozenset[str]:
     first: dict[str, Observation] = {}
     repeated: list[Observation] = []
     for observation in observations:
@@ -75,12 +123,19 @@ def read(connection: sa.Connection, task: TaskId, limit: int) -> list[Observatio
     return [_observation(row) for row in reversed(rows)]
 
 
-def run_succeeded(connection: sa.Connection, task: TaskId, run: str) -> bool:
-    """Whether an attempt of the run is known to have succeeded."""
+def got_through(connection: sa.Connection, killed: Observation) -> bool:
+    """Whether the run of a killed attempt succeeded after it: in a later attempt or a later pod.
+
+    A sibling's success (pods of one Job may share a run) says nothing of this attempt's work.
+    """
+    later = table.c.attempt > killed.attempt
+    if killed.finished_s is not None:
+        later |= table.c.submitted_s > killed.finished_s
     found = sa.select(table.c.id).where(
-        (table.c.task == str(task))
-        & (table.c.run == run)
+        (table.c.task == str(killed.task))
+        & (table.c.run == killed.run)
         & (table.c.outcome == Outcome.SUCCEEDED.value)
+        & later
     )
     return connection.execute(found.limit(1)).first() is not None
 
@@ -183,17 +238,3 @@ def _observation(row: sa.RowMapping) -> Observation:
         neighbours=tuple(orjson.loads(row["neighbours"])),
         **{name: row[name] for name in _PLAIN},
     )
-
-
-def succeeded(connection: sa.Connection, task: TaskId, run: str) -> bool:
-    """Whether any attempt of this run succeeded."""
-    found = connection.execute(
-        sa.select(sa.literal(1))
-        .where(
-            (table.c.task == str(task))
-            & (table.c.run == run)
-            & (table.c.outcome == Outcome.SUCCEEDED.value)
-        )
-        .limit(1)
-    )
-    return found.first() is not None

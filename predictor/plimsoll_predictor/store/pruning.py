@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from plimsoll_predictor.store import decisions, lifts
 from plimsoll_predictor.store.schema import decisions as decision_table
+from plimsoll_predictor.store.schema import imports as import_table
 from plimsoll_predictor.store.schema import lifts as lift_table
 from plimsoll_predictor.store.schema import observations as observation_table
 from plimsoll_predictor.store.schema import peaks as peak_table
@@ -29,6 +30,7 @@ def prune(
     _forget_tasks(connection, keep_tasks)
     _newest_only(connection, observation_table, "ordered_s", keep_per_task)
     _newest_only(connection, decision_table, "at_s", decisions.KEPT_PER_TASK)
+    lifts.keep_newest(connection)
     for column, kept_s in (
         (lift_table.c.put_s, lifts.KEPT_S),
         (peak_table.c.put_s, _PEAKS_KEPT_S),
@@ -47,7 +49,7 @@ def _forget_tasks(connection: sa.Connection, keep_tasks: int) -> None:
     )
     names = list(connection.execute(oldest_first).scalars())
     for name in names:
-        for table in (observation_table, training_table, lift_table, decision_table):
+        for table in (observation_table, training_table, lift_table, decision_table, import_table):
             connection.execute(table.delete().where(table.c.task == name))
 
 

@@ -10,6 +10,18 @@ from typing import Any
 from plimsoll_predictor.record import Observation
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What keeping one observation changed.
+
+    new: its uid was not seen before. learned: its run's need became known by it, for the first
+    time, be it new or amended.
+    """
+
+    new: bool
+    learned: bool
+
+
 @dataclass(slots=True, eq=False)
 class Job:
     """One write. observation: to be recorded together with others; else ``call`` is run."""

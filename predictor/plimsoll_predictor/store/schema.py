@@ -52,6 +52,7 @@ observations: Final = sa.Table(
     sa.Column("node_cpu", sa.Double),
     sa.Column("neighbours", sa.Text, nullable=False),
     sa.Index(None, "task", "ordered_s", "id"),
+    sa.Index(None, "task", "run"),
 )
 
 trainings: Final = sa.Table(
@@ -119,4 +120,12 @@ decisions: Final = sa.Table(
     sa.Column("request_bytes", sa.BigInteger),
     sa.Column("reason", sa.Text, nullable=False),
     sa.Index(None, "task", "at_s"),
+)
+
+# Tasks that were given a past from outside: a controller that runs already looks here.
+imports: Final = sa.Table(
+    "imports",
+    metadata,
+    sa.Column("task", sa.Text, primary_key=True),
+    sa.Column("serial", sa.BigInteger, nullable=False, index=True),
 )

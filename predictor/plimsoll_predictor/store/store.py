@@ -12,6 +12,7 @@ from plimsoll_predictor.model import Model
 from plimsoll_predictor.record import Observation
 from plimsoll_predictor.store import (
     decisions,
+    imports,
     lifts,
     models,
     observations,
@@ -23,8 +24,10 @@ from plimsoll_predictor.store import (
 from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.decisions import DecisionRecord
 from plimsoll_predictor.store.errors import StoreError
+from plimsoll_predictor.store.imports import Imported
 from plimsoll_predictor.store.migrations import migrate
 from plimsoll_predictor.store.models import DamagedModel, SavedModel, TrainingOutcome
+from plimsoll_predictor.store.observations import Recorded
 from plimsoll_predictor.store.retries import RetryIntent
 from plimsoll_predictor.store.summaries import TaskSummary
 from plimsoll_predictor.task import TaskId
@@ -78,8 +81,8 @@ class Store:
         """Close the connections."""
         self._database.close()
 
-    def record(self, new: Sequence[Observation]) -> frozenset[str]:
-        """Keep observations; returns the uids that were new.
+    def record(self, new: Sequence[Observation]) -> Recorded:
+        """Keep observations; returns what that changed.
 
         A repeated uid doubles nothing and amends its row: known values replace what is there, None
         replaces nothing. Task, run and attempt stay, and so does the outcome, unless it was
@@ -88,20 +91,27 @@ class Store:
         with self._database.write() as connection:
             return observations.record(connection, new, self._clock())
 
+    def record_history(self, past: Sequence[Observation]) -> Recorded:
+        """As ``record``, and tells a running controller of it through ``imported``."""
+        with self._database.write() as connection:
+            recorded = observations.record(connection, past, self._clock())
+            imports.mark(connection, {observation.task for observation in past})
+            return recorded
+
+    def imported(self, after: int) -> Imported:
+        """Tasks given a past from outside since ``after``, an earlier answer's serial, or 0."""
+        with self._database.read() as connection:
+            return imports.since(connection, after)
+
     def observations(self, task: TaskId, *, limit: int = 20_000) -> list[Observation]:
         """The latest ``limit`` attempts of a task, oldest first by their end."""
         with self._database.read() as connection:
             return observations.read(connection, task, limit)
 
-    def run_succeeded(self, task: TaskId, run: str) -> bool:
-        """Whether an attempt of the run is known to have succeeded."""
+    def got_through(self, killed: Observation) -> bool:
+        """Whether the run of a killed attempt is known to have succeeded after it."""
         with self._database.read() as connection:
-            return observations.run_succeeded(connection, task, run)
-
-    def run_succeeded(self, task: TaskId, run: str) -> bool:
-        """Whether any attempt of a run succeeded: then nothing is left to retry."""
-        with self._database.read() as connection:
-            return observations.succeeded(connection, task, run)
+            return observations.got_through(connection, killed)
 
     def tasks(self) -> list[TaskId]:
         """Tasks with observations, in alphabetical order."""
@@ -196,7 +206,7 @@ class Store:
             lifts.close(connection, task, run)
 
     def lifts(self) -> dict[TaskId, dict[str, Lift]]:
-        """All lifts of the last seven days, by task and run."""
+        """The lifts of the last seven days, by task and run, oldest first; bounded per task."""
         with self._database.read() as connection:
             return lifts.read(connection, self._clock())
 

@@ -18,9 +18,9 @@ class TaskSummary:
     """What all kept attempts of a task add up to.
 
     The three GB·h figures count the live attempts, not imported ones, whose request and runtime are
-    known, so that they compare. requested_gb_h leaves out attempts that were OOM-killed at less than the request: the
-    request would have carried them, and the retry that succeeded counts it already. An attempt
-    without a limit held its request.
+    known, so that they compare. requested_gb_h leaves out attempts that were OOM-killed at less
+    than the request: the request would have carried them, and the retry that succeeded counts it
+    already. An attempt without a limit held its request.
     """
 
     task: TaskId

@@ -13,7 +13,7 @@ from typing import Final, ParamSpec, TypeVar, cast
 
 from plimsoll_predictor.record import Observation
 from plimsoll_predictor.store.errors import StoreError
-from plimsoll_predictor.store.queued import Job, batches
+from plimsoll_predictor.store.queued import Job, Kept, batches
 from plimsoll_predictor.store.store import Store
 
 log: Final = logging.getLogger(__name__)
@@ -63,9 +63,9 @@ class Writer:
         """Writes not yet committed."""
         return self._queued
 
-    async def record(self, observation: Observation) -> bool:
-        """Keep an observation; returns after the commit, True if its uid was new."""
-        return bool(await self._enqueue(observation, None))
+    async def record(self, observation: Observation) -> Kept:
+        """Keep an observation; returns after the commit what that changed."""
+        return cast(Kept, await self._enqueue(observation, None))
 
     async def call(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a writing method of the store, in order with all other writes."""
@@ -136,12 +136,17 @@ class Writer:
     def _write(self, batch: list[Job]) -> None:
         new = [job.observation for job in batch if job.observation is not None]
         if new:
-            uids = set(self._store.record(new))
+            recorded = self._store.record(new)
+            uids, learned = set(recorded.new), set(recorded.learned)
             for job in batch:
                 if job.observation is not None:
-                    # Of two with one uid, the first is the new one.
-                    job.result = job.observation.attempt_uid in uids
-                    uids.discard(job.observation.attempt_uid)
+                    uid, need = job.observation.attempt_uid, job.observation.need
+                    # Of two with one uid, the first is the new one, the first measured teaches.
+                    teaches = uid in learned and need is not None
+                    job.result = Kept(new=uid in uids, learned=teaches)
+                    uids.discard(uid)
+                    if teaches:
+                        learned.discard(uid)
         elif batch[0].call is not None:
             batch[0].result = batch[0].call()
 

@@ -26,6 +26,13 @@ def upgrade() -> None:
     )
     op.create_index("ix_decisions_task_at_s", "decisions", ["task", "at_s"])
     op.create_table(
+        "imports",
+        sa.Column("task", sa.Text(), nullable=False),
+        sa.Column("serial", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("task", name="pk_imports"),
+    )
+    op.create_index("ix_imports_serial", "imports", ["serial"])
+    op.create_table(
         "lifts",
         sa.Column("task", sa.Text(), nullable=False),
         sa.Column("run", sa.Text(), nullable=False),
@@ -71,6 +78,7 @@ def upgrade() -> None:
     op.create_index(
         "ix_observations_task_ordered_s_id", "observations", ["task", "ordered_s", "id"]
     )
+    op.create_index("ix_observations_task_run", "observations", ["task", "run"])
     op.create_table(
         "peaks",
         sa.Column("pod_uid", sa.Text(), nullable=False),
