@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 CLUSTER := $(PYTHON) deploy/local/cluster.py
 INSIDE := $(CLUSTER) enter
 CONTEXT ?=
+# Imports are most of a short process: let Python keep what it compiled.
+unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
 .PHONY: help setup demo test check bench clean format lint types layers test-unit test-cluster test-node lock cluster-up cluster-down image

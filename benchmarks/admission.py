@@ -34,6 +34,9 @@ import uvloop
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+
+from benchmarks.admission_load import Endpoint, Load, Round
+from benchmarks.admission_peers import CERTIFICATE, KEY, PORT, SNAPSHOT
 from plimsoll_operator.admission.server import SIZING_PATH
 from plimsoll_operator.admission.snapshot import take_snapshot, write_snapshot
 from plimsoll_operator.feed.client import Position
@@ -46,9 +49,6 @@ from plimsoll_predictor.model import Model, ModelMetrics
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import GIB, MIB
-
-from benchmarks.admission_load import Endpoint, Load, Round
-from benchmarks.admission_peers import CERTIFICATE, KEY, PORT, SNAPSHOT
 
 TASK: Final = TaskId("shop", "train-demand")
 CONNECTIONS: Final = 16

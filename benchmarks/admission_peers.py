@@ -48,7 +48,7 @@ def serve_plimsoll(folder: Path) -> None:
 
 
 def serve_kopf(folder: Path) -> None:
-    """kopf's own server and dispatch, on the event loop that kopf itself prefers."""
+    """Kopf's own server and dispatch, on the event loop that kopf itself prefers."""
     import uvloop
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -94,6 +94,7 @@ async def _serve_kopf(folder: Path) -> None:
 
 def _register(registry: Any, folder: Path) -> None:
     import kopf
+
     from plimsoll_operator.admission.snapshot import load_snapshot
     from plimsoll_operator.labels import DECISION
     from plimsoll_operator.sizing import size

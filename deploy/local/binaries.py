@@ -148,7 +148,20 @@ def _build_anew(folder: Path, environment: Mapping[str, str], say: Say) -> None:
 
 def _go_build(target: Path, environment: Mapping[str, str], say: Say) -> None:
     settings = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
-    command = ["go", "build", *_FLAGS, "-ldflags", _linker_flags(), "-o", f"{target}/", "tool"]
+    # Were this process killed, Go would build on for minutes, beside the next build.
+    command = [
+        "setpriv",
+        "--pdeathsig",
+        "KILL",
+        "go",
+        "build",
+        *_FLAGS,
+        "-ldflags",
+        _linker_flags(),
+        "-o",
+        f"{target}/",
+        "tool",
+    ]
     with subprocess.Popen(
         command, cwd=HERE, env={**environment, **settings}, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",

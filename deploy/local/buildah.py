@@ -91,7 +91,17 @@ class Buildah:
 
     @staticmethod
     def _alone(argv: Sequence[str | Path]) -> list[str | Path]:
-        return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", *argv]
+        ends_with_us = ["setpriv", "--pdeathsig", "KILL"]
+        return [
+            *ends_with_us,
+            "unshare",
+            "--mount",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+            *argv,
+        ]
 
     def _settings(self) -> dict[str, str]:
         proxies = {k: v for k, v in self.environment.items() if k.lower().endswith("_proxy")}

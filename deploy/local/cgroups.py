@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 from typing import Final
 
-from deploy.local.layout import is_cluster_name
 from deploy.local.trouble import Trouble
 
 CGROUPS: Final = Path("/sys/fs/cgroup")
@@ -71,14 +70,9 @@ def _hand_down_controllers(folder: Path) -> None:
             (folder / "cgroup.subtree_control").write_text(f"+{controller}")
 
 
-def names(root: Path = CGROUPS) -> set[str]:
-    """Of the cgroups of all clusters that are or were on this machine."""
-    return {
-        path.name
-        for hierarchy in hierarchies(root)
-        for path in hierarchy.iterdir()
-        if is_cluster_name(path.name)
-    }
+def exists(name: str, root: Path = CGROUPS) -> bool:
+    """Whether the cgroup is there in any hierarchy."""
+    return any((hierarchy / name).is_dir() for hierarchy in hierarchies(root))
 
 
 def remove(name: str, root: Path = CGROUPS) -> None:

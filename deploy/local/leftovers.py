@@ -80,14 +80,16 @@ class Trace:
 
 
 def traces() -> dict[str, Trace]:
-    """Of every cluster, by name: by its processes, network, cgroups or run folder."""
+    """Of every cluster, by name: by its processes, its network or its run folder.
+
+    Not by a cgroup alone: those are seen from containers on this machine, too, and who runs in
+    them is not.
+    """
     running = {Layout(home).name: (home, keeper) for home, keeper in keepers().items()}
     run_names = {NAME + path.name for path in _folders(RUN_ROOT)}
     network_names = {path.name for path in NETNS_ROOT.iterdir()} if NETNS_ROOT.exists() else set()
     found = {}
-    for name in filter(
-        is_cluster_name, running.keys() | run_names | network_names | cgroups.names()
-    ):
+    for name in filter(is_cluster_name, running.keys() | run_names | network_names):
         home, keeper = running.get(name, (_recorded_home(name), None))
         found[name] = Trace(name, home, keeper)
     return found
@@ -118,9 +120,9 @@ def remove_abandoned() -> list[str]:
 def remove_own(layout: Layout) -> bool:
     """Take one cluster away with its home folder; return whether there was anything."""
     trace = traces().get(layout.name)
-    if trace is not None:
-        layout.up_stamp.unlink(missing_ok=True)
-        remove(trace)
+    found = trace is not None or cgroups.exists(layout.name)
+    layout.up_stamp.unlink(missing_ok=True)
+    remove(trace or Trace(layout.name, layout.home, None))
     was_home = (layout.home / MARK).exists()
     if was_home:
         _unmount_below(layout.home)
@@ -129,7 +131,7 @@ def remove_own(layout: Layout) -> bool:
             if path.name != MARK:
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         shutil.rmtree(layout.home)
-    return trace is not None or was_home
+    return found or was_home
 
 
 def remove(trace: Trace) -> None:

@@ -21,7 +21,7 @@ _FOR_THE_CLUSTER: Final = {
     "conntrack": ("conntrack",),
     "etcd-server": ("etcd",),
     "iproute2": ("ip",),
-    "util-linux": ("nsenter", "unshare", "setsid"),
+    "util-linux": ("nsenter", "unshare", "setsid", "setpriv"),
     "openssl": ("openssl",),
     "gcc": ("gcc",),
     "libc6-dev": ("/usr/include/stdio.h",),

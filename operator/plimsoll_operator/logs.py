@@ -50,12 +50,13 @@ _MENDABLE = frozenset(
         "CgroupError",
         "NoCluster",
         "NotReady",
+        "Refused",
         "SettingsError",
-        "StoreDamaged",
+        "StoreDamagedError",
         "StoreError",
-        "StoreForeign",
-        "StoreFull",
-        "StoreLocked",
+        "StoreForeignError",
+        "StoreFullError",
+        "StoreLockedError",
         "ValidationError",
     }
 )

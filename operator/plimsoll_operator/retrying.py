@@ -26,6 +26,8 @@ WRITTEN_BY_THE_CLUSTER = (
     "selfLink",
     "uid",
 )
+WRITTEN_BY_KUBECTL = "kubectl.kubernetes.io/last-applied-configuration"
+"""Says what was applied under the first pod's name; and it is large, where room is limited."""
 TOKEN_VOLUME_PREFIX = "kube-api-access-"
 
 
@@ -33,7 +35,7 @@ def retry_name(pod: Pod, attempt: int) -> str:
     """The next attempt's name: the same for the same killed attempt, whoever computes it.
 
     >>> retry_name({"metadata": {"name": "train-7", "uid": "u1"}}, 2)
-    'train-7-a2-bb820'
+    'train-7-a2-bb82030dbc'
     """
     meta = pod["metadata"]
     ending = f"-a{attempt}-{_short_hash(str(meta['uid']))}"
@@ -65,6 +67,7 @@ def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
     for field in WRITTEN_BY_THE_CLUSTER:
         meta.pop(field, None)
     annotations = dict(meta.get("annotations") or {})
+    annotations.pop(WRITTEN_BY_KUBECTL, None)
     annotations[labels.RUN_OF] = annotations.get(labels.RUN_OF, uid)
     annotations[labels.RETRY_OF] = uid
     annotations[labels.DECISION] = following.note
@@ -102,4 +105,4 @@ def _is_token(named: Mapping[str, Any]) -> bool:
 
 
 def _short_hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:5]
+    return hashlib.sha256(text.encode()).hexdigest()[:10]

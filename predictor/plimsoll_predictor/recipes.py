@@ -111,7 +111,8 @@ class RecipeAsker:
             base_estimator=surface,
             n_initial_points=min(RANDOM_TRIALS, max(iterations // 2, 1)),
             acq_optimizer="sampling",
-            acq_optimizer_kwargs={"n_points": 2000},
+            acq_optimizer_kwargs={"n_points": 1000},
+            acq_func="EI",
             random_state=seed,
         )
 

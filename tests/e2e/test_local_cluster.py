@@ -6,9 +6,11 @@ import json
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import time
+import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +18,7 @@ from typing import Any
 
 import pytest
 from deploy.local import cgroups, leftovers
-from deploy.local.layout import CHECKOUT, NETNS_ROOT, RUN_ROOT, Layout
+from deploy.local.layout import CHECKOUT, NETNS_ROOT, Layout, kubernetes_version
 from deploy.local.lifecycle import Cluster, down, start_program, stop_program, up
 from deploy.local.namespaces import in_network, keeper_of, processes
 
@@ -24,6 +26,8 @@ from tests import conftest
 from tests.eater import an_eating_pod, load_eater
 
 pytestmark = pytest.mark.node
+
+CLUSTER_COMMAND = CHECKOUT / "deploy" / "local" / "cluster.py"
 
 
 @pytest.fixture
@@ -93,7 +97,7 @@ def nothing() -> dict[str, list[str]]:
 
 def cluster_command(home: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, str(CHECKOUT / "deploy" / "local" / "cluster.py"), *words],
+        [sys.executable, str(CLUSTER_COMMAND), *words],
         env={**os.environ, "PLIMSOLL_CLUSTER_HOME": str(home)},
         stderr=subprocess.PIPE,
         text=True,
@@ -127,11 +131,9 @@ def test_a_pod_over_its_limit_is_killed_by_the_kernel(
 
 def test_a_service_leads_to_its_pod(cluster: conftest.Cluster) -> None:
     """The API's own Service: kube-proxy translates its address."""
-    answer = subprocess.run(
-        ["curl", "--silent", "--insecure", "--max-time", "10", "https://10.96.0.1/version"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert json.loads(answer.stdout)["gitVersion"] == "v1.35.4"
+    trusted = ssl.create_default_context(cafile=cluster.handle.layout.certificates / "ca.crt")
+    with urllib.request.urlopen("https://10.96.0.1/version", context=trusted) as answer:
+        assert json.load(answer)["gitVersion"] == f"v{kubernetes_version()}"
 
 
 def test_bringing_up_what_is_up_changes_nothing(cluster: conftest.Cluster) -> None:
@@ -244,10 +246,36 @@ def test_strangers_processes_networks_and_cgroups_are_left_alone(tmp_path: Path)
         subprocess.run(["ip", "netns", "del", network], check=True)
 
 
-def test_the_last_cluster_takes_the_shared_folders_with_it(cluster: conftest.Cluster) -> None:
-    """Fixed folders are kept while a cluster covers them, and are listed to be removed."""
-    listed = (RUN_ROOT / "made").read_text().split()
-    fixed = {str(NETNS_ROOT), *map(str, leftovers.FIXED_FOLDERS.values())}
-    assert cluster.handle.is_up()
-    assert set(listed) <= fixed
-    assert all(not any(folder.iterdir()) for folder in leftovers.FIXED_FOLDERS.values())
+# A machine within the machine: no process, mount or run folder of another cluster is seen.
+_ALONE = """
+set -e
+for folder in /run /var/lib /var/log; do mount -t tmpfs none $folder; done
+look() {
+  findmnt --raw --noheadings --output TARGET | sort
+  find /run /var/lib /var/log | sort
+  ps -e --no-headers -o args | grep -v -e look -e "ps -e" -e findmnt -e sort -e grep -e find || true
+}
+look > "$1/before"
+"$2" "$3" up
+"$2" "$3" enter true
+look > "$1/while"
+"$2" "$3" down
+look > "$1/after"
+"""
+
+
+def test_down_restores_the_machine_as_it_was(tmp_path: Path) -> None:
+    home = Layout(tmp_path / "home")
+    alone = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    command = ["bash", "-c", _ALONE, "machine", tmp_path, sys.executable, CLUSTER_COMMAND]
+    environment = {**os.environ, "PLIMSOLL_CLUSTER_HOME": str(home.home)}
+    done = subprocess.run(
+        [*alone, *command], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    before, during, after = (
+        (tmp_path / name).read_text().splitlines() for name in ("before", "while", "after")
+    )
+    assert any("kubelet" in line for line in set(during) - set(before))
+    assert after == before
+    assert traces_of(home) == nothing()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import datetime
+import io
 import ipaddress
 import json
 import ssl
@@ -19,6 +20,7 @@ from aiohttp import web
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+
 from plimsoll_operator.admission.serving import Running, running
 from plimsoll_operator.admission.settings import AdmissionSettings
 from plimsoll_operator.feed.board import FeedBoard
@@ -27,7 +29,6 @@ from plimsoll_predictor.knowledge import Expert, Knowledge
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import GIB
-
 from tests.builders import APod, a_review
 
 TOKEN = "feed-token"
@@ -106,7 +107,7 @@ class Caller:
 
     async def send(self, body: bytes) -> dict[str, Any]:
         """The whole answer to any body; every answer has status 200."""
-        async with self.session.post(self.url, data=body, ssl=self.tls) as response:
+        async with self.session.post(self.url, data=io.BytesIO(body), ssl=self.tls) as response:
             assert response.status == 200, await response.text()
             answer: dict[str, Any] = await response.json()
             return answer

@@ -7,6 +7,7 @@ import secrets
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from typing import Any
 
 import kopf
@@ -17,7 +18,7 @@ from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.controller.login import login_with
 from plimsoll_operator.controller.peak_routes import peak_routes
 from plimsoll_operator.controller.settings import ControllerSettings
-from plimsoll_operator.controller.web import Page, serve_http
+from plimsoll_operator.controller.web import Listening, Page, serve_http
 from plimsoll_operator.feed.routes import board_routes
 from plimsoll_operator.handlers.registry import configure, registry_for
 from plimsoll_operator.metrics import metrics_routes
@@ -51,18 +52,18 @@ async def _serve(settings: ControllerSettings) -> None:
         *peak_routes(controller.peaks, _persist(controller, store), token),
         *metrics_routes(controller.metrics, controller.writer, lambda: len(controller.book)),
     ]
-    await controller.start()
-    runner, port = await serve_http(
-        routes, _page(controller, store), settings.listen_host, settings.listen_port
+    where = Listening(
+        settings.listen_host, settings.listen_port, started=lambda: controller.started
     )
-    log.info("controller serves", host=settings.listen_host, port=port)
-    try:
+    async with AsyncExitStack() as stack:
+        stack.callback(store.close)
+        stack.push_async_callback(kube.close)
+        stack.push_async_callback(controller.close)
+        runner, port = await serve_http(routes, _page(controller, store), where)
+        stack.push_async_callback(runner.cleanup)
+        log.info("controller serves", host=settings.listen_host, port=port)
+        await controller.start()
         await _watch(settings, controller)
-    finally:
-        await runner.cleanup()
-        await controller.close()
-        await kube.close()
-        store.close()
 
 
 async def _watch(settings: ControllerSettings, controller: Controller) -> None:
@@ -109,4 +110,7 @@ def _token(settings: ControllerSettings) -> str:
     """The bearer token of feed and peaks; one nobody knows where none is given."""
     if settings.token_file is None:
         return secrets.token_urlsafe(32)
-    return settings.token_file.read_text(encoding="utf-8").strip()
+    token = settings.token_file.read_text(encoding="utf-8").strip()
+    if not token:
+        raise OSError(f"{settings.token_file} holds no token; write one into it")
+    return token

@@ -147,4 +147,6 @@ async def _unregister(api: client.ApiClient) -> None:
     try:
         await client.AdmissionregistrationV1Api(api).delete_mutating_webhook_configuration(NAME)
     except (client.ApiException, aiohttp.ClientError, OSError) as error:
+        if getattr(error, "status", None) == 404:
+            return  # it ended before it was registered
         log.warning("webhook configuration not removed; pods start as without it", error=str(error))

@@ -15,6 +15,7 @@ from plimsoll_operator import events
 from plimsoll_operator.annotation import DecisionNote
 from plimsoll_operator.controller.kube import AlreadyThere, ApiError, Kube, NotFound, Unreachable
 from plimsoll_operator.podspec import Pod
+from plimsoll_operator.podstatus import read_time
 from plimsoll_predictor.knowledge import Lift
 from plimsoll_predictor.policy import Mode
 from plimsoll_predictor.record import Observation
@@ -58,7 +59,8 @@ class Announcer:
             DecisionRecord(
                 task=task,
                 attempt_uid=str(meta["uid"]),
-                at_s=self._now_s(),
+                # Not now: after a restart, running pods are seen again.
+                at_s=read_time(meta.get("creationTimestamp")) or self._now_s(),
                 words=f"{meta['name']}: {_sizes(note)}: {note.why}",
                 allocation_bytes=note.allocation_bytes,
                 request_bytes=note.was_request_bytes,

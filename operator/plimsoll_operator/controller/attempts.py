@@ -40,7 +40,7 @@ from plimsoll_predictor.knowledge import Lift
 from plimsoll_predictor.lifting import FailedAttempt, Leaking, next_allocation
 from plimsoll_predictor.policy import Mode
 from plimsoll_predictor.record import Observation, Outcome
-from plimsoll_predictor.store import Kept, Store, StoreError, Writer
+from plimsoll_predictor.store import Store, StoreError, Writer
 
 log = structlog.get_logger()
 P = ParamSpec("P")
@@ -138,9 +138,11 @@ class AttemptLedger:
             verdict = Verdict(Outcome.DELETED, "deleted before it ended")
         if verdict is None:
             await self._live(pod, reading, status)
-        elif status.attempt_uid not in self._done:
-            if await self._end(Ended(pod, reading, status, verdict)):
-                _first_time(self._done, status.attempt_uid)
+            return
+        if status.attempt_uid in self._done:
+            return
+        if await self._end(Ended(pod, reading, status, verdict)):
+            _first_time(self._done, status.attempt_uid)
 
     async def _live(self, pod: Pod, reading: PodReading, status: AttemptStatus) -> None:
         if status.node is not None and status.started_s is not None:

@@ -30,6 +30,7 @@ class TaskBook:
         self._default = default_policy
         self._publish = publish
         self._tasks: dict[TaskId, Knowledge] = {}
+        self._unpublished: dict[TaskId, None] = {}
         self._namespace_specs: dict[str, Spec] = {}
         self._profile_specs: dict[tuple[str, str], Spec] = {}
         self._by_profile: dict[tuple[str, str], TaskId] = {}
@@ -57,6 +58,17 @@ class TaskBook:
             self._set(known)
         return known
 
+    def forget(self, task: TaskId) -> None:
+        """Nothing is known of the task any more. The caller tells the feed."""
+        if self._tasks.pop(task, None) is not None:
+            self._by_profile.pop((task.namespace, profile_name(task)), None)
+            self._unpublished.pop(task, None)
+            self.problems.pop(task, None)
+
+    def has_own_policy(self, task: TaskId) -> bool:
+        """Whether people wrote something into the task's profile."""
+        return bool(self._profile_specs.get((task.namespace, profile_name(task))))
+
     def restore(self, knowledge: Knowledge) -> None:
         """Put in what the store knew; its policy is resolved afresh."""
         self._set(replace(knowledge, policy=self._policy(knowledge.task)))
@@ -64,8 +76,21 @@ class TaskBook:
     def learn(self, task: TaskId, need: Need, *, new_runs: int) -> None:
         """One attempt's need. new_runs: 1 if by it a run's need is known that was not, else 0."""
         known = self.get(task)
-        largest_bytes = max(known.max_need_bytes or 0, need.size_bytes)
-        self._change(known, runs=known.runs + new_runs, max_need_bytes=largest_bytes)
+        self._tasks[task] = replace(
+            known,
+            runs=known.runs + new_runs,
+            max_need_bytes=max(known.max_need_bytes or 0, need.size_bytes),
+        )
+        self._unpublished[task] = None
+
+    def publish_learned(self) -> None:
+        """Publish what was learned since the last time: once a task, however many attempts ended.
+
+        A publication carries the whole task, its model included; what is urgent goes at once.
+        """
+        for task in self._unpublished:
+            self._publish(self._tasks[task])
+        self._unpublished.clear()
 
     def add_up(self, task: TaskId, runs: int, max_need_bytes: int | None) -> None:
         """What the store has added up, where others than us put something in."""
@@ -99,7 +124,9 @@ class TaskBook:
     def keep_lifts(self, kept: Mapping[TaskId, Mapping[str, Lift]]) -> None:
         """Forget the lifts that the store has forgotten."""
         for known in tuple(self._tasks.values()):
-            lifts = {run: lift for run, lift in known.lifts.items() if run in kept.get(known.task, {})}
+            lifts = {
+                run: lift for run, lift in known.lifts.items() if run in kept.get(known.task, {})
+            }
             if len(lifts) < len(known.lifts):
                 self._change(known, lifts=lifts)
 
@@ -158,6 +185,7 @@ class TaskBook:
         if task not in self._tasks:
             self._by_profile[task.namespace, profile_name(task)] = task
         self._tasks[task] = knowledge
+        self._unpublished.pop(task, None)
         self._publish(knowledge)
 
 

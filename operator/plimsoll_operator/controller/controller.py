@@ -15,15 +15,15 @@ from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.kube import Kube, Unreachable
 from plimsoll_operator.controller.learning import Learning
 from plimsoll_operator.controller.peak_book import PeakBook
+from plimsoll_operator.controller.policy_statuses import PolicyStatuses
 from plimsoll_operator.controller.profiles import ProfileKeeper
 from plimsoll_operator.controller.retries import Retries
 from plimsoll_operator.controller.surroundings import ClusterBounds
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.metrics import ControllerMetrics
-from plimsoll_operator.profile_names import task_of_profile
+from plimsoll_operator.profile_names import profile_name, task_of_profile
 from plimsoll_operator.training.queue import Trained, TrainingQueue
 from plimsoll_predictor.knowledge import Expert, Knowledge, Lift
-from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.store import SavedModel, Store, TaskSummary, Writer
 from plimsoll_predictor.task import TaskId
@@ -33,7 +33,9 @@ log = structlog.get_logger()
 PRUNE_EVERY_S = 3600.0
 UNREACHABLE_PAUSE_S = 2.0
 REFRESH_EVERY_S = 10.0
-"""How often the store is asked for tasks that others (an import) put there."""
+"""How often the store is asked for tasks that others (an import) put something into."""
+PUBLISH_EVERY_S = 0.5
+CARRY_ON_AFTER_S = 5.0
 
 Raw = Mapping[str, Any]
 
@@ -45,7 +47,6 @@ class Remembered:
     summary: TaskSummary
     saved: SavedModel | None
     lifts: Mapping[str, Lift]
-    trained_runs: int | None
 
 
 class Controller:
@@ -64,7 +65,7 @@ class Controller:
         self.writer = Writer(store)
         self.board = FeedBoard(identity.epoch)
         self.book = TaskBook(policy, self.board.publish)
-        self.peaks = PeakBook()
+        self.peaks = PeakBook(on_final=lambda pod_uid: self._ledger.peak_came(pod_uid))
         self.metrics = ControllerMetrics()
         self._now_s = identity.now_s
         self._bounds = ClusterBounds(policy, self.board, self.book)
@@ -84,25 +85,42 @@ class Controller:
                 announcer=self._announcer,
                 bounds=self._bounds.in_namespace,
                 metrics=self.metrics,
-                now_s=identity.now_s,
             )
         )
+        self._policies = PolicyStatuses(kube, self.book, identity.now_s)
+        self._imported = 0
         self._beside: list[asyncio.Task[None]] = []
+        self.started = False
+        """Whether what the store knows is in the feed: before, nobody may read it."""
 
     async def start(self) -> None:
         """Take up what the store knows and people have set, then run beside the handlers.
 
-        Policies come first: a pod seen before its namespace's policy would be judged by another.
+        Policies and bounds come first: a pod seen before its namespace's policy would be judged
+        by another, one seen before its namespace's LimitRange be lifted over it.
         """
         for policy in await _answered(self._kube.list_policies):
             await self.see_policy(policy, gone=False)
         for profile in await _answered(self._kube.list_profiles):
             await self.see_profile(profile, gone=False)
-        for task, remembered in (await self.writer.read(_remember, self._store)).items():
+        for bound in await _answered(self._kube.list_bounds):
+            see = self.see_node if bound["kind"] == "Node" else self.see_bounds
+            await see(bound, gone=False)
+        # Asked first: an import that comes meanwhile is looked at once too often, not never.
+        self._imported = (await self.writer.read(self._store.imported, 0)).serial
+        for task, remembered in (await self.writer.read(_remember_all, self._store)).items():
             self._take_up(task, remembered)
         await self._retries.resume()
-        for work in (self._profiles.run(), self._announcer.run(), self._housekeeping()):
-            self._beside.append(asyncio.create_task(work))
+        self.started = True
+        for work in (
+            self._profiles.run,
+            self._announcer.run,
+            self._ledger.run,
+            self._policies.run,
+            self._publishing,
+            self._housekeeping,
+        ):
+            self._beside.append(asyncio.create_task(_carry_on(work)))
         log.info("controller started", tasks=len(self.book))
 
     async def close(self) -> None:
@@ -121,18 +139,27 @@ class Controller:
     async def see_profile(self, profile: Raw, *, gone: bool) -> None:
         """A TaskProfile appeared, changed or went: its spec is people's, its status ours."""
         meta, spec = profile["metadata"], profile.get("spec") or {}
-        self.book.set_profile_spec(meta["namespace"], meta["name"], None if gone else spec)
         task = task_of_profile(meta["namespace"], meta["name"], spec.get("task"))
-        if gone:
-            self._profiles.forget(task)
+        if profile_name(task) != meta["name"]:
+            log.warning(
+                "ignored: not the profile of its task", profile=meta["name"], task=str(task)
+            )
             return
-        self._profiles.shown(task, profile.get("status") or {}, meta.get("generation"))
-        if task in self.book:
+        self.book.set_profile_spec(meta["namespace"], meta["name"], None if gone else spec)
+        if gone:
+            self._profiles.deleted(task)
+            return
+        # What people wrote before the task's first pod has to be in the feed before it comes.
+        if self.book.has_own_policy(task):
+            self.book.get(task)
+        news = self._profiles.shown(task, profile.get("status") or {}, meta.get("generation"))
+        if news and task in self.book:
             self._profiles.mark(task)
 
     async def see_policy(self, policy: Raw, *, gone: bool) -> None:
         """A SizingPolicy appeared, changed or went."""
         self._bounds.see_policy(policy, gone=gone)
+        self._policies.see(policy, gone=gone)
         for task in self.book:
             if task.namespace == policy["metadata"]["namespace"]:
                 self._profiles.mark(task)
@@ -159,27 +186,46 @@ class Controller:
                 runs=remembered.summary.runs_known,
                 max_need_bytes=remembered.summary.max_need_bytes,
                 champion=saved.champion if saved else Expert.MAX_SEEN,
-                model=_model(saved),
+                model=saved.model if saved else None,
                 lifts=remembered.lifts,
             )
         )
-        self.learning.restore(task, remembered.trained_runs)
+        self.learning.restore(remembered.summary, saved)
         self.learning.consider(task)
         self._profiles.mark(task, after_s=0.0)
 
+    async def _publishing(self) -> None:
+        while True:
+            await asyncio.sleep(PUBLISH_EVERY_S)
+            self.book.publish_learned()
+
     async def _housekeeping(self) -> None:
-        """Tasks that an import put into the store are met without a restart; old rows go."""
-        pruned_s = self._now_s()
+        """What an import put into the store is met without a restart; old rows go."""
+        loop = asyncio.get_running_loop()
+        pruned_s = loop.time()
         while True:
             await asyncio.sleep(REFRESH_EVERY_S)
-            known = await self.writer.read(self._store.tasks)
-            if any(task not in self.book for task in known):
-                for task, remembered in (await self.writer.read(_remember, self._store)).items():
-                    if task not in self.book:
-                        self._take_up(task, remembered)
-            if self._now_s() - pruned_s > PRUNE_EVERY_S:
-                pruned_s = self._now_s()
-                await self.writer.call(self._store.prune, pruned_s)
+            await self._look_for_imports()
+            if loop.time() - pruned_s > PRUNE_EVERY_S:
+                pruned_s = loop.time()
+                await self._prune()
+
+    async def _look_for_imports(self) -> None:
+        found = await self.writer.read(self._store.imported, self._imported)
+        for task in found.tasks:
+            # In the order of all writes: what was recorded before is added up, and was learned.
+            summary = await self.writer.call(self._store.summary, task)
+            self.book.add_up(task, summary.runs_known, summary.max_need_bytes)
+            self.learning.consider(task)
+            self._profiles.mark(task)
+        self._imported = found.serial
+
+    async def _prune(self) -> None:
+        await self.writer.call(self._store.prune, self._now_s())
+        self.book.keep_lifts(await self.writer.call(self._store.lifts))
+        for task in self.learning.idle(await self.writer.call(self._store.tasks)):
+            self.learning.forget(task)
+            self.board.remove(task)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,15 +247,19 @@ async def _answered(call: Callable[[], Awaitable[list[Any]]]) -> list[Any]:
             await asyncio.sleep(UNREACHABLE_PAUSE_S)
 
 
-def _model(saved: SavedModel | None) -> Model | None:
-    return saved.model if saved else None
+async def _carry_on(work: Callable[[], Awaitable[None]]) -> None:
+    """Whatever ends work that should never end is logged, and the work begun again."""
+    while True:
+        try:
+            await work()
+        except Exception:
+            log.exception("interrupted, going on", work=getattr(work, "__qualname__", str(work)))
+            await asyncio.sleep(CARRY_ON_AFTER_S)
 
 
-def _remember(store: Store) -> dict[TaskId, Remembered]:
+def _remember_all(store: Store) -> dict[TaskId, Remembered]:
     lifts = store.lifts()
-    remembered = {}
-    for task, summary in store.summaries().items():
-        saved, last = store.model(task), store.last_training(task)
-        trained_runs = last.observations if last and last.failure is None else None
-        remembered[task] = Remembered(summary, saved, lifts.get(task, {}), trained_runs)
-    return remembered
+    return {
+        task: Remembered(summary, store.model(task), lifts.get(task, {}))
+        for task, summary in store.summaries().items()
+    }

@@ -5,7 +5,7 @@ Every call raises ``ApiError`` subclasses that say what follows; nothing else es
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import aiohttp
@@ -29,7 +29,11 @@ class NotFound(ApiError):
 
 
 class AlreadyThere(ApiError):
-    """The name is taken, or the object changed meanwhile."""
+    """The name is taken."""
+
+
+class Changed(ApiError):
+    """The object is not the one that was meant, or something it depends on changed meanwhile."""
 
 
 class Refused(ApiError):
@@ -63,6 +67,19 @@ class Kube:
     async def close(self) -> None:
         """End its connections."""
         await self._api.close()
+
+    async def list_bounds(self) -> list[dict[str, Any]]:
+        """Every LimitRange, ResourceQuota and node of the cluster, each with its kind."""
+        listings = {
+            "LimitRange": self._core.list_limit_range_for_all_namespaces,
+            "ResourceQuota": self._core.list_resource_quota_for_all_namespaces,
+            "Node": self._core.list_node,
+        }
+        return [
+            {**item, "kind": kind}
+            for kind, listing in listings.items()
+            for item in (await self._dict(_plain(listing)))["items"]
+        ]
 
     async def list_policies(self) -> list[dict[str, Any]]:
         """Every SizingPolicy of the cluster."""
@@ -156,6 +173,12 @@ class Kube:
         return plain
 
 
+async def _plain(listing: Callable[..., Awaitable[Any]]) -> Any:
+    """As JSON: a typed object for each of thousands of nodes would take the loop for seconds."""
+    answer = await listing(_preload_content=False)
+    return await answer.json()
+
+
 async def api_settings(kubeconfig: str | None, context: str | None) -> client.Configuration:
     """Where the API server is and how to prove who we are: see ``Kube.connect``.
 
@@ -191,7 +214,8 @@ def _translated(error: client.ApiException) -> ApiError:
     if error.status == 404:
         return NotFound(words)
     if error.status == 409:
-        return AlreadyThere(words)
+        # A quota that many pods draw on at once answers 409 as well: nothing is there then.
+        return AlreadyThere(words) if '"AlreadyExists"' in str(error.body) else Changed(words)
     if error.status in RETRY_LATER or not error.status:
         return Unreachable(words)
     return Refused(words)

@@ -23,16 +23,17 @@ from plimsoll_operator.profile_status import (
     changed,
     status_of,
 )
+from plimsoll_predictor.record import Outcome
 from plimsoll_predictor.store import Store, StoreError, TaskSummary, TrainingOutcome, Writer
 from plimsoll_predictor.task import TaskId
 
 log = structlog.get_logger()
 
 QUIET_S = 2.0
+LATEST = 50
+"""Attempts looked through for the last success."""
 RETRY_S = 10.0
 """After the API server or the store refused, the profile waits this long."""
-GONE_RETRY_S = 300.0
-"""A namespace that is going away takes no new profile; the task may come back with it."""
 
 
 class ProfileKeeper:
@@ -71,15 +72,27 @@ class ProfileKeeper:
         """Where the last successful attempt's peak came from."""
         self._measured[task] = measurement
 
-    def shown(self, task: TaskId, status: Mapping[str, Any], generation: int | None) -> None:
-        """What the API server has: the base for deciding whether anything changed."""
+    def shown(self, task: TaskId, status: Mapping[str, Any], generation: int | None) -> bool:
+        """What the API server has: the base for deciding whether anything changed.
+
+        False if that was known, such as after a patch of our own.
+        """
+        known = self._shown.get(task) == status and self._generations.get(task) == generation
         self._shown[task] = status
         if generation is not None:
             self._generations[task] = generation
+        return not known
 
-    def forget(self, task: TaskId) -> None:
+    def deleted(self, task: TaskId) -> None:
         """Its profile was deleted; it is made again when the task is next seen to change."""
         self._shown.pop(task, None)
+        self._generations.pop(task, None)
+
+    def forget(self, task: TaskId) -> None:
+        """The task itself is forgotten."""
+        self.deleted(task)
+        for kept in (self._due, self._leaking, self._measured):
+            kept.pop(task, None)
 
     async def run(self) -> None:
         """Patch what is due, until cancelled."""
@@ -88,8 +101,8 @@ class ProfileKeeper:
             now_s = loop.time()
             ready = [task for task, due_s in self._due.items() if due_s <= now_s]
             for task in ready:
-                del self._due[task]
-                await self._keep(task)
+                if self._due.pop(task, None) is not None:
+                    await self._keep(task)
             if ready:
                 continue
             self._marked.clear()
@@ -108,7 +121,8 @@ class ProfileKeeper:
             if changed(self._shown.get(task), status):
                 await self._patch(task, status)
         except NotFound:
-            self.mark(task, after_s=GONE_RETRY_S)
+            # Its namespace is gone. The task's next pod, in a new one, marks it again.
+            self._shown.pop(task, None)
         except (ApiError, StoreError) as error:
             log.warning("profile not written", task=str(task), error=str(error))
             self.mark(task, after_s=RETRY_S)
@@ -137,8 +151,11 @@ class ProfileKeeper:
 
     async def _facts(self, task: TaskId) -> ProfileFacts:
         tally, training, costs, decisions = await self._writer.read(_stored, self._store, task)
+        if tally.runs_known and task not in self._measured:
+            # After a restart, and the pods that were measured are gone.
+            self._measured[task] = await self._writer.read(_measurement, self._store, task)
         return ProfileFacts(
-            knowledge=self._book.get(task),
+            knowledge=self._book.look(task),
             tally=tally,
             decisions=decisions,
             training=training,
@@ -159,6 +176,12 @@ def _stored(
     costs = expert_costs_gb_h(report)
     decisions = [record.words for record in store.decisions(task, limit=10)]
     return store.summary(task), _training(last), costs, decisions
+
+
+def _measurement(store: Store, task: TaskId) -> Measurement:
+    latest = reversed(store.observations(task, limit=LATEST))
+    succeeded = (each for each in latest if each.outcome is Outcome.SUCCEEDED)
+    return Measurement(next((each.peak_source for each in succeeded), None))
 
 
 def _training(last: TrainingOutcome | None) -> TrainingFact | None:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import structlog
 
+from plimsoll_operator import labels
 from plimsoll_operator.annotation import DecisionNote, note_to_json
 from plimsoll_operator.controller.announcer import Announcer
-from plimsoll_operator.controller.kube import AlreadyThere, ApiError, Kube, NotFound, Unreachable
+from plimsoll_operator.controller.kube import (
+    AlreadyThere,
+    ApiError,
+    Changed,
+    Kube,
+    NotFound,
+    Unreachable,
+)
 from plimsoll_operator.identity import Retrier
 from plimsoll_operator.podspec import Pod, RestartPolicy, restart_policy
 from plimsoll_operator.podstatus import AttemptStatus
@@ -54,13 +63,20 @@ class Retries:
 
     async def follow(
         self, pod: Pod, reading: PodReading, status: AttemptStatus, lift: Lift
-    ) -> None:
-        """See to the attempt after a lifted OOM kill, whoever makes it."""
-        if reading.retrier is Retrier.PLIMSOLL:
-            if reading.retry is Retry.AUTO and status.phase == "Failed":
-                await self._intend(pod, reading, status, lift)
-        elif restart_policy(pod) is not RestartPolicy.NEVER:
-            await self._replace(pod, reading)
+    ) -> bool:
+        """See to the attempt after a lifted OOM kill, whoever makes it.
+
+        False if the pod must be seen again: its other containers have not ended yet.
+        """
+        if reading.retrier is not Retrier.PLIMSOLL:
+            if restart_policy(pod) is not RestartPolicy.NEVER:
+                await self._replace(pod, reading)
+            return True
+        if reading.retry is not Retry.AUTO or status.taken_away:
+            return True
+        if status.phase == "Failed":
+            await self._intend(pod, reading, status, lift)
+        return status.phase in ("Failed", "Succeeded")
 
     async def close(self) -> None:
         """Stop; what is under way stays intended and is resumed at the next start."""
@@ -93,7 +109,13 @@ class Retries:
             return
         task = asyncio.create_task(self._carry_out(intent), name=f"retry {intent.new_pod}")
         self._under_way[intent.attempt_uid] = task
-        task.add_done_callback(lambda _: self._under_way.pop(intent.attempt_uid, None))
+        task.add_done_callback(lambda done: self._ended(intent, done))
+
+    def _ended(self, intent: RetryIntent, done: asyncio.Task[None]) -> None:
+        self._under_way.pop(intent.attempt_uid, None)
+        if not done.cancelled() and (error := done.exception()) is not None:
+            # Still intended: the next start resumes it.
+            log.error("retry interrupted", pod=intent.new_pod, error=repr(error))
 
     async def _carry_out(self, intent: RetryIntent) -> None:
         pause_s = 0.5
@@ -112,10 +134,10 @@ class Retries:
         try:
             await self._kube.create_pod(manifest)
         except AlreadyThere:
-            return "was there already"
+            return await self._whose(intent, manifest)
         except NotFound as error:
             return f"given up: {error}"
-        except Unreachable as error:
+        except (Unreachable, Changed) as error:
             log.warning("retry postponed", pod=intent.new_pod, error=str(error))
             return None
         except ApiError as error:
@@ -124,6 +146,17 @@ class Retries:
                 return None
             return f"given up: {error}"
         return "created"
+
+    async def _whose(self, intent: RetryIntent, manifest: Mapping[str, Any]) -> str | None:
+        """What came of a retry whose name is taken: made before a crash, or someone else's pod."""
+        try:
+            there = await self._kube.read_pod(intent.namespace, intent.new_pod)
+        except ApiError:
+            return None
+        if _retry_of(there) == _retry_of(manifest):
+            return "was there already"
+        log.error("retry given up, another pod has its name", pod=intent.new_pod)
+        return "given up: another pod has its name"
 
     async def _replace(self, pod: Pod, reading: PodReading) -> None:
         """A container restarted in place keeps the pod's old limit: only a new pod gets more.
@@ -138,10 +171,14 @@ class Retries:
         try:
             await self._kube.delete_pod(meta["namespace"], meta["name"], meta["uid"])
             self._announcer.replaced(pod)
-        except (NotFound, AlreadyThere):
+        except (NotFound, Changed):
             return
         except ApiError as error:
             log.warning("pod not replaced", pod=meta["name"], error=str(error))
+
+
+def _retry_of(pod: Mapping[str, Any]) -> object:
+    return (pod["metadata"].get("annotations") or {}).get(labels.RETRY_OF)
 
 
 def _note(reading: PodReading, lift: Lift) -> str:

@@ -77,12 +77,13 @@ def _result(order: TrainingOrder) -> dict[str, Any]:
 def _train(order: TrainingOrder) -> Mapping[str, Any]:
     # Loaded only now: numpy reads its number of threads as it loads.
     from plimsoll_predictor.store import Store
-    from plimsoll_predictor.training import TrainingPlan, train
 
-    _load()
-    cap_memory(order.memory_mib)
     store = Store.open(order.store_url, busy_timeout_s=_BUSY_TIMEOUT_S)
     try:
+        _load()
+        from plimsoll_predictor.training import TrainingPlan, train
+
+        cap_memory(order.memory_mib)
         known = store.summary(order.task)
         plan = TrainingPlan(
             policy=order.policy,

@@ -1,0 +1,94 @@
+"""Keeps the status of every SizingPolicy: whether it is in force, and what of it is ignored."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.controller.kube import ApiError, Kube, NotFound
+from plimsoll_operator.policies import SIZING_POLICY_NAME
+from plimsoll_operator.policy_status import policy_status_of
+from plimsoll_operator.profile_status import changed
+
+log = structlog.get_logger()
+
+QUIET_S = 1.0
+"""Changes that come within it are written as one."""
+RETRY_S = 10.0
+
+Key = tuple[str, str]
+"""Namespace and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What the API server has."""
+
+    status: Mapping[str, Any]
+    generation: int | None
+
+
+class PolicyStatuses:
+    """Writes statuses one after another, each only if it changed."""
+
+    def __init__(self, kube: Kube, book: TaskBook, now_s: Callable[[], float]) -> None:
+        self._kube = kube
+        self._book = book
+        self._now_s = now_s
+        self._shown: dict[Key, _Shown] = {}
+        self._due: dict[Key, None] = {}
+        self._news = asyncio.Event()
+
+    def see(self, policy: Mapping[str, Any], *, gone: bool) -> None:
+        """A SizingPolicy appeared, changed or went; the book knows of it already."""
+        meta = policy["metadata"]
+        key = (str(meta["namespace"]), str(meta["name"]))
+        if gone:
+            self._shown.pop(key, None)
+            return
+        self._shown[key] = _Shown(policy.get("status") or {}, meta.get("generation"))
+        self._due[key] = None
+        self._news.set()
+
+    async def run(self) -> None:
+        """Write what is due, until cancelled."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            await asyncio.sleep(QUIET_S)
+            due, self._due = self._due, {}
+            failed = [key for key in due if not await self._written(key)]
+            if failed:
+                await asyncio.sleep(RETRY_S)
+                self._due.update(dict.fromkeys(failed))
+                self._news.set()
+
+    async def _written(self, key: Key) -> bool:
+        """Whether its status is as it should be; False to try again."""
+        shown = self._shown.get(key)
+        if shown is None:
+            return True
+        namespace, name = key
+        in_force = name == SIZING_POLICY_NAME
+        status = policy_status_of(
+            name,
+            self._book.namespace_problems(namespace) if in_force else (),
+            previous=shown.status,
+            generation=shown.generation,
+            now_s=self._now_s(),
+        )
+        if not changed(shown.status, status):
+            return True
+        try:
+            await self._kube.patch_policy_status(namespace, name, status)
+        except NotFound:
+            self._shown.pop(key, None)
+        except ApiError as error:
+            log.warning("policy status not written", policy=f"{namespace}/{name}", error=str(error))
+            return False
+        return True
