@@ -12,7 +12,7 @@ CONTEXT ?=
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo test check bench clean format lint types layers test-unit test-cluster test-node lock cluster-up cluster-down image
+.PHONY: help setup demo test check bench clean format lint types layers test-unit test-cluster test-node lock cluster-up cluster-down image browser
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -37,7 +37,10 @@ check: setup format-check lint types layers test-unit ## all that needs no clust
 test-unit: setup ## fast tests, no cluster
 	$(BIN)/pytest tests/predictor tests/operator
 
-test-cluster: setup cluster-up ## tests on the real API server and node
+browser:
+	@command -v chromium >/dev/null || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q --yes --no-install-recommends chromium; } || { echo "make test: no chromium for the report's tests; as root: apt-get install chromium" >&2; exit 2; }
+
+test-cluster: setup cluster-up browser ## tests on the real API server and node
 	$(INSIDE) $(BIN)/pytest tests/apiserver tests/e2e
 
 format: setup ## rewrite the sources in the house format

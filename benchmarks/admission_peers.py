@@ -57,6 +57,7 @@ def serve_kopf(folder: Path) -> None:
 
 async def _serve_kopf(folder: Path) -> None:
     import kopf
+    from kopf._cogs.structs.ephemera import AnyMemo
     from kopf._cogs.structs.references import Insights, Resource
     from kopf._core.engines.admission import serve_admission_request
     from kopf._core.engines.indexing import OperatorIndexers
@@ -76,7 +77,7 @@ async def _serve_kopf(folder: Path) -> None:
         registry=registry,
         insights=insights,
         memories=ResourceMemories(),
-        memobase=kopf.Memo(),
+        memobase=AnyMemo(kopf.Memo()),
         indices=OperatorIndexers().indices,
     )
     port = free_port()
@@ -104,7 +105,7 @@ def _register(registry: Any, folder: Path) -> None:
     load_snapshot(folder / SNAPSHOT, state)
 
     @kopf.on.mutate(RESOURCE, id="size", operations=["CREATE"], registry=registry)
-    async def size_pod(body: kopf.Body, patch: kopf.Patch, namespace: str, **_: Any) -> None:
+    async def size_pod(body: kopf.Body, patch: kopf.Patch, namespace: str | None, **_: Any) -> None:
         sized = size(dict(body), state, namespace)
         containers = copy.deepcopy(body["spec"]["containers"])
         for operation in sized.patch:

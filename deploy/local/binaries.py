@@ -149,22 +149,12 @@ def _build_anew(folder: Path, environment: Mapping[str, str], say: Say) -> None:
 def _go_build(target: Path, environment: Mapping[str, str], say: Say) -> None:
     settings = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
     # Were this process killed, Go would build on for minutes, beside the next build.
-    command = [
-        "setpriv",
-        "--pdeathsig",
-        "KILL",
-        "go",
-        "build",
-        *_FLAGS,
-        "-ldflags",
-        _linker_flags(),
-        "-o",
-        f"{target}/",
-        "tool",
-    ]
+    ends_with_us = ["setpriv", "--pdeathsig", "KILL"]
+    go_build = ["go", "build", *_FLAGS, "-ldflags", _linker_flags(), "-o", f"{target}/", "tool"]
     with subprocess.Popen(
-        command, cwd=HERE, env={**environment, **settings}, stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
+        [*ends_with_us, *go_build], cwd=HERE, env={**environment, **settings},
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        text=True, errors="replace",
     ) as started:  # fmt: skip
         assert started.stderr is not None
         try:

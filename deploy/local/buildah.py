@@ -91,17 +91,8 @@ class Buildah:
 
     @staticmethod
     def _alone(argv: Sequence[str | Path]) -> list[str | Path]:
-        ends_with_us = ["setpriv", "--pdeathsig", "KILL"]
-        return [
-            *ends_with_us,
-            "unshare",
-            "--mount",
-            "--pid",
-            "--fork",
-            "--kill-child",
-            "--mount-proc",
-            *argv,
-        ]
+        own_namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        return ["setpriv", "--pdeathsig", "KILL", *own_namespaces, *argv]
 
     def _settings(self) -> dict[str, str]:
         proxies = {k: v for k, v in self.environment.items() if k.lower().endswith("_proxy")}

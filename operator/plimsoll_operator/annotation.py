@@ -21,6 +21,8 @@ from plimsoll_predictor.policy import Mode
 MAX_ANNOTATION_CHARS: Final = 4096
 MAX_WHY_CHARS: Final = 512
 MAX_ATTEMPT: Final = 1000
+MAX_ALL_ANNOTATIONS_BYTES: Final = 262_144
+"""Names and values of one object's annotations; the API server refuses a pod with more."""
 
 _T = TypeVar("_T")
 
@@ -78,6 +80,13 @@ def read_note(pod: Pod) -> DecisionNote | None:
     """The decision written on a pod; None if there is none, or it is not one of ours."""
     text = annotations_of(pod).get(labels.DECISION)
     return note_from_json(text) if isinstance(text, str) else None
+
+
+def has_room(pod: Pod, text: str) -> bool:
+    """Whether the pod can carry the annotation ``text`` and still be accepted by the API server."""
+    others = (item for item in annotations_of(pod).items() if item[0] != labels.DECISION)
+    taken = sum(len(key.encode()) + len(str(value).encode()) for key, value in others)
+    return taken + len(labels.DECISION) + len(text.encode()) <= MAX_ALL_ANNOTATIONS_BYTES
 
 
 def note_from_json(text: str) -> DecisionNote | None:

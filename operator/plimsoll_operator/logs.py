@@ -40,8 +40,8 @@ def log_as_records() -> None:
 
 def words_for(error: Exception) -> str | None:
     """What to tell people of an error they can mend; None for one that is ours."""
-    named = type(error).__name__ in _MENDABLE or isinstance(error, OSError)
-    return str(error) if named else None
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    return str(error) if kinds & _MENDABLE else None
 
 
 _MENDABLE = frozenset(
@@ -50,13 +50,9 @@ _MENDABLE = frozenset(
         "CgroupError",
         "NoCluster",
         "NotReady",
-        "Refused",
+        "OSError",
         "SettingsError",
-        "StoreDamagedError",
         "StoreError",
-        "StoreForeignError",
-        "StoreFullError",
-        "StoreLockedError",
         "ValidationError",
     }
 )

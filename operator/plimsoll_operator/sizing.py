@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeVar
 
-from plimsoll_operator.annotation import DecisionNote, note_to_json, read_note
+from plimsoll_operator.annotation import DecisionNote, has_room, note_to_json, read_note
 from plimsoll_operator.bounds import PodMemory, bounds_for
 from plimsoll_operator.identity import Identity, identify
 from plimsoll_operator.labels import MODE, RETRY, RUN_OF
@@ -158,6 +158,11 @@ def _sized(read: _Pod, state: AdmissionState) -> Sized:
             decision, why=f"{decision.why}; the pod was BestEffort, a size makes it Burstable"
         )
     text = note_to_json(_note(read, decision))
+    if not has_room(read.body, text):
+        # Unannotated, nobody could tell later what its author had asked: then rather nothing.
+        why = "not sized: its annotations leave no room for the decision"
+        left = Decision(allocation_bytes=None, reason=Reason.NOT_SIZABLE, why=why)
+        return Sized(Outcome.NOT_SIZABLE, [], read.identity, left, features.ignored, why)
     patch = patch_for(read.body, read.container, wanted if enforced else None, text)
     if decision.reason in _KEEPS:
         outcome = Outcome.KEPT

@@ -13,7 +13,7 @@ from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import ADMISSION, CONTROLLER, Plimsoll
 from tests.e2e.seeing import WITHIN_S, create, decision_of, memory_of
-from tests.e2e.workloads import a_pod
+from tests.e2e.workloads import a_pod, an_airflow_try
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
@@ -55,22 +55,22 @@ async def test_a_hanging_admission_costs_no_more_than_the_webhooks_timeout(
     assert decision_of(await create(shop, a_pod("after", "eat 8")))["mode"] == "enforce"
 
 
-async def test_admission_restarted_without_its_controller_sizes_from_its_snapshot(
+async def test_admission_restarted_without_its_controller_lifts_from_its_snapshot(
     shop: Shop, plimsoll: Plimsoll
 ) -> None:
-    await create(shop, a_pod("taught", "eat 40", task="known", memory="256Mi"))
+    await create(shop, an_airflow_try(1, "eat 90", task="known"))
     snapshot = plimsoll.state / "snapshot"
-    await until("in the snapshot", lambda: runs_in(snapshot.read_bytes(), shop) == 1, WITHIN_S)
+    await until("in the snapshot", lambda: lifts_in(snapshot.read_bytes(), shop), WITHIN_S)
     with plimsoll.hanging(CONTROLLER):
         await plimsoll.killed(ADMISSION)
-        pod = await create(shop, a_pod("served", "eat 40", task="known", memory="256Mi"))
-        assert decision_of(pod)["reason"] == "max-seen"
-        assert memory_of(pod) != ("256Mi", "256Mi")
+        pod = await create(shop, an_airflow_try(2, "eat 90", task="known"))
+        assert decision_of(pod)["reason"] == "lifted"
+        assert memory_of(pod) == ("128Mi", "128Mi")
     await until("the controller answers again", lambda: plimsoll.serves(CONTROLLER), WITHIN_S)
 
 
-def runs_in(snapshot: bytes, shop: Shop) -> int:
-    """How many runs of the task "known" a snapshot knows."""
+def lifts_in(snapshot: bytes, shop: Shop) -> dict[str, Any]:
+    """The lifts of the task "known" that a snapshot knows."""
     entries = [orjson.loads(line) for line in snapshot.splitlines()]
     name = str(shop.task("known"))
-    return next((e["data"]["runs"] for e in entries if e.get("name") == name), 0)
+    return next((e["data"]["lifts"] for e in entries if e.get("name") == name), {})

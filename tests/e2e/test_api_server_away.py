@@ -39,7 +39,7 @@ async def test_what_ended_while_the_api_server_was_away_is_observed_and_healed(
     assert 40 * MIB <= seen.peak_bytes <= 56 * MIB
 
     pod = await create(shop, a_pod("next", "eat 40", task="fitting", memory="256Mi"))
-    assert decision_of(pod)["reason"] in ("max-seen", "predicted")
+    assert decision_of(pod)["mode"] == "enforce"
     assert (await ended(shop, "next")).status.phase == "Succeeded"
 
 

@@ -26,11 +26,9 @@ from tests.e2e.seeing import (
     sizes_in_mode,
     told,
 )
-from tests.e2e.workloads import Manifest, a_pod
+from tests.e2e.workloads import a_pod, an_airflow_try
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
-
-AIRFLOW = {"dag_id": "nightly", "task_id": "train", "run_id": "manual-1"}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -39,15 +37,10 @@ async def uids(shop: Shop) -> dict[str, str]:
     submitted = [
         a_pod("heavy", "eat 90 1", task="heavy"),
         a_pod("forking", "child 90", task="forking"),
-        an_airflow_try(1),
+        an_airflow_try(1, "eat 90 1", task="engine"),
         a_pod("never", "eat 90", task="never", annotated={labels.RETRY: "never"}),
     ]
     return {each["metadata"]["name"]: (await create(shop, each)).metadata.uid for each in submitted}
-
-
-def an_airflow_try(number: int) -> Manifest:
-    labelled = {**AIRFLOW, "try_number": str(number)}
-    return a_pod(f"try-{number}", "eat 90 1", task="engine", labelled=labelled)
 
 
 async def test_a_bare_pod_killed_by_the_kernel_is_retried_once_with_more_and_succeeds(
@@ -107,24 +100,24 @@ async def test_a_killed_child_is_observed_but_a_run_that_went_on_is_not_repeated
 async def test_an_airflow_pod_is_never_cloned_but_its_next_try_gets_the_lifted_size(
     uids: dict[str, str], shop: Shop, plimsoll: Plimsoll
 ) -> None:
-    assert end_of(await ended(shop, "try-1")) == ("OOMKilled", 137)
-    await told(shop, "try-1", "Lifted")
+    assert end_of(await ended(shop, "engine-1")) == ("OOMKilled", 137)
+    await told(shop, "engine-1", "Lifted")
 
     async def lifted() -> bool:
-        probe = await create(shop, an_airflow_try(2), dry_run=True)
+        probe = await create(shop, an_airflow_try(2, "eat 90 1", task="engine"), dry_run=True)
         return bool(decision_of(probe)["reason"] == "lifted")
 
     await until("the lift at admission", lifted, WITHIN_S)
-    second = await create(shop, an_airflow_try(2))
+    second = await create(shop, an_airflow_try(2, "eat 90 1", task="engine"))
     assert memory_of(second) == ("128Mi", "128Mi")
-    assert (await ended(shop, "try-2")).status.phase == "Succeeded"
-    assert await retries_of(shop, uids["try-1"]) == []
+    assert (await ended(shop, "engine-2")).status.phase == "Succeeded"
+    assert await retries_of(shop, uids["engine-1"]) == []
     found = await until(
         "both observed",
         lambda: (found := plimsoll.observations(shop.task("engine")))[1:] and found,
         WITHIN_S,
     )
-    assert {each.run for each in found} == {"airflow:nightly.train:manual-1"}
+    assert {each.run for each in found} == {"airflow:nightly.engine:manual-1"}
     await until("the lift is closed", lambda: shop.task("engine") not in plimsoll.store.lifts())
 
 

@@ -267,10 +267,14 @@ look > "$1/after"
 def test_down_restores_the_machine_as_it_was(tmp_path: Path) -> None:
     home = Layout(tmp_path / "home")
     alone = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    command = ["bash", "-c", _ALONE, "machine", tmp_path, sys.executable, CLUSTER_COMMAND]
+    command = ["bash", "-c", _ALONE, "machine", str(tmp_path)]
     environment = {**os.environ, "PLIMSOLL_CLUSTER_HOME": str(home.home)}
     done = subprocess.run(
-        [*alone, *command], env=environment, capture_output=True, text=True, check=False
+        [*alone, *command, sys.executable, str(CLUSTER_COMMAND)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     before, during, after = (

@@ -33,6 +33,12 @@ def a_pod(
     }
 
 
+def an_airflow_try(number: int, command: str, *, task: str) -> Manifest:
+    """A bare pod as Airflow makes it: the same run whatever its number."""
+    run = {"dag_id": "nightly", "task_id": task, "run_id": "manual-1", "try_number": str(number)}
+    return a_pod(f"{task}-{number}", command, task=task, labelled=run)
+
+
 def a_job(
     name: str, command: str, *, task: str, backoff_limit: int, memory: str = "64Mi"
 ) -> Manifest:

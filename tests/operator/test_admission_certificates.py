@@ -44,9 +44,11 @@ async def test_a_new_pair_is_shown_to_new_connections_and_old_ones_go_on(tmp_pat
         assert await shown_later(server.port) == new.certificate_file.read_bytes()
         # This session's connection was made under the old one, which it alone trusts.
         assert (await caller.review(POD))["allowed"] is True
-        async with aiohttp.ClientSession() as session:
-            async with session.post(caller.url, data=b"", ssl=new.trusted()) as response:
-                assert response.status == 200
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(caller.url, data=b"", ssl=new.trusted()) as response,
+        ):
+            assert response.status == 200
         assert errors(server) == 0
 
 

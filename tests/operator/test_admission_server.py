@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,6 @@ from tests.builders import APod, a_pod, a_review, decision_of, memory_of
 from tests.operator.admission_servers import (
     Caller,
     a_server,
-    calling,
     knowledge_of,
     patch_in,
     until_true,
@@ -231,7 +228,7 @@ async def test_health_and_metrics_are_on_the_plain_port(tmp_path: Path) -> None:
         _, text = await page("/metrics")
         assert 'plimsoll_admission_pods_total{outcome="enforced"} 1.0' in text
         assert "plimsoll_admission_tasks 1.0" in text
-        server.pages.draining = True
+        server.drain()
         assert (await page("/readyz"))[0] == 503
 
 
@@ -242,32 +239,15 @@ async def test_many_connections_at_once_are_all_answered(tmp_path: Path) -> None
     assert all("patch" in answer for answer in answers)
 
 
-async def test_what_is_in_flight_at_the_end_is_answered(tmp_path: Path) -> None:
-    """The second half of a request is sent after the server was told to end."""
-    body = json.dumps(a_review(POD)).encode()
-    half_sent, ending = asyncio.Event(), asyncio.Event()
+async def test_a_draining_server_answers_and_ends_each_connection(tmp_path: Path) -> None:
+    async with a_server(tmp_path, knowledge_of()) as (caller, server, _):
+        body = json.dumps(a_review(POD)).encode()
 
-    async def in_halves() -> AsyncIterator[bytes]:
-        yield body[:100]
-        half_sent.set()
-        await ending.wait()
-        yield body[100:]
+        async def connection_after() -> str | None:
+            async with caller.session.post(caller.url, data=body, ssl=caller.tls) as response:
+                assert patch_in((await response.json())["response"]) != []
+                return response.headers.get("Connection")
 
-    server_life = a_server(tmp_path, knowledge_of())
-    caller, server, _ = await server_life.__aenter__()
-    async with calling(server.port, tmp_path) as late:
-        await caller.review(POD)
-        request = asyncio.create_task(late.session.post(late.url, data=in_halves(), ssl=late.tls))
-        await half_sent.wait()
-        end = asyncio.create_task(server_life.__aexit__(None, None, None))
-        await until_true(lambda: not is_open(server.port))
-        assert not end.done()
-        ending.set()
-        answer = await (await request).json()
-        assert patch_in(answer["response"]) != []
-        await end
-
-
-def is_open(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        assert await connection_after() is None
+        server.drain()
+        assert await connection_after() == "close"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plimsoll_operator import labels
 from plimsoll_operator.annotation import (
     MAX_ANNOTATION_CHARS,
@@ -20,7 +21,6 @@ from plimsoll_operator.annotation import (
 from plimsoll_predictor.decision import Reason
 from plimsoll_predictor.policy import Mode
 from plimsoll_predictor.units import GIB, MIB
-
 from tests.builders import a_pod
 
 NOTE = DecisionNote(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from plimsoll_operator.bounds import NamespaceBounds, PodMemory, bounds_for, read_namespace
 from plimsoll_predictor.decision import Bounds
 from plimsoll_predictor.units import GIB, MIB
-
 from tests.builders import a_pod
 
 

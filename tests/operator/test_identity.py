@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
+
 from plimsoll_operator import labels
 from plimsoll_operator.engines import recurring_name
 from plimsoll_operator.identity import Identity, Retrier, identify
 from plimsoll_predictor.task import TaskId
-
 from tests.builders import JOB_UID, POD_UID, APod, a_pod
 
 AUTO = a_pod().labelled("auto")

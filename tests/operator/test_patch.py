@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plimsoll_operator import labels
 from plimsoll_operator.patch import Memory, memory_after, patch_for, pointer_part
 from plimsoll_operator.podspec import Qos, SizedContainer, qos_of, sized_container
 from plimsoll_operator.quantity import parse_bytes
 from plimsoll_predictor.policy import Limits
 from plimsoll_predictor.units import GIB, MIB
-
 from tests.builders import APod, a_pod, memory_of
 
 BOTH = Memory(900 * MIB, 900 * MIB)
@@ -146,7 +146,7 @@ def test_no_patch_breaks_a_pod(
     limit_bytes: int | None,
     mib: int,
     limits: Limits,
-    cpu: bool,  # noqa: FBT001 - hypothesis passes by position
+    cpu: bool,
 ) -> None:
     pod = a_pod().asking(request_bytes).limited(limit_bytes)
     if cpu:

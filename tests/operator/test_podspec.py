@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from plimsoll_operator import labels
 from plimsoll_operator.podspec import (
     NotSizable,
@@ -17,7 +18,6 @@ from plimsoll_operator.podspec import (
     sized_container,
 )
 from plimsoll_predictor.units import GIB, MIB
-
 from tests.builders import APod, a_pod
 
 TWO = a_pod().with_container("shipper").asking("1Gi").asking("64Mi", of="shipper")

@@ -89,3 +89,9 @@ def test_a_long_name_stays_within_a_hostname() -> None:
     name = retry_name(killed().named("x" * 63, uid="u1").built(), 2)
     assert len(name) <= MAX_NAME_LENGTH
     assert "-a2-" in name
+
+
+def test_the_copy_leaves_out_what_kubectl_noted_of_the_first_pod() -> None:
+    noted = "kubectl.kubernetes.io/last-applied-configuration"
+    copied = copy_of(killed().annotated({noted: "{}"})).built()
+    assert noted not in copied["metadata"]["annotations"]

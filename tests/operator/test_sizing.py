@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from plimsoll_operator import labels
 from plimsoll_operator.bounds import NamespaceBounds
 from plimsoll_operator.sizing import Outcome, Sized, resolve_policy, size
@@ -17,7 +18,6 @@ from plimsoll_predictor.decision import Reason
 from plimsoll_predictor.knowledge import Knowledge, Lift
 from plimsoll_predictor.policy import Limits, Mode, Policy, Retry
 from plimsoll_predictor.units import GIB, MIB
-
 from tests.builders import JOB_UID, APod, a_pod, decision_of, memory_of
 from tests.operator.admission_servers import TRAIN, knowledge_of
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -68,13 +69,13 @@ def test_no_file_is_no_error(tmp_path: Path) -> None:
 
 def damaged_cases() -> list[object]:
     return [
-        pytest.param(lambda text: b"", id="empty"),
+        pytest.param(lambda _: b"", id="empty"),
         pytest.param(lambda text: text[: len(text) // 2], id="cut off"),
         pytest.param(lambda text: text.replace(b"1073741824", b"1073741825", 1), id="a digit"),
         pytest.param(lambda text: b"\0" * len(text), id="zeros"),
-        pytest.param(lambda text: b"<html>\n", id="foreign"),
-        pytest.param(lambda text: b"[" * 10_000, id="deep"),
-        pytest.param(lambda text: b"{}\n{}\n", id="no checksum"),
+        pytest.param(lambda _: b"<html>\n", id="foreign"),
+        pytest.param(lambda _: b"[" * 10_000, id="deep"),
+        pytest.param(lambda _: b"{}\n{}\n", id="no checksum"),
         pytest.param(lambda text: resigned(text, version=99), id="a newer version"),
         pytest.param(lambda text: resigned(text, format="other"), id="another format"),
         pytest.param(lambda text: resigned(text, revision="x"), id="a revision that is none"),
@@ -83,8 +84,6 @@ def damaged_cases() -> list[object]:
 
 def resigned(text: bytes, **header: object) -> bytes:
     """A header changed and the checksum made to match: whole, but not ours."""
-    import hashlib
-
     first, *rest = text.rstrip(b"\n").split(b"\n")[:-1]
     body = b"\n".join([orjson.dumps({**orjson.loads(first), **header}), *rest]) + b"\n"
     return body + orjson.dumps({"sha256": hashlib.sha256(body).hexdigest()}) + b"\n"

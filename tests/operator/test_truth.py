@@ -182,3 +182,25 @@ def test_unreadable_times_are_missing() -> None:
     status = read_status(pod, "main")
     assert status.started_s is None
     assert status.finished_s is not None
+
+
+@pytest.mark.parametrize(
+    ("reason", "exit_code", "deleted", "outcome"),
+    [
+        pytest.param("Completed", 0, "00:00:40", Outcome.DELETED, id="ended within its grace"),
+        pytest.param("Error", 143, "00:00:40", Outcome.DELETED, id="ended by SIGTERM"),
+        pytest.param("Completed", 0, "00:00:41", Outcome.SUCCEEDED, id="deleted after its end"),
+        pytest.param("OOMKilled", 137, "00:00:40", Outcome.OOM_KILLED, id="killed all the same"),
+    ],
+)
+def test_a_pod_that_was_deleted_did_not_end_by_itself(
+    reason: str, exit_code: int, deleted: str, outcome: Outcome
+) -> None:
+    pod = ended(reason, exit_code, "Failed" if exit_code else "Succeeded")
+    pod["metadata"] |= {
+        "deletionTimestamp": f"2026-01-01T{deleted}Z",
+        "deletionGracePeriodSeconds": 30,
+    }
+    verdict = judge(read_status(pod, "main"), LIMIT)
+    assert verdict is not None
+    assert verdict.outcome is outcome

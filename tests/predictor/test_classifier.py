@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from training_builders import StepClock
 
 from plimsoll_predictor.bins import Bins
 from plimsoll_predictor.classifier import ClassifierName, Layout, Recipe, TrainingPart, fit
@@ -15,6 +14,7 @@ from plimsoll_predictor.recipes import RecipeAsker, starting_recipe
 from plimsoll_predictor.sampling import Rows, Sampler
 from plimsoll_predictor.search import Problem, SearchPlan, search
 from plimsoll_predictor.units import MIB
+from tests.predictor.training_builders import StepClock
 
 
 def _plain(X: Rows) -> Rows:

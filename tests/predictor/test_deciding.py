@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.predictor.serving_builders import AKnownTask, a_model, bins_up_to
 
 from plimsoll_predictor.choosing import cheapest_bins, cheapest_ceiling
 from plimsoll_predictor.deciding import decide
@@ -12,6 +11,7 @@ from plimsoll_predictor.decision import Ask, Bounds, Decision, Reason
 from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.policy import Mode
 from plimsoll_predictor.units import GIB, MIB
+from tests.predictor.serving_builders import AKnownTask, a_model, bins_up_to
 
 ANYWHERE = Bounds()
 LIGHT: dict[str, float | str] = {"rows": "100", "columns": 20.0, "region": "eu"}

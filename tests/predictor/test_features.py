@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.predictor.serving_builders import history
 
 from plimsoll_predictor.features import FeatureSchema
 from plimsoll_predictor.packing import ModelError
 from plimsoll_predictor.record import FeatureValue
+from tests.predictor.serving_builders import history
 
 VALUES = (
     st.floats()

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.predictor.serving_builders import AKnownTask, a_model
 
 from plimsoll_predictor.decision import Bounds
 from plimsoll_predictor.knowledge import Expert, Lift
 from plimsoll_predictor.lifting import FailedAttempt, Leaking, LiftDecision, next_allocation
 from plimsoll_predictor.units import GIB, MIB
+from tests.predictor.serving_builders import AKnownTask, a_model
 
 ANYWHERE = Bounds()
 

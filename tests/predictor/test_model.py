@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.predictor.serving_builders import a_model, bins_up_to, history
-from tests.predictor.test_svm import FittedSvm
 
 from plimsoll_predictor.model import Model, ModelError
 from plimsoll_predictor.packing import digest, pack
+from tests.predictor.serving_builders import a_model, bins_up_to, history
+from tests.predictor.test_svm import FittedSvm
 
 JSON_VALUES: st.SearchStrategy[Any] = (
     st.none()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from training_builders import an_attempt, killed
 
 from plimsoll_predictor.record import Observation, Outcome
 from plimsoll_predictor.rows import SHORTEST_RUNTIME_S, UNKNOWN_RUNTIME_S, RunRows
 from plimsoll_predictor.runs import CENSORED_FACTOR, runs_of
 from plimsoll_predictor.units import GIB, MIB
+from tests.predictor.training_builders import an_attempt, killed
 
 
 def test_the_need_of_the_attempt_that_succeeded_supersedes_its_runs_kills() -> None:

@@ -9,7 +9,6 @@ from functools import cache
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.predictor.serving_builders import TRAIN, a_model
 
 from plimsoll_predictor.deciding import decide
 from plimsoll_predictor.decision import Ask, Bounds
@@ -18,6 +17,7 @@ from plimsoll_predictor.lifting import FailedAttempt, next_allocation
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.units import GIB, MIB
+from tests.predictor.serving_builders import TRAIN, a_model
 
 SIZES = st.integers(1, 64 * GIB)
 VALUES = st.floats() | st.text(max_size=8) | st.sampled_from(["1", "900", "1e308", "eu", "nan"])

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store
 
 from plimsoll_predictor.knowledge import Lift
 from plimsoll_predictor.store import (
@@ -19,6 +18,7 @@ from plimsoll_predictor.store import (
     lifts,
     pruning,
 )
+from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store
 
 DAY_S = 24 * 3600.0
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
-from tests.predictor.store_builders import TRAIN, an_attempt, open_store
 
 from plimsoll_predictor.store import Store, StoreFullError, Writer
+from tests.predictor.store_builders import TRAIN, an_attempt, open_store
 
 FILLER = "x" * 2000
 

@@ -10,9 +10,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from tests.predictor.store_builders import TRAIN
-
 from plimsoll_predictor.store import Store
+from tests.predictor.store_builders import TRAIN
 
 ROUNDS = 40
 PROGRAM = Path(__file__).with_name("recording_until_killed.py")

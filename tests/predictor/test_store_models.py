@@ -8,7 +8,6 @@ from pathlib import Path
 
 import orjson
 import pytest
-from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store
 
 from plimsoll_predictor.bins import Bins
 from plimsoll_predictor.features import FeatureSchema
@@ -16,6 +15,7 @@ from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.model import Model, ModelMetrics
 from plimsoll_predictor.store import BadRecordError, Store, TaskSummary
 from plimsoll_predictor.store.schema import trainings
+from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store
 
 from plimsoll_predictor.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.store import BadRecordError, Store
 from plimsoll_predictor.units import GIB
+from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store
 
 
 @pytest.fixture

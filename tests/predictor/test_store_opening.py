@@ -16,7 +16,6 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateTable
-from tests.predictor.store_builders import TRAIN, an_attempt, open_store
 
 from plimsoll_predictor.store import (
     Store,
@@ -30,6 +29,7 @@ from plimsoll_predictor.store import (
 )
 from plimsoll_predictor.store.migrations import HEAD, KNOWN, VERSION_TABLE, upgrade
 from plimsoll_predictor.store.schema import metadata
+from tests.predictor.store_builders import TRAIN, an_attempt, open_store
 
 
 def test_what_was_recorded_is_there_after_opening_again(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import event
-from tests.predictor.store_builders import TRAIN, an_attempt, open_store
 
 from plimsoll_predictor.knowledge import Lift
 from plimsoll_predictor.store import Kept, Store, StoreError, Writer
+from tests.predictor.store_builders import TRAIN, an_attempt, open_store
 
 
 @asynccontextmanager

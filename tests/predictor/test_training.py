@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from training_builders import StepClock, a_history, a_plan, an_attempt, killed
 
 from plimsoll_predictor.classifier import ClassifierName
 from plimsoll_predictor.deciding import decide
@@ -21,6 +20,7 @@ from plimsoll_predictor.record import Observation, Outcome
 from plimsoll_predictor.runs import CENSORED_FACTOR
 from plimsoll_predictor.training import Progress, TrainingError, TrainingResult, train
 from plimsoll_predictor.units import GIB, MIB
+from tests.predictor.training_builders import StepClock, a_history, a_plan, an_attempt, killed
 
 HEAVY = a_history(120, heavy=3)
 

@@ -9,11 +9,11 @@ import xgboost
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.predictor.serving_builders import train_booster
 
 from plimsoll_predictor.compile import compile_booster
 from plimsoll_predictor.packing import ModelError
 from plimsoll_predictor.trees import CompiledTrees
+from tests.predictor.serving_builders import train_booster
 
 N_FEATURES = 5
 

@@ -32,7 +32,8 @@ MAX_DRAINED_BYTES: Final = 64 * 2**20
 class SizingServer(WebhookServer):
     """Serves ``POST /size``; ``start`` it alone, or give it to kopf.
 
-    port: 0 takes a free one.
+    port: 0 takes a free one. draining: set it before the end, while requests are still answered:
+    each connection is then closed after its next answer, so that none is cut off in a request.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class SizingServer(WebhookServer):
         self._answerer = answerer
         self._grace_s = grace_s
         self._bound_port = 0
+        self.draining = False
 
     async def start(self) -> int:
         """Listen, alone, without kopf's operator around it; gives the port.
@@ -78,7 +80,11 @@ class SizingServer(WebhookServer):
     async def _size(self, request: web.Request) -> web.Response:
         body, whole = await _read_body(request)
         answer = self._answerer.answer if whole else self._answerer.answer_oversized
-        return web.Response(body=answer(body), content_type="application/json")
+        response = web.Response(body=answer(body), content_type="application/json")
+        if self.draining:
+            # The client's next request goes to another replica, not into our end.
+            response.force_close()
+        return response
 
 
 async def _read_body(request: web.Request) -> tuple[bytes, bool]:

@@ -37,7 +37,7 @@ RESTART_PAUSE_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A server that listens. pages: its health; set ``pages.draining`` before it ends."""
+    """A server that listens."""
 
     port: int
     metrics_port: int
@@ -45,6 +45,12 @@ class Running:
     freshness: Freshness
     metrics: AdmissionMetrics
     pages: Pages
+    server: SizingServer
+
+    def drain(self) -> None:
+        """Go on answering, but say that others should be asked: readiness and connections end."""
+        self.pages.draining = True
+        self.server.draining = True
 
 
 def serve(settings: AdmissionSettings) -> None:
@@ -67,7 +73,7 @@ async def _serve_until_told(settings: AdmissionSettings) -> None:
     async with running(settings) as server:
         log.info("admission-serves", port=server.port, metrics_port=server.metrics_port)
         await told.wait()
-        server.pages.draining = True
+        server.drain()
         log.info("admission-drains", seconds=settings.drain_s)
         await asyncio.sleep(settings.drain_s)
     log.info("admission-ended")
@@ -111,7 +117,7 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
             await stack.enter_async_context(_background(name, work))
         await stack.enter_async_context(server)
         port = await server.start()
-        yield Running(port, metrics_port, state, freshness, metrics, pages)
+        yield Running(port, metrics_port, state, freshness, metrics, pages, server)
 
 
 @asynccontextmanager

@@ -6,6 +6,7 @@ Every call raises ``ApiError`` subclasses that say what follows; nothing else es
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -187,6 +188,8 @@ async def api_settings(kubeconfig: str | None, context: str | None) -> client.Co
 
     """
     settings = client.Configuration()
+    if kubeconfig is not None and not Path(kubeconfig).exists():
+        raise NoCluster(f"kubeconfig {kubeconfig} is not there; name one with --kubeconfig")
     try:
         if kubeconfig is None and context is None and _in_cluster(settings):
             return settings

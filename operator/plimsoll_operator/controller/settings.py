@@ -29,8 +29,8 @@ class ControllerSettings(BaseSettings):
     mode: Mode = Mode.RECOMMEND
     """The cluster-wide default where no SizingPolicy, profile or pod says otherwise."""
     training_budget_s: float = Field(default=60.0, gt=0)
-    """Seconds one training may search; a tenth more and it is ended."""
-    training_memory_mib: int = Field(default=1024, ge=256)
-    """Memory cap of a training."""
+    """Seconds of processor time one training may search; far over it, it is ended."""
+    training_memory_mib: int = Field(default=1024, ge=300)
+    """Memory cap of a training; its libraries alone take most of the least allowed."""
     instance: str = "plimsoll"
     """Who is named in Events: the pod's name inside a cluster."""

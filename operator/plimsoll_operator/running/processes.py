@@ -71,7 +71,10 @@ async def _start(command: Command) -> asyncio.subprocess.Process:
             stderr=out,
             env={**os.environ, **command.environment},
         )
-    command.log_file.with_suffix(".pid").write_text(f"{process.pid}\n", encoding="utf-8")
+    # Whole or not at all: others read it while we restart.
+    written = command.log_file.with_suffix(".pid.new")
+    written.write_text(f"{process.pid}\n", encoding="utf-8")
+    written.replace(command.log_file.with_suffix(".pid"))
     return process
 
 

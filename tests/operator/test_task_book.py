@@ -1,0 +1,95 @@
+"""What the controller knows of tasks, and when it tells the feed."""
+
+from __future__ import annotations
+
+from plimsoll_operator.controller.book import LIFTS_KEPT, TaskBook
+from plimsoll_operator.controller.placement import Placed, Placement
+from plimsoll_predictor.knowledge import Knowledge, Lift
+from plimsoll_predictor.policy import Mode, Policy
+from plimsoll_predictor.record import Need
+from plimsoll_predictor.task import TaskId
+from plimsoll_predictor.units import MIB
+
+TRAIN = TaskId("shop", "train")
+LIFT = Lift(200 * MIB, 2, 100 * MIB)
+
+
+def a_book(told: list[Knowledge] | None = None) -> TaskBook:
+    return TaskBook(Policy(), (told if told is not None else []).append)
+
+
+def test_looking_at_a_task_makes_it_not_known() -> None:
+    book = a_book()
+    assert book.look(TRAIN).policy == Policy()
+    assert TRAIN not in book
+
+
+def test_what_many_attempts_teach_is_told_once() -> None:
+    told: list[Knowledge] = []
+    book = a_book(told)
+    book.get(TRAIN)
+    for size in range(1, 6):
+        book.learn(TRAIN, Need(size * MIB, censored=False), new_runs=1)
+    assert [each.runs for each in told] == [0]
+    book.publish_learned()
+    book.publish_learned()
+    assert [each.runs for each in told] == [0, 5]
+
+
+def test_a_lift_is_told_at_once_with_all_that_was_learned() -> None:
+    told: list[Knowledge] = []
+    book = a_book(told)
+    book.learn(TRAIN, Need(MIB, censored=True), new_runs=0)
+    book.lift(TRAIN, "r", LIFT)
+    assert (told[-1].max_need_bytes, told[-1].lifts) == (MIB, {"r": LIFT})
+
+
+def test_a_task_keeps_its_newest_lifts() -> None:
+    book = a_book()
+    for number in range(LIFTS_KEPT):
+        book.lift(TRAIN, f"r{number}", LIFT)
+    book.lift(TRAIN, "r0", Lift(400 * MIB, 3, 200 * MIB))
+    book.lift(TRAIN, "new", LIFT)
+    lifts = book.get(TRAIN).lifts
+    assert len(lifts) == LIFTS_KEPT
+    assert "r1" not in lifts
+    assert {"r0", "r2", "new"} <= set(lifts)
+
+
+def test_lifts_that_the_store_forgot_are_forgotten() -> None:
+    book = a_book()
+    book.lift(TRAIN, "old", LIFT)
+    book.lift(TRAIN, "young", LIFT)
+    book.keep_lifts({TRAIN: {"young": LIFT}})
+    assert set(book.get(TRAIN).lifts) == {"young"}
+    book.keep_lifts({})
+    assert book.get(TRAIN).lifts == {}
+
+
+def test_a_policy_that_did_not_change_is_not_told_again() -> None:
+    told: list[Knowledge] = []
+    book = a_book(told)
+    book.get(TRAIN)
+    for _ in range(3):
+        book.set_namespace_spec("shop", {"mode": "enforce"})
+    assert [each.policy.mode for each in told] == [Mode.RECOMMEND, Mode.ENFORCE]
+
+
+def test_a_forgotten_task_starts_anew() -> None:
+    book = a_book()
+    book.learn(TRAIN, Need(MIB, censored=False), new_runs=1)
+    book.forget(TRAIN)
+    assert TRAIN not in book
+    book.publish_learned()
+    assert book.get(TRAIN).runs == 0
+
+
+def test_pods_whose_end_was_missed_do_not_stay_for_ever() -> None:
+    placement = Placement(pods_kept=3)
+    for number in range(10):
+        placement.start(f"u{number}", f"node-{number % 2}", Placed(TRAIN, MIB, 0.5))
+    assert len(placement) == 3
+    assert placement.end("u0") is None
+    surroundings = placement.end("u9")
+    assert surroundings is not None
+    assert surroundings.memory_bytes == 2 * MIB
