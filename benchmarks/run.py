@@ -122,9 +122,7 @@ def _figures(found: dict[str, Any]) -> list[Figure]:
             "≤ 60, faster",
             found["walk_us"] <= 60 and walk > 1,
         ),
-        Figure(
-            "training, s", f"{found['training_s']:.1f}", "", "≤ 60", found["training_s"] <= 60
-        ),
+        Figure("training, s", f"{found['training_s']:.1f}", "", "≤ 60", found["training_s"] <= 60),
         Figure(
             "training, RSS MB",
             f"{found['training_rss_mb']:.0f}",

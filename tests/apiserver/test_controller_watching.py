@@ -1,4 +1,4 @@
-"""What the controller takes up from others while it runs, and says of it, on the real API server."""
+"""The controller watching: policies before pods, status written, refreshed after an import."""
 
 from __future__ import annotations
 
