@@ -352,7 +352,7 @@ def test_plimsoll_report_writes_the_page_to_a_file(tmp_path: Path) -> None:
     ("task", "words"),
     [
         pytest.param("shop/nobody", "no attempt was observed", id="an unknown task"),
-        pytest.param("nobody", "write for example", id="not a task's name"),
+        pytest.param("nobody", "write 'shop/train'", id="not a task's name"),
     ],
 )
 def test_plimsoll_report_of_what_is_not_there_says_so_and_leaves_the_file(

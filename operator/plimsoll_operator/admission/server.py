@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from plimsoll_operator.admission.answering import Answerer
 from plimsoll_operator.admission.certificates import Certificate
@@ -77,14 +77,47 @@ class SizingServer(WebhookServer):
         finally:
             await runner.cleanup()
 
-    async def _size(self, request: web.Request) -> web.Response:
+    async def _size(self, request: web.Request) -> web.StreamResponse:
         body, whole = await _read_body(request)
-        answer = self._answerer.answer if whole else self._answerer.answer_oversized
-        response = web.Response(body=answer(body), content_type="application/json")
+        answer = self._answerer.answer(body) if whole else self._answerer.answer_oversized(body)
+        if request.version == HttpVersion11 and request.keep_alive and not self.draining:
+            return OneWrite(answer)
+        response = web.Response(body=answer, content_type="application/json")
         if self.draining:
             # The client's next request goes to another replica, not into our end.
             response.force_close()
         return response
+
+
+class OneWrite(web.StreamResponse):
+    """A JSON answer on a connection that stays open, head and body in one write.
+
+    What aiohttp does beyond that (header objects, signals, compression, chunks) has no use here
+    and costs as much as reading and deciding together.
+    """
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__()
+        self._whole = b"%b%d\r\n\r\n%b" % (_HEAD, len(body), body)
+
+    @property
+    def keep_alive(self) -> bool:
+        """Always: for other connections this class is not used."""
+        return True
+
+    async def prepare(self, request: web.BaseRequest) -> None:
+        """Send everything."""
+        if request.transport is None or request.transport.is_closing():
+            raise ConnectionResetError("the client left before its answer")
+        request.transport.write(self._whole)
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        """Nothing is left to send."""
+
+
+_HEAD: Final = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: "
+)
 
 
 async def _read_body(request: web.Request) -> tuple[bytes, bool]:
@@ -93,9 +126,12 @@ async def _read_body(request: web.Request) -> tuple[bytes, bool]:
     aiohttp's own reading would answer 413. What is over the limit is read and dropped: a client
     answered in the middle of its sending would see a broken connection, not the answer.
     """
+    content = request.content
+    if content.is_eof():  # as nearly always: it came with the head
+        return content.read_nowait(), True
     body = bytearray()
     dropped_bytes = 0
-    while chunk := await request.content.readany():
+    while chunk := await content.readany():
         if len(body) + len(chunk) <= MAX_BODY_BYTES and not dropped_bytes:
             body += chunk
             continue

@@ -153,13 +153,9 @@ class TaskBook:
         if key in self._by_profile:
             self._resolve_again(self._by_profile[key])
 
-    def namespace_policy(self, namespace: str) -> Policy:
-        """What a task never met gets in this namespace."""
-        return resolve(self._default, self._namespace_specs.get(namespace), None).policy
-
-    def namespace_problems(self, namespace: str) -> tuple[str, ...]:
-        """Fields of the namespace's SizingPolicy that are ignored, in words."""
-        return resolve(self._default, self._namespace_specs.get(namespace), None).problems
+    def namespace_resolved(self, namespace: str) -> Resolved:
+        """What a task never met gets in this namespace, and what of it had to be ignored."""
+        return resolve(self._default, self._namespace_specs.get(namespace), None)
 
     def _resolve_again(self, task: TaskId) -> None:
         self._change(self._tasks[task], policy=self._policy(task))

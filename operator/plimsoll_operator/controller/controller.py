@@ -157,11 +157,15 @@ class Controller:
             self._profiles.mark(task)
 
     async def see_policy(self, policy: Raw, *, gone: bool) -> None:
-        """A SizingPolicy appeared, changed or went."""
+        """A SizingPolicy appeared, changed or went; by far the most often only its status did."""
+        namespace = policy["metadata"]["namespace"]
+        before = self.book.namespace_resolved(namespace)
         self._bounds.see_policy(policy, gone=gone)
         self._policies.see(policy, gone=gone)
+        if self.book.namespace_resolved(namespace) == before:
+            return
         for task in self.book:
-            if task.namespace == policy["metadata"]["namespace"]:
+            if task.namespace == namespace:
                 self._profiles.mark(task)
 
     async def see_bounds(self, document: Raw, *, gone: bool) -> None:

@@ -77,7 +77,7 @@ class PolicyStatuses:
         in_force = name == SIZING_POLICY_NAME
         status = policy_status_of(
             name,
-            self._book.namespace_problems(namespace) if in_force else (),
+            self._book.namespace_resolved(namespace).problems if in_force else (),
             previous=shown.status,
             generation=shown.generation,
             now_s=self._now_s(),

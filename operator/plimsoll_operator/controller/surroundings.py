@@ -96,7 +96,7 @@ class ClusterBounds:
         has_policy = namespace in self._with_policy
         self._board.set_namespace(
             namespace,
-            policy=self._book.namespace_policy(namespace) if has_policy else None,
+            policy=self._book.namespace_resolved(namespace).policy if has_policy else None,
             limit_ranges=limit_ranges,
             quotas=quotas,
         )
