@@ -25,7 +25,8 @@ BACKOFF_LIMIT: Final = 3
 SHOP: Final = "shop"
 LAB: Final = "lab"
 NAMESPACES: Final = (SHOP, LAB)
-SEED: Final = 14
+SEED: Final = 22
+"""Of the first thirty, the one whose ordinary runs come closest to the mix they are drawn from."""
 
 
 class Shape(StrEnum):
@@ -76,29 +77,30 @@ OUTSIZED_JOIN: Final[Order] = (SHOP, JOIN_SALES, Weight.OUTSIZED)
 
 
 def plan(seed: int = SEED) -> tuple[Phase, ...]:
-    """The demo's three phases, 45 runs in all."""
+    """The demo's three phases, 61 runs in all."""
     random = Random(seed)
     numbers = count(1)
-    first = [SHOP_TRAIN] * 7 + [SHOP_JOIN] * 10
-    random.shuffle(first)
-    last = [SHOP_TRAIN] * 3 + [SHOP_JOIN] * 6 + [LAB_TRAIN] * 3
-    random.shuffle(last)
-    outsized = [OUTSIZED_TRAIN, OUTSIZED_JOIN, OUTSIZED_TRAIN, OUTSIZED_JOIN]
+    first = _shuffled([SHOP_TRAIN] * 11 + [SHOP_JOIN] * 15, random)
+    last = _shuffled([SHOP_TRAIN] * 8 + [SHOP_JOIN] * 12 + [LAB_TRAIN] * 3, random)
     return (
         Phase(
             "ordinary runs, and a task nobody knows",
-            _runs(_interleaved(first, [LAB_TRAIN] * 8), random, numbers),
+            _runs(_interleaved(first, [LAB_TRAIN] * 7), random, numbers),
         ),
         Phase(
             "runs heavier than any before",
-            _runs(outsized, random, numbers),
+            _runs([OUTSIZED_TRAIN, OUTSIZED_JOIN, OUTSIZED_JOIN], random, numbers),
             learns=IMPORTED_TASKS,
         ),
         Phase(
             "ordinary runs, and heavy ones again",
-            _runs(_interleaved(last, outsized), random, numbers),
+            _runs(_interleaved(last, [OUTSIZED_TRAIN, OUTSIZED_JOIN]), random, numbers),
         ),
     )
+
+
+def _shuffled(orders: Sequence[Order], random: Random) -> list[Order]:
+    return random.sample(orders, len(orders))
 
 
 def _interleaved(many: Sequence[Order], few: Sequence[Order]) -> list[Order]:

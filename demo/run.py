@@ -20,6 +20,8 @@ from demo.story import REPORT, SUMMARY, Story, StoryError
 from rich.console import Console
 
 DEFAULT_IMAGE = "localhost/plimsoll-demo:dev"
+LOG_WIDTH = 130
+"""Columns of tables where there is no terminal."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     # Ended from outside, what was started here ends as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH)
     screen = Screen(console)
     try:
         screen.step("a cluster and the demo's image")

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from demo.figures import Figures, Learned
 from demo.watch import RunState, RunView
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
@@ -15,6 +16,10 @@ from rich.text import Text
 
 from plimsoll_predictor.units import words_for_bytes
 
+NUMBERS_SHOWN = (
+    *("runs", "fit at once", "kills", "retries"),
+    *("asked", "allocated", "peaked", "saved"),
+)
 STATES_SHOWN = (RunState.WAITING, RunState.RUNNING, RunState.LIFTING, RunState.SUCCEEDED)
 
 
@@ -105,12 +110,11 @@ def _running(view: RunView) -> str:
 def _figures_table(
     total: Figures, tasks: Mapping[str, Figures], known: Mapping[str, Learned]
 ) -> Table:
-    table = Table(title="Asked, allocated and peaked memory, in GB·h (1 GB = 1e9 bytes)")
+    table = Table(
+        title="Memory-time in GB·h (1 GB = 1e9 bytes)", box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
     table.add_column("task")
-    for name in (
-        *("runs", "attempts", "OOM kills", "retries", "fitted at first"),
-        *("asked", "allocated", "peaked", "saved"),
-    ):
+    for name in NUMBERS_SHOWN:
         table.add_column(name, justify="right")
     table.add_column("champion")
     for task, figures in tasks.items():
@@ -125,10 +129,9 @@ def _cells(figures: Figures) -> list[str]:
     saved = figures.saved_share
     return [
         str(figures.runs),
-        str(figures.attempts),
+        f"{figures.first_attempts_fit}/{figures.runs}",
         str(figures.oom_kills),
         str(figures.retries),
-        f"{figures.first_attempts_fit} of {figures.runs}",
         f"{figures.requested_gb_h:.3f}",
         f"{figures.allocated_gb_h:.3f}",
         f"{figures.peak_gb_h:.3f}",

@@ -184,7 +184,7 @@ class Story:
         self.screen.figures(total, figures.by_task(seen, peaks), known)
         write_json(SUMMARY, figures.summary(total, known))
         service.write_report(REPORT)
-        self.screen.console.print(self.kubectl("get", "taskprofiles", "-A"), highlight=False)
+        self.screen.tell(self.kubectl("get", "taskprofiles", "-A").splitlines())
 
 
 def write_json(path: Path, content: object) -> None:

@@ -24,6 +24,8 @@ MAX_ATTEMPT: Final = 1000
 MAX_ALL_ANNOTATIONS_BYTES: Final = 262_144
 """Names and values of one object's annotations; the API server refuses a pod with more."""
 
+_MOST_BYTES_A_CHAR: Final = 4
+
 _T = TypeVar("_T")
 
 
@@ -83,10 +85,15 @@ def read_note(pod: Pod) -> DecisionNote | None:
 
 
 def has_room(pod: Pod, text: str) -> bool:
-    """Whether the pod can carry the annotation ``text`` and still be accepted by the API server."""
-    others = (item for item in annotations_of(pod).items() if item[0] != labels.DECISION)
+    """False if the API server would take the pod as it is, but not with the annotation ``text``."""
+    annotations = annotations_of(pod)
+    chars = sum(map(len, annotations)) + sum(len(str(value)) for value in annotations.values())
+    if (chars + len(text) + len(labels.DECISION)) * _MOST_BYTES_A_CHAR <= MAX_ALL_ANNOTATIONS_BYTES:
+        return True  # as nearly always: nothing needs to be encoded to know it
+    others = (item for item in annotations.items() if item[0] != labels.DECISION)
     taken = sum(len(key.encode()) + len(str(value).encode()) for key, value in others)
-    return taken + len(labels.DECISION) + len(text.encode()) <= MAX_ALL_ANNOTATIONS_BYTES
+    left = MAX_ALL_ANNOTATIONS_BYTES - taken
+    return left < 0 or len(labels.DECISION) + len(text.encode()) <= left
 
 
 def note_from_json(text: str) -> DecisionNote | None:

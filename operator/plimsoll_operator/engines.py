@@ -15,7 +15,6 @@ from typing import Any, Final
 from plimsoll_operator.podspec import (
     Pod,
     annotations_of,
-    labels_of,
     mapping,
     metadata_of,
     sequence,
@@ -61,9 +60,11 @@ def recurring_name(name: str) -> str | None:
     return kept
 
 
-def engine_run(pod: Pod) -> EngineRun | None:
-    """What the pod's engine says of it; None if no engine known here made it."""
-    found = labels_of(pod)
+def engine_run(pod: Pod, found: Mapping[str, Any]) -> EngineRun | None:
+    """What the pod's engine says of it; None if no engine known here made it.
+
+    found: the pod's labels.
+    """
     for label, read in _READERS:
         if label in found:
             run = read(pod, found)

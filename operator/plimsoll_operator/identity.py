@@ -16,12 +16,9 @@ from plimsoll_operator.engines import EngineRun, engine_run, recurring_name
 from plimsoll_operator.podspec import (
     Pod,
     RestartPolicy,
-    annotations_of,
-    labels_of,
     mapping,
     metadata_of,
     restart_policy,
-    said_of,
     sequence,
 )
 from plimsoll_predictor.task import TaskId
@@ -64,13 +61,15 @@ def identify(pod: Pod, namespace: str | None = None) -> Identity | None:
 
     namespace: used where the pod itself does not say (at admission, the review does).
     """
-    label = labels_of(pod).get(labels.TASK)
+    metadata = metadata_of(pod)
+    found = mapping(metadata.get("labels"))
+    label = found.get(labels.TASK)
     if not isinstance(label, str) or not label:
         return None
-    engine = engine_run(pod)
+    engine = engine_run(pod, found)
     owner = controller_of(pod)
     name = _recurring(pod, engine, owner) if label == AUTO else label
-    space = metadata_of(pod).get("namespace") or namespace
+    space = metadata.get("namespace") or namespace
     if not name or not isinstance(space, str) or "/" in name or len(name) > _LONGEST_TASK_NAME:
         return None
     return Identity(TaskId(space, name), _run_key(pod, engine, owner), _retrier(pod, engine, owner))
@@ -94,23 +93,20 @@ def _recurring(pod: Pod, engine: EngineRun | None, owner: Mapping[str, Any] | No
 
 
 def _run_key(pod: Pod, engine: EngineRun | None, owner: Mapping[str, Any] | None) -> str | None:
-    run, item = said_of(pod, labels.RUN), said_of(pod, labels.ITEM)
-    if run is not None and item is not None:
+    metadata = metadata_of(pod)
+    annotations, found = mapping(metadata.get("annotations")), mapping(metadata.get("labels"))
+    run = annotations.get(labels.RUN) or found.get(labels.RUN)
+    item = annotations.get(labels.ITEM) or found.get(labels.ITEM)
+    if run and item:
         return f"run:{run}/{item}"
-    index = said_of(pod, COMPLETION_INDEX)
-    part = "" if index is None else f":{index}"
-    if engine is not None:
-        return f"{engine.engine}:{engine.run}{part}"
-    if _is_job(owner):
-        return f"job:{mapping(owner).get('uid')}{part}"
+    if engine is not None or _is_job(owner):
+        made = f"{engine.engine}:{engine.run}" if engine else f"job:{mapping(owner).get('uid')}"
+        index = annotations.get(COMPLETION_INDEX) or found.get(COMPLETION_INDEX)
+        return f"{made}:{index}" if index else made
     # Without an item, the run alone would fold a Job's or engine's pods into one: it comes last.
-    if run is not None:
+    if run:
         return f"run:{run}"
-    return _pod_key(pod)
-
-
-def _pod_key(pod: Pod) -> str | None:
-    first = annotations_of(pod).get(labels.RUN_OF) or metadata_of(pod).get("uid")
+    first = annotations.get(labels.RUN_OF) or metadata.get("uid")
     return f"pod:{first}" if first else None
 
 

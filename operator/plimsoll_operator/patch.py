@@ -9,7 +9,6 @@ from typing import Any
 from plimsoll_operator import labels
 from plimsoll_operator.podspec import (
     Pod,
-    Qos,
     SizedContainer,
     annotations_of,
     mapping,
@@ -31,12 +30,9 @@ class Memory:
     limit_bytes: int | None
 
 
-def memory_after(was: Memory, allocation_bytes: int, limits: Limits, qos: Qos) -> Memory:
-    """Request and limit for an allocation; the limit never falls below the request.
-
-    A Guaranteed pod stays Guaranteed: there the limit follows the request whatever ``limits`` says.
-    """
-    if limits is Limits.EQUAL or qos is Qos.GUARANTEED:
+def memory_after(was: Memory, allocation_bytes: int, limits: Limits) -> Memory:
+    """Request and limit for an allocation; the limit never falls below the request."""
+    if limits is Limits.EQUAL:
         return Memory(allocation_bytes, allocation_bytes)
     if was.limit_bytes is None:
         return Memory(allocation_bytes, None)

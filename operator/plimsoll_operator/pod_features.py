@@ -60,25 +60,30 @@ def read_features(pod: Pod, sources: Sources | None = None) -> PodFeatures:
         text = _from_source(pod, source)
         if text is not None:
             found[name] = text
-    values: dict[str, FeatureValue] = {}
-    ignored = max(0, len(found) - MAX_FEATURES)
+    # Which are left out must not depend on their order; nearly always none is.
+    names = found if len(found) <= MAX_FEATURES else heapq.nsmallest(MAX_FEATURES, found)
+    kept = {name: found[name] for name in names if _fits(name, found[name])}
+    if len(kept) * (MAX_NAME_CHARS + MAX_VALUE_CHARS) > MAX_TOTAL_CHARS:
+        kept = _shortened(kept)
+    values = {
+        name: value for name, text in kept.items() if (value := feature_value(text)) is not None
+    }
+    return PodFeatures(values, len(found) - len(kept))
+
+
+def _fits(name: str, text: str) -> bool:
+    return len(text) <= MAX_VALUE_CHARS and len(name) <= MAX_NAME_CHARS and _is_name(name)
+
+
+def _shortened(kept: dict[str, str]) -> dict[str, str]:
     total_chars = 0
-    for name in heapq.nsmallest(MAX_FEATURES, found) if ignored else sorted(found):
-        text = found[name]
-        chars = len(name) + len(text)
-        if (
-            len(text) > MAX_VALUE_CHARS
-            or len(name) > MAX_NAME_CHARS
-            or total_chars + chars > MAX_TOTAL_CHARS
-            or not _is_name(name)
-        ):
-            ignored += 1
-            continue
-        total_chars += chars
-        value = feature_value(text)
-        if value is not None:
-            values[name] = value
-    return PodFeatures(values, ignored)
+    short: dict[str, str] = {}
+    for name in sorted(kept):
+        total_chars += len(name) + len(kept[name])
+        if total_chars > MAX_TOTAL_CHARS:
+            break
+        short[name] = kept[name]
+    return short
 
 
 def feature_value(text: str) -> FeatureValue | None:

@@ -125,18 +125,20 @@ def sized_container(pod: Pod) -> SizedContainer | NotSizable:
 def _chosen(pod: Pod, containers: Sequence[Any]) -> int | NotSizable:
     if not containers:
         return NotSizable("it has no containers")
-    names = [mapping(container).get("name") for container in containers]
     annotations = annotations_of(pod)
     wanted = annotations.get(labels.CONTAINER)
-    if wanted is not None:
-        if wanted in names:
-            return names.index(wanted)
-        return NotSizable(
-            f"{labels.CONTAINER} names {str(wanted)[:63]!r}, which is none of its containers"
-            " (init containers and sidecars are never sized)"
-        )
     default = annotations.get(labels.DEFAULT_CONTAINER)
-    return names.index(default) if default in names else 0
+    if wanted is None and default is None:
+        return 0
+    names = [mapping(container).get("name") for container in containers]
+    if wanted is None:
+        return names.index(default) if default in names else 0
+    if wanted in names:
+        return names.index(wanted)
+    return NotSizable(
+        f"{labels.CONTAINER} names {str(wanted)[:63]!r}, which is none of its containers"
+        " (init containers and sidecars are never sized)"
+    )
 
 
 def _read(index: int, container: Mapping[str, Any]) -> SizedContainer | NotSizable:
@@ -165,11 +167,11 @@ def other_memory_bytes(pod: Pod, sized: SizedContainer) -> tuple[int, int]:
     """
     spec = spec_of(pod)
     beside = [c for i, c in enumerate(sequence(spec.get("containers"))) if i != sized.index]
-    beside += [
-        c
-        for c in sequence(spec.get("initContainers"))
-        if mapping(c).get("restartPolicy") == RestartPolicy.ALWAYS
-    ]
+    for container in sequence(spec.get("initContainers")):
+        if mapping(container).get("restartPolicy") == RestartPolicy.ALWAYS:
+            beside.append(container)
+    if not beside:
+        return 0, 0
     read = [_read(0, mapping(container)) for container in beside]
     known = [container for container in read if isinstance(container, SizedContainer)]
     return sum(c.request_bytes or 0 for c in known), sum(c.limit_bytes or 0 for c in known)

@@ -18,6 +18,7 @@ from plimsoll_operator.podspec import (
     Qos,
     SizedContainer,
     annotations_of,
+    labels_of,
     mapping,
     other_memory_bytes,
     qos_of,
@@ -34,6 +35,7 @@ from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Limits, Mode, Policy, Retry
 
 MEMORY: Final = "memory"
+_POLICY_KEYS: Final = (MODE, RETRY)
 
 _KEEPS: Final = frozenset({Reason.COLD_START, Reason.KEPT})
 """Decisions for what the author wrote, raised to a minimum at most."""
@@ -115,6 +117,9 @@ def resolve_policy(pod: Pod, policy: Policy) -> tuple[Policy, str]:
 
     The same policy object comes back where the pod says nothing.
     """
+    annotations, found = annotations_of(pod), labels_of(pod)
+    if annotations.keys().isdisjoint(_POLICY_KEYS) and found.keys().isdisjoint(_POLICY_KEYS):
+        return policy, ""
     mode, mode_words = _own(pod, MODE, policy.mode, Mode)
     retry, retry_words = _own(pod, RETRY, policy.retry, Retry)
     if mode is not policy.mode or retry is not policy.retry:
@@ -150,10 +155,9 @@ def _sized(read: _Pod, state: AdmissionState) -> Sized:
     policy = read.knowledge.policy
     features = read_features(read.body, policy.feature_sources)
     decision = _decided(read, features, state)
-    qos = qos_of(_as_written(read))
-    wanted = _wanted(read, decision, qos)
+    wanted = _wanted(read, decision)
     enforced = policy.mode is Mode.ENFORCE
-    if enforced and qos is Qos.BEST_EFFORT and wanted.request_bytes is not None:
+    if enforced and read.was.request_bytes is None and _leaves_best_effort(read, wanted):
         decision = replace(
             decision, why=f"{decision.why}; the pod was BestEffort, a size makes it Burstable"
         )
@@ -171,14 +175,21 @@ def _sized(read: _Pod, state: AdmissionState) -> Sized:
     return Sized(outcome, patch, read.identity, decision, features.ignored, read.words or None)
 
 
-def _wanted(read: _Pod, decision: Decision, qos: Qos) -> Memory:
+def _leaves_best_effort(read: _Pod, wanted: Memory) -> bool:
+    return wanted.request_bytes is not None and qos_of(_as_written(read)) is Qos.BEST_EFFORT
+
+
+def _wanted(read: _Pod, decision: Decision) -> Memory:
     allocation_bytes = decision.allocation_bytes
     kept = decision.reason in _KEEPS
     if allocation_bytes is None or (kept and allocation_bytes == read.was.request_bytes):
         return read.was
     # A kept request that had to be raised to a minimum is no reason to lower the limit over it.
     limits = Limits.KEEP if kept else read.knowledge.policy.limits
-    return memory_after(read.was, allocation_bytes, limits, qos)
+    # A Guaranteed pod stays one: there the limit follows the request.
+    if limits is Limits.KEEP and qos_of(_as_written(read)) is Qos.GUARANTEED:
+        limits = Limits.EQUAL
+    return memory_after(read.was, allocation_bytes, limits)
 
 
 def _as_written(read: _Pod) -> Pod:

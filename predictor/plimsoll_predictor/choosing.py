@@ -48,15 +48,16 @@ def cheapest_ceiling(probabilities: NDArray[np.float64], bins: Bins, penalty: fl
         raise ValueError(
             f"{probabilities.shape} probabilities for {len(bins)} bins; one per bin is needed"
         )
-    if not 0.999 < probabilities.sum() < 1.001:  # nor is it for one that is not finite
+    shares: list[float] = probabilities.tolist()  # a few numbers are added faster as such
+    if not 0.999 < sum(shares) < 1.001:  # nor is it for one that is not finite
         raise ValueError(f"probabilities {probabilities} do not add up to 1")
-    expected = _costs(bins, penalty) @ probabilities
-    chosen = len(expected) - 1 - int(expected[::-1].argmin())
+    expected: list[float] = (_costs(bins, penalty) @ probabilities).tolist()
+    chosen = len(expected) - 1 - expected[::-1].index(min(expected))
     return Choice(
         bin=chosen,
         ceiling_bytes=bins.ceilings_bytes[chosen],
-        probability=min(1.0, float(probabilities[: chosen + 1].sum())),
-        expected_cost_gb_h=gb_hours(float(expected[chosen]), 1.0),
+        probability=min(1.0, sum(shares[: chosen + 1])),
+        expected_cost_gb_h=gb_hours(expected[chosen], 1.0),
     )
 
 

@@ -42,6 +42,7 @@ class FeatureSchema:
     _code: NDArray[np.float32] = field(init=False, repr=False, compare=False)
     """(n_expanded,): the category it stands for; NaN where it is a plain number."""
     _is_category: NDArray[np.bool_] = field(init=False, repr=False, compare=False)
+    _has_categories: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         plan = [
@@ -58,6 +59,9 @@ class FeatureSchema:
         object.__setattr__(self, "_source", np.array([at for at, _ in plan], dtype=np.int64))
         object.__setattr__(self, "_code", code)
         object.__setattr__(self, "_is_category", ~np.isnan(code))
+        # Without any, a column without categories included, expanding changes nothing.
+        has_categories = any(column.is_category for column in self.columns)
+        object.__setattr__(self, "_has_categories", has_categories)
 
     @classmethod
     def fit(
@@ -116,6 +120,8 @@ class FeatureSchema:
 
         A missing or unseen category is 0 in all its columns; a missing number stays NaN.
         """
+        if not self._has_categories:
+            return X
         taken = X.take(self._source, axis=1)
         return np.where(self._is_category, taken == self._code, taken)
 

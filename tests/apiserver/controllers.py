@@ -14,6 +14,7 @@ import sys
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from plimsoll_predictor.record import Observation
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.task import TaskId
 
+RFC_3339 = "%Y-%m-%dT%H:%M:%SZ"
 ENDED = {
     "killed": ("Failed", "OOMKilled", 137),
     "succeeded": ("Succeeded", "Completed", 0),
@@ -64,14 +66,17 @@ class Shop:
         created = await self.core.create_namespaced_pod(self.namespace, body)
         return str(created.metadata.uid)
 
-    async def end(self, name: str, how: str, *, phase: str | None = None) -> None:
+    async def end(
+        self, name: str, how: str, *, phase: str | None = None, ago: timedelta = timedelta()
+    ) -> None:
         """Write the pod's end as a kubelet would. phase: if the pod itself has not ended yet."""
+        finished = datetime.now(UTC) - ago
         last_phase, container_reason, exit_code = ENDED[how]
         terminated = {
             "reason": container_reason,
             "exitCode": exit_code,
-            "startedAt": "2026-01-01T00:00:00Z",
-            "finishedAt": "2026-01-01T00:01:00Z",
+            "startedAt": (finished - timedelta(minutes=1)).strftime(RFC_3339),
+            "finishedAt": finished.strftime(RFC_3339),
             "containerID": f"containerd://{name}",
         }
         status = {

@@ -7,6 +7,7 @@ import random
 import signal
 from collections import Counter
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,20 @@ async def test_a_bare_pod_killed_while_the_controller_was_down_is_retried_once(
     container = retry.spec.containers[0]
     assert container.resources.requests["memory"] == container.resources.limits["memory"] == "256Mi"
     assert retry.metadata.annotations[labels.RUN_OF] == uid
+
+
+async def test_a_pod_killed_days_ago_is_learned_from_and_not_run_again(
+    shop: Shop, cluster: Cluster, tmp_path: Path
+) -> None:
+    await shop.enforce()
+    uid = await shop.pod("old")
+    await shop.end("old", "killed", ago=timedelta(days=2))
+    fresh = await shop.pod("fresh")
+    await shop.end("fresh", "killed")
+    async with a_controller(cluster.kubeconfig, tmp_path):
+        await until("the fresh one's retry", lambda: _retries(shop, fresh))
+        await until("both observed", lambda: len(observed(tmp_path, shop.task())) == 2)
+        assert await _retries(shop, uid) == []
 
 
 async def test_a_container_seen_killed_before_its_pod_failed_is_retried_when_it_has(

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from plimsoll_operator import labels
 from plimsoll_operator.bounds import NamespaceBounds
+from plimsoll_operator.podspec import Qos, qos_of
+from plimsoll_operator.quantity import parse_bytes
 from plimsoll_operator.sizing import Outcome, Sized, resolve_policy, size
 from plimsoll_operator.state import AdmissionState, NamespaceState
 from plimsoll_predictor.decision import Reason
@@ -295,6 +297,31 @@ def test_the_pod_says_whether_it_may_be_retried() -> None:
     same, words = resolve_policy(ASKING.annotated({labels.RETRY: "maybe"}).built(), policy)
     assert same is policy
     assert "auto, never" in words
+
+
+sizes = st.none() | st.integers(1, 64).map(lambda n: n * 256 * MIB)
+
+
+@given(
+    sizes, sizes, st.integers(1, 64), st.sampled_from(Limits), st.sampled_from([None, ("1", "1")])
+)
+def test_no_size_breaks_a_pod(
+    request_bytes: int | None,
+    limit_bytes: int | None,
+    need: int,
+    limits: Limits,
+    cpu: tuple[str, str] | None,
+) -> None:
+    """The limit is never below the request, and a Guaranteed pod stays one."""
+    pod = a_pod().asking(request_bytes).limited(limit_bytes)
+    if cpu is not None:
+        pod = pod.with_cpu(*cpu)
+    sized = after(pod, state_of(knowledge_of(max_need_bytes=need * MIB, limits=limits)))
+    request, limit = memory_of(sized)
+    assert request is not None
+    assert limit is None or parse_bytes(limit) >= parse_bytes(request)
+    if qos_of(pod.built()) is Qos.GUARANTEED:
+        assert qos_of(sized.built()) is Qos.GUARANTEED
 
 
 json_values = st.recursive(

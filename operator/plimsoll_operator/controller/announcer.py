@@ -117,7 +117,7 @@ class Announcer:
             except Unreachable:
                 await asyncio.sleep(2.0**attempt)
             except ApiError as error:
-                log.warning("event refused", event=manifest["metadata"]["name"], error=str(error))
+                log.warning("event refused", name=manifest["metadata"]["name"], error=str(error))
                 return
             else:
                 return

@@ -35,6 +35,8 @@ log = structlog.get_logger()
 
 GIVE_UP_AFTER_S = 3600.0
 """A retry that the API server refuses (a full quota, say) is tried again this long."""
+RETRY_WITHIN_S = 24 * 3600.0
+"""A pod killed longer ago, seen at a first start, is history: nobody waits for it any more."""
 LONGEST_PAUSE_S = 30.0
 
 
@@ -74,9 +76,13 @@ class Retries:
             return True
         if reading.retry is not Retry.AUTO or status.taken_away:
             return True
-        if status.phase == "Failed":
+        if status.phase == "Failed" and not self._is_history(status):
             await self._intend(pod, reading, status, lift)
         return status.phase in ("Failed", "Succeeded")
+
+    def _is_history(self, status: AttemptStatus) -> bool:
+        ended_s = status.finished_s
+        return ended_s is not None and self._now_s() - ended_s > RETRY_WITHIN_S
 
     async def close(self) -> None:
         """Stop; what is under way stays intended and is resumed at the next start."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import signal
 import sys
@@ -13,6 +14,10 @@ from pathlib import Path
 import structlog
 
 log = structlog.get_logger()
+
+_LIBC = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
+"""prctl(2)."""
 
 RESTART_PAUSE_S = 1.0
 LONGEST_RESTART_PAUSE_S = 30.0
@@ -70,12 +75,19 @@ async def _start(command: Command) -> asyncio.subprocess.Process:
             stdout=out,
             stderr=out,
             env={**os.environ, **command.environment},
+            # A parent that is killed outright must not leave them running on its ports.
+            preexec_fn=_end_with_parent,
         )
     # Whole or not at all: others read it while we restart.
     written = command.log_file.with_suffix(".pid.new")
     written.write_text(f"{process.pid}\n", encoding="utf-8")
     written.replace(command.log_file.with_suffix(".pid"))
     return process
+
+
+def _end_with_parent() -> None:
+    """Ask Linux for a SIGTERM when the parent ends, however it ends."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
