@@ -10,6 +10,9 @@ from plimsoll_operator.podstatus import AttemptStatus
 from plimsoll_predictor.record import Features, Observation, Outcome, PeakSource
 from plimsoll_predictor.task import TaskId
 
+END_SEEN_WITHIN_S = 5.0
+"""Between a container's last reading and its end, whose time Kubernetes cuts to whole seconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -64,18 +67,18 @@ def observe(
         image=attempt.image,
         exit_code=status.terminated.exit_code if status.terminated else None,
         model_version=attempt.model_version,
-        **_measured(peak),
+        **_measured(peak, status.finished_s),
         **_among(surroundings),
     )
 
 
 def with_peak(observation: Observation, peak: PeakReport) -> Observation:
     """The same attempt, with a peak that came later."""
-    return replace(observation, **_measured(peak))
+    return replace(observation, **_measured(peak, observation.finished_s))
 
 
-def _measured(peak: PeakReport | None) -> dict[str, Any]:
-    if peak is None:
+def _measured(peak: PeakReport | None, finished_s: float | None) -> dict[str, Any]:
+    if peak is None or not _saw_the_end(peak, finished_s):
         return {}
     return {
         "peak_bytes": peak.need_peak_bytes,
@@ -85,6 +88,11 @@ def _measured(peak: PeakReport | None) -> dict[str, Any]:
         "anon_peak_bytes": peak.anon_peak_bytes,
         "cpu_s": peak.cpu_s,
     }
+
+
+def _saw_the_end(peak: PeakReport, finished_s: float | None) -> bool:
+    """Whether nothing could have come after it: half a run would teach too small a need."""
+    return peak.final and (finished_s is None or peak.measured_s >= finished_s - END_SEEN_WITHIN_S)
 
 
 def _among(surroundings: Surroundings | None) -> dict[str, Any]:

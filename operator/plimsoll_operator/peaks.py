@@ -20,6 +20,8 @@ class PeakReport:
         read often, so it can lie above the need as well as below.
     limit_bytes: the cgroup's limit; None if unlimited.
     final: the cgroup is gone or empty, nothing will follow.
+    measured_s: when it was last read, Unix seconds by the node's clock; 0 if only an agent that
+        was killed meanwhile had read it: then its end was not seen.
     """
 
     pod_uid: str

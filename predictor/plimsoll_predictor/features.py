@@ -95,6 +95,11 @@ class FeatureSchema:
         return len(self._source)
 
     @property
+    def has_categories(self) -> bool:
+        """Whether ``expand`` changes anything."""
+        return self._has_categories
+
+    @property
     def categorical_columns(self) -> tuple[int, ...]:
         """Indices of the columns that hold category codes."""
         return tuple(index for index, column in enumerate(self.columns) if column.is_category)
@@ -106,7 +111,11 @@ class FeatureSchema:
 
     def encode(self, features: Features) -> NDArray[np.float32]:
         """One run as numbers, (n_columns,): codes for categories, NaN for missing or unseen."""
-        return np.array([column.read(features) for column in self.columns], dtype=np.float32)
+        return np.array(self.encode_values(features), dtype=np.float32)
+
+    def encode_values(self, features: Features) -> list[float]:
+        """What ``encode`` makes an array of; each is NaN or within float32."""
+        return [column.read(features) for column in self.columns]
 
     def encode_rows(self, rows: Sequence[Features]) -> NDArray[np.float32]:
         """``encode`` of each, (n, n_columns)."""

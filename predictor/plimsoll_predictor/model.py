@@ -118,8 +118,11 @@ class Model:
         """P(bin), (n_bins,), for a run with these features; missing and unseen ones are handled."""
         if self.predictor is None:
             return np.ones(1)
-        row = self.schema.expand(self.schema.encode(features)[np.newaxis, :])[0]
-        return self.predictor.probabilities(row)
+        values = self.schema.encode_values(features)
+        if isinstance(self.predictor, CompiledTrees) and not self.schema.has_categories:
+            return self.predictor.probabilities_of_values(values)
+        encoded = np.array(values, dtype=np.float32)
+        return self.predictor.probabilities(self.schema.expand(encoded[np.newaxis, :])[0])
 
     def _deciding_parts(self) -> dict[str, Any]:
         return {

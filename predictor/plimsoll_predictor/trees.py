@@ -23,8 +23,6 @@ MAX_FEATURES: Final = 2**15
 MAX_MARGIN: Final = 1e39
 """A float32 is below it; margins cannot overflow float64."""
 
-_LAST_SLOT: Final = np.array([-np.inf], dtype=np.float32)
-
 IntArray: TypeAlias = NDArray[np.intp]
 FloatArray: TypeAlias = NDArray[np.float32]
 
@@ -95,8 +93,17 @@ class CompiledTrees:
 
     def probabilities(self, row: FloatArray) -> NDArray[np.float64]:
         """P(class), (n_classes,), for one row (n_features,). Not finite means missing."""
-        leaves = self._walk(_slots_of_one(row))
-        groups = leaves.reshape(-1, self.n_groups)
+        return self._probabilities_at(_slots(row[np.newaxis, :])[0])
+
+    def probabilities_of_values(self, values: list[float]) -> NDArray[np.float64]:
+        """As ``probabilities``, of numbers within float32 or NaN: shorter where none is missing."""
+        if not math.isfinite(sum(values)):
+            return self.probabilities(np.array(values, dtype=np.float32))
+        slots: FloatArray = np.array([*values, *values, -math.inf], dtype=np.float32)
+        return self._probabilities_at(slots)
+
+    def _probabilities_at(self, slots: FloatArray) -> NDArray[np.float64]:
+        groups = self._walk(slots).reshape(-1, self.n_groups)
         margins = groups.sum(axis=0, dtype=np.float64) + self.base
         return np.array(_probabilities_of_one(margins.tolist(), self.n_classes))
 
@@ -151,15 +158,6 @@ class CompiledTrees:
             left=fields.array("left", np.int32, 1).astype(np.intp),
             base=fields.array("base", np.float64, 1),
         )
-
-
-def _slots_of_one(row: FloatArray) -> FloatArray:
-    """As ``_slots``, for one row; shorter for one that is complete, as nearly all are."""
-    # A sum that overflows takes the long way, which is right for every row.
-    if math.isfinite(float(row.sum(dtype=np.float64))):
-        return np.concatenate((row, row, _LAST_SLOT))
-    slots: FloatArray = _slots(row[np.newaxis, :])[0]
-    return slots
 
 
 def _slots(rows: FloatArray) -> FloatArray:

@@ -115,6 +115,8 @@ def test_the_order_of_features_is_irrelevant(features: dict[str, float | str]) -
 
 
 def test_a_run_that_reports_more_memory_than_exists_is_still_decided() -> None:
-    knowledge = Knowledge(task=TRAIN, policy=Policy(), runs=9, max_need_bytes=2**80)
+    knowledge = Knowledge(
+        task=TRAIN, policy=Policy(), runs=9, max_need_bytes=2**80, champion=Expert.REQUEST
+    )
     decision = decide(Ask(features={}, request_bytes=MIB), knowledge, Bounds(cap_bytes=GIB))
     assert decision.allocation_bytes == pytest.approx(32 * MIB)

@@ -39,6 +39,8 @@ class _Watched:
     glance: Glance | None = None
     reported: PeakReport | None = None
     had_containers: bool = False
+    read_s: float = 0.0
+    """When it was last read; 0 for one that only an earlier agent read."""
 
 
 class Sampler:
@@ -57,10 +59,11 @@ class Sampler:
         self._ticks = 0
         with_containers = {pod_uid for pod_uid, container_id in restored if container_id}
         # They count as told: what nobody acknowledged waits in the outbox, which is restored too.
+        self._tick_s = 0.0
         self._watched = {
             key: _Watched(
                 peaks,
-                reported=self._report(key, peaks, final=False),
+                reported=self._report(key, peaks, final=False, read_s=0.0),
                 had_containers=key[0] in with_containers,
             )
             for key, peaks in restored.items()
@@ -73,6 +76,7 @@ class Sampler:
     def tick(self, pods: list[PodCgroup]) -> list[PeakReport]:
         """Read all ``pods``; the reports of what changed, and of what ended, once each."""
         self._ticks += 1
+        self._tick_s = self._wall_s()
         seen: set[Key] = set()
         reports: list[PeakReport] = []
         for pod in pods:
@@ -80,7 +84,7 @@ class Sampler:
         for key in [key for key in self._watched if key not in seen]:
             ended = self._watched.pop(key)
             if ended.reported is None or not ended.reported.final:
-                reports.append(self._report(key, ended.peaks, final=True))
+                reports.append(self._report(key, ended.peaks, final=True, read_s=ended.read_s))
         return reports
 
     def _pod(self, pod: PodCgroup, seen: set[Key]) -> Iterator[PeakReport]:
@@ -105,6 +109,7 @@ class Sampler:
         watched = self._watched.setdefault(key, _Watched(Peaks()))
         try:
             glance = self._look(files, hits_below)
+            watched.read_s = self._tick_s
             if glance != watched.glance or self._ticks % FULL_READING_EVERY == 0:
                 reading, watched.glance = self._steady_reading(files, glance, hits_below)
                 watched.peaks = watched.peaks.advance(reading)
@@ -138,10 +143,10 @@ class Sampler:
             return
         told = watched.reported
         if told is None or final != told.final or _risen(told, watched.peaks):
-            watched.reported = self._report(key, watched.peaks, final=final)
+            watched.reported = self._report(key, watched.peaks, final=final, read_s=watched.read_s)
             yield watched.reported
 
-    def _report(self, key: Key, peaks: Peaks, *, final: bool) -> PeakReport:
+    def _report(self, key: Key, peaks: Peaks, *, final: bool, read_s: float) -> PeakReport:
         return PeakReport(
             pod_uid=key[0],
             container_id=key[1],
@@ -152,7 +157,7 @@ class Sampler:
             cpu_s=peaks.cpu_s,
             limit_bytes=peaks.limit_bytes,
             final=final,
-            measured_s=self._wall_s(),
+            measured_s=read_s,
         )
 
 

@@ -28,7 +28,7 @@ log = structlog.get_logger()
 BATCH: Final = 1_000
 """Reports in one request: about 350 kB, a third of what the controller takes."""
 TIMEOUT_S: Final = 10.0
-LONGEST_PAUSE_S: Final = 30.0
+LONGEST_PAUSE_S: Final = 5.0
 
 
 class Answer(StrEnum):

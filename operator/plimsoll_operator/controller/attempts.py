@@ -194,8 +194,8 @@ class AttemptLedger:
             await self._with.writer.call(self._with.store.close_lift, task, run)
 
     async def _oom_killed(self, ended: Ended, observation: Observation) -> bool:
-        if ended.reading.mode is not Mode.ENFORCE:
-            return True
+        if ended.reading.mode is not Mode.ENFORCE or ended.status.phase == "Succeeded":
+            return True  # a child was killed, the pod got through: nobody makes a next attempt
         if await self._read(self._with.store.got_through, observation):
             return True  # seen late, or again after a restart: the run succeeded meanwhile
         lift = await self._lift(ended, observation)

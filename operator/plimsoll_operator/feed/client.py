@@ -23,7 +23,7 @@ WAIT_S: Final = 25.0
 """How long the controller may hold a question; shorter than most proxies' idle timeouts."""
 ANSWER_WITHIN_S: Final = 15.0
 FIRST_PAUSE_S: Final = 0.5
-LONGEST_PAUSE_S: Final = 30.0
+LONGEST_PAUSE_S: Final = 5.0
 
 
 class FeedError(Exception):
