@@ -29,9 +29,21 @@ from deploy.local.trouble import Trouble
 _EXIT_TROUBLE: Final = 2
 
 
+def read_command(argv: Sequence[str]) -> argparse.Namespace:
+    """Everything after ``kubectl`` or ``enter`` is theirs, options of their own included.
+
+    argparse alone takes ``kubectl -n shop get pods`` for options of ours.
+    """
+    if argv[:1] == ["kubectl"] or (argv[:1] == ["enter"] and argv[1:2] not in (["-h"], ["--help"])):
+        options = _parser().parse_args(argv[:1])
+        options.argv = list(argv[1:])
+        return options
+    return _parser().parse_args(argv)
+
+
 def main(argv: Sequence[str]) -> int:
     """Run one command; return the exit status: 0, or 2 with one sentence on stderr."""
-    options = _parser().parse_args(argv)
+    options = read_command(argv)
     try:
         return _run(options)
     except Trouble as trouble:
