@@ -59,7 +59,7 @@ types: setup ## mypy --strict
 layers: setup ## import-linter: decisions stay pure
 	$(BIN)/lint-imports
 
-bench: setup ## the figures of the README, side by side, and bench-results.json
+bench: setup cluster-up ## the figures of the README, side by side, and bench-results.json
 	$(BIN)/python -P benchmarks/run.py
 
 cluster-up: ## a real one-node Kubernetes on this machine (root, Debian 12)

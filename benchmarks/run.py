@@ -67,6 +67,7 @@ def _commands(quick: bool) -> list[tuple[str, list[str]]]:
     cluster = [sys.executable, str(ROOT / "deploy" / "local" / "cluster.py")]
     said = subprocess.run([*cluster, "status"], capture_output=True, check=True).stdout
     status = json.loads(said)
+    subprocess.run([*cluster, "kubectl", "apply", "-f", "deploy/crds"], cwd=ROOT, check=True)
     watch = ["-m", "benchmarks.watch", "--kubeconfig", status["kubeconfig"]]
     pods = ["--pods", "500" if quick else "5000"]
     return [

@@ -6,26 +6,18 @@ import asyncio
 import random
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from plimsoll_operator import labels
 from plimsoll_predictor.record import Outcome
-from tests.apiserver.controllers import Shop, a_controller, a_shop, observed, until
+from tests.apiserver.controllers import Shop, a_controller, observed, until
 from tests.conftest import Cluster
 
 pytestmark = pytest.mark.cluster
-
-
-@pytest_asyncio.fixture
-async def shop(cluster: Cluster) -> AsyncIterator[Shop]:
-    async with a_shop(cluster.kubeconfig) as made:
-        yield made
 
 
 async def test_a_finished_pod_is_observed_once_across_restarts(

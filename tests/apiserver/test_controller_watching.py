@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from plimsoll_operator.commands.importing import ImportRequest, import_command
-from tests.apiserver.controllers import Shop, a_controller, a_shop, store_url, until
+from tests.apiserver.controllers import Shop, a_controller, store_url, until
 from tests.conftest import Cluster
 
 pytestmark = pytest.mark.cluster
 
 HEADER = "namespace,task,run,finished_s,outcome,allocation_bytes,peak_bytes"
-
-
-@pytest_asyncio.fixture
-async def shop(cluster: Cluster) -> AsyncIterator[Shop]:
-    async with a_shop(cluster.kubeconfig) as made:
-        yield made
 
 
 async def test_an_import_beside_a_running_controller_is_taken_up(
