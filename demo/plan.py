@@ -25,7 +25,7 @@ BACKOFF_LIMIT: Final = 3
 SHOP: Final = "shop"
 LAB: Final = "lab"
 NAMESPACES: Final = (SHOP, LAB)
-SEED: Final = 22
+SEED: Final = 23
 """Of the first thirty, the one whose ordinary runs come closest to the mix they are drawn from."""
 
 
@@ -77,11 +77,11 @@ OUTSIZED_JOIN: Final[Order] = (SHOP, JOIN_SALES, Weight.OUTSIZED)
 
 
 def plan(seed: int = SEED) -> tuple[Phase, ...]:
-    """The demo's three phases, 61 runs in all."""
+    """The demo's three phases, 79 runs in all."""
     random = Random(seed)
     numbers = count(1)
-    first = _shuffled([SHOP_TRAIN] * 11 + [SHOP_JOIN] * 15, random)
-    last = _shuffled([SHOP_TRAIN] * 8 + [SHOP_JOIN] * 12 + [LAB_TRAIN] * 3, random)
+    first = _shuffled([SHOP_TRAIN] * 14 + [SHOP_JOIN] * 20, random)
+    last = _shuffled([SHOP_TRAIN] * 12 + [SHOP_JOIN] * 18 + [LAB_TRAIN] * 3, random)
     return (
         Phase(
             "ordinary runs, and a task nobody knows",

@@ -27,7 +27,8 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in PART_OF.items())
 AT_ONCE: Final = 6
 """Runs in flight, as if a workflow engine started them: what ends teaches what starts later."""
 POLL_S: Final = 1.0
-PHASE_WITHIN_S: Final = 300.0
+PHASE_WITHIN_S: Final = 480.0
+"""Several times what a phase takes on two idle cores: only a hang is cut off."""
 LEARNED_WITHIN_S: Final = 90.0
 SETTLED_WITHIN_S: Final = 30.0
 

@@ -13,7 +13,6 @@ from deploy.local.buildah import Buildah
 from deploy.local.shell import run, try_run
 
 _SUITE: Final = "bookworm"
-_MIRROR: Final = "http://deb.debian.org/debian"
 _PACKAGES: Final = "python3,python3-venv,ca-certificates"
 _UNNEEDED: Final = (
     "dev",
@@ -47,11 +46,18 @@ def require_base(buildah: Buildah, say: Callable[[str], None]) -> str:
     reference = base_reference()
     if buildah.has_image(reference):
         return reference
-    say(f"making the base image from Debian's packages ({_mirror()}); once, half a minute")
+    say("making the base image from Debian's packages; once, half a minute")
     with tempfile.TemporaryDirectory(prefix="plimsoll-base-", dir=buildah.storage) as scratch:
         root = Path(scratch) / "root"
         buildah.alone(
-            ["debootstrap", "--variant=minbase", f"--include={_PACKAGES}", _SUITE, root, _mirror()],
+            [
+                "debootstrap",
+                "--variant=minbase",
+                f"--include={_PACKAGES}",
+                _SUITE,
+                root,
+                *_mirror(),
+            ],
             doing="making the base image",
         )
         _slim(root)
@@ -71,13 +77,14 @@ def _slim(root: Path) -> None:
     # debootstrap copies these from this machine, which is nobody's business.
     for name in ("resolv.conf", "hostname", "hosts"):
         (root / "etc" / name).unlink(missing_ok=True)
-    (root / "etc" / "apt" / "sources.list").write_text(f"deb {_MIRROR} {_SUITE} main\n")
+    # Nothing is installed in it later; which mirror it came from is this machine's affair.
+    (root / "etc" / "apt" / "sources.list").unlink(missing_ok=True)
     # Names that Debian leaves to its users and the stood-in image has.
     (root / "usr" / "local" / "bin" / "python").symlink_to("/usr/bin/python3")
 
 
-def _mirror() -> str:
-    """The mirror that this machine installs from, else Debian's own."""
+def _mirror() -> list[str]:
+    """The mirror that this machine installs from; without one, debootstrap takes Debian's own."""
     listed = try_run(
         ["apt-get", "indextargets", "--format", "$(SITE) $(SUITE) $(CODENAME) $(COMPONENT)",
          "Created-By: Packages"]
@@ -85,5 +92,5 @@ def _mirror() -> str:
     for line in (listed or "").splitlines():
         site, *names = line.split()
         if _SUITE in names and "main" in names and "security" not in site:
-            return site
-    return _MIRROR
+            return [site]
+    return []

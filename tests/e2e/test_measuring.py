@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from plimsoll_operator.agent.spool import Spool
-from plimsoll_predictor.record import Observation
+from plimsoll_operator.observing import END_SEEN_WITHIN_S
+from plimsoll_predictor.record import Observation, Outcome
 from plimsoll_predictor.units import MIB
 from tests.apiserver.controllers import Shop, until
 from tests.e2e.plimsolls import AGENT, Plimsoll
@@ -71,19 +73,31 @@ async def test_an_agent_killed_while_a_pod_runs_still_learns_its_peak(
     assert 40 * MIB <= seen.peak_bytes <= 56 * MIB
 
 
-async def test_a_pod_that_ended_while_the_agent_was_away_is_known_by_what_was_seen_before(
+async def test_a_pod_whose_end_no_agent_saw_is_observed_and_teaches_no_need(
     shop: Shop, plimsoll: Plimsoll
 ) -> None:
-    uid = (await create(shop, a_pod("left", "eat 40 5", task="left"))).metadata.uid
+    """What was seen of it is half a run: learned, it would make the next run's size too small."""
+    uid = (await create(shop, a_pod("left", "eat 40 8", task="left"))).metadata.uid
     await running(shop, "left")
     await until("it was seen to eat", lambda: noted_peak(plimsoll, uid) >= 40 * MIB, WITHIN_S)
     before = plimsoll.pid(AGENT)
     with plimsoll.without(AGENT):
-        await ended(shop, "left")
+        finished_s = (await ended(shop, "left")).status.container_statuses[0].state.terminated
+        await gone_for(finished_s.finished_at.timestamp(), END_SEEN_WITHIN_S)
     await plimsoll.back(AGENT, before)
-    seen = await measured(plimsoll, shop, "left")
-    assert seen.peak_bytes is not None
-    assert 40 * MIB <= seen.peak_bytes <= 56 * MIB
+    await until("the agent's last word", lambda: told_last(plimsoll, uid), WITHIN_S)
+    (seen,) = plimsoll.observations(shop.task("left"))
+    assert seen.outcome is Outcome.SUCCEEDED
+    assert seen.need is None
+
+
+async def gone_for(since_s: float, seconds: float) -> None:
+    """Until the pod's cgroup is gone, too, and the agent can only tell what it had written down."""
+    await until("the cgroup is gone", lambda: time.time() > since_s + seconds, WITHIN_S)
+
+
+def told_last(plimsoll: Plimsoll, uid: str) -> bool:
+    return any(report["final"] for report in plimsoll.store.peaks(uid))
 
 
 def noted_peak(plimsoll: Plimsoll, uid: str) -> int:
