@@ -25,7 +25,7 @@ BACKOFF_LIMIT: Final = 3
 SHOP: Final = "shop"
 LAB: Final = "lab"
 NAMESPACES: Final = (SHOP, LAB)
-SEED: Final = 23
+SEED: Final = 18
 """Of the first thirty, the one whose ordinary runs come closest to the mix they are drawn from."""
 
 
@@ -81,11 +81,11 @@ def plan(seed: int = SEED) -> tuple[Phase, ...]:
     random = Random(seed)
     numbers = count(1)
     first = _shuffled([SHOP_TRAIN] * 14 + [SHOP_JOIN] * 20, random)
-    last = _shuffled([SHOP_TRAIN] * 12 + [SHOP_JOIN] * 18 + [LAB_TRAIN] * 3, random)
+    last = _shuffled([SHOP_TRAIN] * 12 + [SHOP_JOIN] * 18 + [LAB_TRAIN] * 4, random)
     return (
         Phase(
             "ordinary runs, and a task nobody knows",
-            _runs(_interleaved(first, [LAB_TRAIN] * 7), random, numbers),
+            _runs(_interleaved(first, [LAB_TRAIN] * 6), random, numbers),
         ),
         Phase(
             "runs heavier than any before",
