@@ -176,15 +176,10 @@ def _port_of(process: subprocess.Popen[bytes], folder: Path) -> int:
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print the figures as one JSON line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="4,000 requests instead of 100,000")
-    figures = measure(quick=parser.parse_args().quick)
-    for name, value in figures.items():
-        print(f"{name:26} {value:12,.2f}")
-    print(f"{'cpu ratio':26} {figures['kopf_cpu_us'] / figures['admission_cpu_us']:12.2f}")
-    print(f"{'rps ratio':26} {figures['admission_rps'] / figures['kopf_rps']:12.2f}")
-    print(f"{'p99 ratio':26} {figures['admission_p99_ms'] / figures['kopf_p99_ms']:12.2f}")
+    json.dump(measure(quick=parser.parse_args().quick), sys.stdout)
 
 
 if __name__ == "__main__":
