@@ -12,7 +12,7 @@ CONTEXT ?=
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo test check bench clean format lint types layers test-unit test-cluster test-node lock cluster-up cluster-down image browser
+.PHONY: help setup demo test check bench clean format lint types layers test-unit test-cluster format-check lock cluster-up cluster-down image browser
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'

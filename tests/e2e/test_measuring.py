@@ -82,8 +82,9 @@ async def test_a_pod_whose_end_no_agent_saw_is_observed_and_teaches_no_need(
     await until("it was seen to eat", lambda: noted_peak(plimsoll, uid) >= 40 * MIB, WITHIN_S)
     before = plimsoll.pid(AGENT)
     with plimsoll.without(AGENT):
-        finished_s = (await ended(shop, "left")).status.container_statuses[0].state.terminated
-        await gone_for(finished_s.finished_at.timestamp(), END_SEEN_WITHIN_S)
+        (container,) = (await ended(shop, "left")).status.container_statuses
+        finished_s = container.state.terminated.finished_at.timestamp()
+        await gone_for(finished_s, END_SEEN_WITHIN_S)
     await plimsoll.back(AGENT, before)
     await until("the agent's last word", lambda: told_last(plimsoll, uid), WITHIN_S)
     (seen,) = plimsoll.observations(shop.task("left"))
