@@ -18,6 +18,9 @@ run                    no         which execution of the task it is of; its own 
 attempt                no         1 for a run's first pod (if empty), 2 for the next ...
 attempt_uid            no         its identity, for instance the pod's UID; else made of the others
 cpu_s                  no         CPU seconds it used
+request_cores,         no         CPU the user asked for, and the request it ran under, in cores
+allocated_cores
+peak_cores             no         cores of its busiest minute
 node, node_type,       no         where and what it ran
 image, exit_code
 feature.<name>         no         a number, a date (ISO 8601) or a category; empty: missing
@@ -41,13 +44,15 @@ FEATURE: Final = "feature."
 ALIASES: Final = {"finished": "finished_s", "started": "started_s", "submitted": "submitted_s"}
 _TIMES: Final = ("submitted_s", "started_s", "finished_s")
 _BYTES: Final = ("peak_bytes", "request_bytes", "allocation_bytes")
+_CORES: Final = ("peak_cores", "request_cores", "allocated_cores")
 _TEXTS: Final = ("node", "node_type", "image")
 COLUMNS: Final = frozenset(
     {"namespace", "task", "run", "attempt", "attempt_uid", "outcome", "runtime_s", "cpu_s"}
-    | {"exit_code", *_TIMES, *_BYTES, *_TEXTS}
+    | {"exit_code", *_TIMES, *_BYTES, *_CORES, *_TEXTS}
 )
 
 _MOST_BYTES: Final = 10**18
+_MOST_CORES: Final = 100_000
 _LATEST_S: Final = 4_102_444_800.0
 """The year 2100: what is later was written in milliseconds."""
 _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
@@ -77,6 +82,7 @@ def observation(cells: Cells, namespace: str | None) -> Observation:
     times = _times(cells)
     sizes: dict[str, Any] = {name: _bytes(cells, name) for name in _BYTES}
     _check_teaches(outcome, sizes)
+    cores: dict[str, Any] = {name: _cores(cells, name) for name in _CORES}
     texts: dict[str, Any] = {name: _text(cells, name) for name in _TEXTS}
     uid = _uid(cells, task)
     return Observation(
@@ -90,6 +96,7 @@ def observation(cells: Cells, namespace: str | None) -> Observation:
         cpu_s=_seconds(cells, "cpu_s"),
         exit_code=_whole(cells, "exit_code", -255, 255),
         **sizes,
+        **cores,
         **times,
         **texts,
     )
@@ -206,6 +213,13 @@ def _seconds(cells: Cells, name: str) -> float | None:
     number = _number(cells, name)
     if number is not None and not 0 <= number <= _LATEST_S:
         raise CellError(f"{name} {_short(cells[name])} is no number of seconds")
+    return number
+
+
+def _cores(cells: Cells, name: str) -> float | None:
+    number = _number(cells, name)
+    if number is not None and not 0 <= number <= _MOST_CORES:
+        raise CellError(f"{name} {_short(cells[name])} is no number of cores, 0 to {_MOST_CORES}")
     return number
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 from rich.console import Console
 
 from plimsoll_operator.report.data import gather
 from plimsoll_operator.report.page import render
+from plimsoll_operator.report.writing import write_whole
 from plimsoll_predictor.store import Store, StoreError
 from plimsoll_predictor.task import TaskId
 
@@ -30,23 +29,9 @@ def report_command(task: str | None, store_url: str, out: Path, *, now_s: float)
         if tasks and not data.tasks:
             console.print(f"{tasks[0]}: no attempt was observed; is the name right?", markup=False)
             return 1
-        _write(out, render(data, now_s))
+        write_whole(out, render(data, now_s))
     except (StoreError, ValueError, OSError) as error:
         console.print(f"no report was written: {error}", markup=False, soft_wrap=True)
         return 1
     console.print(f"{out}: {len(data.tasks)} task(s)", markup=False, soft_wrap=True)
     return 0
-
-
-def _write(out: Path, page: str) -> None:
-    """Through a file beside it, so that a full disk or a kill leaves the old report whole."""
-    handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name[:100]}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(page)
-        # mkstemp makes it private; a report is for sharing.
-        os.chmod(name, 0o644)
-        os.replace(name, out)
-    except BaseException:
-        os.unlink(name)
-        raise

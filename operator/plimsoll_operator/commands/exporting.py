@@ -1,0 +1,68 @@
+"""``plimsoll export``: what was observed, as a file that ``plimsoll import`` reads back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.markup import escape
+
+from plimsoll_predictor.history_writing import Written, write_history
+from plimsoll_predictor.record import Observation
+from plimsoll_predictor.store import Store, StoreError
+from plimsoll_predictor.tables import TableError
+from plimsoll_predictor.task import TaskId
+
+ATTEMPTS: Final = 1_000_000
+"""Of a task, the newest that are written; the store keeps fewer."""
+
+
+def export_command(
+    tasks: Sequence[str], store_url: str, out: Path, console: Console | None = None
+) -> int:
+    """Write the attempts of some tasks (``namespace/name``), or of all; the exit status.
+
+    1: nothing was written; what to do was said.
+    """
+    console = console or Console()
+    try:
+        named = [TaskId.parse(task) for task in tasks]
+        store = Store.open(store_url)
+        try:
+            chosen = _chosen(store, named)
+            written = write_history(out, lambda: _batches(store, chosen))
+        finally:
+            store.close()
+    except (StoreError, TableError, ValueError) as error:
+        console.print(f"[red]plimsoll export:[/red] {escape(str(error))}", soft_wrap=True)
+        return 1
+    except OSError as error:
+        words = f"{out} cannot be written: {error.strerror or error}"
+        console.print(f"[red]plimsoll export:[/red] {escape(words)}", soft_wrap=True)
+        return 1
+    _say(console, out, written, len(chosen))
+    return 0
+
+
+def _chosen(store: Store, named: Sequence[TaskId]) -> Sequence[TaskId]:
+    known = store.tasks()
+    unknown = [str(task) for task in named if task not in known]
+    if unknown:
+        raise ValueError(f"{', '.join(unknown)}: no attempt was observed; is the name right?")
+    if not known:
+        raise ValueError(f"{store.where} has no observations; is the --store right?")
+    return named or known
+
+
+def _batches(store: Store, tasks: Sequence[TaskId]) -> Iterator[list[Observation]]:
+    # A task at a time: the whole store may be more than memory has room for.
+    return (store.observations(task, limit=ATTEMPTS) for task in tasks)
+
+
+def _say(console: Console, out: Path, written: Written, tasks: int) -> None:
+    for reason, count in written.left_out.most_common():
+        console.print(f"{count:,} left out: {reason}", markup=False, soft_wrap=True)
+    words = f"{out}: {written.rows:,} attempts of {tasks:,} task{'' if tasks == 1 else 's'}"
+    console.print(words, markup=False, soft_wrap=True)

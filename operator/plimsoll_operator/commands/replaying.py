@@ -1,0 +1,138 @@
+"""``plimsoll replay``: past runs through policies, in a table, as JSON and as a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.markup import escape
+
+from plimsoll_operator.commands.replay_progress import ReplayProgress
+from plimsoll_operator.commands.replay_table import replay_table
+from plimsoll_operator.replay_page.page import render
+from plimsoll_operator.report.writing import write_whole
+from plimsoll_predictor.replay.engine import SizerBroken
+from plimsoll_predictor.replay.playing import Played, Setting, frontier, play
+from plimsoll_predictor.replay.policies import NoSuchPolicy, ReplayPolicy, policies_named
+from plimsoll_predictor.replay.reading import Trace, TraceError, read_trace
+from plimsoll_predictor.replay.stored import stored_trace
+from plimsoll_predictor.store import Store, StoreError
+from plimsoll_predictor.task import TaskId
+
+OBSERVATIONS: Final = 200_000
+"""The newest of a task's attempts that are replayed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRequest:
+    """What to replay, how, and where the figures go.
+
+    policies: names; ``all`` for all.
+    from_store: ``namespace/name`` of a task whose observations are replayed, too.
+    json_file, html_file: None to write none; the page has the frontier of each policy.
+    """
+
+    traces: Sequence[Path] = ()
+    policies: tuple[str, ...] = ("all",)
+    setting: Setting = field(default_factory=Setting)
+    from_store: str | None = None
+    store_url: str = ""
+    json_file: Path | None = None
+    html_file: Path | None = None
+
+
+def replay_command(request: ReplayRequest, now_s: float, console: Console | None = None) -> int:
+    """Replay, print, write; the exit status of the process.
+
+    now_s: Unix seconds, printed on the page.
+    1: a trace cannot be read, or a file cannot be written; what to do was said.
+    """
+    console = console or Console()
+    try:
+        _check(request)
+        played = _play_all(request, console)
+        _write(request, played, now_s, console)
+    except (TraceError, NoSuchPolicy, StoreError, SizerBroken, ValueError) as error:
+        console.print(f"[red]plimsoll replay:[/red] {escape(str(error))}", soft_wrap=True)
+        return 1
+    except OSError as error:
+        words = f"{error.filename} cannot be written: {error.strerror}"
+        console.print(f"[red]plimsoll replay:[/red] {escape(words)}", soft_wrap=True)
+        return 1
+    return 0
+
+
+def _check(request: ReplayRequest) -> None:
+    """Refuse before hours of replay what could be refused after them."""
+    if not request.traces and request.from_store is None:
+        raise ValueError("name a trace to replay, or a task with --from-store namespace/name")
+    if not 0 < request.setting.first_size <= 1:
+        raise ValueError(
+            f"--first-size is a share of the request, above 0 and at most 1;"
+            f" got {request.setting.first_size:g} instead"
+        )
+    for file in (request.json_file, request.html_file):
+        if file is not None and not file.parent.is_dir():
+            raise ValueError(f"{file} cannot be written: there is no folder {file.parent}")
+
+
+def _play_all(request: ReplayRequest, console: Console) -> list[Played]:
+    policies = policies_named(request.policies)
+    played: list[Played] = []
+    with ReplayProgress(console) as progress:
+        for trace in _traces(request, progress):
+            found = [_play(trace, policy, request, progress) for policy in policies]
+            progress.print(replay_table(found))
+            # The rows have been played: only their figures are needed, and memory is for the next.
+            bare = replace(trace, rows=())
+            played += [replace(each, trace=bare) for each in found]
+    return played
+
+
+def _traces(request: ReplayRequest, progress: ReplayProgress) -> Iterator[Trace]:
+    """One after the other: each may be as large as memory has room for."""
+    if request.from_store is not None:
+        yield _stored(request.from_store, request.store_url)
+    for path in request.traces:
+        yield _read(path, progress)
+
+
+def _read(path: Path, progress: ReplayProgress) -> Trace:
+    with progress.step(f"reading {path.name}", path.stat().st_size if path.exists() else 1) as told:
+        return read_trace(path, told)
+
+
+def _stored(name: str, store_url: str) -> Trace:
+    task = TaskId.parse(name)
+    store = Store.open(store_url)
+    try:
+        return stored_trace(str(task), store.observations(task, limit=OBSERVATIONS))
+    finally:
+        store.close()
+
+
+def _play(
+    trace: Trace, policy: ReplayPolicy, request: ReplayRequest, progress: ReplayProgress
+) -> Played:
+    with progress.step(f"{trace.name}: {policy.name}", len(trace.rows)) as told:
+        played = play(trace, policy, request.setting, told)
+    if request.html_file is None:
+        return played
+    with progress.step(f"{trace.name}: {policy.name}, its frontier", len(trace.rows)) as told:
+        return replace(played, frontier=frontier(trace, policy, request.setting, told))
+
+
+def _write(
+    request: ReplayRequest, played: Sequence[Played], now_s: float, console: Console
+) -> None:
+    if request.json_file is not None:
+        figures = json.dumps([each.to_dict() for each in played], indent=2)
+        write_whole(request.json_file, figures + "\n")
+        console.print(f"figures: {request.json_file}", markup=False, soft_wrap=True)
+    if request.html_file is not None:
+        write_whole(request.html_file, render(played, now_s))
+        console.print(f"page: {request.html_file}", markup=False, soft_wrap=True)

@@ -1,0 +1,193 @@
+"""Tables in text files: comma, semicolon or tab; quoted or not; plain or gzip; any size.
+
+Read as a stream: what is kept in memory is one row.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import BinaryIO, Final, cast
+
+_GZIP: Final = b"\x1f\x8b"
+_MOST_LINE_CHARS: Final = 2**20
+MOST_COLUMNS: Final = 500
+_DELIMITERS: Final = ",;\t"
+_CUT: Final = "-\n"
+_TORN: Final = (EOFError, OSError, zlib.error)
+"""What reading a damaged gzip file raises."""
+
+
+class TableError(ValueError):
+    """The file as a whole cannot be read; nothing was taken from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that was left out. line: its last line in the file, the header being line 1."""
+
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row as it stands in the file: as many cells as the header names columns.
+
+    line: its last line in the file, the header being line 1.
+    """
+
+    line: int
+    cells: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table whose header has been read.
+
+    columns: stripped, in the order of the file.
+    rows: once, in the order of the file; rows without any text are passed over.
+    """
+
+    columns: Sequence[str]
+    rows: Iterator[Row | BadRow]
+
+
+def open_table(file: BinaryIO, where: str, hint: str) -> Table:
+    """Read a table's header, and its rows as they are asked for.
+
+    file: able to seek; stays the caller's to close, after the last row was read.
+    where, hint: for the words of an error: the file's name; what a header looks like.
+
+    Raises:
+        TableError: if the file is empty, is damaged, is no text, or has too many columns.
+    """
+    zipped = file.read(len(_GZIP)) == _GZIP
+    file.seek(0)
+    plain = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if zipped else file
+    # What is not UTF-8 is told row by row, as lone surrogates.
+    buffered = io.BufferedReader(_Unclosed(plain))
+    text = io.TextIOWrapper(buffered, "utf-8-sig", errors="surrogateescape", newline="")
+    lines = _Lines(text)
+    first = _first_line(lines, where, hint)
+    # Most often in the first line, or the comma.
+    delimiter = max(_DELIMITERS, key=first.count)
+    text_lines = chain([first], lines)
+    # Nobody quotes between tabs: a quote there is a part of a script or a name.
+    cells = (
+        csv.reader(text_lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+        if delimiter == "\t"
+        else csv.reader(text_lines, delimiter=delimiter)
+    )
+    columns = _header(cells, where)
+    return Table(columns, _Reading(cells, lines, len(columns)).rows())
+
+
+class _Unclosed(io.RawIOBase):
+    """A file that outlives the text read from it: it is the caller's to close."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        view = memoryview(cast(bytearray, buffer))
+        read = self._file.read(len(view))
+        view[: len(read)] = read
+        return len(read)
+
+
+@dataclass(slots=True)
+class _Lines:
+    """Lines of text. One longer than any row may be is left out: a dash stands for it.
+
+    cut: whether that happened to the last line.
+    """
+
+    text: io.TextIOBase
+    cut: bool = field(default=False)
+
+    def __iter__(self) -> Iterator[str]:
+        while line := self.text.readline(_MOST_LINE_CHARS):
+            if len(line) == _MOST_LINE_CHARS and not line.endswith("\n"):
+                self.cut = True
+                self._skip_line()
+                # Half a line could open a quote that swallows what follows.
+                line = _CUT
+            yield line
+
+    def _skip_line(self) -> None:
+        while rest := self.text.readline(_MOST_LINE_CHARS):
+            if rest.endswith("\n"):
+                return
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The rows after the header."""
+
+    cells: Iterator[list[str]]
+    lines: _Lines
+    width: int
+
+    def rows(self) -> Iterator[Row | BadRow]:
+        while True:
+            try:
+                row = next(self.cells)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                yield BadRow(self._line(), f"{error}; is a quote left open?")
+                continue
+            except _TORN as error:
+                yield BadRow(self._line() + 1, f"the file is damaged from here on: {error}")
+                return
+            if any(cell.strip() for cell in row):
+                trouble = self._trouble(row)
+                yield BadRow(self._line(), trouble) if trouble else Row(self._line(), row)
+
+    def _trouble(self, row: list[str]) -> str | None:
+        if self.lines.cut:
+            self.lines.cut = False
+            return f"the line is longer than {_MOST_LINE_CHARS} characters"
+        if len(row) != self.width:
+            return f"{len(row)} cells where the header names {self.width} columns"
+        if any("\0" in cell or not _is_text(cell) for cell in row):
+            return "not UTF-8 text"
+        return None
+
+    def _line(self) -> int:
+        return int(getattr(self.cells, "line_num", 0))
+
+
+def _first_line(lines: _Lines, where: str, hint: str) -> str:
+    try:
+        first = next(iter(lines), "")
+    except _TORN as error:
+        raise TableError(f"{where} is a damaged gzip file: {error}") from error
+    if not first.strip():
+        raise TableError(f"{where} is empty; {hint}")
+    if "\0" in first or not _is_text(first):
+        raise TableError(f"{where} is not a text file in UTF-8; save it as CSV in UTF-8")
+    return first
+
+
+def _header(cells: Iterator[list[str]], where: str) -> list[str]:
+    try:
+        names = [name.strip() for name in next(cells)]
+    except (csv.Error, *_TORN) as error:
+        raise TableError(f"{where}: its first line cannot be read: {error}") from error
+    if len(names) > MOST_COLUMNS:
+        raise TableError(f"{where} has {len(names)} columns; at most {MOST_COLUMNS} are read")
+    return names
+
+
+def _is_text(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)

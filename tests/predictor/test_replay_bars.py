@@ -1,0 +1,77 @@
+"""The bars of `make bench-sizes`: each can be missed, and none is passed by rounding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.sizes_bars import BASELINES, OWN, PUBLISHED, TRACES, bars, below, by_setting
+
+
+def figures(**own: float) -> list[dict[str, Any]]:
+    """The published baselines, and a policy that passes every bar but for what is given."""
+    found = []
+    for trace in TRACES:
+        least = min(waste for waste, _ in PUBLISHED[trace].values())
+        settings: list[tuple[str, str, float, float, float]] = [
+            (name, "submit", 1.0, *PUBLISHED[trace][name]) for name in BASELINES
+        ]
+        settings.append((OWN, "submit", 1.0, least * own.get("waste", 0.5), own.get("failed", 9)))
+        settings.append((OWN, "start", 1.0, own.get("at_start", 600), 9))
+        settings.append((OWN, "start", 0.75, least * own.get("opted_in", 0.2), 9))
+        for name, decide, first_size, waste_gb_h, failed in settings:
+            warm = waste_gb_h * (own.get("warm", 0.5) if name == OWN else 1.0)
+            found.append(
+                {
+                    "trace": trace,
+                    "policy": name,
+                    "decide": decide,
+                    "first_size": first_size,
+                    "waste_gb_h": waste_gb_h,
+                    "warm_gb_h": warm,
+                    "failed_attempts": failed,
+                    "ms_per_decision": own.get("ms", 0.1),
+                }
+            )
+    return found
+
+
+def short(found: list[dict[str, Any]]) -> list[str]:
+    return [bar.what for bar in bars(by_setting(found)) if not bar.holds]
+
+
+def test_figures_that_reach_every_bar_pass() -> None:
+    assert short(figures()) == []
+    assert len(bars(by_setting(figures()))) == 5 + 6 + 5 * 4 + 1
+
+
+@pytest.mark.parametrize(
+    ("own", "words"),
+    [
+        ({"waste": 1.1, "warm": 0.1}, "all waste"),
+        ({"warm": 2.1}, "warm waste"),
+        ({"failed": 400}, "failed attempts"),
+        ({"at_start": 3000}, "decided at start"),
+        ({"opted_in": 0.7}, "first size 0.75"),
+        ({"ms": 0.6}, "ms a decision"),
+    ],
+)
+def test_each_bar_can_be_missed(own: dict[str, float], words: str) -> None:
+    missed = short(figures(**own))
+    assert missed
+    assert all(words in what for what in missed)
+
+
+def test_a_baseline_that_no_longer_reproduces_is_told() -> None:
+    found = figures()
+    for each in found:
+        if (each["trace"], each["policy"]) == ("nfcore-mag", "tovar"):
+            each["failed_attempts"] += 6
+    assert [what.partition(":")[0] for what in short(found)] == ["nfcore-mag"]
+
+
+def test_a_bar_is_judged_before_its_figure_is_rounded() -> None:
+    assert below("x", 0.60, 0.60).holds
+    assert not below("x", 0.6001, 0.60).holds
+    assert below("x", 0.6001, 0.60).measured == "0.600"
