@@ -44,6 +44,7 @@ VALID = {
     "limits": "keep",
     "retry": "never",
     "features": {"rows": {"annotation": "example.com/rows"}, "region": {"arg": "--region"}},
+    "cpu": {"mode": "enforce", "min": "50m", "max": 8, "headroom": 1.2},
 }
 
 

@@ -126,7 +126,7 @@ def test_everything_is_drawn_inside_the_page(
 ) -> None:
     facts = probe(browser, page, tmp_path, width)
     assert facts["sections"] == "3"
-    assert facts["plots"] == "6"
+    assert facts["plots"] == "8"
     assert int(facts["kills"]) > 0
     assert facts["outside"] == "0"
     assert facts["requests"] == "0"

@@ -71,6 +71,25 @@ class Announcer:
             happening = events.sized(note.allocation_bytes, note.was_request_bytes, note.why)
             self._tell(happening, pod)
 
+    async def resized(self, pod: Pod, task: TaskId, note: DecisionNote) -> None:
+        """A pod that waits for a node got another size; this decision replaces admission's."""
+        meta = pod["metadata"]
+        assert note.allocation_bytes is not None
+        happening = events.resized(note.before_bytes, note.allocation_bytes, note.why)
+        await self._writer.call(
+            self._store.put_decision,
+            DecisionRecord(
+                task=task,
+                attempt_uid=str(meta["uid"]),
+                at_s=self._now_s(),
+                words=f"{meta['name']}: {happening.note}",
+                allocation_bytes=note.allocation_bytes,
+                request_bytes=note.was_request_bytes,
+                reason=note.reason.value,
+            ),
+        )
+        self._tell(happening, pod)
+
     def lifted(self, pod: Pod, observation: Observation, lift: Lift) -> None:
         """A pod was OOM-killed; its run's next attempt gets more."""
         before = observation.allocation_bytes or lift.after_bytes

@@ -12,6 +12,7 @@ from typing import Any
 
 from plimsoll_operator.policies import Resolved, resolve
 from plimsoll_operator.profile_names import profile_name
+from plimsoll_predictor.cpu import CpuUse
 from plimsoll_predictor.knowledge import Expert, Knowledge, Lift
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Policy
@@ -82,6 +83,13 @@ class TaskBook:
             max_need_bytes=max(known.max_need_bytes or 0, need.size_bytes),
         )
         self._unpublished[task] = None
+
+    def learn_cpu(self, task: TaskId, use: CpuUse | None) -> None:
+        """What the task's newest runs used of the CPU, as the store has it."""
+        known = self.get(task)
+        if known.cpu != use:
+            self._tasks[task] = replace(known, cpu=use)
+            self._unpublished[task] = None
 
     def publish_learned(self) -> None:
         """Publish what was learned since the last time: once a task, however many attempts ended.

@@ -13,8 +13,10 @@ from plimsoll_operator.controller.announcer import Announcer
 from plimsoll_operator.controller.attempts import AttemptLedger, Tools
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.kube import Kube, Unreachable
+from plimsoll_operator.controller.late_binding import LateBinding
 from plimsoll_operator.controller.learning import Learning
 from plimsoll_operator.controller.peak_book import PeakBook
+from plimsoll_operator.controller.pod_resizer import Tools as ResizerTools
 from plimsoll_operator.controller.policy_statuses import PolicyStatuses
 from plimsoll_operator.controller.profiles import ProfileKeeper
 from plimsoll_operator.controller.retries import Retries
@@ -23,6 +25,7 @@ from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.metrics import ControllerMetrics
 from plimsoll_operator.profile_names import profile_name, task_of_profile
 from plimsoll_operator.training.queue import Trained, TrainingQueue
+from plimsoll_predictor.cpu import CpuUse, use_of
 from plimsoll_predictor.knowledge import Expert, Knowledge, Lift
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.store import SavedModel, Store, TaskSummary, Writer
@@ -47,6 +50,7 @@ class Remembered:
     summary: TaskSummary
     saved: SavedModel | None
     lifts: Mapping[str, Lift]
+    cpu: CpuUse | None
 
 
 class Controller:
@@ -64,7 +68,7 @@ class Controller:
         self._store = store
         self.writer = Writer(store)
         self.board = FeedBoard(identity.epoch)
-        self.book = TaskBook(policy, self.board.publish)
+        self.book = TaskBook(policy, self._publish)
         self.peaks = PeakBook(on_final=lambda pod_uid: self._ledger.peak_came(pod_uid))
         self.metrics = ControllerMetrics()
         self._now_s = identity.now_s
@@ -88,6 +92,10 @@ class Controller:
             )
         )
         self._policies = PolicyStatuses(kube, self.book, identity.now_s)
+        self._late_binding = LateBinding(
+            ResizerTools(kube, self.book, self._bounds, self._announcer, self.metrics.late_binding),
+            identity.late_bindings_per_s,
+        )
         self._imported = 0
         self._beside: list[asyncio.Task[None]] = []
         self.started = False
@@ -117,6 +125,7 @@ class Controller:
             self._announcer.run,
             self._ledger.run,
             self._policies.run,
+            self._late_binding.run,
             self._publishing,
             self._housekeeping,
         ):
@@ -135,6 +144,7 @@ class Controller:
     async def see_pod(self, pod: Raw, *, gone: bool) -> None:
         """A labelled pod appeared, changed or went."""
         await self._ledger.see(pod, gone=gone)
+        self._late_binding.see(pod, gone=gone)
 
     async def see_profile(self, profile: Raw, *, gone: bool) -> None:
         """A TaskProfile appeared, changed or went: its spec is people's, its status ours."""
@@ -164,6 +174,7 @@ class Controller:
         self._policies.see(policy, gone=gone)
         if self.book.namespace_resolved(namespace) == before:
             return
+        self._late_binding.learned_in(namespace)
         for task in self.book:
             if task.namespace == namespace:
                 self._profiles.mark(task)
@@ -192,11 +203,16 @@ class Controller:
                 champion=saved.champion if saved else Expert.MAX_SEEN,
                 model=saved.model if saved else None,
                 lifts=remembered.lifts,
+                cpu=remembered.cpu,
             )
         )
         self.learning.restore(remembered.summary, saved)
         self.learning.consider(task)
         self._profiles.mark(task, after_s=0.0)
+
+    def _publish(self, knowledge: Knowledge) -> None:
+        self.board.publish(knowledge)
+        self._late_binding.learned(knowledge.task)
 
     async def _publishing(self) -> None:
         while True:
@@ -234,11 +250,13 @@ class Controller:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who this controller is, and its clock."""
+    """Who this controller is, its clock and its pace."""
 
     instance: str
     epoch: str
     now_s: Callable[[], float]
+    late_bindings_per_s: float = 50.0
+    """Waiting pods resized a second; 0 resizes none."""
 
 
 async def _answered(call: Callable[[], Awaitable[list[Any]]]) -> list[Any]:
@@ -262,8 +280,9 @@ async def _carry_on(work: Callable[[], Awaitable[None]]) -> None:
 
 
 def _remember_all(store: Store) -> dict[TaskId, Remembered]:
-    lifts = store.lifts()
+    lifts, summed = store.lifts(), store.summaries()
+    cpus = store.run_cpus(list(summed))
     return {
-        task: Remembered(summary, store.model(task), lifts.get(task, {}))
-        for task, summary in store.summaries().items()
+        task: Remembered(summary, store.model(task), lifts.get(task, {}), use_of(cpus[task]))
+        for task, summary in summed.items()
     }

@@ -15,6 +15,7 @@ from kubernetes_asyncio import client, config
 GROUP = "plimsoll.dev"
 VERSION = "v1alpha1"
 MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 
 class ApiError(Exception):
@@ -116,10 +117,62 @@ class Kube:
         body = {"preconditions": {"uid": uid}}
         await self._dict(self._core.delete_namespaced_pod(name, namespace, body=body))
 
+    async def annotate_pod(
+        self, pod: Mapping[str, Any], annotations: Mapping[str, str | None]
+    ) -> dict[str, Any]:
+        """Write annotations on exactly this version of a pod; None removes one.
+
+        ``Changed`` if it is another version by now: a scheduler's binding, say, is a change.
+        """
+        return await self._patch_pod(
+            self._core.patch_namespaced_pod, pod, {"metadata": {"annotations": dict(annotations)}}
+        )
+
+    async def resize_pod(self, pod: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+        """Patch the resize subresource of exactly this version of a pod; as ``annotate_pod``."""
+        return await self._patch_pod(self._core.patch_namespaced_pod_resize, pod, body)
+
+    async def _patch_pod(
+        self, patch: Callable[..., Awaitable[Any]], pod: Mapping[str, Any], body: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        meta = pod["metadata"]
+        version = {"resourceVersion": meta["resourceVersion"]}
+        metadata = {**(body.get("metadata") or {}), **version}
+        answer = patch(
+            meta["name"],
+            meta["namespace"],
+            {**body, "metadata": metadata},
+            _content_type=STRATEGIC_PATCH,
+            _preload_content=False,
+        )
+        return await self._dict(_json(answer))
+
+    async def server(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What the server says of its version, and of the resources of core/v1."""
+        return (
+            await self._dict(client.VersionApi(self._api).get_code()),
+            await self._dict(self._core.get_api_resources()),
+        )
+
+    async def may_patch_pods(self, namespace: str, subresource: str) -> bool:
+        """Whether RBAC lets us patch a namespace's pods, or a subresource of them ("" for none)."""
+        asked = {"verb": "patch", "resource": "pods", "namespace": namespace}
+        review = {"spec": {"resourceAttributes": {**asked, "subresource": subresource}}}
+        answer = await self._dict(
+            client.AuthorizationV1Api(self._api).create_self_subject_access_review(review)
+        )
+        return bool(answer["status"]["allowed"])
+
     async def create_event(self, manifest: Mapping[str, Any]) -> None:
         """Create an events.k8s.io/v1 Event in its namespace."""
         namespace = manifest["metadata"]["namespace"]
-        await self._dict(self._events.create_namespaced_event(namespace, dict(manifest)))
+        await self._dict(
+            _json(
+                self._events.create_namespaced_event(
+                    namespace, dict(manifest), _preload_content=False
+                )
+            )
+        )
 
     async def create_profile(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
         """Create a TaskProfile."""
@@ -172,6 +225,14 @@ class Kube:
             return answer
         plain: dict[str, Any] = self._api.sanitize_for_serialization(answer)
         return plain
+
+
+async def _json(call: Awaitable[Any]) -> Any:
+    """As JSON: making a typed pod of each answer takes longer than the API server takes."""
+    answer = await call
+    if answer.status >= 300:
+        raise client.ApiException(http_resp=client.rest.RESTResponse(answer, await answer.read()))
+    return await answer.json()
 
 
 async def _plain(listing: Callable[..., Awaitable[Any]]) -> Any:

@@ -90,4 +90,5 @@ def _merge(before: PeakReport, report: PeakReport) -> PeakReport:
         anon_peak_bytes=max(before.anon_peak_bytes, report.anon_peak_bytes),
         cpu_s=report.cpu_s if before.cpu_s is None else max(before.cpu_s, report.cpu_s or 0.0),
         limit_bytes=report.limit_bytes or before.limit_bytes,
+        peak_cores=max(before.peak_cores or 0.0, report.peak_cores or 0.0) or None,
     )

@@ -22,8 +22,11 @@ MAX_BODY_BYTES: Final = MIB
 MAX_REPORTS: Final = 5_000
 MAX_MEMORY_BYTES: Final = 2**50
 MAX_SECONDS: Final = 1e12
+MAX_CORES: Final = 100_000
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,127}")
 _NAMES: Final = frozenset(each.name for each in fields(PeakReport))
+_NEW: Final = frozenset({"peak_cores"})
+"""Fields that an agent from before them does not send: nodes are upgraded one by one."""
 _PEAKS: Final = (
     "need_peak_bytes",
     "kernel_peak_bytes",
@@ -89,7 +92,7 @@ def read_reports(body: bytes) -> tuple[str, list[PeakReport]]:
 
 
 def _report(number: int, data: object) -> PeakReport:
-    if not isinstance(data, dict) or set(data) != _NAMES:
+    if not isinstance(data, dict) or not _NAMES - _NEW <= set(data) <= _NAMES:
         raise BadReportsError(f"reports[{number}] is not an object with exactly {sorted(_NAMES)}")
     wrong = _what_is_wrong(data)
     if wrong is not None:
@@ -99,7 +102,7 @@ def _report(number: int, data: object) -> PeakReport:
 
 def _what_is_wrong(data: Mapping[str, Any]) -> str | None:
     for name, holds in _CHECKS.items():
-        if not holds(data[name]):
+        if name in data and not holds(data[name]):
             return f"{name} is {str(data[name])[:60]!r}; {_EXPECTED[name]}"
     for name in _PEAKS:
         if data[name] > data["kernel_peak_bytes"]:
@@ -119,6 +122,10 @@ def _is_seconds(value: object) -> bool:
     return type(value) in (int, float) and 0 <= value <= MAX_SECONDS  # type: ignore[operator]
 
 
+def _is_cores(value: object) -> bool:
+    return type(value) in (int, float) and 0 <= value <= MAX_CORES  # type: ignore[operator]
+
+
 def _or_none(check: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: value is None or check(value)
 
@@ -129,6 +136,7 @@ _CHECKS: Final[Mapping[str, Callable[[object], bool]]] = {
     **dict.fromkeys(_PEAKS, _is_memory),
     "limit_bytes": _or_none(_is_memory),
     "cpu_s": _or_none(_is_seconds),
+    "peak_cores": _or_none(_is_cores),
     "measured_s": _is_seconds,
     "final": lambda value: isinstance(value, bool),
 }
@@ -138,6 +146,7 @@ _EXPECTED: Final[Mapping[str, str]] = {
     **dict.fromkeys(_PEAKS, f"expected whole bytes from 0 to {MAX_MEMORY_BYTES}"),
     "limit_bytes": f"expected null or whole bytes from 0 to {MAX_MEMORY_BYTES}",
     "cpu_s": "expected null or seconds from 0",
+    "peak_cores": f"expected null or cores from 0 to {MAX_CORES}",
     "measured_s": "expected seconds from 0",
     "final": "expected true or false",
 }

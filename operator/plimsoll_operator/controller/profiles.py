@@ -23,6 +23,7 @@ from plimsoll_operator.profile_status import (
     changed,
     status_of,
 )
+from plimsoll_predictor.cpu import use_of
 from plimsoll_predictor.record import Outcome
 from plimsoll_predictor.store import Store, StoreError, TaskSummary, TrainingOutcome, Writer
 from plimsoll_predictor.task import TaskId
@@ -151,6 +152,10 @@ class ProfileKeeper:
 
     async def _facts(self, task: TaskId) -> ProfileFacts:
         tally, training, costs, decisions = await self._writer.read(_stored, self._store, task)
+        if task in self._book:
+            # It is looked up when a profile changes, as often as a run ends but no more than that.
+            runs = await self._writer.read(self._store.run_cpus, [task])
+            self._book.learn_cpu(task, use_of(runs[task]))
         if tally.runs_known and task not in self._measured:
             # After a restart, and the pods that were measured are gone.
             self._measured[task] = await self._writer.read(_measurement, self._store, task)
@@ -171,7 +176,7 @@ class ProfileKeeper:
 def _stored(
     store: Store, task: TaskId
 ) -> tuple[TaskSummary, TrainingFact | None, Mapping[str, float], list[str]]:
-    last, succeeded = store.last_training(task), store.models(task)
+    last, succeeded = store.last_training(task), store.models(task, limit=1)
     report = (succeeded[0].report if succeeded else None) or {}
     costs = expert_costs_gb_h(report)
     decisions = [record.words for record in store.decisions(task, limit=10)]

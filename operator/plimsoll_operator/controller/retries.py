@@ -203,5 +203,6 @@ def _note(reading: PodReading, lift: Lift) -> str:
             why=f"attempt {lift.attempt}: {words_for_bytes(lift.after_bytes)} was too small",
             mode=reading.mode,
             container=reading.attempt.container,
+            cpu=reading.note.cpu if reading.note else None,
         )
     )

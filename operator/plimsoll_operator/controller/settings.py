@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from plimsoll_predictor.policy import Mode
@@ -32,5 +32,13 @@ class ControllerSettings(BaseSettings):
     """Seconds of processor time one training may search; far over it, it is ended."""
     training_memory_mib: int = Field(default=1024, ge=300)
     """Memory cap of a training; its libraries alone take most of the least allowed."""
+    late_bindings_per_s: float = Field(default=50.0, ge=0, le=1000)
+    """How many waiting pods may be resized a second, two calls each; 0 switches it off."""
+    mlflow_url: SecretStr | None = None
+    """An MLflow server to log trainings to (PLIMSOLL_MLFLOW_URL); may hold user:password@."""
+    mlflow_token_file: Path | None = None
+    """Holds a bearer token for it; read again for each call."""
+    mlflow_prefix: str = Field(default="plimsoll", max_length=200)
+    """Experiments are called PREFIX/NAMESPACE/NAME."""
     instance: str = "plimsoll"
     """Who is named in Events: the pod's name inside a cluster."""

@@ -5,14 +5,14 @@ Watched objects come in one at a time; what admission needs of them goes to the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from plimsoll_operator.bounds import NamespaceBounds, read_namespace
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.policies import SIZING_POLICY_NAME
-from plimsoll_operator.quantity import BadQuantity, parse_bytes
+from plimsoll_operator.quantity import BadQuantity, parse_bytes, parse_millicores
 from plimsoll_predictor.decision import Bounds
 from plimsoll_predictor.policy import Policy
 
@@ -30,6 +30,8 @@ class ClusterBounds:
         """namespace -> kind ("LimitRange", "ResourceQuota") -> name -> object."""
         self._read: dict[str, NamespaceBounds] = {}
         self._nodes: dict[str, int] = {}
+        self._cores: dict[str, int] = {}
+        """node -> allocatable millicores."""
         self._with_policy: set[str] = set()
         self._publish_defaults()
 
@@ -37,6 +39,16 @@ class ClusterBounds:
     def largest_node_bytes(self) -> int | None:
         """Allocatable memory of the largest node; None while none is known."""
         return max(self._nodes.values(), default=None)
+
+    @property
+    def largest_node_millicores(self) -> int | None:
+        """Allocatable CPU of the node with the most memory; None while it is not known.
+
+        Not the most of any node: a pod raised to that would fit on no node with its memory.
+        """
+        largest_bytes = self.largest_node_bytes
+        cores = [self._cores.get(n) for n, size in self._nodes.items() if size == largest_bytes]
+        return max((each for each in cores if each is not None), default=None)
 
     def in_namespace(self, namespace: str) -> Bounds:
         """The bounds of a lift in ``namespace``; free quota is not one: a lift may wait for it."""
@@ -48,6 +60,10 @@ class ClusterBounds:
             floor_bytes=known.min_bytes,
             cap_bytes=min((cap for cap in caps if cap is not None), default=None),
         )
+
+    def of_namespace(self, namespace: str) -> NamespaceBounds:
+        """What a namespace's LimitRanges and quotas allow a pod, as admission is told it."""
+        return self._read.get(namespace, NamespaceBounds())
 
     def see(self, kind: str, document: Object, *, gone: bool) -> None:
         """A LimitRange or ResourceQuota appeared, changed or went."""
@@ -72,21 +88,19 @@ class ClusterBounds:
     def see_node(self, document: Object, *, gone: bool) -> None:
         """A node appeared, changed or went."""
         name = document["metadata"]["name"]
-        allocatable = ((document.get("status") or {}).get("allocatable") or {}).get("memory")
-        before = self.largest_node_bytes
-        try:
-            size_bytes = None if gone or allocatable is None else parse_bytes(allocatable)
-        except BadQuantity:
-            size_bytes = None
-        if size_bytes is None:
-            self._nodes.pop(name, None)
-        else:
-            self._nodes[name] = size_bytes
-        if self.largest_node_bytes != before:
+        allocatable = {} if gone else (document.get("status") or {}).get("allocatable") or {}
+        before = self.largest_node_bytes, self.largest_node_millicores
+        _put(self._nodes, name, _parsed(parse_bytes, allocatable.get("memory")))
+        _put(self._cores, name, _parsed(parse_millicores, allocatable.get("cpu")))
+        if (self.largest_node_bytes, self.largest_node_millicores) != before:
             self._publish_defaults()
 
     def _publish_defaults(self) -> None:
-        self._board.set_defaults(self._default, largest_node_bytes=self.largest_node_bytes)
+        self._board.set_defaults(
+            self._default,
+            largest_node_bytes=self.largest_node_bytes,
+            largest_node_millicores=self.largest_node_millicores,
+        )
 
     def _publish(self, namespace: str) -> None:
         kinds = self._objects.get(namespace, {})
@@ -100,3 +114,17 @@ class ClusterBounds:
             limit_ranges=limit_ranges,
             quotas=quotas,
         )
+
+
+def _parsed(parse: Callable[[object], int], quantity: object) -> int | None:
+    try:
+        return None if quantity is None else parse(quantity)
+    except BadQuantity:
+        return None
+
+
+def _put(sizes: dict[str, int], name: str, size: int | None) -> None:
+    if size is None:
+        sizes.pop(name, None)
+    else:
+        sizes[name] = size

@@ -1,0 +1,216 @@
+"""Whether a waiting pod is resized, to what, and what is written on it. Pure.
+
+Deciding is admission's own (``sizing.size``). This adds what the API server allows a pod that is
+there already (its QoS class stays, limits cannot be removed), and what is worth a call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from plimsoll_operator.annotation import DecisionNote, read_note
+from plimsoll_operator.patch import Memory
+from plimsoll_operator.podspec import (
+    NotSizable,
+    Pod,
+    SizedContainer,
+    mapping,
+    metadata_of,
+    qos_of,
+    sequence,
+    sized_container,
+    spec_of,
+)
+from plimsoll_operator.quantity import format_bytes
+from plimsoll_operator.sizing import MEMORY, Outcome, size
+from plimsoll_operator.state import AdmissionState
+from plimsoll_predictor.decision import Reason
+from plimsoll_predictor.policy import Mode
+from plimsoll_predictor.task import TaskId
+from plimsoll_predictor.units import words_for_bytes
+
+LEAST_CHANGE: Final = 0.05
+"""Of what the container has: less than that is not worth the calls."""
+WHILE_WAITING: Final = "resized while waiting: "
+KUEUE_GATES: Final = "kueue.x-k8s.io/"
+"""Kueue has counted such a pod against its own quota, at the size that it was created with."""
+
+
+class Place(StrEnum):
+    """Where a pod is on its way to a node."""
+
+    WAITING = "waiting"
+    """Never scheduled, and not about to be deleted."""
+    BOUND = "bound"
+    """It has a node: whatever it asks now was promised to it there."""
+    OVER = "over"
+    """It ended, or is being deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """One waiting pod's new memory.
+
+    memory: request and limit. freed_bytes: how much less it asks; negative if it is raised.
+    note: what is written on the pod, before it is resized.
+    """
+
+    task: TaskId
+    container: str
+    memory: Memory
+    freed_bytes: int
+    note: DecisionNote
+
+    def body(self) -> dict[str, Any]:
+        """The strategic merge patch of the pod's ``resize`` subresource."""
+        sizes = {"requests": self.memory.request_bytes, "limits": self.memory.limit_bytes}
+        resources = {
+            kind: {MEMORY: format_bytes(size_bytes)}
+            for kind, size_bytes in sizes.items()
+            if size_bytes is not None
+        }
+        return {"spec": {"containers": [{"name": self.container, "resources": resources}]}}
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Why a pod is left as it is, in words."""
+
+    why: str
+
+
+def place_of(pod: Pod) -> Place:
+    """Where the pod is on its way to a node."""
+    phase = mapping(pod.get("status")).get("phase", "Pending")
+    if metadata_of(pod).get("deletionTimestamp") or phase in ("Succeeded", "Failed"):
+        return Place.OVER
+    return Place.BOUND if spec_of(pod).get("nodeName") or phase != "Pending" else Place.WAITING
+
+
+def was_passed_over(pod: Pod) -> bool:
+    """Whether the scheduler has found no node for it, or a gate keeps it from looking for one."""
+    if sequence(spec_of(pod).get("schedulingGates")):
+        return True
+    return any(
+        mapping(condition).get("type") == "PodScheduled"
+        and mapping(condition).get("status") == "False"
+        for condition in sequence(mapping(pod.get("status")).get("conditions"))
+    )
+
+
+def resize_for(pod: Pod, state: AdmissionState) -> Resize | Left:
+    """What a waiting pod gets by what is known now."""
+    if place_of(pod) is not Place.WAITING:
+        return Left("it does not wait for a node any more")
+    if _is_held_by_kueue(pod):
+        return Left("Kueue holds it at the size that its quota was counted for")
+    sized, container = size(pod, state), sized_container(pod)
+    note, wanted, identity = sized.note, sized.wanted, sized.identity
+    if isinstance(container, NotSizable) or note is None or wanted is None or identity is None:
+        return Left("nothing in it can be sized" if sized.outcome is not Outcome.OFF else "off")
+    if note.mode is not Mode.ENFORCE:
+        return Left("its mode is not enforce")
+    memory = _allowed(pod, container, wanted)
+    if memory is None or memory.request_bytes is None:
+        return Left("the size would change its QoS class, which is set when it is created")
+    why = _not_worth(pod, container, memory, note.reason)
+    if why is not None:
+        return Left(why)
+    written = _written(pod, container, memory, note)
+    freed_bytes = (container.request_bytes or 0) - memory.request_bytes
+    return Resize(identity.task, container.name, memory, freed_bytes, written)
+
+
+def unapplied(pod: Pod) -> DecisionNote | None:
+    """What a pod's annotation should say if the resize that it speaks of never came about.
+
+    None if it was carried out, or none was meant.
+    """
+    note, container = read_note(pod), sized_container(pod)
+    if note is None or note.before_bytes is None or isinstance(container, NotSizable):
+        return None
+    at_bytes = container.request_bytes
+    if container.name != note.container or at_bytes != note.before_bytes:
+        return None
+    if at_bytes == note.allocation_bytes:
+        return None
+    return replace(
+        note,
+        allocation_bytes=at_bytes,
+        before_bytes=None,
+        bin=None,
+        probability=None,
+        model=None,
+        reason=Reason.KEPT,
+        why=f"{words_for_bytes(at_bytes)} are kept: a node was found before it could be resized",
+    )
+
+
+def _is_held_by_kueue(pod: Pod) -> bool:
+    gates = sequence(spec_of(pod).get("schedulingGates"))
+    return any(str(mapping(gate).get("name")).startswith(KUEUE_GATES) for gate in gates)
+
+
+def _allowed(pod: Pod, container: SizedContainer, wanted: Memory) -> Memory | None:
+    """The size wanted, as near as the API server lets a pod come that is there already."""
+    request_bytes = wanted.request_bytes
+    if request_bytes is None:
+        return None
+    kept_bytes = container.limit_bytes
+    limit_bytes = wanted.limit_bytes
+    if limit_bytes is None and kept_bytes is not None:
+        limit_bytes = max(kept_bytes, request_bytes)  # a limit cannot be removed
+    class_now = qos_of(pod)
+    # Where limit = request would make the pod Guaranteed, the limit that it has is kept.
+    for limit in (limit_bytes, None if kept_bytes is None else max(kept_bytes, request_bytes)):
+        memory = Memory(request_bytes, limit)
+        if qos_of(_resized(pod, container, memory)) is class_now:
+            return memory
+    return None
+
+
+def _resized(pod: Pod, container: SizedContainer, memory: Memory) -> Pod:
+    spec = spec_of(pod)
+    containers = list(sequence(spec.get("containers")))
+    document = mapping(containers[container.index])
+    resources = dict(mapping(document.get("resources")))
+    for kind, size_bytes in (("requests", memory.request_bytes), ("limits", memory.limit_bytes)):
+        if size_bytes is not None:
+            resources[kind] = {**mapping(resources.get(kind)), MEMORY: format_bytes(size_bytes)}
+    containers[container.index] = {**document, "resources": resources}
+    return {**pod, "spec": {**spec, "containers": containers}}
+
+
+def _not_worth(pod: Pod, container: SizedContainer, memory: Memory, reason: Reason) -> str | None:
+    """Why this size is not worth, or not safe, to be set; None if it is."""
+    now_bytes, then_bytes = container.request_bytes, memory.request_bytes
+    assert then_bytes is not None
+    if now_bytes is None:
+        return None
+    note = read_note(pod)
+    if then_bytes < now_bytes and note is not None and note.attempt > 1:
+        return f"attempt {note.attempt} of its run keeps the size that it was lifted to"
+    change = abs(then_bytes - now_bytes) / max(now_bytes, 1)
+    if then_bytes == now_bytes or (change < LEAST_CHANGE and reason is not Reason.LIFTED):
+        return "the change is too small"
+    if then_bytes > now_bytes and not was_passed_over(pod):
+        # A node may just be given to it by what it asked: the kubelet would refuse it if it grew.
+        return "it is raised once the scheduler has found no node for it"
+    return None
+
+
+def _written(
+    pod: Pod, container: SizedContainer, memory: Memory, note: DecisionNote
+) -> DecisionNote:
+    before = read_note(pod)
+    return replace(
+        note,
+        allocation_bytes=memory.request_bytes,
+        attempt=max(note.attempt, before.attempt if before else 1),
+        before_bytes=container.request_bytes,
+        why=f"{WHILE_WAITING}{note.why}",
+        # Only memory is resized: of the CPU, what admission set and the user asked still holds.
+        cpu=before.cpu if before else None,
+    )

@@ -1,0 +1,122 @@
+"""Which pods wait for a node, by task: a bounded index, O(1) per event. Pure.
+
+A pod is kept as JSON without what deciding never reads, one to two kilobytes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from plimsoll_operator.identity import identify
+from plimsoll_operator.late_binding.resizing import Place, place_of, was_passed_over
+from plimsoll_operator.podspec import Pod, mapping, metadata_of, sequence, spec_of
+from plimsoll_predictor.task import TaskId
+
+MAX_BYTES: Final = 64 * 2**20
+"""Of all pods kept; some 40,000 of them. Pods that come when it is full are left as they are."""
+_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_UNREAD_META: Final = frozenset({"managedFields"})
+_UNREAD_SPEC: Final = frozenset({"volumes", "affinity", "tolerations", "topologySpreadConstraints"})
+_UNREAD_CONTAINER: Final = frozenset(
+    {"volumeMounts", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "ports"}
+)
+
+
+@dataclass(slots=True)
+class _Kept:
+    task: TaskId
+    document: bytes
+    passed_over: bool
+
+
+class WaitingPods:
+    """The pods that wait, by UID and by task."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._pods: dict[str, _Kept] = {}
+        self._of_task: dict[TaskId, dict[str, None]] = {}
+        self.held_bytes = 0
+        self.turned_away = 0
+        """Pods that there was no room for."""
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._pods
+
+    def see(self, pod: Pod, *, gone: bool = False) -> bool:
+        """Take in one event of a pod. True if it is worth deciding: new here, or newly passed over.
+
+        gone: it was deleted.
+        """
+        uid = str(metadata_of(pod).get("uid"))
+        before = self._take_out(uid)
+        identity = identify(pod)
+        if gone or identity is None or place_of(pod) is not Place.WAITING:
+            return False
+        kept = _Kept(identity.task, orjson.dumps(_read_parts(pod)), was_passed_over(pod))
+        if self.held_bytes + len(kept.document) > self._max_bytes:
+            self.turned_away += before is None
+            return False
+        self._pods[uid] = kept
+        self._of_task.setdefault(kept.task, {})[uid] = None
+        self.held_bytes += len(kept.document)
+        return before is None or kept.passed_over > before.passed_over
+
+    def get(self, uid: str) -> Pod | None:
+        """A pod that waits, without what deciding never reads; None if it does not wait."""
+        kept = self._pods.get(uid)
+        return None if kept is None else mapping(orjson.loads(kept.document))
+
+    def drop(self, uid: str) -> None:
+        """It does not wait any more."""
+        self._take_out(uid)
+
+    def of_task(self, task: TaskId) -> list[str]:
+        """UIDs of a task's pods that wait, in the order they were last seen."""
+        return list(self._of_task.get(task, ()))
+
+    def has(self, task: TaskId) -> bool:
+        """Whether any pod of the task waits."""
+        return task in self._of_task
+
+    def tasks(self) -> list[TaskId]:
+        """All tasks that have pods waiting."""
+        return list(self._of_task)
+
+    def _take_out(self, uid: str) -> _Kept | None:
+        kept = self._pods.pop(uid, None)
+        if kept is None:
+            return None
+        self.held_bytes -= len(kept.document)
+        uids = self._of_task[kept.task]
+        del uids[uid]
+        if not uids:
+            del self._of_task[kept.task]
+        return kept
+
+
+def _read_parts(pod: Pod) -> dict[str, Any]:
+    meta = _without(metadata_of(pod), _UNREAD_META)
+    if _APPLIED in mapping(meta.get("annotations")):
+        meta["annotations"] = _without(mapping(meta["annotations"]), frozenset({_APPLIED}))
+    spec = _without(spec_of(pod), _UNREAD_SPEC)
+    for kind in ("containers", "initContainers"):
+        if kind in spec:
+            spec[kind] = [_without(mapping(c), _UNREAD_CONTAINER) for c in sequence(spec[kind])]
+    status = mapping(pod.get("status"))
+    return {
+        "metadata": meta,
+        "spec": spec,
+        "status": {key: status[key] for key in ("phase", "conditions") if key in status},
+    }
+
+
+def _without(document: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]:
+    return {key: value for key, value in document.items() if key not in keys}

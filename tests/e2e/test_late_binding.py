@@ -1,0 +1,103 @@
+"""A batch queued by a cold task, on the real node: corrected when its first pods have ended."""
+
+from __future__ import annotations
+
+import pytest
+from kubernetes_asyncio import client
+
+from plimsoll_predictor.units import MIB
+from tests.apiserver.controllers import Shop, until
+from tests.conftest import Cluster
+from tests.e2e.plimsolls import Plimsoll
+from tests.e2e.queues import AT_ONCE, Batch, a_closed_node, asked_of, too_large_mib
+from tests.e2e.seeing import (
+    WITHIN_S,
+    create,
+    decision_of,
+    ended,
+    job_is,
+    memory_of,
+    pods_of_job,
+    reasons_of,
+)
+from tests.e2e.workloads import a_job, a_pod
+
+pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
+
+LARGE, SMALL = 200, 24
+CORRECTED_WITHIN_S = 60.0
+"""Seconds on an idle machine; tests may share theirs."""
+
+
+async def ran(shop: Shop, cluster: Cluster, task: str, size: int, mode: str) -> Batch:
+    batch = Batch(shop, task, size, f"{too_large_mib(cluster)}Mi")
+    async with a_closed_node(cluster):
+        await batch.queue(mode)
+    await batch.run(within_s=240.0)
+    return batch
+
+
+async def test_two_hundred_queued_pods_are_corrected_within_seconds_of_the_first_end(
+    plimsoll: Plimsoll, shop: Shop, cluster: Cluster
+) -> None:
+    batch = await ran(shop, cluster, "queued", LARGE, "enforce")
+    waited = LARGE - len(batch.sized_s)
+    print(
+        f"\n{LARGE} queued pods, {AT_ONCE} at a time at first: the last of {len(batch.sized_s)}"
+        f" corrected {batch.corrected_s:.1f} s after the first end, all done after"
+        f" {batch.makespan_s:.0f} s"
+    )
+    assert batch.corrected_s < CORRECTED_WITHIN_S
+    assert waited <= LARGE // 10, "those that ran, or were bound, before anything was known"
+    pods = {pod["metadata"]["name"]: pod for pod in await batch.pods()}
+    resized = next(name for name in batch.sized_s)
+    assert "Resized" in await reasons_of(shop, resized)
+    # What the user asked stays known: an observation compares with it, not with our own size.
+    asked = {each.request_bytes for each in plimsoll.observations(shop.task("queued"))}
+    assert asked == {too_large_mib(cluster) * MIB}
+    assert all(asked_of(pod) != batch.asked for name, pod in pods.items() if name in batch.sized_s)
+
+
+async def test_a_suspended_job_is_sized_by_what_is_known_when_it_is_resumed(
+    plimsoll: Plimsoll, shop: Shop
+) -> None:
+    batch = client.BatchV1Api(shop.core.api_client)
+    job = a_job("later", "eat 20 1", task="later", backoff_limit=0, memory="700Mi")
+    job["spec"]["suspend"] = True
+    await create(shop, job)
+    await create(shop, a_pod("teacher", "eat 20 1", task="later", memory="700Mi"))
+    assert (await ended(shop, "teacher")).status.phase == "Succeeded"
+    await until("it is known", lambda: plimsoll.observations(shop.task("later"))[0].need, WITHIN_S)
+
+    # Its template is not Plimsoll's to change: this API server refuses it even while suspended.
+    container = {"name": "main", "resources": {"limits": {"memory": "64Mi"}}}
+    template = {"spec": {"template": {"spec": {"containers": [container]}}}}
+    answer = await batch.patch_namespaced_job(
+        "later", shop.namespace, template, _preload_content=False
+    )
+    assert answer.status == 422, await answer.text()
+
+    async def sized() -> bool:
+        probe = await create(shop, a_pod("probe", "eat 1", task="later"), dry_run=True)
+        return bool(decision_of(probe)["reason"] == "max-seen")
+
+    await until("admission knows it", sized, WITHIN_S)
+    await batch.patch_namespaced_job("later", shop.namespace, {"spec": {"suspend": False}})
+    await job_is(shop, "later", "Complete")
+    (pod,) = await pods_of_job(shop, "later")
+    assert decision_of(pod)["was"] == {"request": "700Mi", "limit": "700Mi"}
+    assert memory_of(pod)[0] != "700Mi"
+
+
+async def test_the_same_batch_is_done_sooner_than_without_late_binding(
+    plimsoll: Plimsoll, shop: Shop, cluster: Cluster
+) -> None:
+    # Queued whole while its task is cold, enforce mode alone would give it what it asks as well.
+    without = await ran(shop, cluster, "without", SMALL, "recommend")
+    assert without.sized_s == {}
+    late = await ran(shop, cluster, "late", SMALL, "enforce")
+    print(
+        f"\n{SMALL} queued pods: makespan {without.makespan_s:.0f} s without late binding,"
+        f" {late.makespan_s:.0f} s with it"
+    )
+    assert late.makespan_s < without.makespan_s
