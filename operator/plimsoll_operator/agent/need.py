@@ -29,8 +29,9 @@ its limit gets none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from plimsoll_operator.agent.pace import Pace
 from plimsoll_operator.agent.readings import Reading
 
 
@@ -41,6 +42,7 @@ class Peaks:
     anon_peak_bytes <= need_peak_bytes <= kernel_peak_bytes holds after the first reading.
     last: what the next reading is compared with; None before the first.
     cpu_s, limit_bytes: as last read; None if never read, or unlimited.
+    pace: how fast CPU was used.
     """
 
     need_peak_bytes: int = 0
@@ -50,9 +52,13 @@ class Peaks:
     cpu_s: float | None = None
     limit_bytes: int | None = None
     last: Reading | None = None
+    pace: Pace = field(default_factory=Pace)
 
-    def advance(self, reading: Reading) -> Peaks:
-        """The maxima after one more reading of the same cgroup."""
+    def advance(self, reading: Reading, at_s: float | None = None) -> Peaks:
+        """The maxima after one more reading of the same cgroup.
+
+        at_s: when it was read, Unix seconds; None where no pace is asked for.
+        """
         last = self.last
         if last is not None and _started_anew(last, reading):
             last = None
@@ -73,6 +79,7 @@ class Peaks:
             cpu_s=_later(self.cpu_s, reading.cpu_s),
             limit_bytes=reading.limit_bytes,
             last=reading,
+            pace=_advanced(self.pace, at_s, reading.cpu_s),
         )
 
 
@@ -118,3 +125,7 @@ def _later(before_s: float | None, now_s: float | None) -> float | None:
     if before_s is None or now_s is None:
         return before_s if now_s is None else now_s
     return max(before_s, now_s)
+
+
+def _advanced(pace: Pace, at_s: float | None, cpu_s: float | None) -> Pace:
+    return pace if at_s is None or cpu_s is None else pace.advance(at_s, cpu_s)

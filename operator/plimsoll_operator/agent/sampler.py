@@ -112,7 +112,7 @@ class Sampler:
             watched.read_s = self._tick_s
             if glance != watched.glance or self._ticks % FULL_READING_EVERY == 0:
                 reading, watched.glance = self._steady_reading(files, glance, hits_below)
-                watched.peaks = watched.peaks.advance(reading)
+                watched.peaks = watched.peaks.advance(reading, self._tick_s)
         except OSError:
             pass  # it went away between the scan and now; the next tick ends it
         return watched
@@ -158,6 +158,7 @@ class Sampler:
             limit_bytes=peaks.limit_bytes,
             final=final,
             measured_s=read_s,
+            peak_cores=peaks.pace.peak_cores,
         )
 
 

@@ -21,6 +21,7 @@ import structlog
 
 from plimsoll_operator.agent.need import Peaks
 from plimsoll_operator.agent.outbox import Key, Waiting
+from plimsoll_operator.agent.pace import Pace
 from plimsoll_operator.agent.readings import Reading
 from plimsoll_operator.peaks import PeakReport
 
@@ -136,5 +137,5 @@ def _decode_into(line: bytes, running: dict[Key, Peaks], waiting: list[Waiting])
 
 
 def _peaks(data: dict[str, Any]) -> Peaks:
-    last = data.pop("last")
-    return Peaks(**data, last=None if last is None else Reading(**last))
+    last, pace = data.pop("last"), data.pop("pace", {})
+    return Peaks(**data, last=None if last is None else Reading(**last), pace=Pace(**pace))
