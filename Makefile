@@ -12,7 +12,7 @@ CONTEXT ?=
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo test check bench clean format lint types layers test-unit test-cluster format-check lock cluster-up cluster-down image browser
+.PHONY: help setup demo test check bench bench-sizes clean format lint types layers test-unit test-cluster format-check lock cluster-up cluster-down image browser
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -62,6 +62,9 @@ layers: setup ## import-linter: decisions stay pure
 bench: setup cluster-up ## the figures of the README, side by side, and bench-results.json
 	$(BIN)/python -P benchmarks/run.py
 
+bench-sizes: setup ## every policy on the public traces beside its bar, and bench-sizes.json (TRACES=folder of yours)
+	$(BIN)/python -P benchmarks/sizes.py
+
 cluster-up: ## a real one-node Kubernetes on this machine (root, Debian 12)
 	$(CLUSTER) up
 
@@ -80,4 +83,4 @@ lock: setup ## rewrite requirements/*.lock from pyproject.toml
 
 clean: ## end the local cluster and remove what was built here (the cache of binaries stays)
 	-[ ! -f deploy/local/cluster.py ] || $(CLUSTER) down
-	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html bench-results.json
+	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html bench-results.json bench-sizes.json

@@ -19,10 +19,11 @@ from plimsoll_operator.feed.client import Position
 from plimsoll_operator.state import AdmissionState
 from plimsoll_predictor.bins import Bins
 from plimsoll_predictor.compile import compile_booster
+from plimsoll_predictor.cpu import CpuUse
 from plimsoll_predictor.features import FeatureSchema
 from plimsoll_predictor.knowledge import Expert, Knowledge
 from plimsoll_predictor.model import Model, ModelMetrics
-from plimsoll_predictor.policy import Mode, Policy
+from plimsoll_predictor.policy import CpuPolicy, Mode, Policy
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import GIB, MIB
 
@@ -33,8 +34,8 @@ SEED: Final = 3
 def prepare(folder: Path) -> None:
     """Write the certificate and the snapshot that both servers use."""
     write_certificate(folder)
-    state = AdmissionState(largest_node_bytes=64 * GIB)
-    policy = Policy(mode=Mode.ENFORCE)
+    state = AdmissionState(largest_node_bytes=64 * GIB, largest_node_millicores=32_000)
+    policy = Policy(mode=Mode.ENFORCE, cpu=CpuPolicy(mode=Mode.ENFORCE))
     state.tasks[TASK] = Knowledge(
         task=TASK,
         policy=policy,
@@ -42,6 +43,7 @@ def prepare(folder: Path) -> None:
         max_need_bytes=7 * GIB,
         champion=Expert.CLASSIFIER,
         model=a_model(),
+        cpu=CpuUse(runs=64, high_cores=0.6, peak_cores=1.4),
     )
     write_snapshot(folder / SNAPSHOT, take_snapshot(state, Position("bench", 1), time.time()))
 

@@ -223,6 +223,15 @@ def memory_of(pod: APod, container: str = "main") -> tuple[str | None, str | Non
     )
 
 
+def cpu_of(pod: APod, container: str = "main") -> tuple[str | None, str | None]:
+    """A container's CPU request and limit, as written."""
+    resources = _container(pod.built(), container).get("resources", {})
+    return (
+        resources.get("requests", {}).get("cpu"),
+        resources.get("limits", {}).get("cpu"),
+    )
+
+
 def _container(pod: _Json, name: str) -> _Json:
     spec = pod["spec"]
     everything = [*spec["containers"], *spec.get("initContainers", [])]

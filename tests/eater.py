@@ -3,6 +3,7 @@
 /task eat MIB [SECONDS [AFTER]]   wait AFTER seconds, take MIB, hold it for SECONDS
 /task stream FILE                 hold 8 MiB and read a file twice, whatever its size
 /task child MIB                   a child takes MIB; its end, however bad, is ignored
+/task spin SECONDS                use all the CPU one thread can get
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from deploy.local.archive import write_image
 from deploy.local.images import compile_static, load_image
 from deploy.local.layout import Layout
 
-IMAGE = "localhost/plimsoll-eater:2"
+IMAGE = "localhost/plimsoll-eater:3"
 STREAMER_MIB = 8
 """What streaming holds beside the file's pages."""
 
@@ -24,6 +25,7 @@ _SOURCE = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 static unsigned number(int argc, char **argv, int at) {
   return argc > at ? (unsigned)strtoul(argv[at], 0, 10) : 0;
@@ -53,6 +55,11 @@ int main(int argc, char **argv) {
   if (!strcmp(argv[1], "stream")) {
     eat(8);
     return stream(argv[2]);
+  }
+  if (!strcmp(argv[1], "spin")) {
+    time_t end = time(0) + number(argc, argv, 2);
+    while (time(0) < end);
+    return 0;
   }
   if (!strcmp(argv[1], "child")) {
     pid_t child = fork();

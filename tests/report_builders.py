@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 from plimsoll_operator.profile_phases import Phase
 from plimsoll_operator.report.counting import figures_of, lifts_of, points_of
@@ -15,11 +16,13 @@ from plimsoll_operator.report.records import (
     TaskDetail,
     TaskReport,
 )
+from plimsoll_operator.training_facts import kept_trainings
 from plimsoll_predictor.bins import Bins
 from plimsoll_predictor.features import FeatureSchema
 from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.model import Model, ModelMetrics
 from plimsoll_predictor.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.store import Training
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import GIB, MIB
 
@@ -160,6 +163,7 @@ def a_task_report(observations: list[Observation], name: str = "train-demand") -
             ExpertBar("max-seen", 17.9),
             ExpertBar("classifier", 4.03),
         ),
+        trainings=kept_trainings(some_trainings()),
     )
     return TaskReport(
         task=TaskId("shop", name),
@@ -173,3 +177,54 @@ def a_task_report(observations: list[Observation], name: str = "train-demand") -
 def a_report(*reports: TaskReport) -> ReportData:
     """Several tasks on one page."""
     return ReportData(tasks=reports)
+
+
+def some_trainings() -> list[Training]:
+    """Newest first: one that serves, one that failed, older ones."""
+    report = a_training_report()
+    common: dict[str, Any] = {"task": TASK, "champion": "classifier", "runs": 118}
+    newest = Training(row=9, at_s=START_S, version="3fa9c1d2e0", report=report, **common)
+    words = "killed by signal 9 (memory cap?)"
+    failed = Training(row=8, task=TASK, at_s=START_S - 3600, failure=words, runs=117, report={})
+    return [newest, failed, *(replace(newest, row=row, version=f"v{row}") for row in range(3))]
+
+
+def a_training_report() -> dict[str, Any]:
+    """What a training says of itself, as the store gives it back."""
+    smote = {
+        "classifier": "xgboost",
+        "sampler": "smote",
+        "parameters": {"learning_rate": 0.1, "max_depth": 6.0},
+        "u_score": 10.2,
+        "accuracy": 0.975,
+        "u_rate": 0.0085,
+    }
+    plain = {**smote, "sampler": "none", "u_score": 31.0, "accuracy": 0.9, "u_rate": 0.03}
+    fold = {"training_runs": 48, "validation_runs": 24, "accuracy": 0.96, "u_rate": 0.01}
+    return {
+        "runs": 118,
+        "censored_runs": 3,
+        "first_s": START_S,
+        "last_s": START_S + 86_400 * 30,
+        "seed": 7,
+        "budget_s": 60.0,
+        "duration_s": 14.7,
+        "cut_by_budget": True,
+        "folds": 3,
+        "fold_scores": [{**fold, "u_score": 8.0 + step} for step in range(3)],
+        "iterations": 32,
+        "policy": {"penalty": 10.0, "mode": "enforce"},
+        "features": ["rows", "region"],
+        "ceilings_bytes": [320 * MIB, 700 * MIB, 1800 * MIB],
+        "bin_runs": [71, 35, 12],
+        "recipe": smote,
+        "confusion": [[70, 1, 0], [0, 34, 1], [0, 1, 11]],
+        "trials": [plain, smote, plain],
+        "champion": "classifier",
+        "compared_runs": 100,
+        "experts": {
+            "classifier": {"cost_gb_h": 4.03, "failed_attempts": 1},
+            "max-seen": {"cost_gb_h": 17.9, "failed_attempts": 2},
+        },
+        "plimsoll_version": "0.1.0",
+    }

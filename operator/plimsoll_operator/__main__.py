@@ -11,7 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
+from plimsoll_operator.output_forms import OutputForm
 from plimsoll_predictor.policy import Mode
+from plimsoll_predictor.replay.engine import DecideAt
 
 app = typer.Typer(
     name="plimsoll",
@@ -180,6 +182,19 @@ def train(
     raise typer.Exit(train_one([*arguments, *(["--policy", policy] if policy else [])]))
 
 
+@app.command()
+def models(
+    task: Annotated[str, typer.Argument(help="namespace/name")],
+    store: StoreUrl = DEFAULT_STORE,
+    output: Annotated[OutputForm, typer.Option(help="For people or programs.")] = OutputForm.TABLE,
+    version: Annotated[str | None, typer.Option(help="One training in full.")] = None,
+) -> None:
+    """List a task's trainings: parameters, scores, champion, failures."""
+    from plimsoll_operator.commands.models import models_command
+
+    raise typer.Exit(models_command(task, store, output, version))
+
+
 @app.command("import")
 def import_history(
     history: Annotated[Path, typer.Argument(help="CSV of past runs; docs/history.md")],
@@ -206,6 +221,82 @@ def report(
     from plimsoll_operator.commands.reporting import report_command
 
     raise typer.Exit(report_command(task, store, out, now_s=time.time()))
+
+
+@app.command()
+def replay(
+    traces: Annotated[
+        list[Path] | None, typer.Argument(help="CSV or Parquet of past runs; docs/replay.md")
+    ] = None,
+    policy: Annotated[
+        list[str] | None, typer.Option(help="plimsoll, a baseline, or all; may be repeated.")
+    ] = None,
+    decide: Annotated[DecideAt, typer.Option(help="When a size is decided.")] = DecideAt.SUBMIT,
+    first_size: Annotated[
+        float, typer.Option(help="Size of a task never seen, as a share of its request.")
+    ] = 1.0,
+    json: Annotated[Path | None, typer.Option(help="Where the figures go.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Where the page with plots goes.")] = None,
+    from_store: Annotated[
+        str | None, typer.Option(help="namespace/name: replay a task's own history, too.")
+    ] = None,
+    store: StoreUrl = DEFAULT_STORE,
+) -> None:
+    """Play past runs through a policy: what it would have wasted, how often failed."""
+    import time
+
+    from plimsoll_operator.commands.replaying import ReplayRequest, replay_command
+    from plimsoll_predictor.replay.playing import Setting
+
+    request = ReplayRequest(
+        traces=traces or (),
+        policies=tuple(policy or ("all",)),
+        setting=Setting(decide_at=decide, first_size=first_size),
+        from_store=from_store,
+        store_url=store,
+        json_file=json,
+        html_file=html,
+    )
+    raise typer.Exit(replay_command(request, time.time()))
+
+
+traces_app = typer.Typer(
+    help="Past runs from elsewhere, made ready for `plimsoll replay`.", no_args_is_help=True
+)
+app.add_typer(traces_app, name="traces")
+
+
+@traces_app.command("convert")
+def traces_convert(
+    files: Annotated[
+        list[Path], typer.Argument(help="Nextflow traces, or what `plimsoll export` has written")
+    ],
+    out: Annotated[Path, typer.Option(help="Trace to write: .csv, .csv.gz or .parquet.")],
+    run: Annotated[str | None, typer.Option(help="The run's name; else each file's.")] = None,
+    timezone: Annotated[str, typer.Option(help="Of dates that name none.")] = "UTC",
+    namespace: Annotated[str | None, typer.Option(help="Of rows that name none.")] = None,
+) -> None:
+    """Bring Nextflow's traces or exported history into the schema of a trace."""
+    from plimsoll_operator.commands.tracing import TracingRequest, tracing_command
+
+    request = TracingRequest(files=files, out=out, run=run, timezone=timezone, namespace=namespace)
+    raise typer.Exit(tracing_command(request))
+
+
+@app.command("export")
+def export_history(
+    tasks: Annotated[
+        list[str] | None, typer.Argument(help="namespace/name; all tasks otherwise")
+    ] = None,
+    store: StoreUrl = DEFAULT_STORE,
+    out: Annotated[Path, typer.Option(help="History to write: .csv, .csv.gz or .parquet.")] = Path(
+        "plimsoll-history.csv"
+    ),
+) -> None:
+    """Write what was observed, as `plimsoll import` reads it."""
+    from plimsoll_operator.commands.exporting import export_command
+
+    raise typer.Exit(export_command(tuple(tasks or ()), store, out))
 
 
 @app.command()

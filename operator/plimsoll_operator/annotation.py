@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from plimsoll_operator import labels
+from plimsoll_operator.cpu_note import CpuNote, cpu_note_from_dict, cpu_note_to_dict
 from plimsoll_operator.podspec import Pod, annotations_of, mapping
 from plimsoll_operator.quantity import BadQuantity, format_bytes, parse_bytes
 from plimsoll_predictor.decision import Reason
@@ -38,6 +39,10 @@ class DecisionNote:
     was_request_bytes, was_limit_bytes: what the user asked; None if nothing.
     bin: which ceiling of the model, from 0; probability: that the need lies at or below it.
     model: the model's version; None if no model chose.
+    before_bytes: the container's request when it was decided again while it waited. Written before
+        the container is resized, so that what the user asked is known at every moment; None if
+        the decision is admission's.
+    cpu: what was decided of its CPU; None if nothing was.
     """
 
     task: str
@@ -53,10 +58,14 @@ class DecisionNote:
     why: str
     mode: Mode
     container: str
+    before_bytes: int | None = None
+    cpu: CpuNote | None = None
 
 
 def note_to_json(note: DecisionNote) -> str:
     """The annotation's text: one JSON object, memory as quantities, short enough to read."""
+    before = {} if note.before_bytes is None else {"before": _quantity(note.before_bytes)}
+    cpu = {} if note.cpu is None else {"cpu": cpu_note_to_dict(note.cpu)}
     return orjson.dumps(
         {
             "task": note.task,
@@ -74,6 +83,8 @@ def note_to_json(note: DecisionNote) -> str:
             "mode": note.mode.value,
             "reason": note.reason.value,
             "why": note.why[:MAX_WHY_CHARS],
+            **before,
+            **cpu,
         }
     ).decode()
 
@@ -110,7 +121,7 @@ def note_from_json(text: str) -> DecisionNote | None:
 def _note(data: Mapping[str, Any]) -> DecisionNote:
     was = mapping(data["was"])
     attempt = _checked(data["attempt"], int)
-    probability = data["probability"]
+    probability, cpu = data["probability"], data.get("cpu")
     if not 1 <= attempt <= MAX_ATTEMPT:
         raise ValueError("attempt out of range")
     if probability is not None and not 0 <= float(probability) <= 1:
@@ -129,6 +140,8 @@ def _note(data: Mapping[str, Any]) -> DecisionNote:
         why=_checked(data["why"], str)[:MAX_WHY_CHARS],
         mode=Mode(data["mode"]),
         container=_checked(data["container"], str),
+        before_bytes=_bytes(data.get("before")),
+        cpu=None if cpu is None else cpu_note_from_dict(mapping(cpu)),
     )
 
 

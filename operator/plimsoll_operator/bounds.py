@@ -26,7 +26,7 @@ _HARD_KEYS: Final = {
 class Quota:
     """One ResourceQuota's memory.
 
-    scopes: it counts only pods that match all of them; see ``_counts``.
+    scopes: it counts only pods that match all of them; see ``counts``.
     priority_classes: as a scope: only pods of these classes; None counts all.
     request_bytes, limit_bytes: hard; None if it does not bound it.
     free_request_bytes, free_limit_bytes: hard less used, when it was last seen; None if unknown.
@@ -84,13 +84,15 @@ def read_namespace(limit_ranges: Sequence[Any], quotas: Sequence[Any]) -> Namesp
     ]
     container = [item for item in items if item.get("type") == "Container"]
     pod = [item for item in items if item.get("type") == "Pod"]
-    ratios = [_ratio(mapping(item.get("maxLimitRequestRatio")).get("memory")) for item in container]
+    ratios = [
+        read_ratio(mapping(item.get("maxLimitRequestRatio")).get("memory")) for item in container
+    ]
     return NamespaceBounds(
         min_bytes=_largest(_memory(item, "min") for item in container),
         max_bytes=_least(_memory(item, "max") for item in container),
         pod_max_bytes=_least(_memory(item, "max") for item in pod),
         max_ratio=min((ratio for ratio in ratios if ratio is not None), default=None),
-        quotas=tuple(_quota(mapping(quota)) for quota in quotas),
+        quotas=tuple(read_quota(mapping(quota)) for quota in quotas),
     )
 
 
@@ -104,7 +106,7 @@ def bounds_for(
         _less(largest_node_bytes, memory.other_request_bytes),
     ]
     for quota in namespace.quotas:
-        if _counts(quota, pod):
+        if counts(quota, pod):
             caps += _quota_caps(quota, memory)
     floor_bytes = namespace.min_bytes
     if namespace.max_ratio is not None and memory.kept_limit_bytes is not None:
@@ -129,7 +131,8 @@ def _quota_caps(quota: Quota, memory: PodMemory) -> list[int | None]:
     return caps
 
 
-def _counts(quota: Quota, pod: Pod) -> bool:
+def counts(quota: Quota, pod: Pod) -> bool:
+    """Whether the quota counts a pod that asks for something."""
     spec = spec_of(pod)
     for scope in quota.scopes:
         if scope == "BestEffort":
@@ -142,7 +145,8 @@ def _counts(quota: Quota, pod: Pod) -> bool:
     return classes is None or spec.get("priorityClassName") in classes
 
 
-def _quota(quota: Mapping[str, Any]) -> Quota:
+def read_quota(quota: Mapping[str, Any]) -> Quota:
+    """One ResourceQuota; what cannot be read bounds nothing."""
     spec, status = mapping(quota.get("spec")), mapping(quota.get("status"))
     hard, used = mapping(spec.get("hard")), mapping(status.get("used"))
     found: dict[str, int] = {}
@@ -180,7 +184,8 @@ def _parsed(value: object) -> int | None:
         return None
 
 
-def _ratio(value: object) -> float | None:
+def read_ratio(value: object) -> float | None:
+    """A LimitRange's maxLimitRequestRatio; None if it is none."""
     try:
         ratio = float(Decimal(str(value)))
     except InvalidOperation:

@@ -31,6 +31,7 @@ class EventReason(StrEnum):
     RETRIED = "Retried"
     LEAKING = "Leaking"
     RESCUED = "Rescued"
+    RESIZED = "Resized"
 
 
 _ACTIONS: Final = {
@@ -39,6 +40,7 @@ _ACTIONS: Final = {
     EventReason.RETRIED: "Retry",
     EventReason.LEAKING: "GiveUp",
     EventReason.RESCUED: "Resize",
+    EventReason.RESIZED: "Resize",
 }
 _WARNINGS: Final = frozenset({EventReason.LIFTED, EventReason.LEAKING})
 """A kill or a task left alone wants a look; the rest is Plimsoll at work."""
@@ -121,6 +123,13 @@ def rescued(used_bytes: int, from_bytes: int, to_bytes: int) -> Happening:
         f" resized in place to {words_for_bytes(to_bytes)}"
     )
     return Happening(EventReason.RESCUED, note, str(to_bytes))
+
+
+def resized(from_bytes: int | None, to_bytes: int, why: str) -> Happening:
+    """A pod that waits for a node got another size, because its task has learned."""
+    before = "no request" if from_bytes is None else words_for_bytes(from_bytes)
+    note = f"memory {before} → {words_for_bytes(to_bytes)}: {why}"
+    return Happening(EventReason.RESIZED, note, str(to_bytes))
 
 
 def event_for(

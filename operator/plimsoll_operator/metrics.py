@@ -30,9 +30,52 @@ class ControllerMetrics:
         self.trainings = Counter(
             "plimsoll_trainings", "Trainings ended, by result.", ["result"], registry=self.registry
         )
+        self.late_binding = LateBindingMetrics(self.registry)
+        self.tracked_trainings = Counter(
+            "plimsoll_tracked_trainings",
+            "Tries to log a training to the tracking server, by result.",
+            ["result"],
+            registry=self.registry,
+        )
         self.tasks = Gauge("plimsoll_tasks", "Tasks known.", registry=self.registry)
         for outcome in Outcome:
             self.attempts.labels(outcome.value)
+        for result in ("logged", "refused", "failed"):
+            self.tracked_trainings.labels(result)
+
+
+class LateBindingMetrics:
+    """Waiting pods that were decided again."""
+
+    RESULTS = ("resized", "bound", "refused", "gone", "failed")
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.on = Gauge(
+            "plimsoll_late_binding_on",
+            "1 while waiting pods are resized; 0 if switched off, unsupported or not allowed.",
+            registry=registry,
+        )
+        self.waiting = Gauge(
+            "plimsoll_late_binding_waiting_pods", "Pods that wait for a node.", registry=registry
+        )
+        self.backlog = Gauge(
+            "plimsoll_late_binding_backlog_pods",
+            "Waiting pods that are about to be resized.",
+            registry=registry,
+        )
+        self.resizes = Counter(
+            "plimsoll_late_binding_resizes",
+            "Resizes of waiting pods tried, by result.",
+            ["result"],
+            registry=registry,
+        )
+        self.freed = Counter(
+            "plimsoll_late_binding_freed_bytes",
+            "Bytes that waiting pods ask less than before.",
+            registry=registry,
+        )
+        for result in self.RESULTS:
+            self.resizes.labels(result)
 
 
 class Trouble(Protocol):

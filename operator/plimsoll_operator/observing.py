@@ -41,6 +41,10 @@ class Attempt:
     model_version: str | None
     containers: int
     """How many containers the pod has; a pod-level peak speaks for one only."""
+    request_cores: float | None = None
+    """CPU the user asked for; None if nothing."""
+    allocated_cores: float | None = None
+    """CPU request that it ran under; None if none."""
 
 
 def observe(
@@ -67,6 +71,8 @@ def observe(
         image=attempt.image,
         exit_code=status.terminated.exit_code if status.terminated else None,
         model_version=attempt.model_version,
+        request_cores=attempt.request_cores,
+        allocated_cores=attempt.allocated_cores,
         **_measured(peak, status.finished_s),
         **_among(surroundings),
     )
@@ -87,6 +93,7 @@ def _measured(peak: PeakReport | None, finished_s: float | None) -> dict[str, An
         "working_set_peak_bytes": peak.working_set_peak_bytes,
         "anon_peak_bytes": peak.anon_peak_bytes,
         "cpu_s": peak.cpu_s,
+        "peak_cores": peak.peak_cores,
     }
 
 

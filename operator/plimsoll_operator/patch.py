@@ -16,7 +16,7 @@ from plimsoll_operator.podspec import (
     sequence,
     spec_of,
 )
-from plimsoll_operator.quantity import format_bytes
+from plimsoll_operator.quantity import format_bytes, format_millicores
 from plimsoll_predictor.policy import Limits
 
 Operation = dict[str, Any]
@@ -40,13 +40,20 @@ def memory_after(was: Memory, allocation_bytes: int, limits: Limits) -> Memory:
 
 
 def patch_for(
-    pod: Pod, container: SizedContainer, wanted: Memory | None, note: str | None
+    pod: Pod,
+    container: SizedContainer,
+    wanted: Memory | None,
+    note: str | None,
+    cpu_millicores: int | None = None,
 ) -> list[Operation]:
-    """The operations that give the container its memory, and the pod its annotation.
+    """The operations that give the container its memory and CPU, and the pod its annotation.
 
-    wanted: None leaves the container as it is. note: the annotation's text; None leaves it.
+    wanted: None leaves the memory as it is. note: the annotation's text; None leaves it.
+    cpu_millicores: the CPU request; None leaves it.
     """
     operations = [] if wanted is None else _memory_patch(pod, container, wanted)
+    if cpu_millicores is not None:
+        _add_cpu(operations, pod, container, format_millicores(cpu_millicores))
     if note is not None and annotations_of(pod).get(labels.DECISION) != note:
         if not mapping(metadata_of(pod).get("annotations")):
             operations.append(
@@ -61,6 +68,28 @@ def patch_for(
 def pointer_part(text: str) -> str:
     """One part of a JSON pointer, escaped (RFC 6901)."""
     return text.replace("~", "~0").replace("/", "~1")
+
+
+def _add_cpu(operations: list[Operation], pod: Pod, container: SizedContainer, cpu: str) -> None:
+    """Add what sets the CPU request, after the operations that set the container's memory."""
+    document = mapping(sequence(spec_of(pod).get("containers"))[container.index])
+    resources = mapping(document.get("resources"))
+    base = f"/spec/containers/{container.index}/resources"
+    requests = mapping(resources.get("requests"))
+    if requests:
+        if requests.get("cpu") != cpu:
+            operations.append({"op": "add", "path": f"{base}/requests/cpu", "value": cpu})
+        return
+    for operation in operations:
+        # The memory's operation makes what the request has to be in: both at once, then.
+        if operation["path"] == base:
+            operation["value"].setdefault("requests", {})["cpu"] = cpu
+            return
+        if operation["path"] == f"{base}/requests":
+            operation["value"]["cpu"] = cpu
+            return
+    path, value = (f"{base}/requests", {"cpu": cpu}) if resources else (base, {})
+    operations.append({"op": "add", "path": path, "value": value or {"requests": {"cpu": cpu}}})
 
 
 def _memory_patch(pod: Pod, container: SizedContainer, wanted: Memory) -> list[Operation]:

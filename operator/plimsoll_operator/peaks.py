@@ -18,6 +18,7 @@ class PeakReport:
         anon_peak <= need_peak <= kernel_peak.
     working_set_peak_bytes: as kubelet counts it, at most kernel_peak. It holds page cache that is
         read often, so it can lie above the need as well as below.
+    peak_cores: of the minute that used most CPU; None if it lived less, or CPU cannot be read.
     limit_bytes: the cgroup's limit; None if unlimited.
     final: the cgroup is gone or empty, nothing will follow.
     measured_s: when it was last read, Unix seconds by the node's clock; 0 if only an agent that
@@ -34,7 +35,7 @@ class PeakReport:
     limit_bytes: int | None
     final: bool
     measured_s: float
-
+    peak_cores: float | None = None
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
         return asdict(self)

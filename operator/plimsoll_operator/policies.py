@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from plimsoll_operator.cpu_policies import lay_over, read_cpu
 from plimsoll_operator.quantity import parse_bytes
-from plimsoll_predictor.policy import Limits, Mode, Policy, Retry
+from plimsoll_predictor.policy import CpuPolicy, Limits, Mode, Policy, Retry
 from plimsoll_predictor.units import MIB, words_for_bytes
 
 SIZING_POLICY_NAME: Final = "default"
@@ -55,6 +56,8 @@ def policy_from_spec(base: Policy, spec: Mapping[str, Any], where: str) -> Polic
             values.update(_read(key, spec[key], where))
     if "feature_sources" in values:
         values["feature_sources"] = {**base.feature_sources, **values["feature_sources"]}
+    if "cpu" in values:
+        values["cpu"] = _cpu(base, values["cpu"], where)
     policy = replace(base, **values)
     if "max_bytes" in values and "min_bytes" not in values:
         # A cap says more than an inherited floor: the floor gives way.
@@ -137,6 +140,13 @@ def _read(key: str, value: Any, where: str) -> dict[str, Any]:
         return {name: reader(value)}
     except (ValueError, TypeError, OverflowError) as error:
         raise BadPolicy(f"{where}: {key} {_shown(value)} {error}") from error
+
+
+def _cpu(base: Policy, read: Mapping[str, Any], where: str) -> CpuPolicy:
+    try:
+        return lay_over(base.cpu, read)
+    except ValueError as error:
+        raise BadPolicy(f"{where}: cpu {error}") from error
 
 
 def _shown(value: Any) -> str:
@@ -231,5 +241,6 @@ _READERS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "limits": ("limits", _choice(Limits)),
     "retry": ("retry", _choice(Retry)),
     "features": ("feature_sources", _features),
+    "cpu": ("cpu", read_cpu),
 }
 """Field of spec -> (field of Policy, its reader). A reader's error follows the field and value."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from plimsoll_operator.conditions import Condition, Verdict, conditions_of, cut, timestamp
+from plimsoll_operator.cpu_status import cpu_status_of
 from plimsoll_operator.figure_words import words_for_gb_h, words_for_share
 from plimsoll_operator.profile_phases import Phase, Progress, phase_of
 from plimsoll_operator.quantity import format_bytes
@@ -110,6 +111,7 @@ def status_of(
         "championCostsGbH": {
             expert.value: _rounded(facts.costs_gb_h.get(expert.value)) for expert in Expert
         },
+        "cpu": cpu_status_of(known),
         "savedGbH": _rounded(asked - given) if asked > 0 else None,
         "saved": saved if asked > 0 else None,
         **_model_fields(_serving(known), known.model),

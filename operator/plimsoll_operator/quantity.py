@@ -1,4 +1,4 @@
-"""Kubernetes quantities of memory, to bytes and back. The only parser of them in the project.
+"""Kubernetes quantities of memory and CPU, to numbers and back. The only parser in the project.
 
 Written out, not imported: the asyncio client has no quantity parser, and the other clients that do
 would cost admission more memory than everything else in it. The table is the one of apimachinery's
@@ -62,8 +62,25 @@ def parse_bytes(text: object) -> int:
     return _parse(text)
 
 
+def parse_millicores(text: object) -> int:
+    """Thousandths of a core of a quantity such as ``1.5`` or ``250m``; part of one counts whole.
+
+    >>> parse_millicores("1.5"), parse_millicores("250m"), parse_millicores(2)
+    (1500, 250, 2000)
+
+    Raises:
+        BadQuantity: if it is no quantity, or a negative one.
+
+    """
+    if isinstance(text, int | float) and not isinstance(text, bool):
+        text = str(text)
+    if not isinstance(text, str) or len(text) > _LONGEST_TEXT:
+        raise _not_one(text)
+    return _parse(text, 1000)
+
+
 @lru_cache(maxsize=4096)  # the same few sizes come with every pod; decimals are slow
-def _parse(text: str) -> int:
+def _parse(text: str, units: int = 1) -> int:
     match = _SHAPE.fullmatch(text)
     if match is None or not text:
         raise _not_one(text)
@@ -74,15 +91,17 @@ def _parse(text: str) -> int:
         scale = _SCALE[suffix] if exponent is None else Decimal(10) ** int(exponent)
         # "Gi" alone is nothing to apimachinery too, and no error.
         number = Decimal(digits) if digits.strip(".") else Decimal(0)
-        size = (number * scale).to_integral_value(ROUND_CEILING)
+        size = (number * scale * units).to_integral_value(ROUND_CEILING)
     if sign == "-" and size:
-        raise BadQuantity(f"{text!r} is negative; memory starts at 0")
+        raise BadQuantity(f"{text!r} is negative; a quantity starts at 0")
     return min(int(size), MAX_BYTES)
 
 
 def _not_one(text: object) -> BadQuantity:
     shown = repr(text)[:_LONGEST_TEXT]
-    return BadQuantity(f"{shown} is not a quantity of memory; write for example '512Mi' or '4G'")
+    return BadQuantity(
+        f"{shown} is not a quantity; write for example '512Mi' or '4G' of memory, '250m' of CPU"
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -96,3 +115,13 @@ def format_bytes(size_bytes: int) -> str:
         if size_bytes and size_bytes % (1 << bits) == 0:
             return f"{size_bytes >> bits}{suffix}"
     return str(size_bytes)
+
+
+@lru_cache(maxsize=4096)
+def format_millicores(millicores: int) -> str:
+    """The quantity as the API server prints it.
+
+    >>> format_millicores(250), format_millicores(2000)
+    ('250m', '2')
+    """
+    return f"{millicores}m" if millicores % 1000 else str(millicores // 1000)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from plimsoll_operator import labels
 from plimsoll_operator.annotation import DecisionNote, read_note
+from plimsoll_operator.cpu_sizing import cpu_asked
 from plimsoll_operator.identity import Identity, Retrier, identify
 from plimsoll_operator.observing import Attempt
 from plimsoll_operator.pod_features import read_features
@@ -21,6 +22,7 @@ from plimsoll_operator.podspec import (
     spec_of,
 )
 from plimsoll_operator.podstatus import AttemptStatus, last_life, read_status
+from plimsoll_operator.quantity import BadQuantity, parse_millicores
 from plimsoll_operator.sizing import memory_asked
 from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Mode, Policy, Retry
@@ -90,6 +92,8 @@ def _attempt(
         image=str(container.get("image") or "") or None,
         model_version=note.model if note else None,
         containers=len(sequence(spec_of(pod).get("containers"))),
+        request_cores=_asked_cores(pod, sized, note),
+        allocated_cores=_cores(mapping(mapping(container.get("resources")).get("requests"))),
     )
 
 
@@ -118,14 +122,21 @@ def _retry(pod: Pod, policy: Policy) -> Retry:
 def _cpu(pod: Pod) -> float:
     """Cores requested by all containers; what cannot be read counts as nothing."""
     return sum(
-        _cores(mapping(mapping(mapping(c).get("resources")).get("requests")).get("cpu"))
+        _cores(mapping(mapping(mapping(c).get("resources")).get("requests"))) or 0.0
         for c in sequence(spec_of(pod).get("containers"))
     )
 
 
-def _cores(quantity: object) -> float:
-    text = str(quantity or "0")
+def _asked_cores(pod: Pod, sized: SizedContainer, note: DecisionNote | None) -> float | None:
+    """What the user asked for the sized container; None if nothing that can be read."""
+    asked = cpu_asked(pod, sized, note)
+    if asked is None or asked.request_millicores is None:
+        return None
+    return asked.request_millicores / 1000
+
+
+def _cores(requests: Mapping[str, Any]) -> float | None:
     try:
-        return float(text[:-1]) / 1000 if text.endswith("m") else float(text)
-    except ValueError:
-        return 0.0
+        return parse_millicores(requests["cpu"]) / 1000
+    except (KeyError, BadQuantity):
+        return None

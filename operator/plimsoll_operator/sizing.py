@@ -4,43 +4,45 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Final
 
 from plimsoll_operator.annotation import DecisionNote, has_room, note_to_json, read_note
+from plimsoll_operator.as_written import as_written
 from plimsoll_operator.bounds import PodMemory, bounds_for
+from plimsoll_operator.cpu_bounds import ContainerCpu, CpuPlace
+from plimsoll_operator.cpu_note import CpuNote
+from plimsoll_operator.cpu_sizing import (
+    cpu_asked,
+    decides_class,
+    is_enforced,
+    may_size_cpu,
+    size_cpu,
+)
 from plimsoll_operator.identity import Identity, identify
-from plimsoll_operator.labels import MODE, RETRY, RUN_OF
+from plimsoll_operator.labels import RUN_OF
 from plimsoll_operator.patch import Memory, Operation, memory_after, patch_for
 from plimsoll_operator.pod_features import PodFeatures, read_features
+from plimsoll_operator.pod_policy import resolve_policy
 from plimsoll_operator.podspec import (
     NotSizable,
     Pod,
     Qos,
     SizedContainer,
     annotations_of,
-    labels_of,
-    mapping,
     other_memory_bytes,
     qos_of,
-    said_of,
-    sequence,
     sized_container,
-    spec_of,
 )
-from plimsoll_operator.quantity import format_bytes
 from plimsoll_operator.state import AdmissionState
 from plimsoll_predictor.deciding import decide
 from plimsoll_predictor.decision import Ask, Bounds, Decision, Reason
 from plimsoll_predictor.knowledge import Knowledge
-from plimsoll_predictor.policy import Limits, Mode, Policy, Retry
+from plimsoll_predictor.policy import Limits, Mode
 
 MEMORY: Final = "memory"
-_POLICY_KEYS: Final = (MODE, RETRY)
 
 _KEEPS: Final = frozenset({Reason.COLD_START, Reason.KEPT})
 """Decisions for what the author wrote, raised to a minimum at most."""
-
-_Choice = TypeVar("_Choice", Mode, Retry)
 
 
 class Outcome(StrEnum):
@@ -62,6 +64,8 @@ class Sized:
     identity, decision: None if the pod is not Plimsoll's.
     ignored_features: how many were out of bounds.
     warning: for whoever creates the pod; None almost always.
+    wanted, note: the sized container's memory by the decision, whatever the mode, and what is
+        written on the pod; None where nothing could be sized.
     """
 
     outcome: Outcome
@@ -70,6 +74,8 @@ class Sized:
     decision: Decision | None = None
     ignored_features: int = 0
     warning: str | None = None
+    wanted: Memory | None = None
+    note: DecisionNote | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,43 +118,17 @@ def size(pod: Pod, state: AdmissionState, namespace: str | None = None) -> Sized
     return _sized(read, state)
 
 
-def resolve_policy(pod: Pod, policy: Policy) -> tuple[Policy, str]:
-    """The task's policy with the pod's own mode and retry over it, and words for what it ignored.
-
-    The same policy object comes back where the pod says nothing.
-    """
-    annotations, found = annotations_of(pod), labels_of(pod)
-    if annotations.keys().isdisjoint(_POLICY_KEYS) and found.keys().isdisjoint(_POLICY_KEYS):
-        return policy, ""
-    mode, mode_words = _own(pod, MODE, policy.mode, Mode)
-    retry, retry_words = _own(pod, RETRY, policy.retry, Retry)
-    if mode is not policy.mode or retry is not policy.retry:
-        policy = replace(policy, mode=mode, retry=retry)
-    return policy, "; ".join(words for words in (mode_words, retry_words) if words)
-
-
 def memory_asked(container: SizedContainer, note: DecisionNote | None) -> Memory:
     """What the user asked: what the container says, unless Plimsoll put it there itself."""
     if (
         note is not None
         and note.mode is Mode.ENFORCE
         and note.container == container.name
-        and note.allocation_bytes is not None
-        and note.allocation_bytes == container.request_bytes
+        and None not in (note.allocation_bytes, container.request_bytes)
+        and container.request_bytes in (note.allocation_bytes, note.before_bytes)
     ):
         return Memory(note.was_request_bytes, note.was_limit_bytes)
     return Memory(container.request_bytes, container.limit_bytes)
-
-
-def _own(pod: Pod, key: str, inherited: _Choice, kind: type[_Choice]) -> tuple[_Choice, str]:
-    text = said_of(pod, key)
-    if text is None:
-        return inherited, ""
-    try:
-        return kind(text), ""
-    except ValueError:
-        known = ", ".join(kind)
-        return inherited, f"{key}: {text[:32]!r} is none of {known} and was ignored"
 
 
 def _sized(read: _Pod, state: AdmissionState) -> Sized:
@@ -161,18 +141,28 @@ def _sized(read: _Pod, state: AdmissionState) -> Sized:
         decision = replace(
             decision, why=f"{decision.why}; the pod was BestEffort, a size makes it Burstable"
         )
-    text = note_to_json(_note(read, decision))
+    cpu = _cpu(read, wanted, state)
+    note = _note(read, decision, cpu)
+    text = note_to_json(note)
     if not has_room(read.body, text):
         # Unannotated, nobody could tell later what its author had asked: then rather nothing.
         why = "not sized: its annotations leave no room for the decision"
         left = Decision(allocation_bytes=None, reason=Reason.NOT_SIZABLE, why=why)
         return Sized(Outcome.NOT_SIZABLE, [], read.identity, left, features.ignored, why)
-    patch = patch_for(read.body, read.container, wanted if enforced else None, text)
+    patch = patch_for(
+        read.body,
+        read.container,
+        wanted if enforced else None,
+        text,
+        cpu.request_millicores if cpu is not None and is_enforced(cpu) else None,
+    )
     if decision.reason in _KEEPS:
         outcome = Outcome.KEPT
     else:
         outcome = Outcome.ENFORCED if enforced else Outcome.RECOMMENDED
-    return Sized(outcome, patch, read.identity, decision, features.ignored, read.words or None)
+    warning = read.words or None
+    ignored = features.ignored
+    return Sized(outcome, patch, read.identity, decision, ignored, warning, wanted, note)
 
 
 def _leaves_best_effort(read: _Pod, wanted: Memory) -> bool:
@@ -194,24 +184,25 @@ def _wanted(read: _Pod, decision: Decision) -> Memory:
 
 def _as_written(read: _Pod) -> Pod:
     """The pod as its author wrote it: what Plimsoll changed at an earlier look is taken back."""
-    if read.was == Memory(read.container.request_bytes, read.container.limit_bytes):
+    note, container = read.note, read.container
+    cpu = cpu_asked(read.body, container, note) if note is not None and note.cpu else None
+    if cpu is None and read.was == Memory(container.request_bytes, container.limit_bytes):
         return read.body
-    spec = spec_of(read.body)
-    containers = list(sequence(spec["containers"]))
-    container = mapping(containers[read.container.index])
-    resources = dict(mapping(container.get("resources")))
-    for kind, size_bytes in (
-        ("requests", read.was.request_bytes),
-        ("limits", read.was.limit_bytes),
-    ):
-        values = {
-            key: value for key, value in mapping(resources.get(kind)).items() if key != MEMORY
-        }
-        if size_bytes is not None:
-            values[MEMORY] = format_bytes(size_bytes)
-        resources[kind] = values
-    containers[read.container.index] = {**container, "resources": resources}
-    return {**read.body, "spec": {**spec, "containers": containers}}
+    return as_written(read.body, container, read.was, cpu)
+
+
+def _cpu(read: _Pod, wanted: Memory, state: AdmissionState) -> CpuNote | None:
+    known, container = read.knowledge, read.container
+    ask = cpu_asked(read.body, container, read.note) if may_size_cpu(read.body, known) else None
+    if ask is None:
+        return read.note.cpu if read.note is not None else None
+    qos = qos_of(_as_written(read)) if decides_class(ask) else Qos.BURSTABLE
+    if qos is Qos.BEST_EFFORT and known.policy.mode is Mode.ENFORCE and wanted.request_bytes:
+        qos = Qos.BURSTABLE  # its memory makes it so
+    place = CpuPlace(
+        state.namespace(read.identity.task.namespace).cpu, state.largest_node_millicores
+    )
+    return size_cpu(ContainerCpu(read.body, container.index, ask), known, place, qos)
 
 
 def _decided(read: _Pod, features: PodFeatures, state: AdmissionState) -> Decision:
@@ -272,7 +263,7 @@ def _not_below_retry(read: _Pod, decision: Decision, bounds: Bounds) -> Decision
     )
 
 
-def _note(read: _Pod, decision: Decision) -> DecisionNote:
+def _note(read: _Pod, decision: Decision, cpu: CpuNote | None) -> DecisionNote:
     return DecisionNote(
         task=str(read.identity.task),
         run=read.identity.run,
@@ -287,4 +278,5 @@ def _note(read: _Pod, decision: Decision) -> DecisionNote:
         why=decision.why,
         mode=read.knowledge.policy.mode,
         container=read.container.name,
+        cpu=cpu,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll_operator.bounds import NamespaceBounds
+from plimsoll_operator.cpu_bounds import UNBOUNDED, NamespaceCpu
 from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.task import TaskId
@@ -23,6 +24,7 @@ class NamespaceState:
     policy: Policy | None
     bounds: NamespaceBounds
     document: Mapping[str, Any] = field(default_factory=dict)
+    cpu: NamespaceCpu = UNBOUNDED
 
 
 UNBOUNDED_NAMESPACE = NamespaceState(policy=None, bounds=NamespaceBounds())
@@ -33,10 +35,12 @@ class AdmissionState:
     """The newest state the feed brought. Its values are immutable; keys are replaced whole.
 
     largest_node_bytes: allocatable memory of the largest node; None if unknown.
+    largest_node_millicores: that node's allocatable CPU; None if unknown.
     """
 
     default_policy: Policy = field(default_factory=Policy)
     largest_node_bytes: int | None = None
+    largest_node_millicores: int | None = None
     tasks: dict[TaskId, Knowledge] = field(default_factory=dict)
     namespaces: dict[str, NamespaceState] = field(default_factory=dict)
 
@@ -44,6 +48,7 @@ class AdmissionState:
         """Take over everything another state holds, at once."""
         self.default_policy = other.default_policy
         self.largest_node_bytes = other.largest_node_bytes
+        self.largest_node_millicores = other.largest_node_millicores
         self.tasks = other.tasks
         self.namespaces = other.namespaces
 

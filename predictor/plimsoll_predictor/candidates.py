@@ -21,6 +21,9 @@ from plimsoll_predictor.search import Clock, Judge, Problem
 AS_GOOD: Final = 0.01
 """Of the reference's memory-time: a few folds cannot tell candidates apart more finely, and fewer
 bins are predicted more surely."""
+MOST_TOO_SMALL: Final = 0.01
+"""Share of runs given too little, beyond which an option is only taken where none keeps to it:
+every failed attempt is somebody's trouble, however little memory it held (thesis 6.2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,9 @@ class Chosen:
 def choose_bins(options: Sequence[BinOption], comparing: Comparing) -> Chosen:
     """The option that saves most as it would be served; of those as good the one with fewest bins.
 
+    Options that give too little to more than MOST_TOO_SMALL of the runs are left out, unless none
+    but the single bin would be left.
+
     Not the highest estimated improvement: that takes a prediction one bin too large for a total
     loss and one too small for a cheap one. What is served leans to the large side on purpose, so
     it would always prefer the fewest bins. Both figures are reported.
@@ -72,13 +78,16 @@ def choose_bins(options: Sequence[BinOption], comparing: Comparing) -> Chosen:
             cut_by_budget = True
             break
         judged.append(candidate)
-    most = max(candidate.served_improvement for candidate in judged)
-    best = next(
-        index
-        for index, candidate in enumerate(judged)
-        if candidate.served_improvement >= most - AS_GOOD
-    )
-    return Chosen(options[best], tuple(judged), cut_by_budget)
+    return Chosen(options[best_candidate(judged)], tuple(judged), cut_by_budget)
+
+
+def best_candidate(judged: Sequence[Candidate]) -> int:
+    """Index of the one to take; ``judged`` begins with the single bin. See ``choose_bins``."""
+    safe = [place for place, found in enumerate(judged) if found.u_rate <= MOST_TOO_SMALL]
+    # One bin is always safe; alone it must not keep a task from being told apart.
+    places = safe if len(safe) > 1 else range(len(judged))
+    most = max(judged[place].served_improvement for place in places)
+    return next(p for p in places if judged[p].served_improvement >= most - AS_GOOD)
 
 
 def problem_of(option: BinOption, comparing: Comparing) -> Problem:

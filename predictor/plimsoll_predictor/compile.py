@@ -41,21 +41,45 @@ def compile_booster(booster: Booster, n_bins: int) -> CompiledTrees:
         ModelError: for other boosters than gbtree, other objectives, categorical splits, trees
             with vector leaves, and a number of classes that is not n_bins.
     """
-    best = booster.attr("best_iteration")
-    if best is not None:
-        booster = booster[: int(best) + 1]
-    learner = json.loads(booster.save_raw(raw_format="json"))["learner"]
-    gradient = learner["gradient_booster"]
-    if gradient["name"] != "gbtree":
-        raise ModelError(
-            f"cannot compile a {gradient['name']!r} booster; train with booster='gbtree'"
-        )
+    learner = _learner(booster)
     base = _base_margins(learner)
     n_classes = len(base) if len(base) != 1 else _classes_of_one_margin(learner)
     if n_classes != n_bins:
         raise ModelError(f"a booster of {n_classes} classes cannot serve {n_bins} bins")
+    return _compiled(learner, base, n_classes)
+
+
+def compile_regression(booster: Booster) -> CompiledTrees:
+    """Compile a booster of one quantile (``reg:quantileerror``); its margin is the answer.
+
+    Raises:
+        ModelError: for other objectives, several quantiles, and what ``compile_booster`` refuses.
+    """
+    learner = _learner(booster)
+    objective = learner["objective"]["name"]
+    if objective != "reg:quantileerror":
+        raise ModelError(f"cannot compile the objective {objective!r}; train reg:quantileerror")
+    base = _written_scores(learner)
+    if len(base) != 1:
+        raise ModelError(f"cannot compile {len(base)} quantiles at once; train one")
+    return _compiled(learner, np.array(base, dtype=np.float64), 1)
+
+
+def _learner(booster: Booster) -> dict[str, Any]:
+    """The booster's JSON, cut after its best round if it was stopped early."""
+    best = booster.attr("best_iteration")
+    if best is not None:
+        booster = booster[: int(best) + 1]
+    learner: dict[str, Any] = json.loads(booster.save_raw(raw_format="json"))["learner"]
+    kind = learner["gradient_booster"]["name"]
+    if kind != "gbtree":
+        raise ModelError(f"cannot compile a {kind!r} booster; train with booster='gbtree'")
+    return learner
+
+
+def _compiled(learner: dict[str, Any], base: NDArray[np.float64], n_classes: int) -> CompiledTrees:
     n_features = int(learner["learner_model_param"]["num_feature"])
-    model = gradient["model"]
+    model = learner["gradient_booster"]["model"]
     forest = _Forest(_in_rounds(model, len(base)), n_features)
     return CompiledTrees(
         n_classes=n_classes,
@@ -110,11 +134,10 @@ def _classes_of_one_margin(learner: dict[str, Any]) -> int:
 
 
 def _base_margins(learner: dict[str, Any]) -> NDArray[np.float64]:
-    """Margins before any tree, (n_groups,). XGBoost 3 writes "[a,b]", older ones one number."""
+    """Margins before any tree, (n_groups,)."""
     objective = learner["objective"]["name"]
     parameters = learner["learner_model_param"]
-    written = json.loads(parameters["base_score"])
-    scores = written if isinstance(written, list) else [written]
+    scores = _written_scores(learner)
     if objective == "binary:logistic":
         # Written as a probability; float32 as XGBoost holds it.
         probability = float(np.float32(scores[0]))
@@ -129,6 +152,12 @@ def _base_margins(learner: dict[str, Any]) -> NDArray[np.float64]:
         raise ModelError(f"cannot compile {n_classes} classes; at most {MAX_CLASSES}")
     # One score for all classes shifts all margins alike, which softmax does not see.
     return np.array(scores if len(scores) == n_classes else [0.0] * n_classes, dtype=np.float64)
+
+
+def _written_scores(learner: dict[str, Any]) -> list[float]:
+    """XGBoost 3 writes "[a,b]", older ones one number."""
+    written = json.loads(learner["learner_model_param"]["base_score"])
+    return written if isinstance(written, list) else [written]
 
 
 def _in_rounds(model: dict[str, Any], n_groups: int) -> list[dict[str, Any]]:

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from plimsoll_predictor.bins import labels_with_margin, search_bins
+from plimsoll_predictor.bins import Bins, labels_with_margin, search_bins
 from plimsoll_predictor.champion import Bid, PastRun
 from plimsoll_predictor.choosing import cheapest_bins
 from plimsoll_predictor.classifier import Layout, Recipe, TrainingPart, fit
 from plimsoll_predictor.features import FeatureSchema
 from plimsoll_predictor.folds import Fold, time_folds
 from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.reliability import Reliability, fitting_forecasts
 from plimsoll_predictor.rows import RunRows
 from plimsoll_predictor.search import Clock
 
@@ -44,10 +46,14 @@ class ForwardPlan:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Bids by index into the rows, and whether time ran out before all folds were replayed."""
+    """Bids by index into the rows, and whether time ran out before all folds were replayed.
+
+    reliability: of the classifier's chances that a need fits, over the runs that were bid for.
+    """
 
     bids: dict[int, Bid]
     cut_by_budget: bool
+    reliability: Reliability
 
 
 def forward_bids(rows: RunRows, plan: ForwardPlan) -> Replayed:
@@ -57,16 +63,39 @@ def forward_bids(rows: RunRows, plan: ForwardPlan) -> Replayed:
     are always replayed, the others as long as there is time.
     """
     bids: dict[int, Bid] = {}
+    forecasts = _Forecasts()
     for fold in reversed(time_folds(len(rows.runs), plan.n_folds)):
         enough = len(bids) >= LEAST_SHARE_REPLAYED * len(rows.runs)
         if enough and plan.clock() >= plan.deadline_s:
-            return Replayed(bids, cut_by_budget=True)
+            return Replayed(bids, cut_by_budget=True, reliability=forecasts.reliability())
         if fold.training.size >= LEAST_PAST_RUNS:
-            bids.update(_bids(rows, fold, plan))
-    return Replayed(bids, cut_by_budget=False)
+            bids.update(_bids(rows, fold, plan, forecasts))
+    return Replayed(bids, cut_by_budget=False, reliability=forecasts.reliability())
 
 
-def _bids(rows: RunRows, fold: Fold, plan: ForwardPlan) -> dict[int, Bid]:
+class _Forecasts:
+    """Every chance given in the replay, and what became of it."""
+
+    def __init__(self) -> None:
+        self._chances: list[NDArray[np.float64]] = []
+        self._fits: list[NDArray[np.bool_]] = []
+
+    def add(
+        self, probabilities: NDArray[np.float64], needs: NDArray[np.float64], bins: Bins
+    ) -> None:
+        chances, fits = fitting_forecasts(probabilities, needs, bins.ceilings_bytes)
+        self._chances.append(chances)
+        self._fits.append(fits)
+
+    def reliability(self) -> Reliability:
+        nothing = np.zeros(0)
+        return Reliability.of(
+            np.concatenate([nothing, *self._chances]),
+            np.concatenate([nothing.astype(np.bool_), *self._fits]),
+        )
+
+
+def _bids(rows: RunRows, fold: Fold, plan: ForwardPlan, forecasts: _Forecasts) -> dict[int, Bid]:
     past = rows.part(fold.training)
     options = search_bins(past.needs_bytes, past.runtimes_s, past.limits(plan.policy)).options
     bins = options[min(plan.n_bins, len(options)) - 1].bins
@@ -83,7 +112,12 @@ def _bids(rows: RunRows, fold: Fold, plan: ForwardPlan) -> dict[int, Bid]:
         )
         fitted = fit(part, plan.recipe, threads=plan.threads)
         coming = schema.encode_rows([rows.runs[place].features for place in fold.validation])
-        chosen = cheapest_bins(fitted.predict_proba(coming), bins, plan.policy.penalty)
+        probabilities = fitted.predict_proba(coming)
+        # What a run that was only ever killed would have needed is a guess, not an outcome.
+        known = np.array([not rows.runs[place].censored for place in fold.validation])
+        needs = rows.needs_bytes[fold.validation]
+        forecasts.add(probabilities[known], needs[known], bins)
+        chosen = cheapest_bins(probabilities, bins, plan.policy.penalty)
     return {
         int(place): Bid(
             bins.ceilings_bytes[bin_index],

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from plimsoll_predictor.cpu import CpuUse
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.task import TaskId
@@ -46,6 +47,8 @@ class Knowledge:
     lifts: Mapping[str, Lift] = field(default_factory=dict)
     """Run key -> lift, for runs that were OOM-killed and have not succeeded yet."""
     paused: bool = False
+    cpu: CpuUse | None = None
+    """What the newest runs used of the CPU; None if nobody measured."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; ``from_dict`` reads it back."""
@@ -61,12 +64,13 @@ class Knowledge:
                 for run, lift in self.lifts.items()
             },
             "paused": self.paused,
+            "cpu": self.cpu.to_dict() if self.cpu else None,
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Knowledge:
         """Inverse of ``to_dict``; ModelError, KeyError, TypeError or ValueError on foreign data."""
-        model = data["model"]
+        model, cpu = data["model"], data.get("cpu")
         return cls(
             task=TaskId.parse(data["task"]),
             policy=Policy.from_dict(data["policy"]),
@@ -76,4 +80,5 @@ class Knowledge:
             model=Model.from_dict(model) if model is not None else None,
             lifts={run: Lift(*values) for run, values in data["lifts"].items()},
             paused=bool(data["paused"]),
+            cpu=CpuUse.from_dict(cpu) if cpu is not None else None,
         )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll_predictor.bins import Bins
+from plimsoll_predictor.boosted import BoostedNeed
 from plimsoll_predictor.features import FeatureSchema
 from plimsoll_predictor.packing import Fields, ModelError, digest, finite
 from plimsoll_predictor.record import Features
@@ -77,8 +78,10 @@ class Model:
     """What one training of one task gave. Immutable; equal if its dict is.
 
     task: ``namespace/name``.
-    version: short hash of what decides (schema, bins, predictor); made here, do not pass it.
+    version: short hash of what decides (schema, bins, predictor, boosted); made here, do not
+        pass it.
     predictor: None if there is one bin, which is then certain.
+    boosted: None where there was too little to fit, and in models of older trainings.
     trained_s: when, Unix seconds. observations: runs it was trained on.
     """
 
@@ -90,6 +93,7 @@ class Model:
     trained_s: float
     observations: int
     metrics: ModelMetrics
+    boosted: BoostedNeed | None = None
 
     def __post_init__(self) -> None:
         """Check that the parts fit each other; ModelError if not."""
@@ -101,6 +105,11 @@ class Model:
         if self.predictor and self.predictor.n_features != self.schema.n_expanded:
             raise ModelError(
                 f"a predictor of {self.predictor.n_features} columns for a schema of "
+                f"{self.schema.n_expanded}; train again"
+            )
+        if self.boosted and self.boosted.trees.n_features != self.schema.n_expanded:
+            raise ModelError(
+                f"boosted needs of {self.boosted.trees.n_features} columns for a schema of "
                 f"{self.schema.n_expanded}; train again"
             )
         version = digest(self._deciding_parts())[:_VERSION_CHARS]
@@ -124,12 +133,21 @@ class Model:
         encoded = np.array(values, dtype=np.float32)
         return self.predictor.probabilities(self.schema.expand(encoded[np.newaxis, :])[0])
 
+    def boosted_need_bytes(self, features: Features) -> float | None:
+        """The boosted quantile of this run's need; None if the model has none."""
+        if self.boosted is None:
+            return None
+        encoded = self.schema.encode(features)
+        return self.boosted.need_bytes(self.schema.expand(encoded[np.newaxis, :])[0])
+
     def _deciding_parts(self) -> dict[str, Any]:
-        return {
+        parts = {
             "schema": self.schema.to_dict(),
             "bins": self.bins.to_dict(),
             "predictor": self.predictor.to_dict() if self.predictor else None,
         }
+        # Left out where there is none: models of older trainings keep their version and checksum.
+        return parts | ({"boosted": self.boosted.to_dict()} if self.boosted else {})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types with format, version and checksum; ``from_dict`` reads it back."""
@@ -157,6 +175,7 @@ class Model:
         fields = Fields.of(data, "the model")
         _check_format(fields)
         predictor = fields.raw("predictor")
+        boosted = fields.data.get("boosted")
         return cls(
             task=fields.text("task"),
             version=fields.text("version", _VERSION_CHARS),
@@ -166,6 +185,7 @@ class Model:
             trained_s=fields.number("trained_s"),
             observations=fields.integer("observations", 0, MAX_BYTES),
             metrics=ModelMetrics.from_dict(fields.raw("metrics")),
+            boosted=None if boosted is None else BoostedNeed.from_dict(boosted),
         )
 
 

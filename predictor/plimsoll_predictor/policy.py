@@ -36,6 +36,24 @@ class Retry(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CpuPolicy:
+    """What people set for CPU requests, apart from memory; limits are never touched."""
+
+    mode: Mode = Mode.RECOMMEND
+    min_millicores: int = 10
+    """No sized request is below it."""
+    max_millicores: int | None = None
+    """No sized request is above it; None leaves only the container's limit and the cluster."""
+    headroom: float = 1.2
+    """Factor over what the runs used; >= 1."""
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CpuPolicy:
+        """From plain JSON types. Unknown keys are a TypeError, a wrong mode a ValueError."""
+        return cls(**{**data, "mode": Mode(data.get("mode", Mode.RECOMMEND))})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """One task's policy, all levels resolved."""
 
@@ -58,6 +76,7 @@ class Policy:
     retry: Retry = Retry.AUTO
     feature_sources: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Feature name -> {"annotation"|"label"|"env"|"arg": where it is read from}."""
+    cpu: CpuPolicy = CpuPolicy()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; ``from_dict`` reads it back."""
@@ -70,4 +89,6 @@ class Policy:
         for key, kind in (("mode", Mode), ("limits", Limits), ("retry", Retry)):
             if key in values:
                 values[key] = kind(values[key])
+        if "cpu" in values:
+            values["cpu"] = CpuPolicy.from_dict(values["cpu"])
         return cls(**values)

@@ -76,6 +76,12 @@ class Observation:
     """Highest sampled usage less inactive file pages; misses spikes, so a lower bound."""
     anon_peak_bytes: int | None = None
     cpu_s: float | None = None
+    peak_cores: float | None = None
+    """Cores of the minute that used most; None if nobody measured, or it ended within one."""
+    request_cores: float | None = None
+    """CPU the user asked for, in cores; None if nothing."""
+    allocated_cores: float | None = None
+    """CPU request the attempt ran under, in cores; None if none."""
     submitted_s: float | None = None
     started_s: float | None = None
     finished_s: float | None = None
@@ -98,6 +104,12 @@ class Observation:
         if self.started_s is None or self.finished_s is None or self.finished_s < self.started_s:
             return None
         return self.finished_s - self.started_s
+
+    @property
+    def mean_cores(self) -> float | None:
+        """Cores it used on average. None if nobody measured, or it took no time that shows."""
+        runtime_s = self.runtime_s
+        return self.cpu_s / runtime_s if runtime_s and self.cpu_s is not None else None
 
     @property
     def need(self) -> Need | None:

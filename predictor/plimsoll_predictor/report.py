@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from plimsoll_predictor.reliability import Reliability
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
@@ -39,6 +41,17 @@ class TriedRecipe:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FoldScore:
+    """The chosen recipe on one fold: trained on what came before, judged on validation_runs."""
+
+    training_runs: int
+    validation_runs: int
+    u_score: float
+    accuracy: float
+    u_rate: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExpertFigures:
     """What an expert would have cost: waste, failed attempts' memory-time counted penalty times."""
 
@@ -53,7 +66,11 @@ class TrainingReport:
     runs: learned from, the latest; censored_runs: of them, those whose need was only exceeded.
     first_s, last_s: Unix seconds of the oldest and newest run; None where no run has a time.
     recipe: the chosen one with its figures over all folds; None where there is one bin.
+    fold_scores: of the chosen recipe, oldest fold first; none where there is one bin.
+    ceilings_bytes, bin_runs: the chosen bins, and how many runs each holds.
+    features: the names learned from. policy: ``Policy.to_dict()``, what people had set.
     experts: by expert, over the compared_runs; an expert that could not bid is missing.
+    reliability: of the chances the classifier gave in the replay of the past; None if older.
     """
 
     runs: int
@@ -66,6 +83,12 @@ class TrainingReport:
     duration_s: float
     cut_by_budget: bool
     folds: int
+    fold_scores: tuple[FoldScore, ...]
+    iterations: int
+    policy: Mapping[str, Any]
+    features: tuple[str, ...]
+    ceilings_bytes: tuple[int, ...]
+    bin_runs: tuple[int, ...]
     candidates: tuple[Candidate, ...]
     recipe: TriedRecipe | None
     confusion: tuple[tuple[int, ...], ...]
@@ -73,6 +96,7 @@ class TrainingReport:
     champion: str
     compared_runs: int
     experts: Mapping[str, ExpertFigures]
+    reliability: Reliability | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types, but for tuples that JSON writes as lists."""

@@ -67,16 +67,26 @@ class SearchPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class FoldFigures:
+    """One recipe's figures on one fold. training_runs: learned from before it was judged."""
+
+    training_runs: int
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One recipe and its figures over all folds' validation parts together.
 
     served_improvement: share of the reference's memory-time saved, failed attempts' memory-time
     counted penalty times.
+    folds: each fold's own figures, oldest first.
     """
 
     recipe: Recipe
     evaluation: Evaluation
     served_improvement: float
+    folds: tuple[FoldFigures, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +121,7 @@ class Judge:
         problem = self._problem
         n_bins = len(problem.bins)
         confusion = np.zeros((n_bins, n_bins), dtype=np.int64)
+        folds: list[FoldFigures] = []
         spent = asked = 0.0
         for part, fold in zip(self._parts, problem.folds, strict=True):
             if clock() >= deadline_s:
@@ -119,10 +130,13 @@ class Judge:
             rows, true_bins = fold.validation, problem.y[fold.validation]
             proba = fitted.predict_proba(problem.X[rows])
             served = cheapest_bins(proba, problem.bins, problem.penalty)
-            confusion += confusion_matrix(true_bins, served, n_bins)
+            of_fold = confusion_matrix(true_bins, served, n_bins)
+            folds.append(FoldFigures(fold.training.size, evaluate(of_fold, problem.penalty)))
+            confusion += of_fold
             spent += float(self._spent_bytes(true_bins, served) @ problem.runtimes_s[rows])
             asked += problem.reference_bytes * float(problem.runtimes_s[rows].sum())
-        return Trial(recipe, evaluate(confusion, problem.penalty), 1 - spent / asked)
+        figures = evaluate(confusion, problem.penalty)
+        return Trial(recipe, figures, 1 - spent / asked, tuple(folds))
 
     def _spent_bytes(self, true_bins: Labels, served: Labels) -> NDArray[np.float64]:
         """What is allocated per run, a retry at the true bin's ceiling included, (n,)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from plimsoll_predictor.bins import BinOption, search_bins
@@ -12,16 +12,17 @@ from plimsoll_predictor.champion import Comparison, compare
 from plimsoll_predictor.classifier import ClassifierName, Layout, TrainingPart, fit
 from plimsoll_predictor.evaluation import estimated_improvement
 from plimsoll_predictor.features import FeatureSchema
-from plimsoll_predictor.forward import ForwardPlan, forward_bids, past_runs
+from plimsoll_predictor.forward import ForwardPlan, Replayed, forward_bids, past_runs
 from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.model import Model, ModelMetrics, Predictor
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.record import Observation
-from plimsoll_predictor.report import ExpertFigures, TrainingReport, TriedRecipe
+from plimsoll_predictor.report import ExpertFigures, TrainingReport
 from plimsoll_predictor.rows import RunRows
 from plimsoll_predictor.runs import runs_of
 from plimsoll_predictor.sampling import Sampler
 from plimsoll_predictor.search import Clock, Problem, SearchPlan, SearchResult, Trial, search
+from plimsoll_predictor.trial_figures import fold_scores, tried
 
 CANDIDATES_SHARE: Final = 0.3
 SEARCH_SHARE: Final = 0.8
@@ -140,10 +141,12 @@ class _Training:
             observations=len(self.rows.runs),
             metrics=_metrics(chosen.option, found, self.plan.policy.penalty),
         )
-        comparison, cut_by_budget = self._compared(chosen, found)
+        comparison, replayed = self._compared(chosen, found)
         self.plan.tell(Progress(stage="champion", done=1, planned=1))
-        cut_by_budget |= chosen.cut_by_budget or (found is not None and found.cut_by_budget)
+        cut_by_budget = replayed.cut_by_budget or chosen.cut_by_budget
+        cut_by_budget |= found is not None and found.cut_by_budget
         report = self._report(chosen, found, comparison, cut_by_budget=cut_by_budget)
+        report = replace(report, reliability=replayed.reliability)
         return TrainingResult(model, comparison.champion, report)
 
     def _deadline_s(self, share: float) -> float:
@@ -204,7 +207,7 @@ class _Training:
         )
         return fit(part, best.recipe, threads=self.plan.threads).compile()
 
-    def _compared(self, chosen: Chosen, found: SearchResult | None) -> tuple[Comparison, bool]:
+    def _compared(self, chosen: Chosen, found: SearchResult | None) -> tuple[Comparison, Replayed]:
         plan = self.plan
         replayed = forward_bids(
             self.rows,
@@ -220,7 +223,7 @@ class _Training:
             ),
         )
         comparison = compare(past_runs(self.rows), replayed.bids, plan.policy)
-        return comparison, replayed.cut_by_budget
+        return comparison, replayed
 
     def _report(
         self,
@@ -243,10 +246,16 @@ class _Training:
             duration_s=plan.clock() - self.started_s,
             cut_by_budget=cut_by_budget,
             folds=plan.n_folds,
+            fold_scores=fold_scores(found.best) if found else (),
+            iterations=plan.iterations,
+            policy=plan.policy.to_dict(),
+            features=tuple(sorted({column.feature for column in self.schema.columns})),
+            ceilings_bytes=chosen.option.bins.ceilings_bytes,
+            bin_runs=chosen.option.bins.counts,
             candidates=chosen.candidates,
-            recipe=_tried(found.best) if found else None,
+            recipe=tried(found.best) if found else None,
             confusion=found.best.evaluation.confusion if found else ((len(runs),),),
-            trials=tuple(map(_tried, found.trials)) if found else (),
+            trials=tuple(map(tried, found.trials)) if found else (),
             champion=comparison.champion.value,
             compared_runs=comparison.runs,
             experts={
@@ -256,17 +265,6 @@ class _Training:
                 for expert, cost in comparison.costs.items()
             },
         )
-
-
-def _tried(trial: Trial) -> TriedRecipe:
-    return TriedRecipe(
-        classifier=trial.recipe.classifier.value,
-        sampler=trial.recipe.sampler.value,
-        parameters=dict(trial.recipe.parameters),
-        u_score=trial.evaluation.u_score,
-        accuracy=trial.evaluation.accuracy,
-        u_rate=trial.evaluation.u_rate,
-    )
 
 
 def _metrics(option: BinOption, found: SearchResult | None, penalty: float) -> ModelMetrics:

@@ -114,6 +114,14 @@ class CompiledTrees:
         margins = groups.sum(axis=1, dtype=np.float64) + self.base
         return _probabilities(margins, self.n_classes)
 
+    def margin(self, row: FloatArray) -> float:
+        """What one row (n_features,) adds up to before any link: a regression's answer.
+
+        Of the first class where there are several. Not finite means missing.
+        """
+        leaves = self._walk(_slots(row[np.newaxis, :])[0])
+        return float(leaves[:: self.n_groups].sum(dtype=np.float64) + self.base[0])
+
     def leaves_of_rows(self, rows: FloatArray) -> IntArray:
         """Index of the node each tree ends in, (n, n_trees)."""
         slots = _slots(np.asarray(rows, dtype=np.float32))

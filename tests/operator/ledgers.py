@@ -48,6 +48,7 @@ class Inside:
     peaks: PeakBook
     store: Store
     writer: Writer
+    profiles: ProfileKeeper
 
     async def see(self, pod: APod, *, gone: bool = False) -> None:
         await self.ledger.see(pod.built(), gone=gone)
@@ -92,7 +93,7 @@ async def an_inside(folder: Path, policy: Policy | None = None) -> AsyncIterator
         summary = store.summary(TRAIN)
         book.add_up(TRAIN, summary.runs_known, summary.max_need_bytes)
         try:
-            yield Inside(ledger, book, peaks, store, writer)
+            yield Inside(ledger, book, peaks, store, writer, profiles)
         finally:
             await retries.close()
             await queue.close()

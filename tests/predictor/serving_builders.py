@@ -10,6 +10,7 @@ import xgboost
 from numpy.typing import NDArray
 
 from plimsoll_predictor.bins import Bins
+from plimsoll_predictor.boosting import fit_boosted
 from plimsoll_predictor.compile import compile_booster
 from plimsoll_predictor.features import FeatureSchema
 from plimsoll_predictor.knowledge import Expert, Knowledge, Lift
@@ -94,6 +95,14 @@ def a_model(*ceilings_mib: int, rows: int = 240) -> Model:
         observations=rows,
         metrics=METRICS,
     )
+
+
+def with_boosted(model: Model, *, rows: int = 120) -> Model:
+    """The model with boosted needs: the more ``rows`` a run of history() has, the higher."""
+    past = history(rows)
+    X = model.schema.expand(model.schema.encode_rows(past))
+    needs_bytes = np.array([(100.0 + int(row["rows"])) * MIB for row in past])
+    return replace(model, version="", boosted=fit_boosted(X, needs_bytes, seed=1, threads=1))
 
 
 @dataclass(frozen=True, slots=True)

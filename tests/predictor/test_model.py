@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from plimsoll_predictor.model import Model, ModelError
 from plimsoll_predictor.packing import digest, pack
-from tests.predictor.serving_builders import a_model, bins_up_to, history
+from tests.predictor.serving_builders import a_model, bins_up_to, history, with_boosted
 from tests.predictor.test_svm import FittedSvm
 
 JSON_VALUES: st.SearchStrategy[Any] = (
@@ -31,9 +31,12 @@ JSON_VALUES: st.SearchStrategy[Any] = (
 )
 
 
+ONE_BIN = bins_up_to(900)
+
+
 @cache
 def saved() -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(json.dumps(a_model(rows=120).to_dict()))
+    data: dict[str, Any] = json.loads(json.dumps(with_boosted(a_model(rows=120)).to_dict()))
     return data
 
 
@@ -98,6 +101,27 @@ def test_a_wrong_model_with_a_right_checksum_is_refused_or_still_answers(
     found = loaded.probabilities(history(1)[0])
     assert found.shape == (len(loaded.bins),)
     assert found.sum() == pytest.approx(1.0)
+    if loaded.boosted is not None:
+        need_bytes = loaded.boosted_need_bytes(history(1)[0])
+        assert need_bytes is not None
+        assert loaded.boosted.least_bytes <= need_bytes <= loaded.boosted.most_bytes
+
+
+def test_a_model_without_boosted_needs_is_written_as_before_they_existed() -> None:
+    model = a_model()
+    assert "boosted" not in model.to_dict()
+    again = Model.from_dict(json.loads(json.dumps(model.to_dict())))
+    assert again == model
+    assert again.boosted_need_bytes(history(1)[0]) is None
+    assert with_boosted(model).version != model.version
+
+
+def test_boosted_needs_of_other_columns_are_refused() -> None:
+    boosted = with_boosted(a_model()).boosted
+    other = a_model()
+    narrow = replace(other, version="", schema=type(other.schema)(()), predictor=None, bins=ONE_BIN)
+    with pytest.raises(ModelError, match="boosted needs of"):
+        replace(narrow, version="", boosted=boosted)
 
 
 @pytest.mark.parametrize("foreign", [None, 3, "model", [], {}, {"format": "onnx"}, b"\x80\x04"])

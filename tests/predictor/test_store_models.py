@@ -101,15 +101,20 @@ def test_a_task_never_trained_has_no_last_training(store: Store) -> None:
     assert store.models(TRAIN) == []
 
 
-def test_the_history_of_trainings_is_bounded_and_newest_first(store: Store) -> None:
+def test_the_history_of_trainings_is_bounded_and_newest_first(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plimsoll_predictor.store.models.KEPT_TRAININGS", 20)
+    monkeypatch.setattr("plimsoll_predictor.store.models.KEPT_FAILURES", 5)
     for number in range(25):
         store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {"number": number})
         store.record_training_failure(TRAIN, f"failure {number}", NOON_S)
     reports = [each.report for each in store.models(TRAIN)]
     assert reports == [{"number": number} for number in range(24, 4, -1)]
+    assert [each.report for each in store.models(TRAIN, limit=1)] == [{"number": 24}]
     with store._database.read() as connection:
         rows = connection.execute(trainings.select()).all()
-    assert len(rows) == 40
+    assert len(rows) == 25
     assert sum(row.model is not None for row in rows) == 3
 
 

@@ -144,7 +144,7 @@ def a_torn_database(path: Path) -> None:
         pytest.param(
             a_newer_schema,
             StoreForeignError,
-            "schema 9999, this one knows 0001",
+            f"schema 9999, this one knows {HEAD}",
             id="a newer schema",
         ),
         pytest.param(Path.mkdir, StoreError, "cannot be opened", id="a folder"),

@@ -52,7 +52,24 @@ def test_the_report_says_what_was_done_and_is_plain_json(ordinary: TrainingResul
     assert ordinary.model.metrics.u_score == report.recipe.u_score
     assert [len(candidate.ceilings_bytes) for candidate in report.candidates] == list(range(1, 9))
     assert not report.cut_by_budget
+    assert report.features == ("columns", "region", "rows")
+    assert report.ceilings_bytes == ordinary.model.bins.ceilings_bytes
+    assert sum(report.bin_runs) == 120
+    assert Policy.from_dict(report.policy) == Policy()
     assert json.loads(json.dumps(report.to_dict()))["champion"] == "classifier"
+
+
+def test_the_folds_scores_add_up_to_the_recipes(ordinary: TrainingResult) -> None:
+    report = ordinary.report
+    assert report.recipe is not None
+    assert len(report.fold_scores) == report.folds == 3
+    trained_on = [fold.training_runs for fold in report.fold_scores]
+    assert trained_on == sorted(trained_on), "each fold is trained on more of the past"
+    judged = [fold.validation_runs for fold in report.fold_scores]
+    assert sum(judged) == sum(map(sum, report.confusion))
+    for figure in ("u_score", "accuracy", "u_rate"):
+        of_folds = [getattr(fold, figure) for fold in report.fold_scores]
+        assert np.average(of_folds, weights=judged) == pytest.approx(getattr(report.recipe, figure))
 
 
 def test_the_model_is_saved_and_loaded_alike(ordinary: TrainingResult) -> None:
@@ -243,3 +260,12 @@ def test_of_a_hundred_thousand_runs_the_latest_are_learned_from() -> None:
     )
     assert result.report.runs == 10_000
     assert result.report.first_s == observations[90_000].submitted_s
+
+
+def test_the_report_says_how_reliable_the_classifiers_chances_were() -> None:
+    result = _trained(a_history(80, heavy=20))
+    assert result.report.reliability is not None
+    counted = sum(bucket.count for bucket in result.report.reliability.buckets)
+    # Of each run replayed, a chance for each ceiling but the last of the bins it was bid with.
+    assert 0 < counted <= 80 * (len(result.model.bins) - 1)
+    assert 0 <= (result.report.reliability.error or 0) <= 1

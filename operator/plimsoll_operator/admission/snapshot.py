@@ -44,6 +44,7 @@ class Snapshot:
     largest_node_bytes: int | None
     tasks: Sequence[Knowledge]
     namespaces: Sequence[tuple[str, NamespaceState]]
+    largest_node_millicores: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +69,7 @@ def take_snapshot(state: AdmissionState, position: Position, saved_s: float) -> 
         largest_node_bytes=state.largest_node_bytes,
         tasks=list(state.tasks.values()),
         namespaces=list(state.namespaces.items()),
+        largest_node_millicores=state.largest_node_millicores,
     )
 
 
@@ -142,6 +144,7 @@ def _lines(snapshot: Snapshot) -> Iterator[bytes]:
     defaults = {
         "policy": snapshot.default_policy.to_dict(),
         "largest_node_bytes": snapshot.largest_node_bytes,
+        "largest_node_millicores": snapshot.largest_node_millicores,
     }
     yield _line(ChangeKind.DEFAULTS, "", defaults)
     for name, namespace in snapshot.namespaces:

@@ -7,7 +7,7 @@ import secrets
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any
 
 import kopf
@@ -25,8 +25,10 @@ from plimsoll_operator.metrics import metrics_routes
 from plimsoll_operator.peaks import PeakReport
 from plimsoll_operator.report.data import gather
 from plimsoll_operator.report.page import render
+from plimsoll_operator.training.mlflow_client import MlflowServer
 from plimsoll_operator.training.queue import TrainingQueue
 from plimsoll_operator.training.spawning import Spawner
+from plimsoll_operator.training.tracking import Outbox, TrackingRules, tracking
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.task import TaskId
@@ -42,7 +44,9 @@ def serve(settings: ControllerSettings) -> None:
 async def _serve(settings: ControllerSettings) -> None:
     store = Store.open(settings.store_url)
     kube = await Kube.connect(settings.kubeconfig, settings.context)
-    identity = Identity(settings.instance, uuid.uuid4().hex, time.time)
+    identity = Identity(
+        settings.instance, uuid.uuid4().hex, time.time, settings.late_bindings_per_s
+    )
     controller = Controller(
         kube, store, _queue(settings, store), Policy(mode=settings.mode), identity
     )
@@ -62,6 +66,7 @@ async def _serve(settings: ControllerSettings) -> None:
         runner, port = await serve_http(routes, _page(controller, store), where)
         stack.push_async_callback(runner.cleanup)
         log.info("controller serves", host=settings.listen_host, port=port)
+        await stack.enter_async_context(_tracking(settings, controller, store))
         await controller.start()
         await _watch(settings, controller)
 
@@ -104,6 +109,18 @@ def _page(controller: Controller, store: Store) -> Page:
         return await asyncio.to_thread(render, data, time.time())
 
     return page
+
+
+def _tracking(
+    settings: ControllerSettings, controller: Controller, store: Store
+) -> AbstractAsyncContextManager[object]:
+    server = None
+    if settings.mlflow_url is not None:
+        address = settings.mlflow_url.get_secret_value()
+        server = MlflowServer.at(address, settings.mlflow_token_file)
+    tried = controller.metrics.tracked_trainings
+    outbox = Outbox(store, controller.writer, lambda result: tried.labels(result).inc())
+    return tracking(server, outbox, TrackingRules(prefix=settings.mlflow_prefix))
 
 
 def _token(settings: ControllerSettings) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from plimsoll_operator.bounds import read_namespace
+from plimsoll_operator.cpu_bounds import read_namespace_cpu
 from plimsoll_operator.feed.wire import ChangeKind, FeedMessage
 from plimsoll_operator.podspec import sequence
 from plimsoll_operator.state import AdmissionState, NamespaceState
@@ -58,18 +59,23 @@ def apply(
 def namespace_state(data: Mapping[str, Any]) -> NamespaceState:
     """A namespace from its JSON."""
     policy = data["policy"]
+    limit_ranges, quotas = sequence(data["limit_ranges"]), sequence(data["quotas"])
     return NamespaceState(
         policy=None if policy is None else Policy.from_dict(policy),
-        bounds=read_namespace(sequence(data["limit_ranges"]), sequence(data["quotas"])),
+        bounds=read_namespace(limit_ranges, quotas),
         document=data,
+        cpu=read_namespace_cpu(limit_ranges, quotas),
     )
 
 
 def _apply_defaults(state: AdmissionState, data: Mapping[str, Any]) -> None:
     policy, largest = Policy.from_dict(data["policy"]), data["largest_node_bytes"]
-    if largest is not None and not isinstance(largest, int):
-        raise TypeError("largest_node_bytes is not a whole number")
-    state.default_policy, state.largest_node_bytes = policy, largest
+    cores = data.get("largest_node_millicores")  # a controller or snapshot from before has none
+    for name, value in (("largest_node_bytes", largest), ("largest_node_millicores", cores)):
+        if value is not None and not isinstance(value, int):
+            raise TypeError(f"{name} is not a whole number")
+    state.default_policy = policy
+    state.largest_node_bytes, state.largest_node_millicores = largest, cores
 
 
 def _apply_namespace(state: AdmissionState, name: str, data: Mapping[str, Any] | None) -> None:

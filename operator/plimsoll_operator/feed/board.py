@@ -78,9 +78,19 @@ class FeedBoard:
         else:
             self._put((ChangeKind.NAMESPACE, namespace), data)
 
-    def set_defaults(self, policy: Policy, *, largest_node_bytes: int | None) -> None:
-        """Set the cluster's policy, and the allocatable memory of its largest node."""
-        data = {"policy": policy.to_dict(), "largest_node_bytes": largest_node_bytes}
+    def set_defaults(
+        self,
+        policy: Policy,
+        *,
+        largest_node_bytes: int | None,
+        largest_node_millicores: int | None = None,
+    ) -> None:
+        """Set the cluster's policy, and the allocatable memory and CPU of its largest node."""
+        data = {
+            "policy": policy.to_dict(),
+            "largest_node_bytes": largest_node_bytes,
+            "largest_node_millicores": largest_node_millicores,
+        }
         self._put((ChangeKind.DEFAULTS, ""), data)
 
     async def wait(self, since: int, epoch: str | None, timeout_s: float) -> bytes:

@@ -9,6 +9,8 @@ from typing import Final
 from plimsoll_operator.expert_costs import expert_costs_gb_h
 from plimsoll_operator.profile_phases import Phase, Progress, phase_of
 from plimsoll_operator.report.counting import figures_of, lifts_of, points_of
+from plimsoll_operator.report.cpu import cpu_figures_of
+from plimsoll_operator.report.groups import gather_groups
 from plimsoll_operator.report.records import (
     ExpertBar,
     Figures,
@@ -18,6 +20,7 @@ from plimsoll_operator.report.records import (
     TaskDetail,
     TaskReport,
 )
+from plimsoll_operator.training_facts import kept_trainings
 from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Policy
@@ -35,6 +38,7 @@ READ_IN_ALL: Final = 60_000
 """About two seconds of one core; the controller serves the page beside its work."""
 LISTED_LIFTS: Final = 200
 LISTED_DECISIONS: Final = 10
+LISTED_TRAININGS: Final = 5
 
 
 def gather(
@@ -68,7 +72,10 @@ def gather(
         for place, summary in enumerate(chosen[:LISTED_TASKS])
     ]
     return ReportData(
-        tasks=tuple(reports), omitted=max(0, len(chosen) - LISTED_TASKS), since_s=since_s
+        tasks=tuple(reports),
+        omitted=max(0, len(chosen) - LISTED_TASKS),
+        since_s=since_s,
+        groups=gather_groups(store, reports),
     )
 
 
@@ -110,8 +117,10 @@ def _detailed(reading: _Reading, summary: TaskSummary) -> TaskReport:
             for expert, cost_gb_h in expert_costs_gb_h(saved.report if saved else None).items()
         ),
         training_failure=training.failure if training else None,
+        trainings=kept_trainings(store.trainings(task, limit=LISTED_TRAININGS)),
         # Where none of those read was too early, earlier ones may be within the time asked for.
         unread=summary.observations - len(latest) if len(seen) == len(latest) else 0,
+        cpu=cpu_figures_of(seen),
     )
     return _task_report(summary, saved, reading.phases, figures=figures_of(seen), detail=detail)
 

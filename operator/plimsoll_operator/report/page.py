@@ -13,10 +13,13 @@ from markupsafe import Markup
 from plimsoll_operator.conditions import cut
 from plimsoll_operator.figure_words import number_words, words_for_gb_h, words_for_share
 from plimsoll_operator.report import plots
+from plimsoll_operator.report.groups import NAMED_TASKS
 from plimsoll_operator.report.records import Figures, ReportData, TaskReport, total
+from plimsoll_operator.report.search_plot import search_plot
 from plimsoll_operator.report.thinning import points_per_plot, thin
 from plimsoll_operator.report.wording import words_for_minute, words_for_outcome, words_for_size
 from plimsoll_predictor.knowledge import Expert
+from plimsoll_predictor.savings import Resource, words_for_amount
 
 MAX_TEXT: Final = 512
 """Of any text that came from outside."""
@@ -85,11 +88,17 @@ def _environment() -> Environment:
         ended=words_for_outcome,
         short=lambda text: cut(str(text), MAX_TEXT),
         saved=_saved,
+        search_plot=search_plot,
+        amount=_amount,
     )
     # Our own file, not anyone's input; it must reach the page as it is.
     style = files("plimsoll_operator.report").joinpath("templates/style.css").read_text("utf-8")
-    environment.globals.update(style=Markup(style), Expert=Expert)
+    environment.globals.update(style=Markup(style), Expert=Expert, named=NAMED_TASKS)
     return environment
+
+
+def _amount(amount: float | None, resource: Resource) -> str:
+    return "-" if amount is None else words_for_amount(resource, amount)
 
 
 def _saved(figures: Figures) -> str:

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plimsoll_operator.profile_phases import Phase
+from plimsoll_operator.report.cpu import CpuFigures
+from plimsoll_operator.training_facts import KeptTraining
 from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.record import Outcome
+from plimsoll_predictor.savings import Saving
 from plimsoll_predictor.task import TaskId
+from plimsoll_predictor.task_groups import Group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +117,7 @@ class SaidDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDetail:
-    """What a task's own section shows. points: oldest first. lifts, decisions: newest first.
+    """What a task's own section shows. points: oldest first; all else newest first.
 
     unread: older attempts in the store, in neither the figures nor the plots.
     """
@@ -124,7 +128,9 @@ class TaskDetail:
     model: ModelFigures | None = None
     expert_costs: tuple[ExpertBar, ...] = ()
     training_failure: str | None = None
+    trainings: tuple[KeptTraining, ...] = ()
     unread: int = 0
+    cpu: CpuFigures | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,13 +144,27 @@ class TaskReport:
     detail: TaskDetail | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class GroupsReport:
+    """Groups, smallest first, and the rows of the tables about them."""
+
+    groups: tuple[Group, ...]
+    by_group: tuple[Saving, ...]
+    task_level: tuple[Saving, ...]
+    run_level: tuple[Saving, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportData:
-    """All of a report. omitted: tasks there was no room to list. since_s: None shows everything."""
+    """All of a report. omitted: tasks there was no room to list. since_s: None shows everything.
+
+    groups: of the listed tasks, over all their runs; None where too few were measured.
+    """
 
     tasks: tuple[TaskReport, ...] = ()
     omitted: int = 0
     since_s: float | None = None
+    groups: GroupsReport | None = None
 
 
 def total(figures: Sequence[Figures]) -> Figures:

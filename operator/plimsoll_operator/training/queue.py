@@ -166,7 +166,7 @@ class TrainingQueue:
                 result=result,
             )
             if failure is not None and not result.get("recorded"):
-                await self._record(task, failure)
+                await self._record(task, failure, wanted.policy)
             await self._on_result(done)
         except Exception:
             log.exception("the end of a training could not be handled", task=str(task))
@@ -193,10 +193,11 @@ class TrainingQueue:
             await _end(process)
         return outcome(process.returncode or 0, said)
 
-    async def _record(self, task: TaskId, failure: str) -> None:
+    async def _record(self, task: TaskId, failure: str, policy: Policy) -> None:
+        began = {"budget_s": self._spawn.budget_s, "policy": policy.to_dict()}
         try:
             await asyncio.to_thread(
-                self._store.record_training_failure, task, failure, self._now_s()
+                self._store.record_training_failure, task, failure, self._now_s(), report=began
             )
         except StoreError as error:
             log.error("a failed training could not be recorded", task=str(task), error=str(error))

@@ -93,7 +93,7 @@ def _train(order: TrainingOrder) -> Mapping[str, Any]:
             now_s=time.time(),
         )
         done = train(str(order.task), store.observations(order.task), plan)
-        report = done.report.to_dict()
+        report = {**done.report.to_dict(), "plimsoll_version": _own_version()}
         store.save_model(order.task, done.model, done.champion, report, known=known)
     finally:
         store.close()
@@ -126,13 +126,26 @@ def _record(order: TrainingOrder, message: str) -> bool:
     try:
         store = Store.open(order.store_url)
         try:
-            store.record_training_failure(order.task, message, time.time())
+            began = {
+                "seed": order.seed,
+                "budget_s": order.budget_s,
+                "duration_s": time.process_time(),
+                "policy": order.policy.to_dict(),
+                "plimsoll_version": _own_version(),
+            }
+            store.record_training_failure(order.task, message, time.time(), report=began)
         finally:
             store.close()
     except (StoreError, MemoryError) as error:
         print(f"the failure could not be recorded: {error}", file=sys.stderr)
         return False
     return True
+
+
+def _own_version() -> str:
+    from importlib.metadata import version
+
+    return version("plimsoll")
 
 
 def _words(order: TrainingOrder, error: Exception) -> str:

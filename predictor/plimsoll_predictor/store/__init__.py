@@ -20,6 +20,7 @@ from plimsoll_predictor.store.queued import Kept
 from plimsoll_predictor.store.retries import RetryIntent
 from plimsoll_predictor.store.store import Store
 from plimsoll_predictor.store.summaries import TaskSummary
+from plimsoll_predictor.store.trainings import Training
 from plimsoll_predictor.store.writer import Writer
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "StoreFullError",
     "StoreLockedError",
     "TaskSummary",
+    "Training",
     "TrainingOutcome",
     "Writer",
 ]

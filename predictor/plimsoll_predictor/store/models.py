@@ -15,8 +15,10 @@ from plimsoll_predictor.store.errors import BadRecordError
 from plimsoll_predictor.store.schema import trainings as table
 from plimsoll_predictor.task import TaskId
 
-KEPT_TRAININGS: Final = 20
-"""Trainings kept per task, with their reports."""
+KEPT_TRAININGS: Final = 100
+"""Trainings that succeeded kept per task, with their reports: some 16 kB each."""
+KEPT_FAILURES: Final = 20
+"""Trainings that failed kept per task; they have a count of their own, to displace no others."""
 KEPT_MODELS: Final = 3
 """Trainings whose model itself is kept: the serving one, and two to go back to by hand."""
 _FAILURE_CHARS: Final = 2_000
@@ -30,7 +32,8 @@ class TrainingOutcome:
     failure: why it failed; None if it succeeded.
     observations, runs, oom_kills: attempts, runs with a known need, and kills the task had when
         its training began; None if nobody said.
-    champion, version, report: None after a failure, or if unreadable.
+    champion, version: None after a failure, or if unreadable.
+    report: None if unreadable or nobody left one; a failed training's tells only how it began.
     version: None if there is no model.
     damage: why its model cannot be read; None while it can.
     """
@@ -89,8 +92,11 @@ def save(connection: sa.Connection, outcome: TrainingOutcome, model: Model | Non
         )
     )
     mine = table.c.task == str(outcome.task)
-    for done in (table.c.failure.is_(None), table.c.failure.is_not(None)):
-        old = _older_than(mine & done, KEPT_TRAININGS)
+    for done, kept in (
+        (table.c.failure.is_(None), KEPT_TRAININGS),
+        (table.c.failure.is_not(None), KEPT_FAILURES),
+    ):
+        old = _older_than(mine & done, kept)
         connection.execute(table.delete().where(mine & done & (table.c.id < old)))
     with_model = mine & table.c.model.is_not(None)
     stale = with_model & (table.c.id < _older_than(with_model, KEPT_MODELS))
@@ -126,10 +132,10 @@ def set_aside(connection: sa.Connection, damaged: DamagedModel) -> None:
     )
 
 
-def history(connection: sa.Connection, task: TaskId) -> list[TrainingOutcome]:
+def history(connection: sa.Connection, task: TaskId, limit: int) -> list[TrainingOutcome]:
     """Trainings that succeeded, newest first."""
     found = connection.execute(
-        _outcomes().where((table.c.task == str(task)) & table.c.failure.is_(None))
+        _outcomes().where((table.c.task == str(task)) & table.c.failure.is_(None)).limit(limit)
     )
     return [_outcome(row) for row in found]
 

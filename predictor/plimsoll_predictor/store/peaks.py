@@ -21,6 +21,7 @@ _MAXIMA: Final = (
     "working_set_peak_bytes",
     "anon_peak_bytes",
     "cpu_s",
+    "peak_cores",
     "measured_s",
 )
 """Fields that only grow, so that reports which arrive twice or out of order do no harm."""
@@ -76,7 +77,8 @@ def _merge(old: Report, new: Report) -> Report:
     merged = {**old, **new, "limit_bytes": later.get("limit_bytes")}
     for name in _MAXIMA:
         values = [report[name] for report in (old, new) if report.get(name) is not None]
-        merged[name] = max(values) if values else None
+        if values:
+            merged[name] = max(values)
     merged["final"] = bool(old.get("final")) or bool(new.get("final"))
     return merged
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from plimsoll_predictor.store import decisions, lifts
+from plimsoll_predictor.store import decisions, lifts, trainings
 from plimsoll_predictor.store.schema import decisions as decision_table
 from plimsoll_predictor.store.schema import imports as import_table
 from plimsoll_predictor.store.schema import lifts as lift_table
@@ -31,6 +31,7 @@ def prune(
     _newest_only(connection, observation_table, "ordered_s", keep_per_task)
     _newest_only(connection, decision_table, "at_s", decisions.KEPT_PER_TASK)
     lifts.keep_newest(connection)
+    trainings.forget_unknown(connection, now_s)
     for column, kept_s in (
         (lift_table.c.put_s, lifts.KEPT_S),
         (peak_table.c.put_s, _PEAKS_KEPT_S),

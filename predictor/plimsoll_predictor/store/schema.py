@@ -40,6 +40,9 @@ observations: Final = sa.Table(
     sa.Column("working_set_peak_bytes", sa.BigInteger),
     sa.Column("anon_peak_bytes", sa.BigInteger),
     sa.Column("cpu_s", sa.Double),
+    sa.Column("peak_cores", sa.Double),
+    sa.Column("request_cores", sa.Double),
+    sa.Column("allocated_cores", sa.Double),
     sa.Column("submitted_s", sa.Double),
     sa.Column("started_s", sa.Double),
     sa.Column("finished_s", sa.Double),
@@ -72,7 +75,10 @@ trainings: Final = sa.Table(
     sa.Column("model", sa.Text),
     # Why the model cannot be read; set by the first reader that found out.
     sa.Column("damage", sa.Text),
+    # The tracking server's name of it, or why it does not want it; null while it is not logged.
+    sa.Column("tracked", sa.Text),
     sa.Index(None, "task", "id"),
+    sa.Index(None, "tracked", "id"),
 )
 
 lifts: Final = sa.Table(

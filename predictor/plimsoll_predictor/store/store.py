@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from plimsoll_predictor.cpu import RunCpu
 from plimsoll_predictor.knowledge import Expert, Lift
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.record import Observation
@@ -20,6 +21,8 @@ from plimsoll_predictor.store import (
     pruning,
     retries,
     summaries,
+    trainings,
+    usage,
 )
 from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.decisions import DecisionRecord
@@ -30,7 +33,9 @@ from plimsoll_predictor.store.models import DamagedModel, SavedModel, TrainingOu
 from plimsoll_predictor.store.observations import Recorded
 from plimsoll_predictor.store.retries import RetryIntent
 from plimsoll_predictor.store.summaries import TaskSummary
+from plimsoll_predictor.store.trainings import Training
 from plimsoll_predictor.task import TaskId
+from plimsoll_predictor.task_groups import TaskUse
 
 log: Final = logging.getLogger(__name__)
 BUSY_TIMEOUT_S: Final = 5.0
@@ -113,6 +118,16 @@ class Store:
         with self._database.read() as connection:
             return observations.got_through(connection, killed)
 
+    def run_cpus(self, tasks: Sequence[TaskId]) -> dict[TaskId, list[RunCpu]]:
+        """CPU of each task's newest runs that succeeded and were measured; at most WINDOW_RUNS."""
+        with self._database.read() as connection:
+            return {task: usage.run_cpus(connection, task) for task in tasks}
+
+    def task_uses(self) -> list[TaskUse]:
+        """What each task asks for and uses, in one query."""
+        with self._database.read() as connection:
+            return usage.task_uses(connection)
+
     def tasks(self) -> list[TaskId]:
         """Tasks with observations, in alphabetical order."""
         with self._database.read() as connection:
@@ -169,21 +184,46 @@ class Store:
             return None
         return found
 
-    def models(self, task: TaskId) -> list[TrainingOutcome]:
-        """The last trainings that succeeded, with their reports, newest first; at most 20."""
+    def models(self, task: TaskId, *, limit: int = models.KEPT_TRAININGS) -> list[TrainingOutcome]:
+        """The last trainings that succeeded, with their reports, newest first."""
         with self._database.read() as connection:
-            return models.history(connection, task)
+            return models.history(connection, task, limit)
+
+    def trainings(self, task: TaskId, *, limit: int = 20) -> list[Training]:
+        """A task's last trainings, failed ones too, newest first; what is kept is bounded."""
+        with self._database.read() as connection:
+            return trainings.read(connection, task, limit)
+
+    def untracked(self, *, limit: int = 20) -> list[Training]:
+        """Trainings of any task not yet logged to a tracking server, oldest first."""
+        with self._database.read() as connection:
+            return trainings.untracked(connection, limit)
+
+    def mark_tracked(self, row: int, words: str) -> None:
+        """Note that a training is logged, as what, or why it cannot be."""
+        with self._database.write() as connection:
+            trainings.mark_tracked(connection, row, words)
 
     def record_training_failure(
-        self, task: TaskId, message: str, at_s: float, *, known: TaskSummary | None = None
+        self,
+        task: TaskId,
+        message: str,
+        at_s: float,
+        *,
+        known: TaskSummary | None = None,
+        report: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep why a training failed; the model before it serves on. known: as in save_model."""
+        """Keep why a training failed; the model before it serves on.
+
+        known: as in save_model. report: what is known of it, by ``TrainingReport``'s names.
+        """
         with self._database.write() as connection:
             known = known or summaries.summary(connection, task)
             outcome = TrainingOutcome(
                 task=task,
                 at_s=at_s,
                 failure=message,
+                report=report,
                 observations=known.observations,
                 runs=known.runs_known,
                 oom_kills=known.oom_kills,

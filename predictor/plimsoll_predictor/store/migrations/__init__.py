@@ -14,9 +14,9 @@ from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.errors import StoreForeignError
 from plimsoll_predictor.store.schema import metadata
 
-HEAD: Final = "0001"
+HEAD: Final = "0003"
 """The newest revision; lets a store that is up to date open without loading Alembic."""
-KNOWN: Final = ("0001",)
+KNOWN: Final = ("0001", "0002", "0003")
 VERSION_TABLE: Final = "plimsoll_schema"
 
 

@@ -1,0 +1,158 @@
+"""The builds as Plimsoll serves them: trained when it would train, decided as it decides."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.sap_builds import PENALTY, TASK, Builds
+from plimsoll_operator.training.when import Since, should_train
+from plimsoll_predictor.boosting import BoostingPlan, boosted_bids, fit_boosted, needs_of_rows
+from plimsoll_predictor.champion import compare
+from plimsoll_predictor.choosing import cheapest_ceiling
+from plimsoll_predictor.features import FeatureSchema
+from plimsoll_predictor.forward import past_runs
+from plimsoll_predictor.knowledge import Expert
+from plimsoll_predictor.model import Model
+from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.record import Features
+from plimsoll_predictor.rows import RunRows
+from plimsoll_predictor.runs import runs_of
+from plimsoll_predictor.training import REPLAYED_PARTS, TrainingPlan, train
+
+POLICY: Final = Policy(penalty=PENALTY)
+"""The defaults, but for what a failed build counts: the score says that."""
+BOOSTING: Final = "boosting"
+SEED: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is trained.
+
+    iterations: of the search for a classifier, per training.
+    every: of the trainings Plimsoll would make only each ``every``-th is made.
+    """
+
+    iterations: int
+    every: int
+
+
+FULL: Final = Effort(iterations=4, every=1)
+QUICK: Final = Effort(iterations=1, every=4)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Builds first to end (excluded), all decided by one training, which knew ``known`` builds."""
+
+    known: int
+    first: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """First sizes in bytes of a span's builds by each expert, and by who served.
+
+    champion: who had been cheapest on the replayed past. bins: of the classifier.
+    """
+
+    span: Span
+    classifier_bytes: Sequence[float]
+    boosting_bytes: Sequence[float]
+    overall_bytes: Sequence[float]
+    champion: str
+    bins: int
+    training_s: float
+
+
+def spans(builds: Builds, effort: Effort) -> list[Span]:
+    """The trainings Plimsoll would make whose sizes are scored, in order."""
+    starts: list[int] = []
+    trained: int | None = None
+    for place, known in enumerate(builds.known.tolist()):
+        if should_train(Since(runs=known, min_runs=POLICY.min_runs, trained_runs=trained)):
+            starts.append(place)
+            trained = known
+    # Counted from the last one before the first scored build, which must have a training.
+    before = sum(start <= builds.first_scored for start in starts)
+    kept = starts[max(before - 1, 0) :: effort.every]
+    ends = [*kept[1:], len(builds)]
+    return [
+        Span(int(builds.known[first]), first, end) for first, end in zip(kept, ends, strict=True)
+    ]
+
+
+def served(builds: Builds, span: Span, effort: Effort) -> Served:
+    """One training on what is known at a span's first build, and the sizes of the span's builds."""
+    began_s = time.perf_counter()
+    observations = builds.observations(span.known)
+    plan = TrainingPlan(
+        policy=POLICY,
+        seed=SEED,
+        clock=lambda: 0.0,  # no budget: the same sizes on every machine
+        now_s=0.0,
+        iterations=effort.iterations,
+    )
+    trained = train(str(TASK), observations, plan)
+    rows = RunRows.of(runs_of(observations, latest=plan.latest_runs))
+    costs = {name: figures.cost_gb_h for name, figures in trained.report.experts.items()}
+    boosting_plan = BoostingPlan(
+        margin=POLICY.headroom,
+        n_folds=REPLAYED_PARTS,
+        seed=SEED,
+        threads=1,
+        clock=plan.clock,
+        deadline_s=plan.budget_s,
+    )
+    replayed = boosted_bids(rows, boosting_plan)
+    compared = compare(past_runs(rows), replayed.bids, POLICY)
+    costs[BOOSTING] = compared.costs[Expert.CLASSIFIER].cost_gb_h
+    champion = min(costs, key=lambda name: costs[name])
+    coming = builds.features[span.first : span.end]
+    sizes = {
+        Expert.CLASSIFIER.value: _by_classifier(trained.model, coming),
+        BOOSTING: _by_boosting(rows, coming),
+        Expert.MAX_SEEN.value: [float(rows.needs_bytes.max()) * POLICY.headroom] * len(coming),
+        Expert.REQUEST.value: builds.requests_bytes[span.first : span.end].tolist(),
+    }
+    return Served(
+        span=span,
+        classifier_bytes=sizes[Expert.CLASSIFIER.value],
+        boosting_bytes=sizes[BOOSTING],
+        overall_bytes=sizes[champion],
+        champion=champion,
+        bins=len(trained.model.bins),
+        training_s=time.perf_counter() - began_s,
+    )
+
+
+def joined(builds: Builds, parts: Sequence[tuple[Span, Sequence[float]]]) -> NDArray[np.float64]:
+    """Sizes of spans as one array (n,); NaN where none was decided."""
+    sizes = np.full(len(builds), np.nan)
+    for span, sizes_bytes in parts:
+        sizes[span.first : span.end] = sizes_bytes
+    return sizes
+
+
+def _by_classifier(model: Model, coming: Sequence[Features]) -> list[float]:
+    return [
+        float(cheapest_ceiling(model.probabilities(row), model.bins, PENALTY).ceiling_bytes)
+        for row in coming
+    ]
+
+
+def _by_boosting(rows: RunRows, coming: Sequence[Features]) -> list[float]:
+    schema = FeatureSchema.fit(rows.features)
+    X = schema.expand(schema.encode_rows(rows.features))
+    boosted = fit_boosted(X, rows.needs_bytes, seed=SEED, threads=1)
+    if boosted is None:
+        return [float(rows.needs_bytes.max()) * POLICY.headroom] * len(coming)
+    needs_bytes = needs_of_rows(boosted, schema, coming)
+    return [need_bytes * POLICY.headroom for need_bytes in needs_bytes]

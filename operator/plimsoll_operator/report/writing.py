@@ -1,0 +1,21 @@
+"""Writes a file as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_whole(out: Path, page: str) -> None:
+    """Through a file beside it, so that a full disk or a kill leaves the old file whole."""
+    handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name[:100]}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(page)
+        # mkstemp makes it private; what is written is for sharing.
+        os.chmod(name, 0o644)
+        os.replace(name, out)
+    except BaseException:
+        os.unlink(name)
+        raise

@@ -1,0 +1,83 @@
+"""A high quantile of a run's need by its features, as it serves: numpy only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll_predictor.packing import Fields, ModelError
+from plimsoll_predictor.trees import CompiledTrees
+
+MARGINS: Final = (1.0, 1.1, 1.25)
+"""Factors over the quantile worth bidding side by side: what a failed attempt costs differs by
+task and by policy, and whoever charges the bids finds which factor pays."""
+MAX_NEED_BYTES: Final = 2.0**62
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BoostedNeed:
+    """Gradient-boosted trees of the logarithm of a need.
+
+    trees: over the expanded columns of the schema it was fitted with.
+    least_bytes, most_bytes: the needs it has seen; it answers nothing outside, since trees that
+        learned from few runs overreach.
+    level: the quantile it answers.
+    """
+
+    trees: CompiledTrees
+    level: float
+    least_bytes: float
+    most_bytes: float
+
+    def __post_init__(self) -> None:
+        """Check that it is one regression over a range of needs; ModelError if not."""
+        if self.trees.n_classes != 1:
+            raise ModelError(
+                f"boosted needs of {self.trees.n_classes} classes, not one; train the task again"
+            )
+        if not 0 < self.level < 1:
+            raise ModelError(f"a quantile of {self.level} is not within 0 and 1; train again")
+        if not 0 < self.least_bytes <= self.most_bytes <= MAX_NEED_BYTES:
+            raise ModelError(
+                f"needs from {self.least_bytes:g} to {self.most_bytes:g} bytes are no range; "
+                "train the task again"
+            )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BoostedNeed) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.level, self.least_bytes, self.most_bytes))
+
+    def need_bytes(self, row: NDArray[np.float32]) -> float:
+        """The quantile of one run's need; row: (n_features,), expanded. NaN means missing."""
+        logarithm = self.trees.margin(row)
+        # Compared before exp, which overflows on the trees of a foreign file.
+        if logarithm >= math.log(self.most_bytes):
+            return self.most_bytes
+        return max(math.exp(logarithm), self.least_bytes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types; ``from_dict`` reads it back."""
+        return {
+            "trees": self.trees.to_dict(),
+            "level": self.level,
+            "least_bytes": self.least_bytes,
+            "most_bytes": self.most_bytes,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> BoostedNeed:
+        """Inverse of ``to_dict``; ModelError on anything else."""
+        fields = Fields.of(data, "the model's boosted needs")
+        return cls(
+            trees=CompiledTrees.from_dict(fields.raw("trees")),
+            level=fields.number("level"),
+            least_bytes=fields.number("least_bytes"),
+            most_bytes=fields.number("most_bytes"),
+        )

@@ -1,0 +1,15 @@
+"""Which trainings a tracking server has; of earlier ones none, so they are logged, too."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0003"
+down_revision = "0002"
+
+
+def upgrade() -> None:
+    """Add the column, and the index by which what is not logged is found."""
+    op.add_column("trainings", sa.Column("tracked", sa.Text()))
+    op.create_index("ix_trainings_tracked_id", "trainings", ["tracked", "id"])

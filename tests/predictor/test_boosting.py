@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost
+from numpy.typing import NDArray
+
+from plimsoll_predictor.boosted import BoostedNeed
+from plimsoll_predictor.boosting import (
+    LEAST_RUNS,
+    LEAST_SHARE_REPLAYED,
+    LEVEL,
+    BoostingPlan,
+    boosted_bids,
+    fit_boosted,
+    needs_of_rows,
+)
+from plimsoll_predictor.compile import compile_regression
+from plimsoll_predictor.features import FeatureSchema
+from plimsoll_predictor.packing import ModelError
+from plimsoll_predictor.record import Features
+from plimsoll_predictor.rows import RunRows
+from plimsoll_predictor.runs import runs_of
+from plimsoll_predictor.units import GIB, MIB
+from tests.predictor.training_builders import StepClock, a_history, an_attempt
+
+
+def some_rows(n: int, *, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """Rows (n, 3), a tenth missing, and needs that follow the first column but for a spread."""
+    draw = np.random.default_rng(seed)
+    X = draw.uniform(0, 1, (n, 3)).astype(np.float32)
+    needs_bytes = GIB * np.exp(2 * X[:, 0].astype(np.float64) + draw.normal(0, 0.1, n))
+    X[draw.random(X.shape) < 0.1] = np.nan
+    return X, needs_bytes
+
+
+def fitted(n: int = 800) -> BoostedNeed:
+    boosted = fit_boosted(*some_rows(n), seed=1, threads=1)
+    assert boosted is not None
+    return boosted
+
+
+def a_boosting_plan(**changes: Any) -> BoostingPlan:
+    plan = BoostingPlan(
+        margin=1.1, n_folds=8, seed=1, threads=1, clock=StepClock(), deadline_s=60.0
+    )
+    return replace(plan, **changes)
+
+
+def test_compiled_trees_answer_as_xgboost_does() -> None:
+    X, needs_bytes = some_rows(600)
+    booster = xgboost.train(
+        {"objective": "reg:quantileerror", "quantile_alpha": 0.9, "max_depth": 5, "nthread": 1},
+        xgboost.QuantileDMatrix(X, np.log(needs_bytes)),
+        num_boost_round=40,
+    )
+    trees = compile_regression(booster)
+    coming, _ = some_rows(3000, seed=1)
+    expected = booster.predict(xgboost.DMatrix(coming))
+    found = [trees.margin(row) for row in coming]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        pytest.param({"objective": "reg:squarederror"}, "reg:quantileerror", id="another loss"),
+        pytest.param(
+            {"objective": "reg:quantileerror", "quantile_alpha": np.array([0.5, 0.9])},
+            "2 quantiles",
+            id="two quantiles",
+        ),
+    ],
+)
+def test_what_is_not_one_quantile_is_not_compiled(settings: dict[str, object], words: str) -> None:
+    X, needs_bytes = some_rows(60)
+    data = xgboost.QuantileDMatrix(X, np.log(needs_bytes))
+    booster = xgboost.train({**settings, "nthread": 1}, data, num_boost_round=2)
+    with pytest.raises(ModelError, match=words):
+        compile_regression(booster)
+
+
+def test_the_boosted_need_is_close_to_the_quantile_and_covers_its_share_of_new_runs() -> None:
+    boosted = fitted(3000)
+    X, needs_bytes = some_rows(3000, seed=1)
+    known = ~np.isnan(X[:, 0])
+    found = np.array([boosted.need_bytes(row) for row in X])
+    covered = float(np.mean(found[known] >= needs_bytes[known]))
+    assert covered == pytest.approx(LEVEL, abs=0.03)
+    # A quantile that ignored the features would be more than twice the need of most runs.
+    assert np.median(found[known] / needs_bytes[known]) < 1.4
+
+
+def test_no_need_beyond_the_range_seen_is_answered() -> None:
+    boosted = fitted()
+    inside = boosted.need_bytes(np.full(3, np.nan, dtype=np.float32))
+    assert boosted.least_bytes < inside < boosted.most_bytes
+    low = replace(boosted, least_bytes=inside * 2, most_bytes=inside * 4)
+    high = replace(boosted, least_bytes=inside / 4, most_bytes=inside / 2)
+    row = np.full(3, np.nan, dtype=np.float32)
+    assert (low.need_bytes(row), high.need_bytes(row)) == (inside * 2, inside / 2)
+
+
+def test_trees_that_overflow_answer_the_largest_need_seen() -> None:
+    boosted = fitted()
+    wild = replace(boosted, trees=replace(boosted.trees, base=np.array([1e9])))
+    assert wild.need_bytes(np.zeros(3, dtype=np.float32)) == boosted.most_bytes
+
+
+def test_a_boosted_need_survives_json_unchanged() -> None:
+    boosted = fitted()
+    again = BoostedNeed.from_dict(json.loads(json.dumps(boosted.to_dict())))
+    assert again == boosted
+    X, _ = some_rows(200, seed=2)
+    assert [again.need_bytes(row) for row in X] == [boosted.need_bytes(row) for row in X]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"level": 1.0},
+        {"level": "high"},
+        {"least_bytes": 0.0},
+        {"least_bytes": 9e12, "most_bytes": 1e12},
+        {"most_bytes": 1e300},
+        {"trees": None},
+        {"trees": {"kind": "trees"}},
+    ],
+    ids=str,
+)
+def test_a_damaged_boosted_need_is_refused_with_a_sentence(damage: dict[str, object]) -> None:
+    with pytest.raises(ModelError, match="train"):
+        BoostedNeed.from_dict({**fitted(40).to_dict(), **damage})
+
+
+def test_the_same_runs_give_the_same_trees() -> None:
+    assert fitted() == fitted()
+
+
+def test_too_few_runs_or_no_feature_give_no_trees() -> None:
+    X, needs_bytes = some_rows(LEAST_RUNS - 1)
+    assert fit_boosted(X, needs_bytes, seed=1, threads=1) is None
+    X, needs_bytes = some_rows(200)
+    assert fit_boosted(X[:, :0], needs_bytes, seed=1, threads=1) is None
+
+
+def test_past_bids_are_learned_only_from_what_came_before() -> None:
+    rows = RunRows.of(runs_of(a_history(200), latest=200))
+    bids = boosted_bids(rows, a_boosting_plan()).bids
+    cut = 150
+    # Were anything of later runs seen, other later needs would change earlier bids.
+    changed = [
+        replace(run, need_bytes=run.need_bytes * (50 if place >= cut else 1))
+        for place, run in enumerate(rows.runs)
+    ]
+    others = boosted_bids(RunRows.of(changed), a_boosting_plan()).bids
+    earlier = [place for place in bids if place < cut]
+    assert len(earlier) >= 50
+    assert [others[place] for place in earlier] == [bids[place] for place in earlier]
+
+
+def test_past_bids_follow_the_features_with_the_margin_asked_for() -> None:
+    rows = RunRows.of(runs_of(a_history(300), latest=300))
+    bids = boosted_bids(rows, a_boosting_plan(margin=1.0)).bids
+    wider = boosted_bids(rows, a_boosting_plan(margin=1.5)).bids
+    ratios = [bid.allocation_bytes / rows.runs[place].need_bytes for place, bid in bids.items()]
+    assert 0.9 < math.exp(float(np.mean(np.log(ratios)))) < 2.0
+    assert all(
+        wider[place].allocation_bytes == pytest.approx(1.5 * bid.allocation_bytes)
+        for place, bid in bids.items()
+    )
+
+
+def test_when_time_is_out_the_newest_runs_are_still_replayed() -> None:
+    rows = RunRows.of(runs_of(a_history(200), latest=200))
+    cut = boosted_bids(rows, a_boosting_plan(clock=StepClock(step_s=100.0)))
+    assert cut.cut_by_budget
+    assert len(cut.bids) >= LEAST_SHARE_REPLAYED * 200
+    assert max(cut.bids) == 199
+    assert len(cut.bids) < len(boosted_bids(rows, a_boosting_plan()).bids)
+
+
+def test_a_task_without_features_has_no_bids() -> None:
+    rows = RunRows.of(
+        runs_of([an_attempt(i, peak_bytes=(100 + i) * MIB) for i in range(60)], latest=60)
+    )
+    assert boosted_bids(rows, a_boosting_plan()).bids == {}
+
+
+def test_runs_with_missing_and_unseen_features_get_a_need_within_range() -> None:
+    rows = RunRows.of(runs_of(a_history(120), latest=120))
+    schema = FeatureSchema.fit(rows.features)
+    X = schema.expand(schema.encode_rows(rows.features))
+    boosted = fit_boosted(X, rows.needs_bytes, seed=1, threads=1)
+    assert boosted is not None
+    odd: list[Features] = [{}, {"region": "moon"}, {"rows": "many", "columns": 1e30}]
+    for need_bytes in needs_of_rows(boosted, schema, odd):
+        assert boosted.least_bytes <= need_bytes <= boosted.most_bytes

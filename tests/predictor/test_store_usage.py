@@ -1,0 +1,132 @@
+"""What tasks asked for and used, read back from the store."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.config import Config
+
+from plimsoll_predictor.cpu import MIN_RUNTIME_S, WINDOW_RUNS, RunCpu
+from plimsoll_predictor.record import Observation, Outcome
+from plimsoll_predictor.store import Store
+from plimsoll_predictor.store.database import Database
+from plimsoll_predictor.units import GIB
+from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store
+
+
+def a_run(place: int, *, cpu_s: float | None = 1800.0, runtime_s: float = 3600.0) -> Observation:
+    """Half a core for an hour; asked for four, ran with one."""
+    at_s = NOON_S + 4000 * place
+    return replace(
+        an_attempt(f"uid-{place}").running(at_s, at_s + runtime_s).built,
+        cpu_s=cpu_s,
+        peak_cores=0.9,
+        request_cores=4.0,
+        allocated_cores=1.0,
+    )
+
+
+def test_an_attempt_keeps_what_it_asked_for_and_used_of_the_cpu(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.record([a_run(1)])
+    assert store.observations(TRAIN) == [a_run(1)]
+    store.close()
+
+
+def test_the_cpu_of_runs_is_the_mean_over_their_time(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.record([a_run(1), replace(a_run(2), cpu_s=7200.0, peak_cores=None)])
+    assert store.run_cpus([TRAIN])[TRAIN] == [RunCpu(2.0, None), RunCpu(0.5, 0.9)]
+    assert store.run_cpus([JOIN])[JOIN] == []
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        pytest.param(a_run(1, cpu_s=None), id="not measured"),
+        pytest.param(a_run(1, runtime_s=MIN_RUNTIME_S - 1), id="too short to tell"),
+        pytest.param(a_run(1, runtime_s=-5.0), id="a clock that jumped back"),
+        pytest.param(replace(a_run(1), outcome=Outcome.OOM_KILLED), id="killed"),
+        pytest.param(replace(a_run(1), outcome=Outcome.FAILED), id="failed"),
+        pytest.param(replace(a_run(1), started_s=None), id="no start"),
+    ],
+)
+def test_a_run_that_tells_nothing_is_passed_over(tmp_path: Path, run: Observation) -> None:
+    store = open_store(tmp_path)
+    store.record([run, a_run(2)])
+    assert store.run_cpus([TRAIN])[TRAIN] == [RunCpu(0.5, 0.9)]
+    store.close()
+
+
+def test_only_the_newest_runs_are_looked_at_in_whatever_order_they_came(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    places = range(WINDOW_RUNS + 10)
+    store.record([a_run(place, cpu_s=3600.0 * place) for place in reversed(places)])
+    newest = [run.mean_cores for run in store.run_cpus([TRAIN])[TRAIN]]
+    assert newest == [float(place) for place in reversed(places)][:WINDOW_RUNS]
+    store.close()
+    again = open_store(tmp_path)
+    assert [run.mean_cores for run in again.run_cpus([TRAIN])[TRAIN]] == newest
+    again.close()
+
+
+def test_each_tasks_use_is_summed_over_its_runs(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    bigger = replace(a_run(2), cpu_s=3600.0, peak_bytes=700_000_000, peak_cores=1.5)
+    killed = replace(a_run(3), outcome=Outcome.OOM_KILLED)
+    other = replace(an_attempt("uid-9").of(JOIN).built, request_cores=2.0)
+    store.record([a_run(1), bigger, killed, other])
+    joined, trained = store.task_uses()
+    assert (joined.task, joined.runs, joined.used_cores, joined.most_cores) == (
+        str(JOIN),
+        1,
+        None,
+        None,
+    )
+    assert (trained.task, trained.runs, trained.runtime_s) == (str(TRAIN), 2, 3600.0)
+    assert (trained.request_bytes, trained.used_bytes, trained.most_bytes) == (
+        4 * GIB,
+        600_000_000,
+        700_000_000,
+    )
+    assert (trained.request_cores, trained.used_cores, trained.most_cores) == (4.0, 0.75, 1.5)
+    store.close()
+
+
+def test_a_store_from_before_keeps_its_attempts_and_learns_of_cpu(tmp_path: Path) -> None:
+    url, path = f"sqlite:///{tmp_path}/store.db", tmp_path / "store.db"
+    _make_first_schema(url)
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "INSERT INTO observations (attempt_uid, task, run, attempt, ordered_s, outcome,"
+            " features, peak_bytes, cpu_s, started_s, finished_s, neighbours) VALUES"
+            " ('old', 'shop/train-demand', 'r', 1, 100, 'succeeded', '{}', 5, 50, 0, 100, '[]')"
+        )
+    connection.close()
+    store = Store.open(url)
+    (old,) = store.observations(TRAIN)
+    assert (old.attempt_uid, old.cpu_s, old.request_cores, old.peak_cores) == (
+        "old",
+        50.0,
+        None,
+        None,
+    )
+    assert store.run_cpus([TRAIN])[TRAIN] == [RunCpu(0.5, None)]
+    store.record([a_run(1)])
+    assert len(store.observations(TRAIN)) == 2
+    store.close()
+
+
+def _make_first_schema(url: str) -> None:
+    database = Database.connect(url, busy_timeout_s=5.0)
+    config = Config()
+    config.set_main_option("script_location", "plimsoll_predictor.store:migrations")
+    with database.write() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+    database.close()

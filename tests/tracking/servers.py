@@ -1,0 +1,214 @@
+"""A real MLflow server, from its package, and a gate before it that can be shut."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aiohttp import ClientSession, web
+from deploy.local.layout import CHECKOUT, cache_root
+
+LOCK = CHECKOUT / "requirements" / "mlflow.lock"
+INSTALLED_WITHIN_S = 900
+STARTED_WITHIN_S = 300
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def installed() -> Path:
+    """The virtual environment with MLflow; made once, in the cache."""
+    key = hashlib.sha256(LOCK.read_bytes()).hexdigest()[:12]
+    home = cache_root(os.environ) / f"mlflow-{key}-python{PYTHON}"
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with home.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (home / "ready").exists():
+            shutil.rmtree(home, ignore_errors=True)
+            _install(home)
+            (home / "ready").touch()
+    return home
+
+
+def _install(home: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
+    # The lock names all it needs; bytecode is compiled of what is loaded only.
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "--python", str(home / "bin" / "python"), "install"),
+            *("--quiet", "--no-deps", "--no-compile", "--require-hashes", "-r", str(LOCK)),
+        ],
+        check=True,
+        timeout=INSTALLED_WITHIN_S,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Mlflow:
+    """A running server, asked as people's tools ask it."""
+
+    address: str
+    process: subprocess.Popen[bytes]
+    log_file: Path
+
+    def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        request = urllib.request.Request(
+            f"{self.address}/{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+    def experiment(self, name: str) -> Mapping[str, Any]:
+        path = f"api/2.0/mlflow/experiments/get-by-name?experiment_name={name}"
+        found: Mapping[str, Any] = self.ask("GET", path)["experiment"]
+        return found
+
+    def make_experiment(self, name: str, artifact_location: str | None = None) -> str:
+        body = {"name": name, "artifact_location": artifact_location or ""}
+        made = self.ask("POST", "api/2.0/mlflow/experiments/create", body)
+        return str(made["experiment_id"])
+
+    def runs(self, experiment: str) -> list[Mapping[str, Any]]:
+        """Oldest first."""
+        body = {
+            "experiment_ids": [self.experiment(experiment)["experiment_id"]],
+            "order_by": ["attributes.start_time ASC"],
+        }
+        runs: list[Mapping[str, Any]] = self.ask("POST", "api/2.0/mlflow/runs/search", body).get(
+            "runs", []
+        )
+        return runs
+
+    def history(self, run_id: str, metric: str) -> dict[int, float]:
+        """Step -> value."""
+        path = f"api/2.0/mlflow/metrics/get-history?run_id={run_id}&metric_key={metric}"
+        return {each["step"]: each["value"] for each in self.ask("GET", path)["metrics"]}
+
+    def artifact(self, run_id: str, name: str) -> Any:
+        return self.ask("GET", f"get-artifact?run_id={run_id}&path={name}")
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Every process of it stopped: connections are taken, and nothing is answered."""
+        os.killpg(self.process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.killpg(self.process.pid, signal.SIGCONT)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[Mlflow]:
+    """`mlflow server` over SQLite, with the artifacts that it stores itself."""
+    port = free_port()
+    log_file = folder / "server.log"
+    environment = {
+        **{name: value for name, value in os.environ.items() if name[:6] != "PYTHON"},
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+    }
+    with log_file.open("wb") as log:
+        process = subprocess.Popen(
+            [
+                *(str(installed() / "bin" / "mlflow"), "server", "--workers", "1"),
+                *("--backend-store-uri", f"sqlite:///{folder}/mlflow.db"),
+                *("--serve-artifacts", "--artifacts-destination", str(folder / "artifacts")),
+                *("--host", "127.0.0.1", "--port", str(port)),
+            ],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    server = Mlflow(f"http://127.0.0.1:{port}", process, log_file)
+    try:
+        _await_health(server)
+        yield server
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _await_health(server: Mlflow) -> None:
+    until_s = time.monotonic() + STARTED_WITHIN_S
+    while True:
+        assert server.process.poll() is None, server.log_file.read_text()
+        assert time.monotonic() < until_s, server.log_file.read_text()
+        try:
+            with urllib.request.urlopen(f"{server.address}/health", timeout=2):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+
+
+class Gate:
+    """Stands before the server as a company's proxy does, and asks for credentials.
+
+    authorization: what the header must be; None lets everybody in.
+    """
+
+    def __init__(self, server: Mlflow, authorization: str | None = None) -> None:
+        self.port = free_port()
+        self.asked = 0
+        self._server = server
+        self._authorization = authorization
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def open(self) -> None:
+        app = web.Application(client_max_size=1 << 24)
+        app.router.add_route("*", "/{path:.*}", self._pass)
+        self._runner = web.AppRunner(app)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
+
+    async def shut(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _pass(self, request: web.Request) -> web.Response:
+        self.asked += 1
+        given = request.headers.get("Authorization")
+        if self._authorization is not None and given != self._authorization:
+            return web.Response(status=401, text="who are you?")
+        headers = {"Content-Type": request.headers.get("Content-Type", "")}
+        async with (
+            ClientSession() as session,
+            session.request(
+                request.method,
+                f"{self._server.address}{request.rel_url}",
+                data=await request.read(),
+                headers=headers,
+            ) as answer,
+        ):
+            return web.Response(
+                status=answer.status, body=await answer.read(), content_type="application/json"
+            )
