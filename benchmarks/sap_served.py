@@ -12,22 +12,17 @@ from numpy.typing import NDArray
 
 from benchmarks.sap_builds import PENALTY, TASK, Builds
 from plimsoll_operator.training.when import Since, should_train
-from plimsoll_predictor.boosting import BoostingPlan, boosted_bids, fit_boosted, needs_of_rows
-from plimsoll_predictor.champion import compare
+from plimsoll_predictor.boosted import boosted_bid_bytes
 from plimsoll_predictor.choosing import cheapest_ceiling
-from plimsoll_predictor.features import FeatureSchema
-from plimsoll_predictor.forward import past_runs
+from plimsoll_predictor.experts.names import BOOSTING
 from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.record import Features
-from plimsoll_predictor.rows import RunRows
-from plimsoll_predictor.runs import runs_of
-from plimsoll_predictor.training import REPLAYED_PARTS, TrainingPlan, train
+from plimsoll_predictor.training import TrainingPlan, train
 
 POLICY: Final = Policy(penalty=PENALTY)
 """The defaults, but for what a failed build counts: the score says that."""
-BOOSTING: Final = "boosting"
 SEED: Final = 1
 
 
@@ -92,7 +87,6 @@ def spans(builds: Builds, effort: Effort) -> list[Span]:
 def served(builds: Builds, span: Span, effort: Effort) -> Served:
     """One training on what is known at a span's first build, and the sizes of the span's builds."""
     began_s = time.perf_counter()
-    observations = builds.observations(span.known)
     plan = TrainingPlan(
         policy=POLICY,
         seed=SEED,
@@ -100,26 +94,17 @@ def served(builds: Builds, span: Span, effort: Effort) -> Served:
         now_s=0.0,
         iterations=effort.iterations,
     )
-    trained = train(str(TASK), observations, plan)
-    rows = RunRows.of(runs_of(observations, latest=plan.latest_runs))
-    costs = {name: figures.cost_gb_h for name, figures in trained.report.experts.items()}
-    boosting_plan = BoostingPlan(
-        margin=POLICY.headroom,
-        n_folds=REPLAYED_PARTS,
-        seed=SEED,
-        threads=1,
-        clock=plan.clock,
-        deadline_s=plan.budget_s,
-    )
-    replayed = boosted_bids(rows, boosting_plan)
-    compared = compare(past_runs(rows), replayed.bids, POLICY)
-    costs[BOOSTING] = compared.costs[Expert.CLASSIFIER].cost_gb_h
-    champion = min(costs, key=lambda name: costs[name])
+    trained = train(str(TASK), builds.observations(span.known), plan)
+    experts = trained.report.experts
+    champion = min(experts, key=lambda name: experts[name].cost_gb_h)
     coming = builds.features[span.first : span.end]
+    max_seen_bytes = float(builds.needs_bytes[: span.known].max()) * POLICY.headroom
     sizes = {
         Expert.CLASSIFIER.value: _by_classifier(trained.model, coming),
-        BOOSTING: _by_boosting(rows, coming),
-        Expert.MAX_SEEN.value: [float(rows.needs_bytes.max()) * POLICY.headroom] * len(coming),
+        BOOSTING: [
+            boosted_bid_bytes(trained.model, features) or max_seen_bytes for features in coming
+        ],
+        Expert.MAX_SEEN.value: [max_seen_bytes] * len(coming),
         Expert.REQUEST.value: builds.requests_bytes[span.first : span.end].tolist(),
     }
     return Served(
@@ -146,13 +131,3 @@ def _by_classifier(model: Model, coming: Sequence[Features]) -> list[float]:
         float(cheapest_ceiling(model.probabilities(row), model.bins, PENALTY).ceiling_bytes)
         for row in coming
     ]
-
-
-def _by_boosting(rows: RunRows, coming: Sequence[Features]) -> list[float]:
-    schema = FeatureSchema.fit(rows.features)
-    X = schema.expand(schema.encode_rows(rows.features))
-    boosted = fit_boosted(X, rows.needs_bytes, seed=SEED, threads=1)
-    if boosted is None:
-        return [float(rows.needs_bytes.max()) * POLICY.headroom] * len(coming)
-    needs_bytes = needs_of_rows(boosted, schema, coming)
-    return [need_bytes * POLICY.headroom for need_bytes in needs_bytes]

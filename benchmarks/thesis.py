@@ -3,7 +3,8 @@
     .venv/bin/python -P benchmarks/thesis.py [--quick] [--budget S] [--seed N] [--json FILE]
 
 docs/thesis.md says how the data is made and how to read the tables. Ends with 1 where the bar is
-missed: the classifier's waste at most half of max-seen's, at most one failed attempt per 100 runs.
+missed over both heavy tasks together: the classifier's waste at most half of max-seen's, with at
+most one failed attempt per 100 runs.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class Bar:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Make the tables. Returns 0 if the bar holds over both heavy tasks together."""
+    """Make the tables. Returns 0 if the bar holds over both heavy tasks, or is not judged."""
     given = _parser().parse_args(arguments)
     budget_s = given.budget or (QUICK_BUDGET_S if given.quick else BUDGET_S)
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
@@ -108,14 +109,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.json is not None:
         written = _document(given.seed, stated, (models, served, savings + run, bars))
         given.json.write_text(json.dumps(written, indent=2) + "\n")
-    return 0 if bars[-1].holds else 1
+    # So few trainings are a check that all of it runs, not a measurement.
+    return 0 if given.quick or bars[-1].holds else 1
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks/thesis.py", description=__doc__)
     parser.add_argument("--seed", type=int, default=SEED, help="of the generated data")
     parser.add_argument("--budget", type=float, help=f"seconds, about (default {BUDGET_S:g})")
-    parser.add_argument("--quick", action="store_true", help="fewer trials and trainings")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer trials and trainings; the bar is not judged"
+    )
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     return parser
 

@@ -170,6 +170,8 @@ class ClassifierSizer:
     chances: list[tuple[float, bool]] = field(default_factory=list)
     """Of each run and inner ceiling: the model's chance that the need fits, and whether it did."""
     _max_need_bytes: int = 0
+    _largest_bytes: int = 0
+    """Of the needs of runs that succeeded."""
     _next_training: float = FIRST_TRAINING
     _kills: int = 0
     """Since the last training."""
@@ -198,6 +200,7 @@ class ClassifierSizer:
             policy=self.policy,
             runs=len(self.known),
             max_need_bytes=self._max_need_bytes,
+            largest_bytes=self._largest_bytes,
             model=self.model,
         )
         failed = FailedAttempt(
@@ -216,6 +219,7 @@ class ClassifierSizer:
     def completed(self, row: TraceRow, allocation_bytes: int, _now_s: float, /) -> None:
         """A need is known."""
         self._max_need_bytes = max(self._max_need_bytes, row.peak_bytes)
+        self._largest_bytes = max(self._largest_bytes, row.peak_bytes)
         if row.line in self._bid:
             model, chances = self._bid.pop(row.line)
             ceilings = model.bins.ceilings_bytes[:-1]

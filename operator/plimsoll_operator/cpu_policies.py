@@ -14,6 +14,7 @@ from plimsoll_operator.quantity import BadQuantity, parse_millicores
 from plimsoll_predictor.policy import CpuPolicy, Mode
 
 MAX_HEADROOM: Final = 10
+MOST_RUNS: Final = 10_000
 
 
 def read_cpu(value: Any) -> dict[str, Any]:
@@ -79,9 +80,18 @@ def _headroom(value: Any) -> float:
     return float(value)
 
 
+def _min_runs(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
+        raise TypeError(f"has a minRuns that is no whole number; write one from 1 to {MOST_RUNS}")
+    if not 1 <= value <= MOST_RUNS:
+        raise ValueError(f"has a minRuns out of range; write one from 1 to {MOST_RUNS}")
+    return int(value)
+
+
 _READERS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "mode": ("mode", _mode),
     "min": ("min_millicores", _millicores),
     "max": ("max_millicores", _millicores),
     "headroom": ("headroom", _headroom),
+    "minRuns": ("min_runs", _min_runs),
 }

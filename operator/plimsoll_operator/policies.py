@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from plimsoll_operator.cpu_policies import lay_over, read_cpu
 from plimsoll_operator.quantity import parse_bytes
+from plimsoll_predictor.cold_start import LEAST_FIRST_SIZE
 from plimsoll_predictor.policy import CpuPolicy, Limits, Mode, Policy, Retry
 from plimsoll_predictor.units import MIB, words_for_bytes
 
@@ -56,6 +57,7 @@ def policy_from_spec(base: Policy, spec: Mapping[str, Any], where: str) -> Polic
             values.update(_read(key, spec[key], where))
     if "feature_sources" in values:
         values["feature_sources"] = {**base.feature_sources, **values["feature_sources"]}
+    values.update(values.pop("risk", {}))
     if "cpu" in values:
         values["cpu"] = _cpu(base, values["cpu"], where)
     policy = replace(base, **values)
@@ -188,6 +190,31 @@ def _whole(lowest: int, highest: int) -> Callable[[Any], int]:
     return read
 
 
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("is neither true nor false; write true or false, without quotes")
+    return value
+
+
+def _risk(value: Any) -> dict[str, float]:
+    """Fields of Policy; those that the spec does not name are absent."""
+    if not isinstance(value, Mapping):
+        raise TypeError("is not a map; write risk: {overheadSeconds: 2400}")
+    read: dict[str, float] = {}
+    for key, part in value.items():
+        if part is None:
+            continue
+        if key not in _RISK_READERS:
+            known = ", ".join(_RISK_READERS)
+            raise ValueError(f"has an unknown field {key!r:.40}; write one of {known}")
+        field, reader = _RISK_READERS[key]
+        try:
+            read[field] = reader(part)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"has a field {key} that {error}") from error
+    return read
+
+
 def _choice(kind: type[Mode] | type[Limits] | type[Retry]) -> Callable[[Any], Any]:
     def read(value: Any) -> Any:
         # YAML 1.1 reads an unquoted `off` as false; nothing else is meant by it.
@@ -229,11 +256,18 @@ def _source(name: str, source: Any) -> dict[str, str]:
     return given
 
 
+_RISK_READERS: Final[Mapping[str, tuple[str, Callable[[Any], float]]]] = {
+    "overheadSeconds": ("overhead_s", _number(0, 86_400)),
+    "penalty": ("penalty", _number(1, 10_000)),
+}
+
 _READERS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "mode": ("mode", _choice(Mode)),
     "min": ("min_bytes", _bytes),
     "max": ("max_bytes", _bytes),
-    "penalty": ("penalty", _number(1, 10_000)),
+    "risk": ("risk", _risk),
+    "firstSize": ("first_size", _number(LEAST_FIRST_SIZE, 1)),
+    "critical": ("critical", _flag),
     "bins": ("max_bins", _whole(1, 8)),
     "maxLifts": ("max_lifts", _whole(0, 10)),
     "minRuns": ("min_runs", _whole(1, 10_000)),

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from plimsoll_predictor.boosted import BoostedNeed
+from plimsoll_predictor.boosted import MARGIN, BoostedNeed
 from plimsoll_predictor.champion import Bid
 from plimsoll_predictor.compile import compile_regression
 from plimsoll_predictor.features import FeatureSchema
@@ -54,7 +54,6 @@ class BoostingPlan:
     deadline_s: on the clock; further folds of the past are replayed only before it.
     """
 
-    margin: float
     n_folds: int
     seed: int
     threads: int
@@ -119,7 +118,7 @@ def _bids_of_fold(rows: RunRows, fold: Fold, plan: BoostingPlan) -> dict[int, Bi
     coming = [rows.runs[place].features for place in fold.validation]
     needs_bytes = needs_of_rows(boosted, schema, coming)
     return {
-        int(place): Bid(need_bytes * plan.margin)
+        int(place): Bid(need_bytes * MARGIN)
         for place, need_bytes in zip(fold.validation, needs_bytes, strict=True)
     }
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from plimsoll_predictor.experts.ladder import next_step_bytes
 from plimsoll_predictor.knowledge import Expert
-from plimsoll_predictor.lifting import GEOMETRIC_STEP, OVER_MAX_SEEN, USEFUL_STEP
+from plimsoll_predictor.lifting import LEAST_CEILING_STEP
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.units import MIB, gb_hours
 
@@ -118,12 +119,13 @@ def _charged(bid: Bid, run: PastRun, seen_bytes: float, policy: Policy) -> Exper
     if bid.open_ended:
         wanted_bytes = max(wanted_bytes, seen_bytes * policy.headroom)
     allocation_bytes = _bounded(wanted_bytes, policy)
-    steps = [*bid.ladder_bytes, seen_bytes * OVER_MAX_SEEN]
     cost, failed = 0.0, 0
     while allocation_bytes < need_bytes:
         cost += gb_hours(allocation_bytes, run.runtime_s) * policy.penalty
         failed += 1
-        allocation_bytes = _lifted(allocation_bytes, steps, run.request_bytes)
+        allocation_bytes = _lifted(
+            allocation_bytes, bid.ladder_bytes, run.request_bytes, seen_bytes
+        )
     return ExpertCost(cost + gb_hours(allocation_bytes - need_bytes, run.runtime_s), failed)
 
 
@@ -133,10 +135,13 @@ def _bounded(allocation_bytes: float, policy: Policy) -> float:
     return min(floored, policy.max_bytes) if policy.max_bytes else floored
 
 
-def _lifted(failed_bytes: float, steps: Sequence[float], request_bytes: float | None) -> float:
+def _lifted(
+    failed_bytes: float, ceilings_bytes: Sequence[float], request_bytes: float | None, seen: float
+) -> float:
     """The gentle ladder of ``lifting``, without its bounds: here a lift goes on until it fits."""
-    least_bytes = failed_bytes * USEFUL_STEP
-    useful = [step for step in steps if step >= least_bytes] or [failed_bytes * GEOMETRIC_STEP]
+    least_bytes = failed_bytes * LEAST_CEILING_STEP
+    useful = [step for step in ceilings_bytes if step >= least_bytes]
+    useful.append(next_step_bytes(failed_bytes, seen))
     if request_bytes is not None and request_bytes >= least_bytes:
         useful.append(request_bytes)
     return min(useful)

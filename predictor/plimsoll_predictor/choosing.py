@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll_predictor.bins import Bins
+from plimsoll_predictor.experts.ladder import next_step_bytes
+from plimsoll_predictor.lifting import LEAST_CEILING_STEP
 from plimsoll_predictor.units import gb_hours
 
 
@@ -31,13 +33,14 @@ def cheapest_ceiling(probabilities: NDArray[np.float64], bins: Bins, penalty: fl
 
     A run whose true bin is b, given ceiling c, costs in byte-seconds
 
-        (c - need_b) runtime_b                                  if b fits (c >= ceiling_b)
-        penalty c runtime_b + (ceiling_b - need_b) runtime_b    otherwise
+        (c - need_b) runtime_b                        if b fits (c >= ceiling_b)
+        penalty F runtime_b + (l - need_b) runtime_b  otherwise
 
-    with need_b and runtime_b the means of bin b: the room left unused, or the failed attempt's
-    memory-time, charged ``penalty`` times, and then what the retry at b's own ceiling leaves
-    unused. (A lift may need more steps than one; the penalty is the knob for that.) Of equally
-    cheap ceilings the largest is chosen.
+    with need_b and runtime_b the means of bin b: the room left unused, or else what the lifts
+    over the bins' ceilings cost: F is the sum of all allocations that fail on the way, charged
+    ``penalty`` times, and l the one that fits at last. Of equally cheap ceilings the largest is
+    chosen. (Were only the first failure charged, the smallest ceilings would be the cheapest to
+    fail with, and the more bins there are the more often one would be chosen in vain.)
 
     probabilities: (n_bins,), of each true bin.
 
@@ -73,17 +76,42 @@ def cheapest_bins(
 @lru_cache(maxsize=1024)  # the model's alone, and admission asks for each pod
 def _costs(bins: Bins, penalty: float) -> NDArray[np.float64]:
     """Byte-seconds for each ceiling (rows) and true bin (columns), (n_bins, n_bins)."""
-    ceilings = np.array(bins.ceilings_bytes, dtype=np.float64)
     needs = np.array(bins.mean_need_bytes)
     runtimes = np.array(bins.mean_runtime_s)
     # A bin whose runtime nobody measured would cost nothing however often it fails.
     known = runtimes[runtimes > 0]
     runtimes = np.where(runtimes > 0, runtimes, known.mean() if known.size else 1.0)
-    fits = np.tri(len(ceilings), dtype=bool)
-    chosen = ceilings[:, np.newaxis]
-    spare = np.maximum(chosen - needs, 0.0)
-    spare_after_retry = np.maximum(ceilings - needs, 0.0)
-    costs: NDArray[np.float64] = np.where(fits, spare, penalty * chosen + spare_after_retry)
+    failed, fitted = _climbs(bins.ceilings_bytes)
+    costs: NDArray[np.float64] = penalty * failed + np.maximum(fitted - needs, 0.0)
     weighted: NDArray[np.float64] = costs * runtimes
     weighted.flags.writeable = False
     return weighted
+
+
+def _climbs(
+    ceilings_bytes: tuple[int, ...],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """For each first ceiling (rows) and true bin (columns): all that fails, and what fits at last.
+
+    The gentle ladder of ``lifting`` as far as bins can tell, the last ceiling being about the
+    largest need.
+    """
+    n_bins = len(ceilings_bytes)
+    failed = np.zeros((n_bins, n_bins))
+    fitted = np.zeros((n_bins, n_bins))
+    for first, given_bytes in enumerate(ceilings_bytes):
+        allocation_bytes = float(given_bytes)
+        lost_bytes = 0.0
+        for true_bin, ceiling_bytes in enumerate(ceilings_bytes):
+            while allocation_bytes < ceiling_bytes:
+                lost_bytes += allocation_bytes
+                allocation_bytes = _lifted(allocation_bytes, ceilings_bytes)
+            failed[first, true_bin] = lost_bytes
+            fitted[first, true_bin] = allocation_bytes
+    return failed, fitted
+
+
+def _lifted(failed_bytes: float, ceilings_bytes: tuple[int, ...]) -> float:
+    least_bytes = failed_bytes * LEAST_CEILING_STEP
+    steps = [float(ceiling) for ceiling in ceilings_bytes if ceiling >= least_bytes]
+    return min([*steps, next_step_bytes(failed_bytes, ceilings_bytes[-1])])

@@ -132,7 +132,7 @@ def decide_cpu(ask: CpuAsk, use: CpuUse | None, policy: Policy, bounds: CpuBound
     The limit and the policy's maximum always hold. The cluster's cap holds back a raise and never
     lowers what the user asked for; floors give way to all of them.
     """
-    runs, needed = use.runs if use else 0, min(policy.min_runs, WINDOW_RUNS)
+    runs, needed = use.runs if use else 0, min(policy.cpu.min_runs, WINDOW_RUNS)
     if use is None or runs < needed:
         why = f"{runs} of the {needed} runs needed are known; the CPU request is kept"
         return CpuDecision(None, CpuReason.COLD_START, why)

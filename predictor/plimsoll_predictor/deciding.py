@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from plimsoll_predictor.choosing import Choice, cheapest_ceiling
 from plimsoll_predictor.clamping import Range
 from plimsoll_predictor.decision import Ask, Bounds, Decision, Reason
-from plimsoll_predictor.knowledge import Expert, Knowledge, Lift
+from plimsoll_predictor.experts.names import CLASSIFIER, REQUEST, words_for_expert
+from plimsoll_predictor.experts.rule import Rule, for_larger_request
+from plimsoll_predictor.knowledge import Knowledge, Lift
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.units import words_for_bytes
@@ -53,12 +55,14 @@ class _Case:
             return self._cold_start()
         if known.paused:
             return _keep(self.ask, self.allowed, Reason.KEPT, "sizing of this task is paused")
-        if known.champion is Expert.CLASSIFIER:
+        if known.champion == CLASSIFIER:
             return self._predicted()
-        if known.champion is Expert.MAX_SEEN or self.ask.request_bytes is None:
-            return self._max_seen("")
-        why = f"the user's request has been the cheapest choice over {known.runs} runs"
-        return _keep(self.ask, self.allowed, Reason.KEPT, why)
+        if known.champion == REQUEST and self.ask.request_bytes is not None:
+            why = f"the user's request has been the cheapest choice over {_counted(known)}"
+            return _keep(self.ask, self.allowed, Reason.KEPT, why)
+        if known.rule is not None and known.champion != REQUEST:
+            return self._by_rule(known.rule)
+        return self._max_seen("")
 
     def _lifted(self, lift: Lift) -> Decision:
         clamped = self.allowed.clamp(lift.allocation_bytes)
@@ -99,6 +103,20 @@ class _Case:
             allocation_bytes=clamped.allocation_bytes,
             reason=Reason.MAX_SEEN,
             why=_sentence(because, why, clamped.note),
+        )
+
+    def _by_rule(self, rule: Rule) -> Decision:
+        known, ask = self.knowledge, self.ask
+        bid_bytes = for_larger_request(
+            rule.bid_bytes(ask.request_bytes, ask.features),
+            ask.request_bytes,
+            known.largest_request_bytes,
+        )
+        clamped = self.allowed.clamp(bid_bytes)
+        return Decision(
+            allocation_bytes=clamped.allocation_bytes,
+            reason=Reason.LEARNED,
+            why=_sentence(f"{words_for_expert(known.champion)}; {_counted(known)}", clamped.note),
         )
 
     def _predicted(self) -> Decision:

@@ -13,6 +13,8 @@ class Reason(StrEnum):
     COLD_START = "cold-start"
     """Too little is known; the user's request is kept."""
     MAX_SEEN = "max-seen"
+    LEARNED = "learned"
+    """The task's champion among the experts by rule; see plimsoll_predictor.experts.panel."""
     PREDICTED = "predicted"
     LIFTED = "lifted"
     """The run was OOM-killed before; this attempt gets more."""

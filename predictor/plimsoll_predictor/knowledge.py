@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from plimsoll_predictor.cpu import CpuUse
+from plimsoll_predictor.experts.rule import Rule
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.task import TaskId
@@ -42,7 +43,14 @@ class Knowledge:
     """Runs whose need is known."""
     max_need_bytes: int | None = None
     """Largest need known; a censored one counts as what it exceeds. None if none is known."""
-    champion: Expert = Expert.MAX_SEEN
+    champion: str = Expert.MAX_SEEN
+    """The expert that serves: one of Expert, or of plimsoll_predictor.experts.panel.EXPERTS."""
+    rule: Rule | None = None
+    """What the champion bids, where it bids by a rule."""
+    largest_bytes: int | None = None
+    """Largest need of a run that succeeded: what a kill only showed to be exceeded is not in it."""
+    largest_request_bytes: int | None = None
+    """The most that was asked for by a run that succeeded."""
     model: Model | None = None
     lifts: Mapping[str, Lift] = field(default_factory=dict)
     """Run key -> lift, for runs that were OOM-killed and have not succeeded yet."""
@@ -57,7 +65,10 @@ class Knowledge:
             "policy": self.policy.to_dict(),
             "runs": self.runs,
             "max_need_bytes": self.max_need_bytes,
-            "champion": self.champion.value,
+            "champion": str(self.champion),
+            "rule": self.rule.to_dict() if self.rule else None,
+            "largest_bytes": self.largest_bytes,
+            "largest_request_bytes": self.largest_request_bytes,
             "model": self.model.to_dict() if self.model else None,
             "lifts": {
                 run: [lift.allocation_bytes, lift.attempt, lift.after_bytes]
@@ -70,15 +81,24 @@ class Knowledge:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Knowledge:
         """Inverse of ``to_dict``; ModelError, KeyError, TypeError or ValueError on foreign data."""
-        model, cpu = data["model"], data.get("cpu")
+        model, cpu, rule = data["model"], data.get("cpu"), data.get("rule")
         return cls(
             task=TaskId.parse(data["task"]),
             policy=Policy.from_dict(data["policy"]),
             runs=int(data["runs"]),
             max_need_bytes=data["max_need_bytes"],
-            champion=Expert(data["champion"]),
+            champion=_champion(data["champion"]),
+            rule=Rule.from_dict(rule) if rule is not None else None,
+            largest_bytes=data.get("largest_bytes"),
+            largest_request_bytes=data.get("largest_request_bytes"),
             model=Model.from_dict(model) if model is not None else None,
             lifts={run: Lift(*values) for run, values in data["lifts"].items()},
             paused=bool(data["paused"]),
             cpu=CpuUse.from_dict(cpu) if cpu is not None else None,
         )
+
+
+def _champion(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"a champion is an expert's name. Got {name!r} instead")
+    return name

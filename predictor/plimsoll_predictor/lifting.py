@@ -7,13 +7,12 @@ from typing import Final, TypeAlias
 
 from plimsoll_predictor.clamping import Range
 from plimsoll_predictor.decision import Bounds
+from plimsoll_predictor.experts.ladder import next_step_bytes
 from plimsoll_predictor.knowledge import Knowledge, Lift
 from plimsoll_predictor.units import words_for_bytes
 
-USEFUL_STEP: Final = 1.2
-"""A smaller raise is hardly worth an attempt."""
-GEOMETRIC_STEP: Final = 2.0
-OVER_MAX_SEEN: Final = 1.05
+LEAST_CEILING_STEP: Final = 1.2
+"""A ceiling that is less of a raise is hardly worth an attempt."""
 LEAST_STEP: Final = 1.05
 """Where a cap leaves less than this, the next attempt would be killed like the last one."""
 
@@ -44,10 +43,9 @@ LiftDecision: TypeAlias = Lift | Leaking
 def next_allocation(failed: FailedAttempt, knowledge: Knowledge, bounds: Bounds) -> LiftDecision:
     """The next attempt's allocation, by a gentle ladder.
 
-    The smallest useful step (at least ``USEFUL_STEP`` times the failed allocation) among the
-    model's ceilings, a little over the largest need seen, and the user's request; if the task's
-    past knows none, twice the failed allocation or the request, whichever is less. Jumping
-    straight to the request wastes more than it saves (the ladder was measured better), but the
+    The smallest useful step among the model's ceilings, a little over the largest need seen (or
+    twice the failed allocation, if that is no step; see experts.ladder), and the user's request.
+    Jumping straight to the request wastes more than it saves (the ladder was measured better), but the
     last lift is never below it: a run must not fail that would have run as its author wrote it.
     """
     policy = knowledge.policy
@@ -73,10 +71,9 @@ def next_allocation(failed: FailedAttempt, knowledge: Knowledge, bounds: Bounds)
 
 def _next_step_bytes(failed: FailedAttempt, knowledge: Knowledge) -> float:
     ceilings = knowledge.model.bins.ceilings_bytes if knowledge.model else ()
-    ladder = [*ceilings, (knowledge.max_need_bytes or 0) * OVER_MAX_SEEN]
-    least_bytes = failed.allocation_bytes * USEFUL_STEP
-    known = [step for step in ladder if step >= least_bytes]
-    steps = known or [failed.allocation_bytes * GEOMETRIC_STEP]
+    least_bytes = failed.allocation_bytes * LEAST_CEILING_STEP
+    steps = [float(ceiling) for ceiling in ceilings if ceiling >= least_bytes]
+    steps.append(next_step_bytes(failed.allocation_bytes, knowledge.largest_bytes or 0))
     if failed.request_bytes is not None and failed.request_bytes >= least_bytes:
         steps.append(failed.request_bytes)
     return min(steps)

@@ -46,6 +46,8 @@ class CpuPolicy:
     """No sized request is above it; None leaves only the container's limit and the cluster."""
     headroom: float = 1.2
     """Factor over what the runs used; >= 1."""
+    min_runs: int = 5
+    """Measured runs before a request is changed; few of them are given no more room than many."""
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CpuPolicy:
@@ -62,13 +64,21 @@ class Policy:
     """No allocation is below it."""
     max_bytes: int | None = None
     """No allocation is above it; None leaves only the largest node and the LimitRange."""
+    overhead_s: float = 2400.0
+    """What a failed attempt costs beyond the memory-time it wasted, in seconds of its memory; 0 to
+    86400. Prices the failed attempts of every expert: the knob between waste and failures."""
     penalty: float = 10.0
-    """How many times worse a too small allocation is than a too large one (thesis 5.2.3); >= 1."""
+    """How many times worse a too small allocation is than a too large one (thesis 5.2.3); >= 1.
+    Weighs the classifier's training, its u-score and the choice of a ceiling."""
+    first_size: float = 1.0
+    """First size of a task never seen, as a share of its request; 0.5 to 1."""
+    critical: bool = False
+    """Whether a task never seen gets its whole request, whatever ``first_size`` says."""
     max_bins: int = 8
     """1 to 8."""
     max_lifts: int = 3
     """Lifts per run before the task is marked Leaking; 0 never lifts."""
-    min_runs: int = 5
+    min_runs: int = 1
     """Runs with a known need before anything is lowered below the user's request."""
     headroom: float = 1.1
     """Factor over the largest need seen: of the last ceiling, and of the max-seen expert."""

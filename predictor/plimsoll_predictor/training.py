@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
-from plimsoll_predictor.bins import BinOption, search_bins
+from plimsoll_predictor.bins import search_bins
+from plimsoll_predictor.boosting import BoostingPlan, boosted_bids, fit_boosted
 from plimsoll_predictor.candidates import Chosen, Comparing, choose_bins, problem_of
-from plimsoll_predictor.champion import Comparison, compare
-from plimsoll_predictor.classifier import ClassifierName, Layout, TrainingPart, fit
-from plimsoll_predictor.evaluation import estimated_improvement
+from plimsoll_predictor.classifier import Layout, TrainingPart, fit
 from plimsoll_predictor.features import FeatureSchema
-from plimsoll_predictor.forward import ForwardPlan, Replayed, forward_bids, past_runs
+from plimsoll_predictor.forward import ForwardPlan, forward_bids
 from plimsoll_predictor.knowledge import Expert
-from plimsoll_predictor.model import Model, ModelMetrics, Predictor
-from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.model import Model, Predictor
+from plimsoll_predictor.past_costs import PastCosts, past_costs
 from plimsoll_predictor.record import Observation
-from plimsoll_predictor.report import ExpertFigures, TrainingReport
+from plimsoll_predictor.report import TrainingReport
 from plimsoll_predictor.rows import RunRows
 from plimsoll_predictor.runs import runs_of
-from plimsoll_predictor.sampling import Sampler
-from plimsoll_predictor.search import Clock, Problem, SearchPlan, SearchResult, Trial, search
-from plimsoll_predictor.trial_figures import fold_scores, tried
+from plimsoll_predictor.search import Problem, SearchPlan, SearchResult, Trial, search
+from plimsoll_predictor.training_plan import Progress, TrainingPlan
+from plimsoll_predictor.training_report import Steps, metrics_of, report_of
+
+__all__ = ["Progress", "TrainingError", "TrainingPlan", "TrainingResult", "train"]
 
 CANDIDATES_SHARE: Final = 0.3
 SEARCH_SHARE: Final = 0.8
@@ -32,50 +33,9 @@ fit and for replaying the past."""
 REPLAYED_PARTS: Final = 8
 """Trainings in the replay of the past: in service a task is trained much more often."""
 
-Stage = Literal["bins", "search", "model", "champion"]
-
 
 class TrainingError(ValueError):
     """There is nothing to train on; more runs must end first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """How far a training is. best_u_score: None before the search."""
-
-    stage: Stage
-    done: int
-    planned: int
-    best_u_score: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingPlan:
-    """How to train.
-
-    clock: seconds that only rise, for the budget. now_s: Unix seconds, written into the model.
-    budget_s: the search stops when most of it is spent and the best so far is taken; the last
-        fit may run a little over.
-    latest_runs: older ones are not learned from, which bounds time and memory.
-    """
-
-    policy: Policy
-    seed: int
-    clock: Clock
-    now_s: float
-    budget_s: float = 60.0
-    iterations: int = 32
-    classifiers: tuple[ClassifierName, ...] = (ClassifierName.XGBOOST,)
-    samplers: tuple[Sampler, ...] = tuple(Sampler)
-    n_folds: int = 3
-    latest_runs: int = 10_000
-    threads: int = 1
-    progress: Callable[[Progress], None] | None = field(default=None, compare=False)
-
-    def tell(self, progress: Progress) -> None:
-        """Report progress to whoever wants it."""
-        if self.progress is not None:
-            self.progress(progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,23 +91,33 @@ class _Training:
             problem = problem_of(chosen.option, comparing)
             found = self._search(problem)
             predictor = self._fitted(problem, found.best)
+        model = self._model(chosen, found, predictor)
         self.plan.tell(Progress(stage="model", done=1, planned=1))
-        model = Model(
+        past = self._past(chosen, found)
+        self.plan.tell(Progress(stage="champion", done=1, planned=1))
+        steps = Steps(rows=self.rows, schema=self.schema, chosen=chosen, found=found, past=past)
+        report = report_of(steps, self.plan, duration_s=self.plan.clock() - self.started_s)
+        return TrainingResult(model, past.champion, report)
+
+    def _model(
+        self, chosen: Chosen, found: SearchResult | None, predictor: Predictor | None
+    ) -> Model:
+        plan = self.plan
+        return Model(
             task=self.task,
             schema=self.schema,
             bins=chosen.option.bins,
             predictor=predictor,
-            trained_s=self.plan.now_s,
+            boosted=fit_boosted(
+                self.schema.expand(self.X),
+                self.rows.needs_bytes,
+                seed=plan.seed,
+                threads=plan.threads,
+            ),
+            trained_s=plan.now_s,
             observations=len(self.rows.runs),
-            metrics=_metrics(chosen.option, found, self.plan.policy.penalty),
+            metrics=metrics_of(chosen.option, found, plan.policy.penalty),
         )
-        comparison, replayed = self._compared(chosen, found)
-        self.plan.tell(Progress(stage="champion", done=1, planned=1))
-        cut_by_budget = replayed.cut_by_budget or chosen.cut_by_budget
-        cut_by_budget |= found is not None and found.cut_by_budget
-        report = self._report(chosen, found, comparison, cut_by_budget=cut_by_budget)
-        report = replace(report, reliability=replayed.reliability)
-        return TrainingResult(model, comparison.champion, report)
 
     def _deadline_s(self, share: float) -> float:
         return self.started_s + self.plan.budget_s * share
@@ -207,9 +177,9 @@ class _Training:
         )
         return fit(part, best.recipe, threads=self.plan.threads).compile()
 
-    def _compared(self, chosen: Chosen, found: SearchResult | None) -> tuple[Comparison, Replayed]:
-        plan = self.plan
-        replayed = forward_bids(
+    def _past(self, chosen: Chosen, found: SearchResult | None) -> PastCosts:
+        plan, deadline_s = self.plan, self._deadline_s(1.0)
+        classified = forward_bids(
             self.rows,
             ForwardPlan(
                 recipe=found.best.recipe if found else None,
@@ -219,77 +189,17 @@ class _Training:
                 seed=plan.seed,
                 threads=plan.threads,
                 clock=plan.clock,
-                deadline_s=self._deadline_s(1.0),
+                deadline_s=deadline_s,
             ),
         )
-        comparison = compare(past_runs(self.rows), replayed.bids, plan.policy)
-        return comparison, replayed
-
-    def _report(
-        self,
-        chosen: Chosen,
-        found: SearchResult | None,
-        comparison: Comparison,
-        *,
-        cut_by_budget: bool,
-    ) -> TrainingReport:
-        plan, runs = self.plan, self.rows.runs
-        times = [run.at_s for run in runs if run.at_s is not None]
-        return TrainingReport(
-            runs=len(runs),
-            censored_runs=sum(run.censored for run in runs),
-            first_s=min(times, default=None),
-            last_s=max(times, default=None),
-            reference_bytes=self.rows.reference_bytes(plan.policy.headroom),
-            seed=plan.seed,
-            budget_s=plan.budget_s,
-            duration_s=plan.clock() - self.started_s,
-            cut_by_budget=cut_by_budget,
-            folds=plan.n_folds,
-            fold_scores=fold_scores(found.best) if found else (),
-            iterations=plan.iterations,
-            policy=plan.policy.to_dict(),
-            features=tuple(sorted({column.feature for column in self.schema.columns})),
-            ceilings_bytes=chosen.option.bins.ceilings_bytes,
-            bin_runs=chosen.option.bins.counts,
-            candidates=chosen.candidates,
-            recipe=tried(found.best) if found else None,
-            confusion=found.best.evaluation.confusion if found else ((len(runs),),),
-            trials=tuple(map(tried, found.trials)) if found else (),
-            champion=comparison.champion.value,
-            compared_runs=comparison.runs,
-            experts={
-                expert.value: ExpertFigures(
-                    cost_gb_h=cost.cost_gb_h, failed_attempts=cost.failed_attempts
-                )
-                for expert, cost in comparison.costs.items()
-            },
+        boosted = boosted_bids(
+            self.rows,
+            BoostingPlan(
+                n_folds=REPLAYED_PARTS,
+                seed=plan.seed,
+                threads=plan.threads,
+                clock=plan.clock,
+                deadline_s=deadline_s,
+            ),
         )
-
-
-def _metrics(option: BinOption, found: SearchResult | None, penalty: float) -> ModelMetrics:
-    optimal = option.time_based_optimal_improvement
-    if found is None:
-        return ModelMetrics(
-            u_score=0.0,
-            accuracy=1.0,
-            u_rate=0.0,
-            optimal_improvement=optimal,
-            estimated_improvement=optimal,
-            confusion=((sum(option.bins.counts),),),
-            classifier="none",
-            sampler=Sampler.NONE.value,
-            penalty=penalty,
-        )
-    figures, recipe = found.best.evaluation, found.best.recipe
-    return ModelMetrics(
-        u_score=figures.u_score,
-        accuracy=figures.accuracy,
-        u_rate=figures.u_rate,
-        optimal_improvement=optimal,
-        estimated_improvement=estimated_improvement(optimal, figures.accuracy, figures.u_rate),
-        confusion=figures.confusion,
-        classifier=recipe.classifier.value,
-        sampler=recipe.sampler.value,
-        penalty=penalty,
-    )
+        return past_costs(self.rows, classified, boosted, plan.policy)

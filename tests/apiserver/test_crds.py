@@ -36,7 +36,9 @@ VALID = {
     "mode": "enforce",
     "min": "64Mi",
     "max": "16Gi",
-    "penalty": 10,
+    "risk": {"overheadSeconds": 2400, "penalty": 10},
+    "firstSize": 0.75,
+    "critical": True,
     "bins": 8,
     "maxLifts": 0,
     "minRuns": 5,
@@ -44,7 +46,7 @@ VALID = {
     "limits": "keep",
     "retry": "never",
     "features": {"rows": {"annotation": "example.com/rows"}, "region": {"arg": "--region"}},
-    "cpu": {"mode": "enforce", "min": "50m", "max": 8, "headroom": 1.2},
+    "cpu": {"mode": "enforce", "min": "50m", "max": 8, "headroom": 1.2, "minRuns": 5},
 }
 
 
@@ -70,8 +72,9 @@ def manifest(kind: str, namespace: str, spec: dict[str, Any] | None, name: str =
         pytest.param({"min": "1Gi", "max": "1024Mi"}, id="equal bounds in two spellings"),
         pytest.param({"min": "1000Mi", "max": "1Gi"}, id="compared as sizes and not as text"),
         pytest.param({"max": "2G"}, id="a max alone"),
-        pytest.param({"mode": "off", "penalty": 1, "bins": 1, "maxLifts": 10}, id="lower edges"),
-        pytest.param({"penalty": 1.5, "headroom": 1}, id="fractions and whole numbers"),
+        pytest.param({"mode": "off", "firstSize": 0.5, "bins": 1, "maxLifts": 10}, id="edges"),
+        pytest.param({"risk": {"overheadSeconds": 0, "penalty": 1}}, id="edges of the risk"),
+        pytest.param({"risk": {"penalty": 1.5}, "headroom": 1}, id="fractions and whole numbers"),
     ],
 )
 def test_a_sensible_spec_is_accepted_and_read_without_a_complaint(
@@ -90,8 +93,14 @@ REFUSED = [
     pytest.param({"min": "100m"}, "min is below 1Mi; write it with its unit"),
     pytest.param({"max": "-1Gi"}, "max is below 1Mi; write it with its unit"),
     pytest.param({"max": 16}, "max is below 1Mi; write it with its unit"),
-    pytest.param({"penalty": 0.5}, "penalty is below 1; a too small allocation is never better"),
-    pytest.param({"penalty": 1e9}, "penalty is above 10000; set mode to recommend"),
+    pytest.param({"risk": {"penalty": 0.5}}, "penalty is below 1; a too small allocation is never"),
+    pytest.param({"risk": {"penalty": 1e9}}, "penalty is above 10000; set mode to recommend"),
+    pytest.param({"risk": {"overheadSeconds": -1}}, "a failed attempt never pays"),
+    pytest.param({"risk": {"overheadSeconds": 86401}}, "above 86400, a day; set mode to recommend"),
+    pytest.param({"firstSize": 0.4}, "firstSize is below 0.5; so little fails more often"),
+    pytest.param({"firstSize": 1.1}, "firstSize is above 1; it is a share of the request"),
+    pytest.param({"critical": "true"}, "must be of type boolean"),
+    pytest.param({"cpu": {"minRuns": 0}}, "cpu.minRuns is a number from 1 to 10000"),
     pytest.param({"bins": 0}, "bins is a number from 1 to 8"),
     pytest.param({"bins": 9}, "bins is a number from 1 to 8"),
     pytest.param({"maxLifts": 11}, "maxLifts is a number from 0 to 10"),
@@ -135,6 +144,8 @@ def test_a_misspelt_field_is_refused_and_not_dropped_in_silence(
 ) -> None:
     said = answer(cluster, manifest("TaskProfile", namespace, {"maxlifts": 2}), "create")
     assert 'unknown field "spec.maxlifts"' in said
+    said = answer(cluster, manifest("SizingPolicy", namespace, {"penalty": 10}), "create")
+    assert 'unknown field "spec.penalty"' in said
 
 
 def test_the_task_of_a_profile_cannot_be_changed(cluster: Cluster, namespace: str) -> None:
@@ -236,7 +247,7 @@ def test_a_sizing_policy_shows_whether_it_is_in_force(cluster: Cluster, namespac
         status = policy_status_of(name, generation=1, now_s=START_S)
         assert write_status(cluster, namespace, "sp", name, status) == status
     head, default, mine = cluster.kubectl("get", "sp", "-n", namespace).splitlines()
-    assert " ".join(head.split()) == "NAME MODE MIN MAX PENALTY IN FORCE AGE"
+    assert " ".join(head.split()) == "NAME MODE MIN MAX OVERHEAD IN FORCE AGE"
     assert default.split()[:4] == ["default", "enforce", "8Gi", "True"]
     assert mine.split()[:4] == ["mine", "enforce", "8Gi", "False"]
     assert "rename it" in cluster.kubectl("get", "sp", "mine", "-n", namespace, "-o", "wide")

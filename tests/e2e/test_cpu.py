@@ -28,7 +28,7 @@ SPINNING_S = 8
 async def enforcing(plimsoll: Plimsoll, cluster: Cluster) -> AsyncIterator[Shop]:
     """A namespace that enforces CPU alone, after one run."""
     async with a_shop(cluster.kubeconfig) as shop:
-        await shop.enforce(minRuns=1, mode="recommend", cpu={"mode": "enforce"})
+        await shop.enforce(mode="recommend", cpu={"mode": "enforce", "minRuns": 1})
         await sizes_in_mode(shop, "recommend")
         yield shop
 

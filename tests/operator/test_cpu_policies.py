@@ -13,7 +13,7 @@ from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import CpuPolicy, Mode, Policy
 from plimsoll_predictor.task import TaskId
 
-EVERYTHING = {"mode": "enforce", "min": "50m", "max": 8, "headroom": 1.5}
+EVERYTHING = {"mode": "enforce", "min": "50m", "max": 8, "headroom": 1.5, "minRuns": 2}
 
 
 def cpu_of(namespace: Any, profile: Any = None) -> CpuPolicy:
@@ -24,8 +24,9 @@ def cpu_of(namespace: Any, profile: Any = None) -> CpuPolicy:
 
 
 def test_every_field_is_read() -> None:
-    expected = CpuPolicy(mode=Mode.ENFORCE, min_millicores=50, max_millicores=8000, headroom=1.5)
-    assert cpu_of(EVERYTHING) == expected
+    assert cpu_of(EVERYTHING) == CpuPolicy(
+        mode=Mode.ENFORCE, min_millicores=50, max_millicores=8000, headroom=1.5, min_runs=2
+    )
 
 
 def test_nothing_said_is_the_default() -> None:
@@ -64,16 +65,19 @@ def test_the_memorys_mode_is_another() -> None:
         ({"headroom": 0.5}, "out of range; write one from 1 to 10"),
         ({"headroom": float("nan")}, "out of range"),
         ({"headroom": "1.2"}, "no number"),
-        ({"limit": "2"}, "unknown field 'limit'; write one of mode, min, max, headroom"),
+        ({"minRuns": 1.5}, "no whole number; write one from 1 to 10000"),
+        ({"minRuns": float("inf")}, "no whole number"),
+        ({"minRuns": 0}, "minRuns out of range; write one from 1 to 10000"),
+        ({"limit": "2"}, "unknown field 'limit'; write one of mode, min, max, headroom, minRuns"),
         ({"min": "2", "max": "1"}, "min larger than its max"),
     ],
 )
 def test_a_bad_field_is_ignored_and_said_and_costs_nothing_else(cpu: Any, words: str) -> None:
-    resolved = resolve(Policy(), None, {"cpu": cpu, "penalty": 3})
+    resolved = resolve(Policy(), None, {"cpu": cpu, "bins": 3})
     (problem,) = resolved.problems
     assert problem.startswith("TaskProfile: cpu ")
     assert words in problem
-    assert (resolved.policy.cpu, resolved.policy.penalty) == (CpuPolicy(), 3.0)
+    assert (resolved.policy.cpu, resolved.policy.max_bins) == (CpuPolicy(), 3)
 
 
 USE = CpuUse(runs=20, high_cores=0.8301, peak_cores=3.25)

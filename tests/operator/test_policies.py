@@ -25,7 +25,9 @@ EVERYTHING = {
     "mode": "enforce",
     "min": "64Mi",
     "max": "16Gi",
-    "penalty": 4,
+    "risk": {"overheadSeconds": 600, "penalty": 4},
+    "firstSize": 0.75,
+    "critical": True,
     "bins": 3,
     "maxLifts": 2,
     "minRuns": 9,
@@ -41,7 +43,10 @@ def test_every_field_of_a_spec_reaches_the_policy() -> None:
         mode=Mode.ENFORCE,
         min_bytes=64 * MIB,
         max_bytes=16 * GIB,
+        overhead_s=600.0,
         penalty=4.0,
+        first_size=0.75,
+        critical=True,
         max_bins=3,
         max_lifts=2,
         min_runs=9,
@@ -59,14 +64,26 @@ def test_absent_null_and_unknown_fields_leave_the_base_as_it_is() -> None:
 
 
 def test_the_profile_wins_over_the_namespace_and_the_namespace_over_the_chart() -> None:
-    chart = Policy(penalty=10, max_bins=8, min_runs=5)
-    resolved = resolve(chart, {"penalty": 5, "bins": 4}, {"penalty": 2})
-    assert (resolved.policy.penalty, resolved.policy.max_bins, resolved.policy.min_runs) == (
-        2,
+    chart = Policy(headroom=1.5, max_bins=8, min_runs=5)
+    resolved = resolve(chart, {"headroom": 1.3, "bins": 4}, {"headroom": 1.2})
+    assert (resolved.policy.headroom, resolved.policy.max_bins, resolved.policy.min_runs) == (
+        1.2,
         4,
         5,
     )
     assert resolved.problems == ()
+
+
+def test_risk_is_laid_over_field_by_field() -> None:
+    namespace = {"risk": {"overheadSeconds": 60, "penalty": 5}}
+    resolved = resolve(Policy(), namespace, {"risk": {"overheadSeconds": 0, "penalty": None}})
+    assert (resolved.policy.overhead_s, resolved.policy.penalty) == (0.0, 5.0)
+    assert resolved.problems == ()
+
+
+def test_a_profile_may_take_back_that_its_namespace_is_critical() -> None:
+    assert resolve(Policy(), {"critical": True}, None).policy.critical
+    assert not resolve(Policy(), {"critical": True}, {"critical": False}).policy.critical
 
 
 def test_features_of_two_levels_are_merged_by_name() -> None:
@@ -103,9 +120,16 @@ BAD_FIELDS = [
     pytest.param("max", "-1Gi", "is not a quantity"),
     pytest.param("max", ["1Gi"], "is not a quantity"),
     pytest.param("max", True, "is not a quantity"),
-    pytest.param("penalty", 0.5, "is out of range; write a number from 1 to 10000"),
-    pytest.param("penalty", float("nan"), "is out of range"),
-    pytest.param("penalty", "10", "is not a number"),
+    pytest.param("risk", 10, "is not a map; write risk: {overheadSeconds: 2400}"),
+    pytest.param("risk", {"price": 1}, "unknown field 'price'; write one of overheadSeconds"),
+    pytest.param("risk", {"penalty": 0.5}, "field penalty that is out of range; write a number"),
+    pytest.param("risk", {"penalty": float("nan")}, "is out of range"),
+    pytest.param("risk", {"penalty": "10"}, "is not a number"),
+    pytest.param("risk", {"overheadSeconds": -1}, "write a number from 0 to 86400"),
+    pytest.param("risk", {"overheadSeconds": True}, "field overheadSeconds that is not a number"),
+    pytest.param("firstSize", 0.49, "is out of range; write a number from 0.5 to 1"),
+    pytest.param("firstSize", 1.01, "is out of range"),
+    pytest.param("critical", "true", "is neither true nor false"),
     pytest.param("bins", 9, "is out of range; write a number from 1 to 8"),
     pytest.param("bins", 2.5, "is not a whole number"),
     pytest.param("maxLifts", 11, "from 0 to 10"),
@@ -173,6 +197,8 @@ def test_whatever_slips_past_the_schema_a_sane_policy_comes_out(
     policy = resolve(Policy(), namespace, profile).policy
     assert policy.max_bytes is None or MIB <= policy.min_bytes <= policy.max_bytes
     assert policy.penalty >= 1
+    assert 0 <= policy.overhead_s <= 86_400
+    assert 0.5 <= policy.first_size <= 1
     assert 1 <= policy.max_bins <= 8
     assert 0 <= policy.max_lifts <= 10
     assert Policy.from_dict(policy.to_dict()) == policy
@@ -187,9 +213,9 @@ def test_only_the_sizing_policy_named_default_is_in_force() -> None:
 
 
 def test_a_sizing_policy_in_force_says_which_of_its_fields_were_ignored() -> None:
-    [condition] = policy_status_of("default", ("penalty 0 is bad",), now_s=0.0)["conditions"]
+    [condition] = policy_status_of("default", ("bins 0 is bad",), now_s=0.0)["conditions"]
     assert (condition["status"], condition["reason"]) == ("True", "FieldsIgnored")
-    assert condition["message"] == "penalty 0 is bad"
+    assert condition["message"] == "bins 0 is bad"
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_a_status_is_plain_json() -> None:
 @pytest.mark.parametrize(
     ("now_known", "phase"),
     [
-        pytest.param(knowing(runs=2), "ColdStart", id="too few runs"),
+        pytest.param(knowing(runs=0), "ColdStart", id="too few runs"),
         pytest.param(knowing(champion=Expert.REQUEST, model=None), "Learning", id="no model yet"),
         pytest.param(knowing(champion=Expert.REQUEST), "Sizing", id="the request won"),
         pytest.param(knowing(champion=Expert.MAX_SEEN, model=None), "Sizing", id="without a model"),

@@ -127,7 +127,7 @@ def test_one_run_without_model_or_request_still_makes_a_page(store: Store) -> No
     data = gather(store)
     checked(render(data, START_S))
     [task] = data.tasks
-    assert (task.phase, task.champion) == (Phase.COLD_START, Expert.REQUEST)
+    assert (task.phase, task.champion) == (Phase.LEARNING, Expert.REQUEST)
     assert (task.figures.runs, task.figures.requested_gb_h) == (1, 0.0)
 
 

@@ -14,6 +14,9 @@ from plimsoll_operator.training.when import Since, should_train
             Since(runs=4, min_runs=5, trained_runs=None, new_kills=3), None, id="too few runs known"
         ),
         pytest.param(
+            Since(runs=4, min_runs=1, trained_runs=None), None, id="enough to size by, not to train"
+        ),
+        pytest.param(
             Since(runs=5, min_runs=5, trained_runs=None),
             "5 runs known and never trained",
             id="first",

@@ -10,7 +10,7 @@ import pytest
 import xgboost
 from numpy.typing import NDArray
 
-from plimsoll_predictor.boosted import BoostedNeed
+from plimsoll_predictor.boosted import MARGIN, BoostedNeed, boosted_bid_bytes
 from plimsoll_predictor.boosting import (
     LEAST_RUNS,
     LEAST_SHARE_REPLAYED,
@@ -26,8 +26,9 @@ from plimsoll_predictor.packing import ModelError
 from plimsoll_predictor.record import Features
 from plimsoll_predictor.rows import RunRows
 from plimsoll_predictor.runs import runs_of
+from plimsoll_predictor.training import train
 from plimsoll_predictor.units import GIB, MIB
-from tests.predictor.training_builders import StepClock, a_history, an_attempt
+from tests.predictor.training_builders import StepClock, a_history, a_plan, an_attempt
 
 
 def some_rows(n: int, *, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
@@ -46,9 +47,7 @@ def fitted(n: int = 800) -> BoostedNeed:
 
 
 def a_boosting_plan(**changes: Any) -> BoostingPlan:
-    plan = BoostingPlan(
-        margin=1.1, n_folds=8, seed=1, threads=1, clock=StepClock(), deadline_s=60.0
-    )
+    plan = BoostingPlan(n_folds=8, seed=1, threads=1, clock=StepClock(), deadline_s=60.0)
     return replace(plan, **changes)
 
 
@@ -164,16 +163,11 @@ def test_past_bids_are_learned_only_from_what_came_before() -> None:
     assert [others[place] for place in earlier] == [bids[place] for place in earlier]
 
 
-def test_past_bids_follow_the_features_with_the_margin_asked_for() -> None:
+def test_past_bids_follow_the_features() -> None:
     rows = RunRows.of(runs_of(a_history(300), latest=300))
-    bids = boosted_bids(rows, a_boosting_plan(margin=1.0)).bids
-    wider = boosted_bids(rows, a_boosting_plan(margin=1.5)).bids
+    bids = boosted_bids(rows, a_boosting_plan()).bids
     ratios = [bid.allocation_bytes / rows.runs[place].need_bytes for place, bid in bids.items()]
-    assert 0.9 < math.exp(float(np.mean(np.log(ratios)))) < 2.0
-    assert all(
-        wider[place].allocation_bytes == pytest.approx(1.5 * bid.allocation_bytes)
-        for place, bid in bids.items()
-    )
+    assert 1.0 < math.exp(float(np.mean(np.log(ratios)))) < 2.0
 
 
 def test_when_time_is_out_the_newest_runs_are_still_replayed() -> None:
@@ -201,3 +195,31 @@ def test_runs_with_missing_and_unseen_features_get_a_need_within_range() -> None
     odd: list[Features] = [{}, {"region": "moon"}, {"rows": "many", "columns": 1e30}]
     for need_bytes in needs_of_rows(boosted, schema, odd):
         assert boosted.least_bytes <= need_bytes <= boosted.most_bytes
+
+
+def test_a_trainings_model_bids_what_boosting_was_judged_by() -> None:
+    history = a_history(120)
+    model = train("shop/train", history, a_plan()).model
+    assert model.boosted is not None
+    for attempt in history[:20]:
+        need_bytes = model.boosted_need_bytes(attempt.features)
+        assert need_bytes is not None
+        assert boosted_bid_bytes(model, attempt.features) == need_bytes * MARGIN
+    without = replace(model, version="", boosted=None)
+    assert boosted_bid_bytes(without, history[0].features) is None
+
+
+def test_where_features_carry_the_size_boosting_is_charged_beside_the_others() -> None:
+    report = train("shop/train", a_history(300), a_plan()).report
+    assert set(report.experts) == {"request", "max-seen", "classifier", "boosting"}
+    costs = {name: figures.cost_gb_h for name, figures in report.experts.items()}
+    assert costs["boosting"] < costs["max-seen"] < costs["request"]
+    # Three fifths of the runs come after the first past that is learned from.
+    assert report.compared_runs == 180
+
+
+def test_a_task_too_young_for_trees_is_trained_without_them() -> None:
+    result = train("shop/train", a_history(LEAST_RUNS - 1), a_plan())
+    assert result.model.boosted is None
+    assert "boosting" not in result.report.experts
+    assert "classifier" in result.report.experts

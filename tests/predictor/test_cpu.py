@@ -56,7 +56,7 @@ def test_nothing_is_changed_on_too_little_evidence(use: CpuUse | None) -> None:
 
 
 def test_more_runs_than_are_looked_at_cannot_be_asked_for() -> None:
-    policy = replace(POLICY, min_runs=10_000)
+    policy = replace(POLICY, cpu=replace(POLICY.cpu, min_runs=10_000))
     full = replace(USE, runs=WINDOW_RUNS)
     assert decide_cpu(FOUR_CORES, full, policy, ANYWHERE).reason is CpuReason.USED
     assert decide_cpu(FOUR_CORES, USE, policy, ANYWHERE).reason is CpuReason.COLD_START

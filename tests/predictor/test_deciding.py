@@ -27,6 +27,11 @@ def sized(task: AKnownTask, ask: Ask, bounds: Bounds = ANYWHERE) -> Decision:
     return decide(ask, task.built, bounds)
 
 
+def waiting_for_five() -> AKnownTask:
+    """Its policy wants five runs before anything is lowered."""
+    return AKnownTask().under(min_runs=5)
+
+
 def by_classifier() -> AKnownTask:
     return AKnownTask().served_by(Expert.CLASSIFIER, a_model())
 
@@ -38,25 +43,25 @@ def test_a_task_nobody_has_seen_keeps_its_own_request() -> None:
 
 
 def test_a_task_with_too_few_runs_is_not_lowered() -> None:
-    decision = sized(AKnownTask().after(4).needing(100), an_ask(2048))
+    decision = sized(waiting_for_five().after(4).needing(100), an_ask(2048))
     assert (decision.allocation_bytes, decision.reason) == (2 * GIB, Reason.COLD_START)
     assert "only 4 of the 5 runs needed are known" in decision.why
 
 
 def test_a_task_with_just_enough_runs_is() -> None:
-    decision = sized(AKnownTask().after(5).needing(100), an_ask(2048))
+    decision = sized(waiting_for_five().after(5).needing(100), an_ask(2048))
     assert (decision.allocation_bytes, decision.reason) == (110 * MIB, Reason.MAX_SEEN)
 
 
 def test_few_runs_are_enough_to_raise_a_request_that_was_too_small() -> None:
-    decision = sized(AKnownTask().after(1).needing(1000), an_ask(1000))
+    decision = sized(waiting_for_five().after(1).needing(1000), an_ask(1000))
     assert (decision.allocation_bytes, decision.reason) == (1100 * MIB, Reason.MAX_SEEN)
     assert "a need beyond the request was seen" in decision.why
 
 
 def test_few_runs_are_not_enough_to_lower_a_limit_above_the_request() -> None:
     ask = an_ask(1000, limit_bytes=4 * GIB)
-    decision = sized(AKnownTask().after(1).needing(1500), ask)
+    decision = sized(waiting_for_five().after(1).needing(1500), ask)
     assert (decision.allocation_bytes, decision.reason) == (1000 * MIB, Reason.COLD_START)
 
 
@@ -74,7 +79,7 @@ def test_a_request_below_the_floor_is_raised_to_it() -> None:
 
 def test_a_pod_without_a_request_is_left_alone_until_its_task_is_known() -> None:
     assert decide(an_ask(None), None, ANYWHERE).allocation_bytes is None
-    assert sized(AKnownTask().after(4), an_ask(None)).allocation_bytes is None
+    assert sized(waiting_for_five().after(4), an_ask(None)).allocation_bytes is None
 
 
 @pytest.mark.parametrize("champion", list(Expert))

@@ -17,7 +17,8 @@ from benchmarks.sap_builds import (
     read_builds,
     score,
 )
-from benchmarks.sap_served import BOOSTING, FULL, QUICK, Effort, joined, served, spans
+from benchmarks.sap_served import FULL, QUICK, Effort, joined, served, spans
+from plimsoll_predictor.experts.names import BOOSTING
 from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.units import MIB
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 LEAST_NEW_RUNS: Final = 5
+"""Also of a task never trained: the simple experts serve it well enough until then."""
 GROWTH: Final = 0.1
 """Share of the runs known at the last training that must be new."""
 
@@ -15,7 +16,7 @@ GROWTH: Final = 0.1
 class Since:
     """What is known of a task, and what came since its last training.
 
-    runs: runs with a known need. min_runs: below it nothing is trained.
+    runs: runs with a known need. min_runs: below it nothing is lowered, so nothing is trained.
     trained_runs: ``runs`` when it was last trained; None if it never was.
     new_kills: OOM kills since then.
     """
@@ -29,10 +30,10 @@ class Since:
 def should_train(since: Since) -> str | None:
     """Why the task should be trained now, in words; None if it should not.
 
-    After every OOM kill, and when the runs known have grown by a tenth, at least by five. How
-    often a task is trained at most is the queue's affair.
+    First with five runs known, later when they have grown by a tenth, at least by five; and after
+    every OOM kill. How often a task is trained at most is the queue's affair.
     """
-    if since.runs < since.min_runs:
+    if since.runs < max(since.min_runs, LEAST_NEW_RUNS):
         return None
     if since.trained_runs is None:
         return f"{since.runs} runs known and never trained"

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from plimsoll_predictor.replay.baselines import BASELINES
+from plimsoll_predictor.replay.product import ProductSizer
 from plimsoll_predictor.replay.sizer import SizerMaker
 
 ALL: Final = "all"
@@ -37,8 +38,14 @@ def _baseline(name: str) -> ReplayPolicy:
     return ReplayPolicy(name=name, make=BASELINES[name], knob="margin", strictnesses=_MARGINS)
 
 
+PLIMSOLL: Final = ReplayPolicy(
+    name="plimsoll",
+    make=ProductSizer,
+    knob="overhead seconds",
+    strictnesses=(0.0, 300.0, 1200.0, 2400.0, 9600.0),
+)
 POLICIES: Final[Mapping[str, ReplayPolicy]] = MappingProxyType(
-    {name: _baseline(name) for name in BASELINES}
+    {PLIMSOLL.name: PLIMSOLL, **{name: _baseline(name) for name in BASELINES}}
 )
 """In the order they are shown."""
 

@@ -1,0 +1,64 @@
+"""What a bid would have cost, in byte-seconds, once the run's need is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll_predictor.experts.ladder import next_step_bytes
+from plimsoll_predictor.units import MIB
+
+MOST_ATTEMPTS: Final = 40
+SHORTEST_RUNTIME_S: Final = 1.0
+"""Kubernetes tells times in whole seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRun:
+    """A run whose need is known. need_bytes is above zero; runtime_s is what it held memory for."""
+
+    need_bytes: float
+    runtime_s: float
+    request_bytes: float | None = None
+
+    @property
+    def size(self) -> float:
+        """Byte-seconds it needed: the scale that runs of all sizes are compared on."""
+        return self.need_bytes * max(self.runtime_s, SHORTEST_RUNTIME_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one bid would have cost: byte-seconds with failures priced, and failed attempts."""
+
+    cost: float
+    failed_attempts: int
+
+
+def charge(bid_bytes: float, run: EndedRun, largest_bytes: float, overhead_s: float) -> Charge:
+    """Spare memory for the run's time; each failed attempt whole, and ``overhead_s`` of it on top.
+
+    The overhead is what a restart costs beyond the memory-time it wasted, in seconds of that
+    memory. Lifts go by the same ladder as real ones, with ``largest_bytes`` known.
+    """
+    allocation_bytes, cost, failed = max(bid_bytes, MIB), 0.0, 0
+    while allocation_bytes < run.need_bytes and failed < MOST_ATTEMPTS:
+        cost += allocation_bytes * (run.runtime_s + overhead_s)
+        failed += 1
+        allocation_bytes = next_step_bytes(allocation_bytes, largest_bytes)
+    return Charge(cost + max(allocation_bytes - run.need_bytes, 0.0) * run.runtime_s, failed)
+
+
+def relative_costs(
+    bids_bytes: Sequence[float], run: EndedRun, largest_bytes: float, overhead_s: float
+) -> NDArray[np.float64]:
+    """Each bid's cost over the run's own size, (n_bids,); alike bids are charged once."""
+    charged: dict[float, float] = {}
+    for bid_bytes in bids_bytes:
+        if bid_bytes not in charged:
+            charged[bid_bytes] = charge(bid_bytes, run, largest_bytes, overhead_s).cost
+    return np.array([charged[bid_bytes] for bid_bytes in bids_bytes]) / run.size

@@ -1,0 +1,71 @@
+"""Notices that a task has changed: its latest needs lie wholly below or above those before.
+
+Levels that do not overlap are no coincidence: of n + k exchangeable runs, the k latest are all the
+smallest, or all the largest, once in (n + k choose k) / 2 times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+LATEST: Final = 8
+LATEST_AFTER_A_CHANGE: Final = 4
+"""A new image or command is a reason to believe fewer runs."""
+BEFORE: Final = 16
+"""Runs before the latest that they are compared with."""
+APART: Final = 1.25
+"""The levels must lie this factor apart: less is not worth forgetting the past for."""
+
+
+@dataclass(slots=True)
+class Drift:
+    """What is remembered to notice a change.
+
+    version: the image and command of the latest run; empty if nobody said.
+    since_change: runs since that changed; None if it never did.
+    drifting: True from a new version or a shift of level until as many runs are known again.
+    shifts: how many shifts of level there have been.
+    """
+
+    version: str = ""
+    since_change: int | None = None
+    drifting: bool = False
+    shifts: int = 0
+
+    def see_version(self, version: str) -> None:
+        """Note what the run that ends was made from."""
+        if self.since_change is not None:
+            self.since_change += 1
+            if self.since_change >= BEFORE:
+                self.since_change, self.drifting = None, False
+        if version and self.version and version != self.version:
+            self.since_change, self.drifting = 0, True
+        self.version = version or self.version
+
+    def shifted(self, needs_bytes: Sequence[float]) -> int | None:
+        """How many of the latest runs are all that still counts; None if nothing changed.
+
+        needs_bytes: oldest first.
+        """
+        changed = self.since_change is not None and self.since_change >= LATEST_AFTER_A_CHANGE - 1
+        latest = LATEST_AFTER_A_CHANGE if changed else LATEST
+        before = needs_bytes[-(latest + BEFORE) : -latest]
+        if len(before) < latest:
+            return None
+        now = needs_bytes[-latest:]
+        if max(now) * APART >= min(before) and min(now) <= max(before) * APART:
+            return None
+        self.shifts += 1
+        self.since_change, self.drifting = 0, True
+        return latest
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types; ``Drift(**data)`` reads it back."""
+        return {
+            "version": self.version,
+            "since_change": self.since_change,
+            "drifting": self.drifting,
+            "shifts": self.shifts,
+        }

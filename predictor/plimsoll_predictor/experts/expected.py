@@ -1,0 +1,76 @@
+"""The multiple of an anchor that costs least on average, given how runs compared with it before.
+
+An anchor is a rough size, such as the largest need seen or a regression's prediction; a ratio is a
+run's need over it. On one fixed grid of ratios the cost of every multiple for every ratio is a
+matrix, so choosing is a product of it with a histogram.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll_predictor.experts.ladder import next_step_bytes
+
+Vector = NDArray[np.float64]
+
+
+def _grid() -> Vector:
+    """Logarithms of ratios, ascending: fine where it matters, just below and above one."""
+    return np.concatenate(
+        [
+            np.arange(math.log(0.02), -0.3, 0.06),
+            np.arange(-0.3, -0.03, 0.025),
+            np.log([1.0, 1.01, 1.03]),
+            np.arange(math.log(1.05), math.log(1.6), 0.045),
+            np.arange(math.log(1.6), math.log(20.0), 0.12),
+        ]
+    )
+
+
+GRID: Final = _grid()
+N_CELLS: Final = len(GRID)
+
+
+def cells(log_ratios: Vector) -> NDArray[np.int64]:
+    """The cell of each ratio: the first grid point at or above it."""
+    found: NDArray[np.int64] = np.searchsorted(GRID, log_ratios - 1e-9)
+    return np.minimum(found, N_CELLS - 1)
+
+
+def histogram(log_ratios: Vector, weights: Vector) -> Vector:
+    """Weight in each cell, (N_CELLS,)."""
+    counted: Vector = np.bincount(cells(log_ratios), weights=weights, minlength=N_CELLS)
+    return counted
+
+
+@lru_cache(maxsize=1)
+def _costs() -> tuple[Vector, Vector]:
+    """Memory wasted, and memory of failed attempts, both in anchors: (multiple, ratio)."""
+    points = np.exp(GRID)
+    # A cell's needs lie between two grid points.
+    middles = np.concatenate([points[:1], np.sqrt(points[1:] * points[:-1])])
+    wasted, failed = np.zeros((N_CELLS, N_CELLS)), np.zeros((N_CELLS, N_CELLS))
+    for row, multiple in enumerate(points):
+        for column, ratio in enumerate(points):
+            size = float(multiple)
+            while size < ratio * (1 - 1e-9):
+                failed[row, column] += size
+                size = next_step_bytes(size, 1.0)
+            wasted[row, column] = failed[row, column] + max(size - middles[column], 0.0)
+    return wasted, failed
+
+
+def cheapest_multiple(by_runtime: Vector, by_count: Vector, overhead_runtimes: float) -> float:
+    """The multiple of the anchor with the least expected cost.
+
+    by_runtime, by_count: (N_CELLS,), past ratios weighted by runtime and counted.
+    overhead_runtimes: the price of a failed attempt, in mean runtimes of its memory.
+    """
+    wasted, failed = _costs()
+    costs = wasted @ by_runtime + overhead_runtimes * (failed @ by_count)
+    return float(math.exp(GRID[int(np.argmin(costs))]))

@@ -1,0 +1,62 @@
+"""All tasks' standings and what they share.
+
+A fold: the same runs in the same order give the same state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from plimsoll_predictor.experts.panel import ANCHORS, EXPERTS
+from plimsoll_predictor.experts.pool import Pool
+from plimsoll_predictor.experts.standing import Bids, Ended, Standing
+from plimsoll_predictor.record import FeatureValue
+
+
+class Fleet:
+    """Every task's experts. Cost of learning a run does not grow with tasks or observations."""
+
+    def __init__(self) -> None:
+        self.pool = Pool(EXPERTS, ANCHORS)
+        self._standings: dict[str, Standing] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._standings)
+
+    def standing(self, task: str) -> Standing:
+        """The task's standing, a new one if it was never seen."""
+        found = self._standings.get(task)
+        if found is None:
+            found = self._standings[task] = Standing()
+        return found
+
+    def known(self, task: str) -> Standing | None:
+        """The task's standing; None if it was never seen."""
+        return self._standings.get(task)
+
+    def forget(self, task: str) -> None:
+        """Drop a task; what the pool learned from it stays."""
+        self._standings.pop(task, None)
+
+    def bids(
+        self, task: str, request_bytes: float | None, features: Mapping[str, FeatureValue]
+    ) -> Bids:
+        """What the experts bid for a run that is decided now."""
+        found = self._standings.get(task)
+        return found.bids(request_bytes, features) if found else {}
+
+    def learn(self, task: str, ended: Ended) -> None:
+        """Charge the experts for a run and learn from it."""
+        self.standing(task).learn(ended, self.pool)
+
+    def exceeded(self, task: str, run: str, allocation_bytes: float, bids: Bids | None) -> None:
+        """Learn that an attempt was killed at its allocation."""
+        self.standing(task).exceeded(run, allocation_bytes, bids)
+
+    def restore(self, pool: Mapping[str, Any] | None, standings: Mapping[str, Any]) -> None:
+        """Take up what ``to_dict`` of the pool and of each standing gave."""
+        if pool is not None:
+            self.pool.restore(pool)
+        for task, data in standings.items():
+            self._standings[task] = Standing.from_dict(data)

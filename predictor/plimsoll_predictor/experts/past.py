@@ -1,0 +1,112 @@
+"""What is kept of a task's ended runs, bounded, to bid from."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll_predictor.experts.charging import EndedRun
+from plimsoll_predictor.experts.lines import FeatureLines
+from plimsoll_predictor.record import FeatureValue
+
+LATEST: Final = 400
+"""Runs whose needs are remembered one by one."""
+
+Vector = NDArray[np.float64]
+
+
+def _latest() -> deque[float]:
+    return deque(maxlen=LATEST)
+
+
+@dataclass(slots=True)
+class Past:
+    """One task's past.
+
+    exceeded_bytes: the most that a kill showed to be too small.
+    growth, anchored: logarithms of each need over the largest need seen before it, and over what
+        the lines predicted, beside ``runtimes_s`` and ``anchored_runtimes_s``.
+    """
+
+    runs: int = 0
+    largest_bytes: float = 0.0
+    exceeded_bytes: float = 0.0
+    largest_request_bytes: float | None = None
+    total_runtime_s: float = 0.0
+    needs_bytes: deque[float] = field(default_factory=_latest)
+    runtimes_s: deque[float] = field(default_factory=_latest)
+    anchored: deque[float] = field(default_factory=_latest)
+    anchored_runtimes_s: deque[float] = field(default_factory=_latest)
+    lines: FeatureLines = field(default_factory=FeatureLines)
+
+    @property
+    def reached_bytes(self) -> float:
+        """The most that is known to have been needed or exceeded."""
+        return max(self.largest_bytes, self.exceeded_bytes)
+
+    @property
+    def mean_runtime_s(self) -> float:
+        """Over all runs; at least one run is known."""
+        return max(self.total_runtime_s / self.runs, 1.0)
+
+    def add(self, run: EndedRun, features: Mapping[str, FeatureValue]) -> None:
+        """Take in a run whose need is known."""
+        self.runs += 1
+        self.largest_bytes = max(self.largest_bytes, run.need_bytes)
+        self.total_runtime_s += run.runtime_s
+        self.needs_bytes.append(run.need_bytes)
+        self.runtimes_s.append(run.runtime_s)
+        if run.request_bytes is not None:
+            self.largest_request_bytes = max(self.largest_request_bytes or 0.0, run.request_bytes)
+        self.lines.add(features, run.need_bytes)
+
+    def add_anchored(self, log_ratio: float, runtime_s: float) -> None:
+        """Take in how a run's need compared with what the lines had predicted."""
+        self.anchored.append(log_ratio)
+        self.anchored_runtimes_s.append(runtime_s)
+
+    def log_ratios_to_largest(self) -> Vector:
+        """Logarithm of each latest need over the largest of all, (n,)."""
+        ratios: Vector = np.log(np.array(self.needs_bytes)) - math.log(self.largest_bytes)
+        return ratios
+
+    def forget_before_shift(self, keep: int) -> None:
+        """Keep the latest runs only, as after a change that made the others another task's."""
+        for kept in (self.needs_bytes, self.runtimes_s, self.anchored, self.anchored_runtimes_s):
+            while len(kept) > keep:
+                kept.popleft()
+        self.runs = len(self.needs_bytes)
+        self.total_runtime_s = sum(self.runtimes_s)
+        self.largest_bytes = max(self.needs_bytes, default=0.0)
+        self.exceeded_bytes = 0.0
+        self.lines = FeatureLines()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types; ``from_dict`` reads it back."""
+        return {
+            "runs": self.runs,
+            "largest_bytes": self.largest_bytes,
+            "exceeded_bytes": self.exceeded_bytes,
+            "largest_request_bytes": self.largest_request_bytes,
+            "total_runtime_s": self.total_runtime_s,
+            "needs_bytes": list(self.needs_bytes),
+            "runtimes_s": list(self.runtimes_s),
+            "anchored": list(self.anchored),
+            "anchored_runtimes_s": list(self.anchored_runtimes_s),
+            "lines": self.lines.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Past:
+        """Inverse of ``to_dict``; KeyError, TypeError or ValueError on foreign data."""
+        values = dict(data)
+        for name in ("needs_bytes", "runtimes_s", "anchored", "anchored_runtimes_s"):
+            values[name] = deque((float(value) for value in values[name]), maxlen=LATEST)
+        values["lines"] = FeatureLines.from_dict(values["lines"])
+        return cls(**values)

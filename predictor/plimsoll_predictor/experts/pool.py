@@ -1,0 +1,102 @@
+"""What is known of all tasks together, by how many runs a task had: a young task's prior."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll_predictor.experts.expected import N_CELLS, cells
+
+AGES: Final = 12
+"""An age is the logarithm to base 2 of a task's runs: 1, 2-3, 4-7 ..."""
+FORGETTING: Final = 0.99
+"""Of an age's charges, for each new one."""
+MOST_CHARGED: Final = 3.0
+"""One run's charge, in sizes of the run: an outlier of one task says little about others."""
+NEIGHBOUR: Final = 0.3
+"""Weight of the ages beside a task's own."""
+LONGEST: Final = 20.0
+"""A run's runtime, in mean runtimes of its task, counts at most this much."""
+
+Vector = NDArray[np.float64]
+
+
+def age_of(runs: int) -> int:
+    """The age of a task with that many runs."""
+    return min(AGES - 1, int(math.log2(runs + 1)))
+
+
+@dataclass(slots=True)
+class Ratios:
+    """Ratios of needs to one kind of anchor, by age: (AGES, N_CELLS)."""
+
+    by_runtime: Vector = field(default_factory=lambda: np.zeros((AGES, N_CELLS)))
+    by_count: Vector = field(default_factory=lambda: np.zeros((AGES, N_CELLS)))
+
+    def add(self, age: int, log_ratio: float, runtimes: float) -> None:
+        """Take in a run; runtimes: its runtime in mean runtimes of its task."""
+        cell = int(cells(np.array([log_ratio]))[0])
+        self.by_runtime[age, cell] += min(runtimes, LONGEST)
+        self.by_count[age, cell] += 1.0
+
+    def around(self, age: int) -> tuple[Vector, Vector] | None:
+        """Mean of an age and its neighbours; None if nothing was seen there."""
+        weights = np.array([NEIGHBOUR ** abs(age - other) for other in range(AGES)])
+        weights[abs(np.arange(AGES) - age) > 2] = 0.0
+        counted = weights @ self.by_count
+        n = counted.sum()
+        return (weights @ self.by_runtime / n, counted / n) if n > 0 else None
+
+
+class Pool:
+    """Charges of experts, and ratios to anchors, over all tasks."""
+
+    def __init__(self, experts: Sequence[str], anchors: Sequence[str]) -> None:
+        self._experts = tuple(experts)
+        self._charges = np.zeros((AGES, len(self._experts)))
+        self._weights = np.zeros(AGES)
+        self.ratios: dict[str, Ratios] = {anchor: Ratios() for anchor in anchors}
+
+    def charge(self, runs: int, charges: Vector) -> None:
+        """Take in what each expert was charged for one run of a task with that many runs."""
+        age = age_of(runs)
+        self._charges[age] = self._charges[age] * FORGETTING + np.minimum(charges, MOST_CHARGED)
+        self._weights[age] = self._weights[age] * FORGETTING + 1.0
+
+    def mean_charges(self, runs: int) -> Vector:
+        """Each expert's mean charge at that age and beside it; zeros where none was seen."""
+        age = age_of(runs)
+        weights = np.zeros(AGES)
+        weights[max(0, age - 1) : age + 2] = NEIGHBOUR
+        weights[age] = 1.0
+        n = float(weights @ self._weights)
+        charges: Vector = weights @ self._charges
+        return charges / n if n > 0 else charges
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types; ``restore`` reads it back."""
+        return {
+            "experts": list(self._experts),
+            "charges": self._charges.tolist(),
+            "weights": self._weights.tolist(),
+            "ratios": {
+                anchor: [kept.by_runtime.tolist(), kept.by_count.tolist()]
+                for anchor, kept in self.ratios.items()
+            },
+        }
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Inverse of ``to_dict``; what another version's experts left is dropped."""
+        if tuple(data["experts"]) != self._experts:
+            return
+        self._charges = np.array(data["charges"], dtype=np.float64)
+        self._weights = np.array(data["weights"], dtype=np.float64)
+        for anchor, (by_runtime, by_count) in data["ratios"].items():
+            kept = np.array(by_runtime, dtype=np.float64), np.array(by_count, dtype=np.float64)
+            if anchor in self.ratios and kept[0].shape == (AGES, N_CELLS):
+                self.ratios[anchor] = Ratios(*kept)

@@ -1,0 +1,248 @@
+"""One task's experts: what each was charged so far, what each bids now, and who serves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll_predictor.experts.charging import EndedRun, relative_costs
+from plimsoll_predictor.experts.drift import Drift
+from plimsoll_predictor.experts.names import BY_FEATURES, MAX_SEEN, SAFE, YOUNG_SAFE
+from plimsoll_predictor.experts.panel import (
+    EXPERTS,
+    LARGEST,
+    MODELLED,
+    PANEL,
+    PREDICTED,
+    YOUNG,
+    YOUNG_RUNS,
+    view_of,
+)
+from plimsoll_predictor.experts.past import Past
+from plimsoll_predictor.experts.pool import Pool, age_of
+from plimsoll_predictor.experts.rule import Rule, for_larger_request
+from plimsoll_predictor.knowledge import Knowledge
+from plimsoll_predictor.record import FeatureValue
+
+FORGETTING: Final = 0.997
+"""Of a task's charges, for each new run: the last few hundred runs decide."""
+OUTLIERS: Final = 0.7
+"""Charges are counted to this power: one extreme run should not choose who serves for long."""
+POOLED_RUNS: Final = 3.0
+YOUNG_POOLED_RUNS: Final = 1.0
+"""How many runs of its own the pooled charges of other tasks count as."""
+HYSTERESIS: Final = 1.1
+"""How many times cheaper than the safe expert another one must have been to serve."""
+MOST_PENDING: Final = 256
+"""Killed runs whose bids are kept until they succeed."""
+
+Bids = Mapping[str, float]
+"""Expert -> bytes, as decided when the run was."""
+Vector = NDArray[np.float64]
+
+_PLACE: Final = {name: place for place, name in enumerate(EXPERTS)}
+_YOUNG_ONLY: Final = np.array([0.0 if name in YOUNG else np.inf for name in EXPERTS])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A run whose need is known, with what was known before it.
+
+    bids: as they were when the run was decided; None if nobody was asked then, and what would be
+        bid now stands for them.
+    version: its image and command in any form; empty if nobody said.
+    overhead_s: the price of a failed attempt.
+    """
+
+    run: EndedRun
+    features: Mapping[str, FeatureValue]
+    bids: Bids | None
+    version: str = ""
+    overhead_s: float
+
+
+@dataclass(slots=True)
+class Standing:
+    """A task's experts. Bounded: Past's latest runs, a charge each, a few pending runs' bids.
+
+    charges: (n_experts,), what each would have cost over the runs so far, in sizes of a run,
+        the older the less. Infinite until a modelled expert first bids.
+    """
+
+    past: Past = field(default_factory=Past)
+    charges: Vector = field(
+        default_factory=lambda: np.array([np.inf if n in MODELLED else 0.0 for n in EXPERTS])
+    )
+    pending: dict[str, dict[str, float]] = field(default_factory=dict)
+    drift: Drift = field(default_factory=Drift)
+    rules: dict[str, Rule] = field(default_factory=dict)
+    champion: str = YOUNG_SAFE
+
+    @property
+    def young(self) -> bool:
+        """Whether too few runs are known to trust the charges."""
+        return self.past.runs < YOUNG_RUNS
+
+    def bids(self, request_bytes: float | None, features: Mapping[str, FeatureValue]) -> Bids:
+        """What each expert by rule bids for a run; empty if no run is known."""
+        largest = self.past.largest_request_bytes
+        return {
+            name: for_larger_request(
+                rule.bid_bytes(request_bytes, features), request_bytes, largest
+            )
+            for name, rule in self.rules.items()
+        }
+
+    def learn(self, ended: Ended, pool: Pool) -> None:
+        """Charge every expert for a run whose need is known, then learn from it."""
+        past, run = self.past, ended.run
+        if past.runs:
+            self._charge(ended, pool)
+            self._compare_with_anchors(ended, pool)
+        self.drift.see_version(ended.version)
+        past.add(run, ended.features)
+        keep = self.drift.shifted(list(past.needs_bytes))
+        if keep is not None:
+            past.forget_before_shift(keep)
+        self.refresh(pool, ended.overhead_s)
+
+    def exceeded(self, run: str, allocation_bytes: float, bids: Bids | None) -> None:
+        """Learn at once that a run needed more than it was given; its bids wait for its end."""
+        self.past.exceeded_bytes = max(self.past.exceeded_bytes, allocation_bytes)
+        if bids and run not in self.pending:
+            self.pending[run] = dict(bids)
+            while len(self.pending) > MOST_PENDING:
+                del self.pending[next(iter(self.pending))]
+
+    def refresh(self, pool: Pool, overhead_s: float) -> None:
+        """Work out anew what each expert bids and who serves."""
+        if not self.past.runs:
+            return
+        view = view_of(self.past, pool.ratios, overhead_s)
+        self.rules = {name: bidding(view) for name, bidding in PANEL.items()}
+        self.champion = self._cheapest(pool)
+
+    def inform(self, known: Knowledge) -> Knowledge:
+        """A task's knowledge with what its experts say now."""
+        past = self.past
+        return replace(
+            known,
+            runs=past.runs,
+            max_need_bytes=round(past.reached_bytes) or None,
+            largest_bytes=round(past.largest_bytes) or None,
+            largest_request_bytes=_rounded(past.largest_request_bytes),
+            champion=self.champion if past.runs else known.champion,
+            rule=self.rules.get(self.champion),
+        )
+
+    def seed(self, name: str, times: float) -> None:
+        """Take in how a model's out-of-time bids compared with the largest need seen.
+
+        times: its cost over that of max-seen, on the same past runs.
+        """
+        self.charges[_PLACE[name]] = self.charges[_PLACE[MAX_SEEN]] * times**OUTLIERS
+
+    def costs(self, pool: Pool) -> dict[str, float]:
+        """Expert -> what it is held to have cost, in sizes of a run; those that can bid."""
+        estimated = self._estimated(pool)
+        return {
+            name: float(cost)
+            for name, cost in zip(EXPERTS, estimated, strict=True)
+            if math.isfinite(cost)
+        }
+
+    def _charge(self, ended: Ended, pool: Pool) -> None:
+        run, past = ended.run, self.past
+        bids = ended.bids or self.bids(run.request_bytes, ended.features)
+        offered = [bids.get(name, 0.0) for name in EXPERTS]
+        charged = relative_costs(offered, run, past.largest_bytes, ended.overhead_s) ** OUTLIERS
+        safe = float(self.charges[_PLACE[SAFE]])
+        for name, place in _PLACE.items():
+            if name in bids:
+                if math.isinf(self.charges[place]):
+                    # Its first bid: until now it is held to have been as good as the safe one.
+                    self.charges[place] = safe
+            else:
+                # Who was not asked is charged as it fared against the safe one so far.
+                charged[place] = charged[_PLACE[SAFE]] * self._fared(place)
+        pool.charge(past.runs, charged)
+        self.charges = self.charges * FORGETTING + charged
+
+    def _fared(self, place: int) -> float:
+        """What an expert was charged over what the safe one was; 1 where there is nothing yet."""
+        own, safe = float(self.charges[place]), float(self.charges[_PLACE[SAFE]])
+        return own / safe if safe > 0 and math.isfinite(own) else 1.0
+
+    def _compare_with_anchors(self, ended: Ended, pool: Pool) -> None:
+        past, run = self.past, ended.run
+        runtimes = run.runtime_s / past.mean_runtime_s
+        to_largest = math.log(run.need_bytes / past.largest_bytes)
+        pool.ratios[LARGEST].add(age_of(past.runs), to_largest, runtimes)
+        rule = self.rules.get(BY_FEATURES)
+        for line in rule.lines if rule else ():
+            predicted = line.at(ended.features)
+            if predicted is not None:
+                within = min(max(predicted, min(past.needs_bytes)), past.largest_bytes)
+                ratio = math.log(run.need_bytes / within)
+                past.add_anchored(ratio, run.runtime_s)
+                pool.ratios[PREDICTED].add(age_of(past.runs), ratio, runtimes)
+                return
+
+    def _estimated(self, pool: Pool) -> Vector:
+        """Own charges, and those of other tasks as many runs old for a few runs."""
+        pooled = pool.mean_charges(self.past.runs)
+        for name in MODELLED:
+            pooled[_PLACE[name]] = pooled[_PLACE[SAFE]] * self._fared(_PLACE[name])
+        runs = YOUNG_POOLED_RUNS if self.young else POOLED_RUNS
+        estimated: Vector = self.charges + runs * pooled
+        return estimated
+
+    def _cheapest(self, pool: Pool) -> str:
+        estimated = self._estimated(pool)
+        safe, hysteresis = SAFE, HYSTERESIS
+        if self.young:
+            # Their charges are other tasks' for the most part: there is nobody to hold on to.
+            estimated = estimated + _YOUNG_ONLY
+            safe, hysteresis = YOUNG_SAFE, 1.0
+        place = int(np.argmin(estimated))
+        if estimated[place] * hysteresis < estimated[_PLACE[safe]]:
+            return EXPERTS[place]
+        return safe
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types; ``from_dict`` reads it back."""
+        return {
+            "past": self.past.to_dict(),
+            "charges": {
+                name: float(charge)
+                for name, charge in zip(EXPERTS, self.charges, strict=True)
+                if math.isfinite(charge)
+            },
+            "pending": self.pending,
+            "drift": self.drift.to_dict(),
+            "rules": {name: rule.to_dict() for name, rule in self.rules.items()},
+            "champion": self.champion,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Standing:
+        """Inverse of ``to_dict``. An unknown expert is dropped."""
+        standing = cls(past=Past.from_dict(data["past"]), drift=Drift(**data["drift"]))
+        for name, charge in data["charges"].items():
+            if name in _PLACE:
+                standing.charges[_PLACE[name]] = float(charge)
+        standing.pending = {run: dict(bids) for run, bids in data["pending"].items()}
+        rules = data["rules"]
+        standing.rules = {name: Rule.from_dict(rules[name]) for name in PANEL if name in rules}
+        if data["champion"] in _PLACE:
+            standing.champion = data["champion"]
+        return standing
+
+
+def _rounded(value: float | None) -> int | None:
+    return None if value is None else round(value)

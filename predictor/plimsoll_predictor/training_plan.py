@@ -1,0 +1,53 @@
+"""How a training is asked for, and how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from plimsoll_predictor.classifier import ClassifierName
+from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.sampling import Sampler
+from plimsoll_predictor.search import Clock
+
+Stage = Literal["bins", "search", "model", "champion"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a training is. best_u_score: None before the search."""
+
+    stage: Stage
+    done: int
+    planned: int
+    best_u_score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingPlan:
+    """How to train.
+
+    clock: seconds that only rise, for the budget. now_s: Unix seconds, written into the model.
+    budget_s: the search stops when most of it is spent and the best so far is taken; the last
+        fit may run a little over.
+    latest_runs: older ones are not learned from, which bounds time and memory.
+    """
+
+    policy: Policy
+    seed: int
+    clock: Clock
+    now_s: float
+    budget_s: float = 60.0
+    iterations: int = 32
+    classifiers: tuple[ClassifierName, ...] = (ClassifierName.XGBOOST,)
+    samplers: tuple[Sampler, ...] = tuple(Sampler)
+    n_folds: int = 3
+    latest_runs: int = 10_000
+    threads: int = 1
+    progress: Callable[[Progress], None] | None = field(default=None, compare=False)
+
+    def tell(self, progress: Progress) -> None:
+        """Report progress to whoever wants it."""
+        if self.progress is not None:
+            self.progress(progress)

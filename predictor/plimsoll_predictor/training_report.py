@@ -1,0 +1,99 @@
+"""What a training says of itself, from what its steps gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from plimsoll_predictor.bins import BinOption
+from plimsoll_predictor.candidates import Chosen
+from plimsoll_predictor.evaluation import estimated_improvement
+from plimsoll_predictor.features import FeatureSchema
+from plimsoll_predictor.model import ModelMetrics
+from plimsoll_predictor.past_costs import PastCosts
+from plimsoll_predictor.report import ExpertFigures, TrainingReport
+from plimsoll_predictor.rows import RunRows
+from plimsoll_predictor.sampling import Sampler
+from plimsoll_predictor.search import SearchResult
+from plimsoll_predictor.training_plan import TrainingPlan
+from plimsoll_predictor.trial_figures import fold_scores, tried
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """What each step of one training gave. found: None where one bin serves."""
+
+    rows: RunRows
+    schema: FeatureSchema
+    chosen: Chosen
+    found: SearchResult | None
+    past: PastCosts
+
+    @property
+    def cut_by_budget(self) -> bool:
+        """Whether time ran out in any of them."""
+        searching = self.found is not None and self.found.cut_by_budget
+        return self.chosen.cut_by_budget or searching or self.past.cut_by_budget
+
+
+def report_of(steps: Steps, plan: TrainingPlan, *, duration_s: float) -> TrainingReport:
+    """The report of a training that followed the plan."""
+    found, runs = steps.found, steps.rows.runs
+    times = [run.at_s for run in runs if run.at_s is not None]
+    return TrainingReport(
+        runs=len(runs),
+        censored_runs=sum(run.censored for run in runs),
+        first_s=min(times, default=None),
+        last_s=max(times, default=None),
+        reference_bytes=steps.rows.reference_bytes(plan.policy.headroom),
+        seed=plan.seed,
+        budget_s=plan.budget_s,
+        duration_s=duration_s,
+        cut_by_budget=steps.cut_by_budget,
+        folds=plan.n_folds,
+        fold_scores=fold_scores(found.best) if found else (),
+        iterations=plan.iterations,
+        policy=plan.policy.to_dict(),
+        features=tuple(sorted({column.feature for column in steps.schema.columns})),
+        ceilings_bytes=steps.chosen.option.bins.ceilings_bytes,
+        bin_runs=steps.chosen.option.bins.counts,
+        candidates=steps.chosen.candidates,
+        recipe=tried(found.best) if found else None,
+        confusion=found.best.evaluation.confusion if found else ((len(runs),),),
+        trials=tuple(map(tried, found.trials)) if found else (),
+        champion=steps.past.champion.value,
+        compared_runs=steps.past.runs,
+        experts={
+            name: ExpertFigures(cost_gb_h=cost.cost_gb_h, failed_attempts=cost.failed_attempts)
+            for name, cost in steps.past.costs.items()
+        },
+        reliability=steps.past.reliability,
+    )
+
+
+def metrics_of(option: BinOption, found: SearchResult | None, penalty: float) -> ModelMetrics:
+    """The model's figures, of the search's best trial; one bin cannot be wrong."""
+    optimal = option.time_based_optimal_improvement
+    if found is None:
+        return ModelMetrics(
+            u_score=0.0,
+            accuracy=1.0,
+            u_rate=0.0,
+            optimal_improvement=optimal,
+            estimated_improvement=optimal,
+            confusion=((sum(option.bins.counts),),),
+            classifier="none",
+            sampler=Sampler.NONE.value,
+            penalty=penalty,
+        )
+    figures, recipe = found.best.evaluation, found.best.recipe
+    return ModelMetrics(
+        u_score=figures.u_score,
+        accuracy=figures.accuracy,
+        u_rate=figures.u_rate,
+        optimal_improvement=optimal,
+        estimated_improvement=estimated_improvement(optimal, figures.accuracy, figures.u_rate),
+        confusion=figures.confusion,
+        classifier=recipe.classifier.value,
+        sampler=recipe.sampler.value,
+        penalty=penalty,
+    )
