@@ -8,11 +8,12 @@ BIN := $(VENV)/bin
 CLUSTER := $(PYTHON) deploy/local/cluster.py
 INSIDE := $(CLUSTER) enter
 CONTEXT ?=
+TRACES ?= ../shared/traces
 # Imports are most of a short process: let Python keep what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo test check bench bench-sizes clean format lint types layers test-unit test-cluster format-check lock cluster-up cluster-down image browser
+.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts clean format lint types layers test-unit test-traces test-tracking test-cluster format-check lock cluster-up cluster-down image browser
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -30,12 +31,18 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml
 demo: setup ## the whole story on a real Kubernetes: sized, OOM-killed, lifted, retried, learned from (CONTEXT=name for a cluster of yours)
 	$(BIN)/python -P demo/run.py $(if $(CONTEXT),--context $(CONTEXT))
 
-test: check test-cluster ## everything CI runs: check, then the tests on the real API server and node
+test: check test-traces test-tracking test-cluster ## everything CI runs: check, MLflow, then the tests on the real API server and node
 
 check: setup format-check lint types layers test-unit ## all that needs no cluster
 
 test-unit: setup ## fast tests, no cluster
 	$(BIN)/pytest tests/predictor tests/operator
+
+test-traces: setup ## policies on the public traces, where they are (TRACES=folder of yours)
+	@if [ -d "$(TRACES)" ]; then set -x; TRACES="$(TRACES)" $(BIN)/pytest tests/public_traces; else echo "make test-traces: no folder $(TRACES); the public traces are not part of the project (docs/replay.md)" >&2; fi
+
+test-tracking: setup ## trainings logged to a real MLflow server
+	$(BIN)/pytest tests/tracking
 
 browser:
 	@command -v chromium >/dev/null || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q --yes --no-install-recommends chromium; } || { echo "make test: no chromium for the report's tests; as root: apt-get install chromium" >&2; exit 2; }
@@ -65,6 +72,15 @@ bench: setup cluster-up ## the figures of the README, side by side, and bench-re
 bench-sizes: setup ## every policy on the public traces beside its bar, and bench-sizes.json (TRACES=folder of yours)
 	$(BIN)/python -P benchmarks/sizes.py
 
+bench-thesis: setup ## the thesis's tables on synthetic data, beside its printed figures
+	$(BIN)/python -P benchmarks/thesis.py
+
+bench-sap: setup ## software builds as a second kind of workload (TRACES=folder of yours)
+	$(BIN)/python -P benchmarks/sap.py
+
+bench-shifts: setup ## what noticing that a task has changed saves, on the public traces cut and joined (TRACES=folder of yours)
+	$(BIN)/python -P benchmarks/shifts.py
+
 cluster-up: ## a real one-node Kubernetes on this machine (root, Debian 12)
 	$(CLUSTER) up
 
@@ -80,7 +96,8 @@ lock: setup ## rewrite requirements/*.lock from pyproject.toml
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 pyproject.toml -c requirements/dev.lock -o requirements/runtime.lock
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 requirements/build.in -c requirements/dev.lock -o requirements/build.lock
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 requirements/demo.in -c requirements/dev.lock -o requirements/demo.lock
+	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 requirements/mlflow.in -o requirements/mlflow.lock
 
 clean: ## end the local cluster and remove what was built here (the cache of binaries stays)
 	-[ ! -f deploy/local/cluster.py ] || $(CLUSTER) down
-	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html bench-results.json bench-sizes.json
+	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html bench-results.json bench-sizes.json bench-sizes.json

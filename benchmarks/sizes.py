@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     try:
-        paths = _paths(given.traces, quick=given.quick)
+        paths = trace_paths(given.traces, quick=given.quick)
         figures = _replayed(_jobs(paths), console)
     except TraceError as error:
         console.print(f"benchmarks/sizes.py: {error}", markup=False, soft_wrap=True)
@@ -99,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _paths(folder: Path, *, quick: bool) -> list[Path]:
+def trace_paths(folder: Path, *, quick: bool) -> list[Path]:
     """The traces that have bars.
 
     Raises TraceError if one is missing.

@@ -195,6 +195,21 @@ def models(
     raise typer.Exit(models_command(task, store, output, version))
 
 
+@app.command()
+def explain(
+    named: Annotated[str, typer.Argument(metavar="NAMESPACE/TASK | NAMESPACE/POD")],
+    store: StoreUrl = DEFAULT_STORE,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    output: Annotated[OutputForm, typer.Option(help="For people or programs.")] = OutputForm.TABLE,
+) -> None:
+    """Tell who decides a task's sizes, why, and what the others would have cost."""
+    from plimsoll_operator.commands.explaining import ExplainRequest, explain_command
+
+    request = ExplainRequest(named=named, store_url=store, kubeconfig=kubeconfig, context=context)
+    raise typer.Exit(explain_command(request, output))
+
+
 @app.command("import")
 def import_history(
     history: Annotated[Path, typer.Argument(help="CSV of past runs; docs/history.md")],

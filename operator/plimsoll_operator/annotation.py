@@ -7,7 +7,7 @@ shape counts as absent.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -16,6 +16,7 @@ from plimsoll_operator import labels
 from plimsoll_operator.cpu_note import CpuNote, cpu_note_from_dict, cpu_note_to_dict
 from plimsoll_operator.podspec import Pod, annotations_of, mapping
 from plimsoll_operator.quantity import BadQuantity, format_bytes, parse_bytes
+from plimsoll_operator.workflow_items import Context, read_context
 from plimsoll_predictor.decision import Reason
 from plimsoll_predictor.policy import Mode
 
@@ -43,6 +44,8 @@ class DecisionNote:
         the container is resized, so that what the user asked is known at every moment; None if
         the decision is admission's.
     cpu: what was decided of its CPU; None if nothing was.
+    context: features that nobody wrote on the pod, as they were known when it was decided; the
+        observation gets just these, so that nothing learned later can slip in.
     """
 
     task: str
@@ -60,12 +63,14 @@ class DecisionNote:
     container: str
     before_bytes: int | None = None
     cpu: CpuNote | None = None
+    context: Context = field(default_factory=dict)
 
 
 def note_to_json(note: DecisionNote) -> str:
     """The annotation's text: one JSON object, memory as quantities, short enough to read."""
     before = {} if note.before_bytes is None else {"before": _quantity(note.before_bytes)}
     cpu = {} if note.cpu is None else {"cpu": cpu_note_to_dict(note.cpu)}
+    context = {name: round(need_bytes) for name, need_bytes in note.context.items()}
     return orjson.dumps(
         {
             "task": note.task,
@@ -85,6 +90,7 @@ def note_to_json(note: DecisionNote) -> str:
             "why": note.why[:MAX_WHY_CHARS],
             **before,
             **cpu,
+            **({"context": context} if context else {}),
         }
     ).decode()
 
@@ -142,6 +148,7 @@ def _note(data: Mapping[str, Any]) -> DecisionNote:
         container=_checked(data["container"], str),
         before_bytes=_bytes(data.get("before")),
         cpu=None if cpu is None else cpu_note_from_dict(mapping(cpu)),
+        context=read_context(data.get("context", {})),
     )
 
 

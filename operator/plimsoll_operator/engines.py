@@ -20,6 +20,7 @@ from plimsoll_operator.podspec import (
     sequence,
     spec_of,
 )
+from plimsoll_operator.workflow_items import UNKNOWN_WORK, Work, bounded_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +29,14 @@ class EngineRun:
 
     task: the recurring name; None if the engine gave only generated ones.
     run: the run's own name within the engine, the same for every retry.
+    work: the workflow's run that it is part of and the item it works on, as far as the engine
+        really says so: an index that only counts is no item.
     """
 
     engine: str
     task: str | None
     run: str
+    work: Work = UNKNOWN_WORK
 
 
 # Suffixes that controllers generate: five letters of Kubernetes' own alphabet (it has no vowels),
@@ -89,11 +93,13 @@ def _airflow(_: Pod, found: Mapping[str, Any]) -> EngineRun | None:
     # Mapped tasks share all but the index; try_number differs between attempts and stays out.
     index = _text(found, "map_index")
     name = f"{dag}.{task}"
-    return EngineRun("airflow", name, ":".join([name, run, *([index] if index else [])]))
+    work = Work(bounded_name(f"airflow:{dag}:{run}"))
+    return EngineRun("airflow", name, ":".join([name, run, *([index] if index else [])]), work)
 
 
 _ARGO_WORKFLOW: Final = "workflows.argoproj.io/workflow"
 _ARGO_RETRY: Final = re.compile(r"\([0-9]+\)$")
+_ARGO_ITEM: Final = re.compile(r"\([0-9]+:([^()]+)\)")
 
 
 def _argo(pod: Pod, found: Mapping[str, Any]) -> EngineRun | None:
@@ -112,7 +118,10 @@ def _argo(pod: Pod, found: Mapping[str, Any]) -> EngineRun | None:
         ),
         workflow,
     )
-    return EngineRun("argo", _argo_template(pod, workflow), f"{uid}:{step}")
+    items = _ARGO_ITEM.findall(step)
+    # Of loops within loops, the innermost says what is worked on.
+    work = Work(bounded_name(f"argo:{uid}"), bounded_name(items[-1]) if items else None)
+    return EngineRun("argo", _argo_template(pod, workflow), f"{uid}:{step}", work)
 
 
 def _argo_template(pod: Pod, workflow: str) -> str | None:
@@ -162,8 +171,12 @@ def _nextflow(_: Pod, found: Mapping[str, Any]) -> EngineRun | None:
     process, run = _text(found, "nextflow.io/processName"), _text(found, "nextflow.io/runName")
     if process is None or run is None:
         return None
-    item = _text(found, "nextflow.io/taskName") or process
-    return EngineRun("nextflow", process, f"{run}:{item}")
+    name = _text(found, "nextflow.io/taskName") or process
+    tag = name.removeprefix(f"{process}_") if name.startswith(f"{process}_") else ""
+    # Without a tag, Nextflow counts a process' tasks in the order they come.
+    item = None if tag.isdecimal() else bounded_name(tag)
+    work = Work(bounded_name(f"nextflow:{run}"), item)
+    return EngineRun("nextflow", process, f"{run}:{name}", work)
 
 
 def _tekton(_: Pod, found: Mapping[str, Any]) -> EngineRun | None:
@@ -174,7 +187,9 @@ def _tekton(_: Pod, found: Mapping[str, Any]) -> EngineRun | None:
     named = [part for part in parts if part] or [_text(found, "tekton.dev/task") or ""]
     # A pipeline that was written into its run is named after the run.
     kept = [name for name in map(recurring_name, named) if name]
-    return EngineRun("tekton", ".".join(kept) or None, f"{run}:{named[-1]}")
+    pipeline = _text(found, "tekton.dev/pipelineRun")
+    work = Work(bounded_name(f"tekton:{pipeline}") if pipeline else None)
+    return EngineRun("tekton", ".".join(kept) or None, f"{run}:{named[-1]}", work)
 
 
 _Reader = Callable[[Pod, Mapping[str, Any]], EngineRun | None]

@@ -32,6 +32,7 @@ class EventReason(StrEnum):
     LEAKING = "Leaking"
     RESCUED = "Rescued"
     RESIZED = "Resized"
+    DRIFTING = "Drifting"
 
 
 _ACTIONS: Final = {
@@ -41,6 +42,7 @@ _ACTIONS: Final = {
     EventReason.LEAKING: "GiveUp",
     EventReason.RESCUED: "Resize",
     EventReason.RESIZED: "Resize",
+    EventReason.DRIFTING: "Forget",
 }
 _WARNINGS: Final = frozenset({EventReason.LIFTED, EventReason.LEAKING})
 """A kill or a task left alone wants a look; the rest is Plimsoll at work."""
@@ -130,6 +132,11 @@ def resized(from_bytes: int | None, to_bytes: int, why: str) -> Happening:
     before = "no request" if from_bytes is None else words_for_bytes(from_bytes)
     note = f"memory {before} → {words_for_bytes(to_bytes)}: {why}"
     return Happening(EventReason.RESIZED, note, str(to_bytes))
+
+
+def drifting(words: str, shift: int) -> Happening:
+    """A task's needs moved to another level; told on its profile, once a shift."""
+    return Happening(EventReason.DRIFTING, words, str(shift))
 
 
 def event_for(

@@ -21,6 +21,7 @@ from plimsoll_operator.podspec import (
     restart_policy,
     sequence,
 )
+from plimsoll_operator.workflow_items import UNKNOWN_WORK, Work, written_work
 from plimsoll_predictor.task import TaskId
 
 AUTO: Final = "auto"
@@ -49,11 +50,14 @@ class Identity:
     """Whose attempt a pod is.
 
     run: the run's key; None for a bare first pod that has no UID yet (at admission).
+    work: the run of a workflow that it is part of, and what it works on; by these its features are
+        found, while attempts are grouped by ``run``.
     """
 
     task: TaskId
     run: str | None
     retrier: Retrier
+    work: Work = UNKNOWN_WORK
 
 
 def identify(pod: Pod, namespace: str | None = None) -> Identity | None:
@@ -72,7 +76,13 @@ def identify(pod: Pod, namespace: str | None = None) -> Identity | None:
     space = metadata.get("namespace") or namespace
     if not name or not isinstance(space, str) or "/" in name or len(name) > _LONGEST_TASK_NAME:
         return None
-    return Identity(TaskId(space, name), _run_key(pod, engine, owner), _retrier(pod, engine, owner))
+    written = written_work(mapping(metadata.get("annotations")), found)
+    return Identity(
+        TaskId(space, name),
+        _run_key(pod, written, engine, owner),
+        _retrier(pod, engine, owner),
+        _work(written, engine),
+    )
 
 
 def controller_of(pod: Pod) -> Mapping[str, Any] | None:
@@ -92,11 +102,19 @@ def _recurring(pod: Pod, engine: EngineRun | None, owner: Mapping[str, Any] | No
     return recurring_name(str(metadata.get("generateName") or metadata.get("name") or ""))
 
 
-def _run_key(pod: Pod, engine: EngineRun | None, owner: Mapping[str, Any] | None) -> str | None:
+def _work(written: Work, engine: EngineRun | None) -> Work:
+    """What is written on the pod, else what its engine says."""
+    if engine is None:
+        return written
+    return Work(written.run or engine.work.run, written.item or engine.work.item)
+
+
+def _run_key(
+    pod: Pod, written: Work, engine: EngineRun | None, owner: Mapping[str, Any] | None
+) -> str | None:
     metadata = metadata_of(pod)
     annotations, found = mapping(metadata.get("annotations")), mapping(metadata.get("labels"))
-    run = annotations.get(labels.RUN) or found.get(labels.RUN)
-    item = annotations.get(labels.ITEM) or found.get(labels.ITEM)
+    run, item = written.run, written.item
     if run and item:
         return f"run:{run}/{item}"
     if engine is not None or _is_job(owner):

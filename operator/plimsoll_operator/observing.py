@@ -7,6 +7,7 @@ from typing import Any
 
 from plimsoll_operator.peaks import PeakReport
 from plimsoll_operator.podstatus import AttemptStatus
+from plimsoll_operator.workflow_items import UNKNOWN_WORK, Work
 from plimsoll_predictor.record import Features, Observation, Outcome, PeakSource
 from plimsoll_predictor.task import TaskId
 
@@ -41,6 +42,7 @@ class Attempt:
     model_version: str | None
     containers: int
     """How many containers the pod has; a pod-level peak speaks for one only."""
+    work: Work = UNKNOWN_WORK
     request_cores: float | None = None
     """CPU the user asked for; None if nothing."""
     allocated_cores: float | None = None
@@ -73,6 +75,8 @@ def observe(
         model_version=attempt.model_version,
         request_cores=attempt.request_cores,
         allocated_cores=attempt.allocated_cores,
+        workflow_run=attempt.work.run,
+        item=attempt.work.item,
         **_measured(peak, status.finished_s),
         **_among(surroundings),
     )

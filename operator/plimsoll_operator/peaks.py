@@ -36,6 +36,7 @@ class PeakReport:
     final: bool
     measured_s: float
     peak_cores: float | None = None
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
         return asdict(self)

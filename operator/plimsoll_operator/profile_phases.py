@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from plimsoll_predictor.knowledge import Expert
+from plimsoll_predictor.experts.names import REQUEST
 
 
 class Phase(StrEnum):
@@ -32,7 +32,7 @@ class Progress:
 
     runs: int
     min_runs: int
-    champion: Expert
+    champion: str
     trained: bool
     leaking: bool = False
     paused: bool = False
@@ -46,6 +46,6 @@ def phase_of(progress: Progress) -> Phase:
         return Phase.LEAKING
     if progress.runs < progress.min_runs:
         return Phase.COLD_START
-    if progress.champion is Expert.REQUEST and not progress.trained:
+    if progress.champion == REQUEST and not progress.trained:
         return Phase.LEARNING
     return Phase.SIZING

@@ -6,20 +6,24 @@ The result is meant for a JSON merge patch: a field that no longer holds is None
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from plimsoll_operator.conditions import Condition, Verdict, conditions_of, cut, timestamp
 from plimsoll_operator.cpu_status import cpu_status_of
+from plimsoll_operator.drift_words import STEADY, Change, DriftFacts
 from plimsoll_operator.figure_words import words_for_gb_h, words_for_share
 from plimsoll_operator.profile_phases import Phase, Progress, phase_of
 from plimsoll_operator.quantity import format_bytes
-from plimsoll_predictor.knowledge import Expert, Knowledge
+from plimsoll_operator.standing_facts import StandingFacts
+from plimsoll_predictor.experts.names import CLASSIFIER, REQUEST, words_for_expert
+from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Mode
 from plimsoll_predictor.record import PeakSource
 from plimsoll_predictor.units import words_for_bytes
 
+DRIFTING: Final = "Drifting"
 MAX_DECISIONS: Final = 10
 MAX_DECISION: Final = 512
 _ROUNDED: Final = 4
@@ -70,7 +74,7 @@ class ProfileFacts:
     """All a status is made of.
 
     decisions: newest first, in words. training, measurement: None before the first.
-    costs_gb_h: expert -> what it would have cost, from the last training's report.
+    standing: its experts; None before its first run.
     leaking: why the task is left alone; None if it is not.
     problems: fields of policies that had to be ignored. trouble: what ails the store.
     generation: of the TaskProfile that was read.
@@ -80,7 +84,7 @@ class ProfileFacts:
     tally: Tally
     decisions: Sequence[str] = ()
     training: TrainingFact | None = None
-    costs_gb_h: Mapping[str, float] = field(default_factory=dict)
+    standing: StandingFacts | None = None
     measurement: Measurement | None = None
     leaking: str | None = None
     problems: Sequence[str] = ()
@@ -107,10 +111,9 @@ def status_of(
         "runs": known.runs,
         "oomKills": facts.tally.oom_kills,
         "maxNeed": None if known.max_need_bytes is None else words_for_bytes(known.max_need_bytes),
-        "champion": _serving(known).value,
-        "championCostsGbH": {
-            expert.value: _rounded(facts.costs_gb_h.get(expert.value)) for expert in Expert
-        },
+        "champion": _serving(known),
+        "championWords": words_for_expert(_serving(known)),
+        "expertCosts": _costs(facts.standing, (previous or {}).get("expertCosts")),
         "cpu": cpu_status_of(known),
         "savedGbH": _rounded(asked - given) if asked > 0 else None,
         "saved": saved if asked > 0 else None,
@@ -124,6 +127,24 @@ def status_of(
 def changed(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> bool:
     """Whether patching ``new`` over ``old`` would change anything; None and absent are alike."""
     return bool(_without_nones(old or {}) != _without_nones(new))
+
+
+def newly_shifted(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> bool:
+    """Whether ``new`` says of a shift of level what ``old`` did not."""
+    said = _condition(new, DRIFTING)
+    if said.get("reason") != Change.LEVEL.value:
+        return False
+    return _condition(old or {}, DRIFTING).get("message") != said.get("message")
+
+
+def _condition(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    found = status.get("conditions")
+    named = [
+        each
+        for each in (found if isinstance(found, list) else ())
+        if isinstance(each, Mapping) and each.get("type") == kind
+    ]
+    return named[0] if named else {}
 
 
 def _without_nones(value: Any) -> Any:
@@ -153,19 +174,30 @@ def _phase(facts: ProfileFacts) -> Phase:
     )
 
 
-def _serving(known: Knowledge) -> Expert:
+def _serving(known: Knowledge) -> str:
     """Who is asked for the size: below ``min_runs`` nobody but the user."""
-    return known.champion if known.runs >= known.policy.min_runs else Expert.REQUEST
+    return str(known.champion) if known.runs >= known.policy.min_runs else REQUEST
 
 
-def _model_fields(champion: Expert, model: Model | None) -> dict[str, Any]:
+def _costs(standing: StandingFacts | None, shown: object) -> dict[str, float | None] | None:
+    """Each expert's cost over the champion's: two digits, or every run would change them all.
+
+    shown: as before; an expert that is not among them any more is deleted.
+    """
+    if standing is None:
+        return None
+    before = dict.fromkeys(shown) if isinstance(shown, Mapping) else {}
+    return {**before, **{name: round(times, 2) for name, times in standing.times.items()}}
+
+
+def _model_fields(champion: str, model: Model | None) -> dict[str, Any]:
     if model is None:
         absent = ("bins", "binsText", "uScore", "accuracy", "modelVersion", "trainedTime")
-        return {"model": champion.value, **dict.fromkeys(absent)}
-    serves = champion is Expert.CLASSIFIER
+        return {"model": champion, **dict.fromkeys(absent)}
+    serves = champion == CLASSIFIER
     ceilings = model.bins.ceilings_bytes
     return {
-        "model": f"{champion.value} {model.version}" if serves else champion.value,
+        "model": f"{champion} {model.version}" if serves else champion,
         "modelVersion": model.version,
         "trainedTime": timestamp(model.trained_s),
         "bins": [
@@ -183,6 +215,7 @@ def _conditions(facts: ProfileFacts) -> list[Condition]:
         _trained(facts),
         _measured(facts.measurement),
         _leaking(facts.leaking),
+        _drifting(facts.standing.drift if facts.standing else STEADY),
         _policy_valid(facts.problems),
         _store_healthy(facts.trouble),
     ]
@@ -220,6 +253,11 @@ def _leaking(reason: str | None) -> Condition:
     if reason is None:
         return Condition("Leaking", Verdict.FALSE, "LiftsHelp", "no run is beyond help")
     return Condition("Leaking", Verdict.TRUE, "LiftsExhausted", reason)
+
+
+def _drifting(drift: DriftFacts) -> Condition:
+    verdict = Verdict.TRUE if drift.drifting else Verdict.FALSE
+    return Condition(DRIFTING, verdict, drift.change.value, drift.words)
 
 
 def _policy_valid(problems: Sequence[str]) -> Condition:

@@ -24,6 +24,7 @@ from plimsoll_operator.podspec import (
 from plimsoll_operator.podstatus import AttemptStatus, last_life, read_status
 from plimsoll_operator.quantity import BadQuantity, parse_millicores
 from plimsoll_operator.sizing import memory_asked
+from plimsoll_operator.workflow_items import NO_CONTEXT
 from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Mode, Policy, Retry
 from plimsoll_predictor.task import TaskId
@@ -80,11 +81,14 @@ def _attempt(
     pod: Pod, identity: Identity, sized: SizedContainer, note: DecisionNote | None, policy: Policy
 ) -> Attempt:
     container = mapping(sequence(spec_of(pod)["containers"])[sized.index])
+    context = note.context if note else NO_CONTEXT
     return Attempt(
         task=identity.task,
         run=identity.run or "",
         number=note.attempt if note else 1,
-        features=read_features(pod, policy.feature_sources).values,
+        # As when it was decided: its author's, and over them what was known of its item.
+        features={**read_features(pod, policy.feature_sources).values, **context},
+        work=identity.work,
         container=sized.name,
         request_bytes=memory_asked(sized, note).request_bytes,
         # The kubelet takes a limit of nothing for no limit.

@@ -34,6 +34,7 @@ from plimsoll_operator.podspec import (
     sized_container,
 )
 from plimsoll_operator.state import AdmissionState
+from plimsoll_operator.workflow_items import Context, context_of
 from plimsoll_predictor.deciding import decide
 from plimsoll_predictor.decision import Ask, Bounds, Decision, Reason
 from plimsoll_predictor.knowledge import Knowledge
@@ -88,6 +89,7 @@ class _Pod:
     was: Memory
     note: DecisionNote | None
     knowledge: Knowledge
+    context: Context
     words: str
     """What was odd about the pod, to be said beside the decision; usually empty."""
 
@@ -114,7 +116,9 @@ def size(pod: Pod, state: AdmissionState, namespace: str | None = None) -> Sized
     if policy is not known.policy:
         known = replace(known, policy=policy)
     note = read_note(pod)
-    read = _Pod(pod, identity, container, memory_asked(container, note), note, known, words)
+    was = memory_asked(container, note)
+    context = context_of(identity.task, identity.work, state.siblings)
+    read = _Pod(pod, identity, container, was, note, known, context, words)
     return _sized(read, state)
 
 
@@ -226,7 +230,7 @@ def _decided(read: _Pod, features: PodFeatures, state: AdmissionState) -> Decisi
     )
     was = read.was
     ask = Ask(
-        features=features.values,
+        features={**features.values, **read.context} if read.context else features.values,
         request_bytes=was.request_bytes,
         run=run,
         limit_bytes=None if was.limit_bytes == was.request_bytes else was.limit_bytes,
@@ -279,4 +283,5 @@ def _note(read: _Pod, decision: Decision, cpu: CpuNote | None) -> DecisionNote:
         mode=read.knowledge.policy.mode,
         container=read.container.name,
         cpu=cpu,
+        context=read.context,
     )

@@ -10,6 +10,7 @@ from plimsoll_operator.bounds import NamespaceBounds
 from plimsoll_operator.cpu_bounds import UNBOUNDED, NamespaceCpu
 from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.siblings import Siblings
 from plimsoll_predictor.task import TaskId
 
 
@@ -36,6 +37,7 @@ class AdmissionState:
 
     largest_node_bytes: allocatable memory of the largest node; None if unknown.
     largest_node_millicores: that node's allocatable CPU; None if unknown.
+    siblings: what was needed for items of workflows; bounded by itself.
     """
 
     default_policy: Policy = field(default_factory=Policy)
@@ -43,6 +45,7 @@ class AdmissionState:
     largest_node_millicores: int | None = None
     tasks: dict[TaskId, Knowledge] = field(default_factory=dict)
     namespaces: dict[str, NamespaceState] = field(default_factory=dict)
+    siblings: Siblings = field(default_factory=Siblings)
 
     def replace(self, other: AdmissionState) -> None:
         """Take over everything another state holds, at once."""
@@ -51,6 +54,7 @@ class AdmissionState:
         self.largest_node_millicores = other.largest_node_millicores
         self.tasks = other.tasks
         self.namespaces = other.namespaces
+        self.siblings = other.siblings
 
     def namespace(self, name: str) -> NamespaceState:
         """What holds in a namespace; one that was never heard of bounds nothing."""

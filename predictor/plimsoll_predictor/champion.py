@@ -100,7 +100,8 @@ def compare(
                 cost_gb_h=sum(charge.cost_gb_h for charge in charges),
                 failed_attempts=sum(charge.failed_attempts for charge in charges),
             )
-    champion = min(costs, key=lambda expert: costs[expert].cost_gb_h, default=Expert.REQUEST)
+    # Where nothing can be compared, the task sizes itself by what it needed, as it learns.
+    champion = min(costs, key=lambda expert: costs[expert].cost_gb_h, default=Expert.MAX_SEEN)
     return Comparison(champion, costs, len(compared))
 
 

@@ -5,7 +5,7 @@ Fitting imports xgboost or scikit-learn; nothing on the admission path imports t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Protocol
@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from plimsoll_predictor.calibration import Calibration, HeldOut, fitted_calibration, shares_shift
 from plimsoll_predictor.compile import compile_booster, compile_svm
 from plimsoll_predictor.model import CompiledSvm, CompiledTrees
 from plimsoll_predictor.sampling import Labels, Rows, Sampled, Sampler, sample
@@ -23,6 +24,9 @@ one bin with their neighbours."""
 CALIBRATION_FOLDS: Final = 3
 CALIBRATION_PRIOR: Final = 0.5
 """Runs by which the SVM's calibration trusts each predicted bin before it has seen one."""
+
+
+UNCALIBRATED: Final = Calibration()
 
 
 class ClassifierName(StrEnum):
@@ -73,6 +77,14 @@ class TrainingPart:
             self._sampled[sampler] = Sampled(self.layout.expand(rows.X), rows.y, rows.weights)
         return self._sampled[sampler]
 
+    def shift(self, sampler: Sampler) -> NDArray[np.float64]:
+        """From the shares of the bins as sampled to the true ones, in margins, (n_bins,)."""
+        rows = self.sampled(sampler)
+        counts = np.bincount(self.y, minlength=self.n_bins).astype(np.float64)
+        return shares_shift(
+            counts, np.bincount(rows.y, rows.weights, minlength=self.n_bins).astype(np.float64)
+        )
+
     def matrix(self, sampler: Sampler, threads: int) -> Any:
         """The same rows as XGBoost reads them, cut into histogram bins once."""
         import xgboost
@@ -88,6 +100,12 @@ class TrainingPart:
                 missing=np.nan,
             )
         return self._matrices[sampler]
+
+    def only(self, places: NDArray[np.int64]) -> TrainingPart:
+        """Some of the rows, by index; every bin must be among them."""
+        return TrainingPart(
+            self.X[places], self.y[places], self.layout, n_bins=self.n_bins, seed=self.seed
+        )
 
     def without(self, rows: NDArray[np.bool_]) -> TrainingPart:
         """The same part less some rows, (n,) bool."""
@@ -106,11 +124,31 @@ class Fitted(Protocol):
         """The same classifier as plain arrays, over expanded rows."""
 
 
-def fit(part: TrainingPart, recipe: Recipe, *, threads: int) -> Fitted:
-    """Fit one recipe. Deterministic by the part's seed."""
+def fit(
+    part: TrainingPart, recipe: Recipe, *, threads: int, calibration: Calibration = UNCALIBRATED
+) -> Fitted:
+    """Fit one recipe. Deterministic by the part's seed. An SVM is calibrated in any case."""
     if recipe.classifier is ClassifierName.SVM:
         return _fit_svm(part, recipe)
-    return _fit_trees(part, recipe, threads)
+    return _fit_trees(part, recipe, threads, calibration)
+
+
+def calibration_of(
+    parts: Sequence[tuple[TrainingPart, Rows, Labels]], recipe: Recipe, *, threads: int
+) -> Calibration:
+    """The calibration for a recipe, by folds: what was trained on, and what was held out."""
+    if recipe.classifier is ClassifierName.SVM:
+        return UNCALIBRATED
+    return fitted_calibration(
+        [
+            HeldOut(
+                fit(part, recipe, threads=threads).predict_proba(X),
+                y,
+                part.shift(recipe.sampler),
+            )
+            for part, X, y in parts
+        ]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,17 +156,23 @@ class _Trees:
     booster: Any
     layout: Layout
     n_bins: int
+    calibration: Calibration
+    shift: NDArray[np.float64]
 
     def predict_proba(self, X: Rows) -> NDArray[np.float64]:
         found = self.booster.inplace_predict(self.layout.expand(X), missing=np.nan)
         proba = np.asarray(found, dtype=np.float64)
-        return np.column_stack([1 - proba, proba]) if self.n_bins == 2 else proba
+        proba = np.column_stack([1 - proba, proba]) if self.n_bins == 2 else proba
+        return self.calibration.applied(proba, self.shift)
 
     def compile(self) -> CompiledTrees:
-        return compile_booster(self.booster, self.n_bins)
+        trees = compile_booster(self.booster, self.n_bins)
+        return self.calibration.compiled(trees, self.shift)
 
 
-def _fit_trees(part: TrainingPart, recipe: Recipe, threads: int) -> _Trees:
+def _fit_trees(
+    part: TrainingPart, recipe: Recipe, threads: int, calibration: Calibration
+) -> _Trees:
     import xgboost
 
     data = part.matrix(recipe.sampler, threads)
@@ -145,7 +189,8 @@ def _fit_trees(part: TrainingPart, recipe: Recipe, threads: int) -> _Trees:
     if part.n_bins > 2:
         settings["num_class"] = part.n_bins
     booster = xgboost.train(settings, data, num_boost_round=int(values["rounds"]))
-    return _Trees(booster, part.layout, part.n_bins)
+    shift = part.shift(recipe.sampler)
+    return _Trees(booster, part.layout, part.n_bins, calibration, shift)
 
 
 _TREE_SHARES: Final = (

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from plimsoll_predictor.boosted import boosted_bid_bytes
 from plimsoll_predictor.choosing import Choice, cheapest_ceiling
 from plimsoll_predictor.clamping import Range
+from plimsoll_predictor.cold_start import first_bytes
 from plimsoll_predictor.decision import Ask, Bounds, Decision, Reason
-from plimsoll_predictor.experts.names import CLASSIFIER, REQUEST, words_for_expert
+from plimsoll_predictor.experts.names import BOOSTING, CLASSIFIER, REQUEST, words_for_expert
 from plimsoll_predictor.experts.rule import Rule, for_larger_request
 from plimsoll_predictor.knowledge import Knowledge, Lift
 from plimsoll_predictor.model import Model
@@ -57,6 +59,8 @@ class _Case:
             return _keep(self.ask, self.allowed, Reason.KEPT, "sizing of this task is paused")
         if known.champion == CLASSIFIER:
             return self._predicted()
+        if known.champion == BOOSTING:
+            return self._boosted()
         if known.champion == REQUEST and self.ask.request_bytes is not None:
             why = f"the user's request has been the cheapest choice over {_counted(known)}"
             return _keep(self.ask, self.allowed, Reason.KEPT, why)
@@ -84,7 +88,26 @@ class _Case:
         # Too little to lower a request on, but one need above it is enough to raise it.
         if not known.paused and 0 < asked_bytes <= (known.max_need_bytes or 0):
             return self._max_seen(f"only {counted}, but a need beyond the request was seen")
-        return _keep(self.ask, self.allowed, Reason.COLD_START, f"only {counted}")
+        first = self._first_size(f"only {counted}")
+        return first or _keep(self.ask, self.allowed, Reason.COLD_START, f"only {counted}")
+
+    def _first_size(self, because: str) -> Decision | None:
+        """The share of the request that the policy tries first; None where it is the request."""
+        known, request_bytes = self.knowledge, self.ask.request_bytes
+        if known.runs or known.paused or self.ask.limit_bytes is not None or request_bytes is None:
+            return None  # a limit of its own above the request: its author expects more at times
+        share_bytes = first_bytes(request_bytes, known.policy, known.max_need_bytes)
+        if share_bytes is None or share_bytes >= request_bytes:
+            return None
+        clamped = self.allowed.clamp(share_bytes)
+        if clamped.allocation_bytes >= request_bytes:
+            return None
+        why = f"{known.policy.first_size:.0%} of the request is tried first"
+        return Decision(
+            allocation_bytes=clamped.allocation_bytes,
+            reason=Reason.FIRST_SIZE,
+            why=_sentence(because, why, clamped.note),
+        )
 
     def _max_seen(self, because: str) -> Decision:
         """The largest need with headroom; ``because`` says why it comes to that, or nothing."""
@@ -117,6 +140,22 @@ class _Case:
             allocation_bytes=clamped.allocation_bytes,
             reason=Reason.LEARNED,
             why=_sentence(f"{words_for_expert(known.champion)}; {_counted(known)}", clamped.note),
+        )
+
+    def _boosted(self) -> Decision:
+        known = self.knowledge
+        try:
+            bid_bytes = boosted_bid_bytes(known.model, self.ask.features) if known.model else None
+        except Exception as error:
+            return self._max_seen(f"the model failed ({type(error).__name__})")
+        if known.model is None or bid_bytes is None:
+            return self._max_seen("there is no boosted model yet")
+        clamped = self.allowed.clamp(bid_bytes)
+        return Decision(
+            allocation_bytes=clamped.allocation_bytes,
+            reason=Reason.PREDICTED,
+            why=_sentence(f"{words_for_expert(BOOSTING)}; {_counted(known)}", clamped.note),
+            model_version=known.model.version,
         )
 
     def _predicted(self) -> Decision:

@@ -10,6 +10,8 @@ class Reason(StrEnum):
     """Why an allocation is what it is; the words beside it are for people."""
 
     OFF = "off"
+    FIRST_SIZE = "first-size"
+    """Nothing is known; the policy's share of the user's request is tried."""
     COLD_START = "cold-start"
     """Too little is known; the user's request is kept."""
     MAX_SEEN = "max-seen"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll_predictor.bins import Bins, labels_with_margin, search_bins
+from plimsoll_predictor.calibration import Calibration
 from plimsoll_predictor.champion import Bid, PastRun
 from plimsoll_predictor.choosing import cheapest_bins
 from plimsoll_predictor.classifier import Layout, Recipe, TrainingPart, fit
@@ -35,6 +36,7 @@ class ForwardPlan:
     """
 
     recipe: Recipe | None
+    calibration: Calibration
     n_bins: int
     policy: Policy
     n_folds: int
@@ -110,7 +112,7 @@ def _bids(rows: RunRows, fold: Fold, plan: ForwardPlan, forecasts: _Forecasts) -
             n_bins=len(bins),
             seed=plan.seed,
         )
-        fitted = fit(part, plan.recipe, threads=plan.threads)
+        fitted = fit(part, plan.recipe, threads=plan.threads, calibration=plan.calibration)
         coming = schema.encode_rows([rows.runs[place].features for place in fold.validation])
         probabilities = fitted.predict_proba(coming)
         # What a run that was only ever killed would have needed is a guess, not an outcome.

@@ -23,6 +23,7 @@ allocated_cores
 peak_cores             no         cores of its busiest minute
 node, node_type,       no         where and what it ran
 image, exit_code
+workflow_run, item     no         the run of a workflow it was part of, and what it worked on
 feature.<name>         no         a number, a date (ISO 8601) or a category; empty: missing
 =====================  =========  ==================================================================
 """
@@ -45,7 +46,7 @@ ALIASES: Final = {"finished": "finished_s", "started": "started_s", "submitted":
 _TIMES: Final = ("submitted_s", "started_s", "finished_s")
 _BYTES: Final = ("peak_bytes", "request_bytes", "allocation_bytes")
 _CORES: Final = ("peak_cores", "request_cores", "allocated_cores")
-_TEXTS: Final = ("node", "node_type", "image")
+_TEXTS: Final = ("node", "node_type", "image", "workflow_run", "item")
 COLUMNS: Final = frozenset(
     {"namespace", "task", "run", "attempt", "attempt_uid", "outcome", "runtime_s", "cpu_s"}
     | {"exit_code", *_TIMES, *_BYTES, *_CORES, *_TEXTS}

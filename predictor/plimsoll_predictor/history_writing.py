@@ -39,6 +39,8 @@ OWN_COLUMNS: Final[Mapping[str, type]] = MappingProxyType(
         "node_type": str,
         "image": str,
         "exit_code": int,
+        "workflow_run": str,
+        "item": str,
     }
 )
 """All that a history file may have, but for what follows from the others, and the features."""

@@ -45,8 +45,8 @@ def next_allocation(failed: FailedAttempt, knowledge: Knowledge, bounds: Bounds)
 
     The smallest useful step among the model's ceilings, a little over the largest need seen (or
     twice the failed allocation, if that is no step; see experts.ladder), and the user's request.
-    Jumping straight to the request wastes more than it saves (the ladder was measured better), but the
-    last lift is never below it: a run must not fail that would have run as its author wrote it.
+    Jumping straight to the request wastes more than it saves (the ladder was measured better), but
+    the last lift is never below it: a run must not fail that would have run as its author wrote it.
     """
     policy = knowledge.policy
     lifts = failed.attempt - 1
@@ -74,6 +74,6 @@ def _next_step_bytes(failed: FailedAttempt, knowledge: Knowledge) -> float:
     least_bytes = failed.allocation_bytes * LEAST_CEILING_STEP
     steps = [float(ceiling) for ceiling in ceilings if ceiling >= least_bytes]
     steps.append(next_step_bytes(failed.allocation_bytes, knowledge.largest_bytes or 0))
-    if failed.request_bytes is not None and failed.request_bytes >= least_bytes:
-        steps.append(failed.request_bytes)
+    if (failed.request_bytes or 0) >= failed.allocation_bytes * LEAST_STEP:
+        steps.append(float(failed.request_bytes or 0))
     return min(steps)

@@ -69,4 +69,4 @@ def _bid_for_both(classified: Mapping[int, Bid], boosted: Mapping[int, Bid]) -> 
 def _cheapest(costs: Mapping[str, ExpertCost]) -> Expert:
     """Of those that deciding knows; the simpler of equals."""
     serving = [expert for expert in Expert if expert.value in costs]
-    return min(serving, key=lambda expert: costs[expert.value].cost_gb_h, default=Expert.REQUEST)
+    return min(serving, key=lambda expert: costs[expert.value].cost_gb_h, default=Expert.MAX_SEEN)

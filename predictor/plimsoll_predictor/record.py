@@ -97,6 +97,10 @@ class Observation:
     """CPU cores allocated on its node when it started."""
     neighbours: tuple[str, ...] = ()
     """Tasks that ran beside it when it started, as ``namespace/name``."""
+    workflow_run: str | None = None
+    """The run of a workflow it was part of; None if nobody said. Not ``run``, the task's own."""
+    item: str | None = None
+    """What it worked on: a sample, a partition, a date; None if nobody said."""
 
     @property
     def runtime_s(self) -> float | None:

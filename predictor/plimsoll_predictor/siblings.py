@@ -8,51 +8,89 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-MOST_ITEMS: Final = 20_000
-"""Items of workflow runs; and twice as many needs of earlier runs: some 15 MB at most."""
-MOST_EARLIER: Final = 40_000
-MOST_TASKS: Final = 32
-"""Of one item's tasks, the latest."""
+MOST_ITEMS: Final = 10_000
+"""Items of workflow runs."""
+MOST_EARLIER: Final = 20_000
+"""Needs by task and item, whatever the run; with the items some 20 MB at most."""
+MOST_UPSTREAM: Final = 8
+"""Tasks of the same run and item whose needs are features: the latest."""
 UPSTREAM: Final = "needed-by:"
 """Prefix of the features of earlier tasks of the same run and item."""
 EARLIER: Final = "needed-before"
 """This task's need for the same item in an earlier run."""
 
+_NONE: Final[Mapping[str, float]] = {}
 
+
+@dataclass(slots=True)
 class Siblings:
-    """Latest needs by item, bounded: what was touched longest ago is forgotten."""
+    """Latest needs by item, bounded: what was touched longest ago is forgotten.
 
-    def __init__(self) -> None:
-        self._items: OrderedDict[tuple[str, str], dict[str, float]] = OrderedDict()
-        self._earlier: OrderedDict[tuple[str, str], float] = OrderedDict()
+    Its values are never changed, only replaced: a copy of the keys is a copy.
+    """
+
+    _items: OrderedDict[tuple[str, str], Mapping[str, float]] = field(default_factory=OrderedDict)
+    """(run, item) -> task -> bytes."""
+    _earlier: OrderedDict[tuple[str, str], float] = field(default_factory=OrderedDict)
+    """(task, item) -> bytes."""
+
+    def __len__(self) -> int:
+        return len(self._items) + len(self._earlier)
 
     def note(self, run: str | None, item: str | None, task: str, need_bytes: float) -> None:
         """Take in a need once it is known. task: its name as features show it."""
         if not item:
             return
+        self.put_earlier(task, item, need_bytes)
+        if run:
+            before = self.needs(run, item)
+            needs = {name: need for name, need in before.items() if name != task}
+            needs[task] = need_bytes
+            # One more than are features, for the task that asks is not told of itself.
+            if len(needs) > MOST_UPSTREAM + 1:
+                del needs[next(iter(needs))]
+            self.put_needs(run, item, needs)
+
+    def needs(self, run: str, item: str) -> Mapping[str, float]:
+        """Task -> bytes that it needed in this run for this item; the latest last."""
+        return self._items.get((run, item), _NONE)
+
+    def put_needs(self, run: str, item: str, needs: Mapping[str, float]) -> None:
+        """Set what ``needs`` gives."""
+        self._items[(run, item)] = needs
+        self._items.move_to_end((run, item))
+        while len(self._items) > MOST_ITEMS:
+            self._items.popitem(last=False)
+
+    def earlier(self, task: str, item: str) -> float | None:
+        """Bytes that the task needed for this item the last time; None if that is not known."""
+        return self._earlier.get((task, item))
+
+    def put_earlier(self, task: str, item: str, need_bytes: float) -> None:
+        """Set what the task needed for this item the last time, in whatever run."""
         self._earlier[(task, item)] = need_bytes
         self._earlier.move_to_end((task, item))
-        if run:
-            needs = self._items.setdefault((run, item), {})
-            needs.pop(task, None)
-            needs[task] = need_bytes
-            if len(needs) > MOST_TASKS:
-                del needs[next(iter(needs))]
-            self._items.move_to_end((run, item))
-        self._bound()
+        while len(self._earlier) > MOST_EARLIER:
+            self._earlier.popitem(last=False)
 
     def features(self, run: str | None, item: str | None, task: str) -> dict[str, float]:
         """What is known now for a run of the task; empty where the item is not."""
         if not item:
             return {}
-        upstream = self._items.get((run, item), {}) if run else {}
-        found = {UPSTREAM + name: need for name, need in upstream.items() if name != task}
-        earlier = self._earlier.get((task, item))
+        upstream = self.needs(run, item) if run else _NONE
+        names = [name for name in upstream if name != task][-MOST_UPSTREAM:]
+        found = {UPSTREAM + name: upstream[name] for name in names}
+        earlier = self.earlier(task, item)
         if earlier is not None:
             found[EARLIER] = earlier
         return found
+
+    def copy(self) -> Siblings:
+        """The same needs, which later ones do not reach."""
+        return Siblings(self._items.copy(), self._earlier.copy())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types, what was touched longest ago first; ``from_dict`` reads it back."""
@@ -63,17 +101,11 @@ class Siblings:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Siblings:
-        """Inverse of ``to_dict``."""
+        """Inverse of ``to_dict``; KeyError, TypeError or ValueError on foreign data."""
         siblings = cls()
         for run, item, needs in data["items"]:
-            siblings._items[(run, item)] = {str(task): float(n) for task, n in needs.items()}
+            read = {str(task): float(need) for task, need in dict(needs).items()}
+            siblings.put_needs(str(run), str(item), read)
         for task, item, need in data["earlier"]:
-            siblings._earlier[(task, item)] = float(need)
-        siblings._bound()
+            siblings.put_earlier(str(task), str(item), float(need))
         return siblings
-
-    def _bound(self) -> None:
-        while len(self._items) > MOST_ITEMS:
-            self._items.popitem(last=False)
-        while len(self._earlier) > MOST_EARLIER:
-            self._earlier.popitem(last=False)

@@ -8,8 +8,9 @@ from typing import Final
 
 from plimsoll_predictor.bins import search_bins
 from plimsoll_predictor.boosting import BoostingPlan, boosted_bids, fit_boosted
+from plimsoll_predictor.calibration import Calibration
 from plimsoll_predictor.candidates import Chosen, Comparing, choose_bins, problem_of
-from plimsoll_predictor.classifier import Layout, TrainingPart, fit
+from plimsoll_predictor.classifier import UNCALIBRATED, Layout, TrainingPart, calibration_of, fit
 from plimsoll_predictor.features import FeatureSchema
 from plimsoll_predictor.forward import ForwardPlan, forward_bids
 from plimsoll_predictor.knowledge import Expert
@@ -87,13 +88,15 @@ class _Training:
         chosen = self._chosen(comparing)
         found = None
         predictor: Predictor | None = None
+        calibration = UNCALIBRATED
         if len(chosen.option.bins) > 1:
             problem = problem_of(chosen.option, comparing)
             found = self._search(problem)
-            predictor = self._fitted(problem, found.best)
+            calibration = self._calibration(problem, found.best)
+            predictor = self._fitted(problem, found.best, calibration)
         model = self._model(chosen, found, predictor)
         self.plan.tell(Progress(stage="model", done=1, planned=1))
-        past = self._past(chosen, found)
+        past = self._past(chosen, found, calibration)
         self.plan.tell(Progress(stage="champion", done=1, planned=1))
         steps = Steps(rows=self.rows, schema=self.schema, chosen=chosen, found=found, past=past)
         report = report_of(steps, self.plan, duration_s=self.plan.clock() - self.started_s)
@@ -167,22 +170,33 @@ class _Training:
             ),
         )
 
-    def _fitted(self, problem: Problem, best: Trial) -> Predictor:
-        part = TrainingPart(
-            problem.X,
-            problem.y,
-            self.layout,
-            n_bins=len(problem.bins),
-            seed=self.plan.seed,
-        )
-        return fit(part, best.recipe, threads=self.plan.threads).compile()
+    def _calibration(self, problem: Problem, best: Trial) -> Calibration:
+        part = self._part(problem)
+        folds = [
+            (part.only(fold.training), problem.X[fold.validation], problem.y[fold.validation])
+            for fold in problem.folds
+        ]
+        return calibration_of(folds, best.recipe, threads=self.plan.threads)
 
-    def _past(self, chosen: Chosen, found: SearchResult | None) -> PastCosts:
+    def _fitted(self, problem: Problem, best: Trial, calibration: Calibration) -> Predictor:
+        threads = self.plan.threads
+        fitted = fit(self._part(problem), best.recipe, threads=threads, calibration=calibration)
+        return fitted.compile()
+
+    def _part(self, problem: Problem) -> TrainingPart:
+        return TrainingPart(
+            problem.X, problem.y, self.layout, n_bins=len(problem.bins), seed=self.plan.seed
+        )
+
+    def _past(
+        self, chosen: Chosen, found: SearchResult | None, calibration: Calibration
+    ) -> PastCosts:
         plan, deadline_s = self.plan, self._deadline_s(1.0)
         classified = forward_bids(
             self.rows,
             ForwardPlan(
                 recipe=found.best.recipe if found else None,
+                calibration=calibration,
                 n_bins=len(chosen.option.bins),
                 policy=plan.policy,
                 n_folds=REPLAYED_PARTS,

@@ -27,6 +27,7 @@ from plimsoll_predictor.units import MIB
 from tests.apiserver.crds import CRDS, a_namespace, answer, install_crds
 from tests.conftest import Cluster
 from tests.report_builders import START_S, TASK, a_model
+from tests.standing_builders import a_fleet, facts_of
 
 pytestmark = pytest.mark.cluster
 
@@ -178,7 +179,7 @@ def sized_facts() -> ProfileFacts:
         tally=tally,
         decisions=("bin 1 of 1 (up to 512Mi): all of its probability lies at or below",),
         training=TrainingFact(at_s=START_S, note="cut short by its budget of 60 s"),
-        costs_gb_h={"request": 20.0, "max-seen": 9.5, "classifier": 7.25},
+        standing=facts_of(a_fleet()),
         measurement=Measurement(PeakSource.AGENT),
         generation=1,
     )
@@ -210,7 +211,7 @@ def test_what_no_longer_holds_is_taken_away_from_the_status(
     cluster.apply(manifest("TaskProfile", namespace, {}, "forgetful"))
     facts = sized_facts()
     write_status(cluster, namespace, "tp", "forgetful", status_of(facts, now_s=START_S))
-    without = replace(facts, knowledge=replace(facts.knowledge, model=None), costs_gb_h={})
+    without = replace(facts, knowledge=replace(facts.knowledge, model=None), standing=None)
     new = status_of(without, now_s=START_S)
     stored = write_status(cluster, namespace, "tp", "forgetful", new)
     assert not changed(stored, new)
@@ -227,7 +228,8 @@ def test_describe_reads_well(cluster: Cluster, namespace: str) -> None:
         "Phase: Sizing",
         "Max Need: 300Mi",
         "Champion: classifier",
-        "Max - Seen: 9.5",
+        "Champion Words: the bin classifier",
+        f"Max - Seen: {facts_of(a_fleet()).times['max-seen']:.2f}",
         "Bins Text: 512Mi",
         "Saved: 62% (12.4 GB·h)",
         "bin 1 of 1 (up to 512Mi): all of its probability lies at or below",

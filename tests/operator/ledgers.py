@@ -17,14 +17,18 @@ from plimsoll_operator.annotation import DecisionNote, note_to_json
 from plimsoll_operator.controller.announcer import Announcer
 from plimsoll_operator.controller.attempts import AttemptLedger, Tools
 from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.controller.item_needs import ItemNeeds
 from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.controller.learning import Learning
 from plimsoll_operator.controller.peak_book import PeakBook
-from plimsoll_operator.controller.profiles import ProfileKeeper
+from plimsoll_operator.controller.profiles import Known, ProfileKeeper
 from plimsoll_operator.controller.retries import Retries
+from plimsoll_operator.controller.standings import Standings
+from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.labels import DECISION
 from plimsoll_operator.metrics import ControllerMetrics
 from plimsoll_operator.peaks import PeakReport
+from plimsoll_operator.standing_facts import StandingFacts, facts_or_none
 from plimsoll_operator.training.queue import TrainingQueue
 from plimsoll_operator.training.spawning import Spawner
 from plimsoll_predictor.decision import Bounds, Reason
@@ -49,6 +53,7 @@ class Inside:
     store: Store
     writer: Writer
     profiles: ProfileKeeper
+    items: ItemNeeds
 
     async def see(self, pod: APod, *, gone: bool = False) -> None:
         await self.ledger.see(pod.built(), gone=gone)
@@ -71,10 +76,17 @@ async def an_inside(folder: Path, policy: Policy | None = None) -> AsyncIterator
         kube, writer = Kube(api), Writer(store)
         book = TaskBook(policy or Policy(mode=Mode.ENFORCE), lambda _: None)
         announcer = Announcer(kube, store, writer, _now_s, "test")
-        profiles = ProfileKeeper(kube, store, writer, book, _now_s)
+        standings = Standings(store, writer, book)
+
+        async def experts(task: TaskId) -> StandingFacts | None:
+            return facts_or_none(await standings.standing(task), standings.pool)
+
+        profiles = ProfileKeeper(kube, store, writer, Known(book, experts, announcer.tell), _now_s)
         retries = Retries(kube, store, writer, announcer, _now_s)
         queue = TrainingQueue(Spawner(store_url="", command=("false",)), store, _nothing)
         learning = Learning(book, profiles, queue, store, writer)
+        items = ItemNeeds(FeedBoard("test"))
+        items.restore(store.item_needs())
         ledger: AttemptLedger
         peaks = PeakBook(on_final=lambda pod_uid: ledger.peak_came(pod_uid))
         ledger = AttemptLedger(
@@ -84,6 +96,8 @@ async def an_inside(folder: Path, policy: Policy | None = None) -> AsyncIterator
                 book=book,
                 peaks=peaks,
                 learning=learning,
+                standings=standings,
+                items=items,
                 retries=retries,
                 announcer=announcer,
                 bounds=lambda _: Bounds(),
@@ -93,7 +107,7 @@ async def an_inside(folder: Path, policy: Policy | None = None) -> AsyncIterator
         summary = store.summary(TRAIN)
         book.add_up(TRAIN, summary.runs_known, summary.max_need_bytes)
         try:
-            yield Inside(ledger, book, peaks, store, writer, profiles)
+            yield Inside(ledger, book, peaks, store, writer, profiles, items)
         finally:
             await retries.close()
             await queue.close()

@@ -8,21 +8,23 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.expert_costs import expert_costs_gb_h
 from plimsoll_operator.profile_status import (
     Measurement,
     ProfileFacts,
     TrainingFact,
     changed,
+    newly_shifted,
     status_of,
 )
 from plimsoll_predictor.knowledge import Expert, Knowledge
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.record import PeakSource
-from plimsoll_predictor.report import ExpertFigures
 from plimsoll_predictor.store import TaskSummary
 from plimsoll_predictor.units import MIB
 from tests.report_builders import START_S, TASK, a_model
+from tests.standing_builders import SHIFTED_MIB, a_fleet, facts_of
+
+SHIFTED = facts_of(a_fleet(SHIFTED_MIB[:-1]))
 
 
 def facts(**changes: Any) -> ProfileFacts:
@@ -126,6 +128,8 @@ def test_a_training_cut_short_says_so() -> None:
         (facts(leaking="at the largest node"), "Leaking", "True", "at the largest node"),
         (facts(problems=("bins 9 is bad",)), "PolicyValid", "False", "bins 9 is bad"),
         (facts(), "PolicyValid", "True", "every field is in force"),
+        (facts(), "Drifting", "False", "need what those before them needed"),
+        (facts(standing=SHIFTED), "Drifting", "True", "those before 6.05Gi to 6.79Gi"),
         (facts(trouble="disk full"), "StoreHealthy", "False", "disk full"),
         (facts(), "StoreHealthy", "True", "observations are being kept"),
     ],
@@ -182,17 +186,37 @@ def test_decisions_are_bounded_in_number_and_length() -> None:
     assert [len(words) for words in status["lastDecisions"]] == [512] * 10
 
 
-def test_what_each_expert_would_have_cost_is_read_from_the_training_report() -> None:
-    figures = ExpertFigures(cost_gb_h=1.25, failed_attempts=2)
-    report = {"experts": {"max-seen": {"cost_gb_h": figures.cost_gb_h}, "request": 4}}
-    costs = expert_costs_gb_h(report)
-    assert costs == {"max-seen": 1.25, "request": 4.0}
-    status = status_of(facts(costs_gb_h=costs), now_s=0.0)
-    assert status["championCostsGbH"] == {"request": 4.0, "max-seen": 1.25, "classifier": None}
+def test_what_each_expert_would_have_cost_is_shown_over_the_champions_cost() -> None:
+    experts = facts_of(a_fleet())
+    status = status_of(facts(standing=experts), now_s=0.0)
+    assert status["expertCosts"][experts.champion] == 1.0
+    assert status["expertCosts"]["request"] == round(experts.times["request"], 2)
+    assert status["championWords"] == "the bin classifier"
 
 
-@pytest.mark.parametrize(
-    "report", [None, {}, {"experts": 3}, {"experts": {"request": "x", "max-seen": float("nan")}}]
-)
-def test_a_foreign_report_has_no_costs(report: Any) -> None:
-    assert expert_costs_gb_h(report) == {}
+def test_before_the_first_run_no_expert_has_a_cost() -> None:
+    assert status_of(facts(), now_s=0.0)["expertCosts"] is None
+
+
+def test_an_expert_that_is_gone_is_taken_away_from_the_status() -> None:
+    previous = {"expertCosts": {"oracle": 0.5, "request": 3.0}}
+    costs = status_of(facts(standing=SHIFTED), previous=previous, now_s=0.0)["expertCosts"]
+    assert costs["oracle"] is None
+    assert costs["request"] is not None
+
+
+def test_a_shift_is_news_once_however_often_the_status_is_written() -> None:
+    steady = status_of(facts(), now_s=0.0)
+    shifted = status_of(facts(standing=SHIFTED), previous=steady, now_s=1.0)
+    later = facts(standing=facts_of(a_fleet(SHIFTED_MIB)))
+    assert newly_shifted(steady, shifted)
+    assert newly_shifted(None, shifted)
+    assert not newly_shifted(shifted, status_of(later, previous=shifted, now_s=2.0))
+    assert not newly_shifted(shifted, status_of(facts(), previous=shifted, now_s=3.0))
+
+
+def test_another_shift_while_drifting_is_news_again() -> None:
+    shifted = status_of(facts(standing=SHIFTED), now_s=1.0)
+    lower = facts_of(a_fleet([*SHIFTED_MIB, *[500 + place for place in range(8)]]))
+    assert lower.drift.shifts == 2
+    assert newly_shifted(shifted, status_of(facts(standing=lower), previous=shifted, now_s=2.0))

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from plimsoll_operator import labels
 from plimsoll_operator.bounds import NamespaceBounds
+from plimsoll_operator.pod_policy import resolve_policy
 from plimsoll_operator.podspec import Qos, qos_of
 from plimsoll_operator.quantity import parse_bytes
-from plimsoll_operator.pod_policy import resolve_policy
 from plimsoll_operator.sizing import Outcome, Sized, size
 from plimsoll_operator.state import AdmissionState, NamespaceState
 from plimsoll_predictor.decision import Reason

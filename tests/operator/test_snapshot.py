@@ -40,7 +40,17 @@ def a_state() -> AdmissionState:
     state.namespaces["shop"] = namespace_state(
         {"policy": Policy(min_bytes=5).to_dict(), "limit_ranges": [limit_range], "quotas": []}
     )
+    state.siblings.note("r1", "shop/s1", "align", 5e8)
+    state.siblings.note("r1", "shop/s1", "sort", 3e8)
     return state
+
+
+def a_version_before_items(text: bytes) -> bytes:
+    """As it wrote the same state: its header says nothing of items."""
+    header, rest = text.split(b"\n", 1)
+    data = orjson.loads(header)
+    del data["items"]
+    return resigned(orjson.dumps(data) + b"\n" + rest)
 
 
 def written(path: Path) -> Path:
@@ -114,12 +124,32 @@ def test_any_changed_byte_is_noticed(tmp_path: Path, data: st.DataObject) -> Non
         load_snapshot(path, AdmissionState())
 
 
+def test_items_come_back_and_are_no_line_that_an_older_version_would_refuse(tmp_path: Path) -> None:
+    path, state = written(tmp_path / "s"), AdmissionState()
+    load_snapshot(path, state)
+    assert len(state.siblings) == 3
+    assert state.siblings == a_state().siblings
+    kinds = {json.loads(line).get("kind") for line in path.read_bytes().split(b"\n") if line}
+    assert kinds == {None, "defaults", "namespaces", "tasks"}
+
+
+def test_an_older_versions_file_serves_and_the_feed_is_asked_for_the_items(tmp_path: Path) -> None:
+    path, state = written(tmp_path / "s"), AdmissionState()
+    path.write_bytes(a_version_before_items(path.read_bytes()))
+    loaded = load_snapshot(path, state)
+    assert loaded is not None
+    assert loaded.position == Position()
+    assert loaded.bad_entries == ()
+    assert state.tasks == a_state().tasks
+    assert len(state.siblings) == 0
+
+
 def test_an_entry_from_another_version_is_left_out_and_asked_for_again(tmp_path: Path) -> None:
     path = written(tmp_path / "s")
     text = path.read_bytes()
     entry = next(line for line in text.split(b"\n") if b"shop/join" in line)
     strange = json.loads(entry)
-    strange["data"]["champion"] = "oracle"
+    strange["data"]["champion"] = 7
     path.write_bytes(resigned(text.replace(entry, orjson.dumps(strange))))
     state = AdmissionState()
     loaded = load_snapshot(path, state)

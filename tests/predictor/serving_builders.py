@@ -115,6 +115,7 @@ class AKnownTask:
             policy=Policy(),
             runs=212,
             max_need_bytes=800 * MIB,
+            largest_bytes=800 * MIB,
             champion=Expert.MAX_SEEN,
         )
     )
@@ -126,7 +127,8 @@ class AKnownTask:
         return self._with(runs=runs)
 
     def needing(self, most_mib: int | None) -> AKnownTask:
-        return self._with(max_need_bytes=None if most_mib is None else most_mib * MIB)
+        most_bytes = None if most_mib is None else most_mib * MIB
+        return self._with(max_need_bytes=most_bytes, largest_bytes=most_bytes)
 
     def served_by(self, champion: Expert, model: Model | None = None) -> AKnownTask:
         return self._with(champion=champion, model=model)

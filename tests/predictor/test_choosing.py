@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from plimsoll_predictor.choosing import cheapest_ceiling
+from plimsoll_predictor.experts.ladder import OVER_LARGEST
 from plimsoll_predictor.units import MIB, gb_hours
 from tests.predictor.serving_builders import bins_up_to
 
@@ -32,8 +33,8 @@ def test_ceilings_that_are_no_useful_step_are_passed_over() -> None:
 
 
 def test_just_below_the_last_ceiling_the_lift_goes_a_little_over_it() -> None:
-    # 1.2 x 100 is above both ceilings: the largest need with 5% over it is the next step.
-    expected = 0.99 * 10 + 0.01 * (1 * 100 + 1.05 * 110 - 99)
+    # No ceiling is a useful step from 100, but the largest need with a little over it is.
+    expected = 0.99 * 10 + 0.01 * (1 * 100 + OVER_LARGEST * 110 - 99)
     assert cost_mib([0.99, 0.01], 100, 110, penalty=1.0) == pytest.approx(expected)
 
 

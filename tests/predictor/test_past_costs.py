@@ -89,7 +89,7 @@ def test_where_no_compared_need_is_known_nobody_is_charged() -> None:
     runs = runs_of([killed(index, 100 * MIB) for index in range(20)], latest=20)
     places = bids_of(ALL_BUT_THE_FIRST, 400)
     found = compared(RunRows.of(runs), places, places)
-    assert (found.runs, found.costs, found.champion) == (0, {}, REQUEST)
+    assert (found.runs, found.costs, found.champion) == (0, {}, MAX_SEEN)
 
 
 def test_the_champion_is_the_cheapest_that_deciding_serves() -> None:

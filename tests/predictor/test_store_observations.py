@@ -49,6 +49,8 @@ def test_an_observation_comes_back_as_it_was_recorded(store: Store) -> None:
         node_memory_bytes=10,
         node_cpu=1.5,
         neighbours=("shop/join-sales",),
+        workflow_run="r7",
+        item="s1",
     )
     assert store.record([whole]).new == {"u"}
     assert store.observations(TRAIN) == [whole]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from plimsoll_operator.podspec import mapping
 from plimsoll_operator.state import AdmissionState, NamespaceState
 from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.siblings import Siblings
 
 FORMAT: Final = "plimsoll-admission-snapshot"
 VERSION: Final = 1
@@ -45,13 +46,14 @@ class Snapshot:
     tasks: Sequence[Knowledge]
     namespaces: Sequence[tuple[str, NamespaceState]]
     largest_node_millicores: int | None = None
+    siblings: Siblings = field(default_factory=Siblings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
     """What was read.
 
-    position: where the feed goes on; its beginning if an entry was not understood.
+    position: where the feed goes on; its beginning if an entry was missing or not understood.
     bad_entries: in words.
     """
 
@@ -70,6 +72,7 @@ def take_snapshot(state: AdmissionState, position: Position, saved_s: float) -> 
         tasks=list(state.tasks.values()),
         namespaces=list(state.namespaces.items()),
         largest_node_millicores=state.largest_node_millicores,
+        siblings=state.siblings.copy(),
     )
 
 
@@ -120,7 +123,11 @@ def load_snapshot(path: Path, state: AdmissionState) -> Loaded | None:
         header, entries = _parse(text)
         read = AdmissionState()
         bad = tuple(_fill(read, entries))
-        position = Position() if bad else Position(header["epoch"], int(header["revision"]))
+        if "items" in header:
+            read.siblings = Siblings.from_dict(header["items"])
+        # From a version that knew of no items they are missing: the feed tells them if asked anew.
+        whole = not bad and "items" in header
+        position = Position(header["epoch"], int(header["revision"])) if whole else Position()
         loaded = Loaded(position=position, saved_s=float(header["saved_s"]), bad_entries=bad)
     except (KeyError, TypeError, ValueError) as error:
         aside = _put_aside(path)
@@ -139,6 +146,8 @@ def _lines(snapshot: Snapshot) -> Iterator[bytes]:
         "epoch": snapshot.position.epoch,
         "revision": snapshot.position.revision,
         "saved_s": snapshot.saved_s,
+        # Not in a line of its own: a version that knows of no items would refuse the whole file.
+        "items": snapshot.siblings.to_dict(),
     }
     yield orjson.dumps(header) + b"\n"
     defaults = {

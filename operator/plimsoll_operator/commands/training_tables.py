@@ -11,6 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from plimsoll_operator.commands.plain_text import plain as _plain
 from plimsoll_operator.figure_words import number_words, words_for_gb_h
 from plimsoll_operator.report.wording import words_for_minute, words_for_size
 from plimsoll_operator.training_facts import KeptTraining, ReportFacts, best_so_far
@@ -201,8 +202,3 @@ def _share(value: float | None) -> str:
 
 def _seconds(value: float | None) -> str:
     return "-" if value is None else f"{value:.1f} s"
-
-
-def _plain(words: str, style: str = "") -> Text:
-    """Text as it is: no markup, and nothing that moves the cursor or colours what follows."""
-    return Text("".join(each if each.isprintable() else "�" for each in words), style=style)

@@ -7,7 +7,7 @@ counted and dropped, because an Event is a comfort and an observation is not.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import structlog
 
@@ -51,8 +51,13 @@ class Announcer:
             happening, regarding = await self._queue.get()
             await self._send(happening, regarding)
 
-    async def sized(self, pod: Pod, task: TaskId, note: DecisionNote) -> None:
-        """A pod got its size at admission, or would have in recommend mode."""
+    async def sized(
+        self, pod: Pod, task: TaskId, note: DecisionNote, bids: Mapping[str, float]
+    ) -> None:
+        """A pod got its size at admission, or would have in recommend mode.
+
+        bids: what each expert would have given it.
+        """
         meta = pod["metadata"]
         await self._writer.call(
             self._store.put_decision,
@@ -66,6 +71,7 @@ class Announcer:
                 request_bytes=note.was_request_bytes,
                 reason=note.reason.value,
             ),
+            bids,
         )
         if note.mode is Mode.ENFORCE and note.allocation_bytes is not None:
             happening = events.sized(note.allocation_bytes, note.was_request_bytes, note.why)
@@ -111,6 +117,13 @@ class Announcer:
         """A pod is restarted at its old size and nobody would replace it."""
         self._tell(events.stuck(), pod)
 
+    def tell(self, happening: events.Happening, regarding: events.Regarding) -> None:
+        """Queue an Event; it is dropped if too many wait."""
+        try:
+            self._queue.put_nowait((happening, regarding))
+        except asyncio.QueueFull:
+            self.dropped += 1
+
     def _tell(self, happening: events.Happening, pod: Pod) -> None:
         meta = pod["metadata"]
         regarding = events.Regarding(
@@ -119,10 +132,7 @@ class Announcer:
             name=str(meta["name"]),
             uid=str(meta["uid"]),
         )
-        try:
-            self._queue.put_nowait((happening, regarding))
-        except asyncio.QueueFull:
-            self.dropped += 1
+        self.tell(happening, regarding)
 
     async def _send(self, happening: events.Happening, regarding: events.Regarding) -> None:
         manifest = events.event_for(

@@ -25,10 +25,12 @@ import structlog
 
 from plimsoll_operator.controller.announcer import Announcer
 from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.controller.item_needs import ItemNeeds
 from plimsoll_operator.controller.learning import Learning
 from plimsoll_operator.controller.peak_book import PeakBook
 from plimsoll_operator.controller.placement import Placed, Placement
 from plimsoll_operator.controller.retries import Retries
+from plimsoll_operator.controller.standings import Standings
 from plimsoll_operator.metrics import ControllerMetrics
 from plimsoll_operator.observing import observe, with_peak
 from plimsoll_operator.peaks import PeakReport
@@ -82,6 +84,8 @@ class Tools:
     book: TaskBook
     peaks: PeakBook
     learning: Learning
+    standings: Standings
+    items: ItemNeeds
     retries: Retries
     announcer: Announcer
     bounds: Callable[[str], Bounds]
@@ -151,7 +155,11 @@ class AttemptLedger:
                 status.uid, status.node, Placed(reading.task, size, reading.cpu_request)
             )
         if reading.note is not None and _first_time(self._sized, status.uid):
-            await self._with.announcer.sized(pod, reading.task, reading.note)
+            attempt = reading.attempt
+            bids = await self._with.standings.bids(
+                reading.task, attempt.request_bytes, attempt.features
+            )
+            await self._with.announcer.sized(pod, reading.task, reading.note, bids)
             self._with.learning.note(reading.task)
 
     async def _end(self, ended: Ended) -> bool:
@@ -164,7 +172,10 @@ class AttemptLedger:
         kept = await self._with.writer.record(observation)
         # Nothing may come in between: what is added up from the store counts it from here on.
         self._with.learning.learn(observation, kept)
+        self._with.standings.news()
         self._expect_peaks(ended, observation)
+        if kept.new or kept.learned:  # not those met again after a restart: others came since
+            self._with.items.learn(observation)
         if kept.new:
             self._tell(ended, observation)
         if outcome is Outcome.OOM_KILLED:
@@ -265,6 +276,8 @@ class AttemptLedger:
                 continue
             kept = await self._with.writer.record(observation)
             self._with.learning.learn(observation, kept)
+            self._with.standings.news()
+            self._with.items.learn(observation)
             lives[attempt_uid] = Measured(observation, life.container_id, life.containers)
 
     def _kernel_peak_after(self, reading: PodReading, status: AttemptStatus) -> int | None:

@@ -13,7 +13,8 @@ from typing import Any
 from plimsoll_operator.policies import Resolved, resolve
 from plimsoll_operator.profile_names import profile_name
 from plimsoll_predictor.cpu import CpuUse
-from plimsoll_predictor.knowledge import Expert, Knowledge, Lift
+from plimsoll_predictor.experts.standing import Standing
+from plimsoll_predictor.knowledge import Knowledge, Lift
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.record import Need
@@ -91,6 +92,21 @@ class TaskBook:
             self._tasks[task] = replace(known, cpu=use)
             self._unpublished[task] = None
 
+    def inform(self, task: TaskId, standing: Standing) -> None:
+        """What the task's experts say now. How many runs are known is counted by ``learn``."""
+        known = self.get(task)
+        said = standing.inform(known)
+        informed = replace(
+            known,
+            champion=said.champion,
+            rule=said.rule,
+            largest_bytes=said.largest_bytes,
+            largest_request_bytes=said.largest_request_bytes,
+        )
+        if informed != known:
+            self._tasks[task] = informed
+            self._unpublished[task] = None
+
     def publish_learned(self) -> None:
         """Publish what was learned since the last time: once a task, however many attempts ended.
 
@@ -104,9 +120,9 @@ class TaskBook:
         """What the store has added up, where others than us put something in."""
         self._change(self.get(task), runs=runs, max_need_bytes=max_need_bytes)
 
-    def serve(self, task: TaskId, model: Model | None, champion: Expert) -> None:
-        """A newly trained model takes over, or loses to the champion the training found."""
-        self._set(replace(self.get(task), model=model, champion=champion))
+    def serve(self, task: TaskId, model: Model | None) -> None:
+        """A newly trained model is there to bid; who serves, the experts' costs decide."""
+        self._set(replace(self.get(task), model=model))
 
     def lift(self, task: TaskId, run: str, lift: Lift) -> None:
         """The run's next attempt gets more. Of too many lifts, the oldest are forgotten."""

@@ -12,21 +12,24 @@ import structlog
 from plimsoll_operator.controller.announcer import Announcer
 from plimsoll_operator.controller.attempts import AttemptLedger, Tools
 from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.controller.item_needs import ItemNeeds
 from plimsoll_operator.controller.kube import Kube, Unreachable
 from plimsoll_operator.controller.late_binding import LateBinding
 from plimsoll_operator.controller.learning import Learning
 from plimsoll_operator.controller.peak_book import PeakBook
 from plimsoll_operator.controller.pod_resizer import Tools as ResizerTools
 from plimsoll_operator.controller.policy_statuses import PolicyStatuses
-from plimsoll_operator.controller.profiles import ProfileKeeper
+from plimsoll_operator.controller.profiles import Known, ProfileKeeper
 from plimsoll_operator.controller.retries import Retries
+from plimsoll_operator.controller.standings import Standings
 from plimsoll_operator.controller.surroundings import ClusterBounds
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.metrics import ControllerMetrics
 from plimsoll_operator.profile_names import profile_name, task_of_profile
+from plimsoll_operator.standing_facts import StandingFacts, facts_or_none
 from plimsoll_operator.training.queue import Trained, TrainingQueue
 from plimsoll_predictor.cpu import CpuUse, use_of
-from plimsoll_predictor.knowledge import Expert, Knowledge, Lift
+from plimsoll_predictor.knowledge import Knowledge, Lift
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.store import SavedModel, Store, TaskSummary, Writer
 from plimsoll_predictor.task import TaskId
@@ -69,15 +72,23 @@ class Controller:
         self.writer = Writer(store)
         self.board = FeedBoard(identity.epoch)
         self.book = TaskBook(policy, self._publish)
+        self.items = ItemNeeds(self.board)
         self.peaks = PeakBook(on_final=lambda pod_uid: self._ledger.peak_came(pod_uid))
         self.metrics = ControllerMetrics()
         self._now_s = identity.now_s
         self._bounds = ClusterBounds(policy, self.board, self.book)
         self._announcer = Announcer(kube, store, self.writer, identity.now_s, identity.instance)
-        self._profiles = ProfileKeeper(kube, store, self.writer, self.book, identity.now_s)
+        self._profiles = ProfileKeeper(
+            kube,
+            store,
+            self.writer,
+            Known(self.book, self._experts, self._announcer.tell),
+            identity.now_s,
+        )
         self._retries = Retries(kube, store, self.writer, self._announcer, identity.now_s)
         self.queue = queue(self._trained)
         self.learning = Learning(self.book, self._profiles, self.queue, store, self.writer)
+        self.standings = Standings(store, self.writer, self.book)
         self._ledger = AttemptLedger(
             Tools(
                 store=store,
@@ -85,6 +96,8 @@ class Controller:
                 book=self.book,
                 peaks=self.peaks,
                 learning=self.learning,
+                standings=self.standings,
+                items=self.items,
                 retries=self._retries,
                 announcer=self._announcer,
                 bounds=self._bounds.in_namespace,
@@ -93,7 +106,14 @@ class Controller:
         )
         self._policies = PolicyStatuses(kube, self.book, identity.now_s)
         self._late_binding = LateBinding(
-            ResizerTools(kube, self.book, self._bounds, self._announcer, self.metrics.late_binding),
+            ResizerTools(
+                kube=kube,
+                book=self.book,
+                bounds=self._bounds,
+                items=self.items,
+                announcer=self._announcer,
+                metrics=self.metrics.late_binding,
+            ),
             identity.late_bindings_per_s,
         )
         self._imported = 0
@@ -118,12 +138,16 @@ class Controller:
         self._imported = (await self.writer.read(self._store.imported, 0)).serial
         for task, remembered in (await self.writer.read(_remember_all, self._store)).items():
             self._take_up(task, remembered)
+        self.items.restore(await self.writer.read(self._store.item_needs))
+        await self.standings.restore()
+        self.book.publish_learned()
         await self._retries.resume()
         self.started = True
         for work in (
             self._profiles.run,
             self._announcer.run,
             self._ledger.run,
+            self.standings.run,
             self._policies.run,
             self._late_binding.run,
             self._publishing,
@@ -139,6 +163,7 @@ class Controller:
         await asyncio.gather(*self._beside, return_exceptions=True)
         await self._retries.close()
         await self.queue.close()
+        await self.standings.close()
         await self.writer.close()
 
     async def see_pod(self, pod: Raw, *, gone: bool) -> None:
@@ -190,6 +215,7 @@ class Controller:
 
     async def _trained(self, result: Trained) -> None:
         self.metrics.trainings.labels("failed" if result.failure else "succeeded").inc()
+        self.standings.news()
         await self.learning.trained(result)
 
     def _take_up(self, task: TaskId, remembered: Remembered) -> None:
@@ -200,7 +226,6 @@ class Controller:
                 policy=Policy(),
                 runs=remembered.summary.runs_known,
                 max_need_bytes=remembered.summary.max_need_bytes,
-                champion=saved.champion if saved else Expert.MAX_SEEN,
                 model=saved.model if saved else None,
                 lifts=remembered.lifts,
                 cpu=remembered.cpu,
@@ -209,6 +234,9 @@ class Controller:
         self.learning.restore(remembered.summary, saved)
         self.learning.consider(task)
         self._profiles.mark(task, after_s=0.0)
+
+    async def _experts(self, task: TaskId) -> StandingFacts | None:
+        return facts_or_none(await self.standings.standing(task), self.standings.pool)
 
     def _publish(self, knowledge: Knowledge) -> None:
         self.board.publish(knowledge)
@@ -232,18 +260,25 @@ class Controller:
 
     async def _look_for_imports(self) -> None:
         found = await self.writer.read(self._store.imported, self._imported)
+        if found.tasks:
+            # In the order of all writes, likewise: no need that is learned meanwhile is lost.
+            self.items.restore(await self.writer.call(self._store.item_needs))
         for task in found.tasks:
             # In the order of all writes: what was recorded before is added up, and was learned.
             summary = await self.writer.call(self._store.summary, task)
             self.book.add_up(task, summary.runs_known, summary.max_need_bytes)
             self.learning.consider(task)
             self._profiles.mark(task)
+        if found.tasks:
+            self.standings.news()
         self._imported = found.serial
 
     async def _prune(self) -> None:
         await self.writer.call(self._store.prune, self._now_s())
         self.book.keep_lifts(await self.writer.call(self._store.lifts))
-        for task in self.learning.idle(await self.writer.call(self._store.tasks)):
+        stored = await self.writer.call(self._store.tasks)
+        self.standings.keep(stored)
+        for task in self.learning.idle(stored):
             self.learning.forget(task)
             self.board.remove(task)
 

@@ -111,7 +111,7 @@ class Learning:
             self._failures.pop(task, None)
             saved = await self._saved(task)
             if saved is not None:
-                self._book.serve(task, saved.model, saved.champion)
+                self._book.serve(task, saved.model)
                 self._trained_runs[task] = saved.runs or self._book.get(task).runs
         self._profiles.mark(task, after_s=0.0)
 

@@ -22,6 +22,7 @@ from plimsoll_operator import labels
 from plimsoll_operator.annotation import note_to_json
 from plimsoll_operator.controller.announcer import Announcer
 from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.controller.item_needs import ItemNeeds
 from plimsoll_operator.controller.kube import ApiError, Changed, Kube, NotFound, Unreachable
 from plimsoll_operator.controller.surroundings import ClusterBounds
 from plimsoll_operator.identity import identify
@@ -62,6 +63,7 @@ class Tools:
     kube: Kube
     book: TaskBook
     bounds: ClusterBounds
+    items: ItemNeeds
     announcer: Announcer
     metrics: LateBindingMetrics
 
@@ -85,6 +87,7 @@ class PodResizer:
             largest_node_bytes=self._with.bounds.largest_node_bytes,
             tasks={task: known},
             namespaces={task.namespace: NamespaceState(policy=None, bounds=bounds)},
+            siblings=self._with.items.siblings,
         )
 
     def state_for(self, pod: Pod) -> AdmissionState:

@@ -7,22 +7,25 @@ Changes are gathered per task: however many attempts end, a profile is patched a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
 
+from plimsoll_operator import events
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.kube import AlreadyThere, ApiError, Kube, NotFound
-from plimsoll_operator.expert_costs import expert_costs_gb_h
 from plimsoll_operator.profile_names import profile_name
 from plimsoll_operator.profile_status import (
     Measurement,
     ProfileFacts,
     TrainingFact,
     changed,
+    newly_shifted,
     status_of,
 )
+from plimsoll_operator.standing_facts import StandingFacts
 from plimsoll_predictor.cpu import use_of
 from plimsoll_predictor.record import Outcome
 from plimsoll_predictor.store import Store, StoreError, TaskSummary, TrainingOutcome, Writer
@@ -37,16 +40,32 @@ RETRY_S = 10.0
 """After the API server or the store refused, the profile waits this long."""
 
 
+API_VERSION = "plimsoll.dev/v1alpha1"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the controller has in memory of its tasks, and where it tells Events.
+
+    standing: None for a task of which no run is known.
+    """
+
+    book: TaskBook
+    standing: Callable[[TaskId], Awaitable[StandingFacts | None]]
+    tell: Callable[[events.Happening, events.Regarding], None]
+
+
 class ProfileKeeper:
     """Writes profiles; ``mark`` is cheap and may be called for every event."""
 
     def __init__(
-        self, kube: Kube, store: Store, writer: Writer, book: TaskBook, now_s: Callable[[], float]
+        self, kube: Kube, store: Store, writer: Writer, known: Known, now_s: Callable[[], float]
     ) -> None:
         self._kube = kube
         self._store = store
         self._writer = writer
-        self._book = book
+        self._known = known
+        self._book = known.book
         self._now_s = now_s
         self._due: dict[TaskId, float] = {}
         self._marked = asyncio.Event()
@@ -116,11 +135,12 @@ class ProfileKeeper:
 
     async def _keep(self, task: TaskId) -> None:
         try:
-            status = status_of(
-                await self._facts(task), previous=self._shown.get(task), now_s=self._now_s()
-            )
-            if changed(self._shown.get(task), status):
-                await self._patch(task, status)
+            facts, shown = await self._facts(task), self._shown.get(task)
+            status = status_of(facts, previous=shown, now_s=self._now_s())
+            if changed(shown, status):
+                profile = await self._patch(task, status)
+                if facts.standing is not None and newly_shifted(shown, status):
+                    self._tell_shift(profile, facts.standing)
         except NotFound:
             # Its namespace is gone. The task's next pod, in a new one, marks it again.
             self._shown.pop(task, None)
@@ -128,7 +148,20 @@ class ProfileKeeper:
             log.warning("profile not written", task=str(task), error=str(error))
             self.mark(task, after_s=RETRY_S)
 
-    async def _patch(self, task: TaskId, status: Mapping[str, Any]) -> None:
+    def _tell_shift(self, profile: Mapping[str, Any], standing: StandingFacts) -> None:
+        """At most one Event a shift: its name follows from the shift's number."""
+        meta = profile["metadata"]
+        regarding = events.Regarding(
+            kind="TaskProfile",
+            namespace=str(meta["namespace"]),
+            name=str(meta["name"]),
+            uid=str(meta["uid"]),
+            api_version=API_VERSION,
+        )
+        self._known.tell(events.drifting(standing.drift.words, standing.drift.shifts), regarding)
+
+    async def _patch(self, task: TaskId, status: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The profile as it is then."""
         name = profile_name(task)
         try:
             answer = await self._kube.patch_profile_status(task.namespace, name, status)
@@ -136,11 +169,12 @@ class ProfileKeeper:
             await self._create(task, name)
             answer = await self._kube.patch_profile_status(task.namespace, name, status)
         self.shown(task, answer.get("status") or {}, answer["metadata"].get("generation"))
+        return answer
 
     async def _create(self, task: TaskId, name: str) -> None:
         spec = {} if name == task.name else {"task": task.name}
         manifest = {
-            "apiVersion": "plimsoll.dev/v1alpha1",
+            "apiVersion": API_VERSION,
             "kind": "TaskProfile",
             "metadata": {"namespace": task.namespace, "name": name},
             "spec": spec,
@@ -151,7 +185,7 @@ class ProfileKeeper:
             return
 
     async def _facts(self, task: TaskId) -> ProfileFacts:
-        tally, training, costs, decisions = await self._writer.read(_stored, self._store, task)
+        tally, training, decisions = await self._writer.read(_stored, self._store, task)
         if task in self._book:
             # It is looked up when a profile changes, as often as a run ends but no more than that.
             runs = await self._writer.read(self._store.run_cpus, [task])
@@ -164,7 +198,7 @@ class ProfileKeeper:
             tally=tally,
             decisions=decisions,
             training=training,
-            costs_gb_h=costs,
+            standing=await self._known.standing(task),
             measurement=self._measured.get(task),
             leaking=self._leaking.get(task),
             problems=self._book.problems.get(task, ()),
@@ -173,14 +207,10 @@ class ProfileKeeper:
         )
 
 
-def _stored(
-    store: Store, task: TaskId
-) -> tuple[TaskSummary, TrainingFact | None, Mapping[str, float], list[str]]:
-    last, succeeded = store.last_training(task), store.models(task, limit=1)
-    report = (succeeded[0].report if succeeded else None) or {}
-    costs = expert_costs_gb_h(report)
+def _stored(store: Store, task: TaskId) -> tuple[TaskSummary, TrainingFact | None, list[str]]:
+    last = store.last_training(task)
     decisions = [record.words for record in store.decisions(task, limit=10)]
-    return store.summary(task), _training(last), costs, decisions
+    return store.summary(task), _training(last), decisions
 
 
 def _measurement(store: Store, task: TaskId) -> Measurement:

@@ -204,5 +204,6 @@ def _note(reading: PodReading, lift: Lift) -> str:
             mode=reading.mode,
             container=reading.attempt.container,
             cpu=reading.note.cpu if reading.note else None,
+            context=reading.note.context if reading.note else {},
         )
     )

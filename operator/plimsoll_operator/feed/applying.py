@@ -7,6 +7,7 @@ from typing import Any
 
 from plimsoll_operator.bounds import read_namespace
 from plimsoll_operator.cpu_bounds import read_namespace_cpu
+from plimsoll_operator.feed.item_keys import ItemKey
 from plimsoll_operator.feed.wire import ChangeKind, FeedMessage
 from plimsoll_operator.podspec import sequence
 from plimsoll_operator.state import AdmissionState, NamespaceState
@@ -27,6 +28,8 @@ def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, 
         yield ChangeKind.NAMESPACE, name, data
     for name, data in message.tasks.items():
         yield ChangeKind.TASK, name, data
+    for name, data in message.items.items():
+        yield ChangeKind.ITEM, name, data
     for name in message.removed_tasks:
         yield ChangeKind.TASK, name, None
     for name in message.removed_namespaces:
@@ -47,6 +50,8 @@ def apply(
             _apply_defaults(state, data or {})
         elif kind is ChangeKind.NAMESPACE:
             _apply_namespace(state, name, data)
+        elif kind is ChangeKind.ITEM:
+            ItemKey.parse(name).put(state.siblings, data or {})
         else:
             _apply_task(state, name, data)
     # Whatever a foreign entry makes the readers trip over, the other entries must come through.

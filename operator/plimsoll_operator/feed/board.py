@@ -9,21 +9,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
+from plimsoll_operator.feed.item_keys import ItemKey
 from plimsoll_operator.feed.wire import Change, ChangeKind, encode_message
 from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.siblings import MOST_EARLIER, MOST_ITEMS
 from plimsoll_predictor.task import TaskId
 
 MAX_MESSAGE_BYTES: Final = 2**20
 """A reader decodes a message at once, between two pods that it answers: so they are small."""
 MAX_REMOVALS: Final = 10_000
 """Removals remembered; a reader that missed more starts over."""
+
+MAX_ITEMS: Final = MOST_ITEMS + MOST_EARLIER
+"""As many as a reader keeps: those that changed longest ago are forgotten, and nobody is told."""
 
 _Key = tuple[ChangeKind, str]
 
@@ -45,6 +51,7 @@ class FeedBoard:
         self._max_message_bytes = max_message_bytes
         self._entries: dict[_Key, _Entry] = {}  # in the order of their revisions
         self._removals: dict[_Key, int] = {}
+        self._items: OrderedDict[str, None] = OrderedDict()
         self._forgotten_revision = 0
         self._changed = asyncio.Event()
 
@@ -55,6 +62,16 @@ class FeedBoard:
     def remove(self, task: TaskId) -> None:
         """Forget a task."""
         self._drop((ChangeKind.TASK, str(task)))
+
+    def set_item(self, key: ItemKey, needs: Mapping[str, float]) -> None:
+        """Tell what was needed for an item of a workflow, the latest last."""
+        name = key.text()
+        self._put((ChangeKind.ITEM, name), {"needs": list(needs.items())})
+        self._items[name] = None
+        self._items.move_to_end(name)
+        if len(self._items) > MAX_ITEMS:
+            oldest, _ = self._items.popitem(last=False)
+            del self._entries[ChangeKind.ITEM, oldest]
 
     def set_namespace(
         self,
@@ -117,7 +134,8 @@ class FeedBoard:
         )
 
     def _put(self, key: _Key, value: Mapping[str, Any]) -> None:
-        data = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_SORT_KEYS)
+        text = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_SORT_KEYS)
+        data = bytes(memoryview(text))  # orjson's own bytes hold some 4 KB, however short they are
         before = self._entries.get(key)
         if before is not None and before.data == data:
             return

@@ -1,19 +1,22 @@
-"""The feed's messages: JSON over HTTP.
+r"""The feed's messages: JSON over HTTP.
 
     {"epoch": "…", "revision": 7, "head": 9, "full": false,
      "defaults": {"policy": {…}, "largest_node_bytes": 16000000000},
      "namespaces": {"shop": {"policy": null, "limit_ranges": […], "quotas": […]}},
      "tasks": {"shop/train": {…}},
+     "items": {"[\"run\",\"r7\",\"shop/s1\"]": {"needs": [["align", 104857600]]}},
      "removed": {"tasks": ["shop/old"], "namespaces": []}}
 
 ``revision`` is where the next question starts; while it is below ``head`` there is more at once.
 ``defaults`` is null where it did not change. ``full``: forget what was known before.
+``items`` are never removed: both sides keep as many, the latest. Who is older does not read them,
+who is newer does without.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -28,6 +31,8 @@ class ChangeKind(StrEnum):
     TASK = "tasks"
     NAMESPACE = "namespaces"
     DEFAULTS = "defaults"
+    ITEM = "items"
+    """What was needed for an item of a workflow; never removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ class FeedMessage:
     tasks: Mapping[str, Any]
     removed_tasks: Sequence[str]
     removed_namespaces: Sequence[str]
+    items: Mapping[str, Any] = field(default_factory=dict)
 
 
 class BadMessage(ValueError):
@@ -74,6 +80,7 @@ def encode_message(
         "defaults": None,
         "namespaces": {},
         "tasks": {},
+        "items": {},
         "removed": {"tasks": [], "namespaces": []},
     }
     for change in changes:
@@ -106,6 +113,7 @@ def decode_message(text: bytes) -> FeedMessage:
             tasks=body["tasks"],
             removed_tasks=removed["tasks"],
             removed_namespaces=removed["namespaces"],
+            items=body.get("items", {}),  # a controller from before has none
         )
     except (orjson.JSONDecodeError, KeyError, TypeError) as error:
         raise BadMessage(f"the feed answered what is not its message: {error!r:.200}") from error
@@ -121,6 +129,7 @@ def _check(message: FeedMessage) -> None:
         "full": bool,
         "namespaces": dict,
         "tasks": dict,
+        "items": dict,
         "removed_tasks": list,
         "removed_namespaces": list,
     }

@@ -20,8 +20,9 @@ from plimsoll_operator.report.records import (
     TaskDetail,
     TaskReport,
 )
+from plimsoll_operator.stored_standings import StoredStandings, usual_run
 from plimsoll_operator.training_facts import kept_trainings
-from plimsoll_predictor.knowledge import Expert
+from plimsoll_predictor.experts.names import REQUEST
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.store import SavedModel, Store, TaskSummary
@@ -64,7 +65,7 @@ def gather(
     ]
     chosen.sort(key=lambda summary: (-summary.requested_gb_h, summary.task))
     room = min(READ_ATTEMPTS, READ_IN_ALL // max(1, min(len(chosen), DETAILED_TASKS)))
-    reading = _Reading(store, since_s, phases or {}, room)
+    reading = _Reading(store, since_s, phases or {}, room, StoredStandings(store))
     reports = [
         _detailed(reading, summary)
         if place < DETAILED_TASKS
@@ -87,6 +88,7 @@ class _Reading:
     since_s: float | None
     phases: Mapping[TaskId, Phase]
     room: int
+    standings: StoredStandings
 
 
 def _ended_since(summary: TaskSummary, since_s: float | None) -> bool:
@@ -99,6 +101,7 @@ def _detailed(reading: _Reading, summary: TaskSummary) -> TaskReport:
     store, since_s, task = reading.store, reading.since_s, summary.task
     saved, training = store.model(task), store.last_training(task)
     latest = store.observations(task, limit=reading.room)
+    experts = reading.standings.facts(task, usual_run(latest), saved.model if saved else None)
     seen = [
         each
         for each in latest
@@ -116,6 +119,7 @@ def _detailed(reading: _Reading, summary: TaskSummary) -> TaskReport:
             ExpertBar(expert, cost_gb_h)
             for expert, cost_gb_h in expert_costs_gb_h(saved.report if saved else None).items()
         ),
+        experts=experts,
         training_failure=training.failure if training else None,
         trainings=kept_trainings(store.trainings(task, limit=LISTED_TRAININGS)),
         # Where none of those read was too early, earlier ones may be within the time asked for.
@@ -165,7 +169,9 @@ def _task_report(
     figures: Figures,
     detail: TaskDetail | None = None,
 ) -> TaskReport:
-    champion = saved.champion if saved else Expert.REQUEST
+    champion = saved.champion.value if saved else REQUEST
+    if detail is not None and detail.experts is not None:
+        champion = detail.experts.champion
     progress = Progress(
         runs=summary.runs_known,
         min_runs=Policy().min_runs,

@@ -87,6 +87,7 @@ def _environment() -> Environment:
         when=words_for_minute,
         ended=words_for_outcome,
         short=lambda text: cut(str(text), MAX_TEXT),
+        sentence=lambda text: cut(str(text)[:1].upper() + str(text)[1:], MAX_TEXT),
         saved=_saved,
         search_plot=search_plot,
         amount=_amount,

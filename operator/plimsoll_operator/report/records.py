@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from plimsoll_operator.profile_phases import Phase
 from plimsoll_operator.report.cpu import CpuFigures
+from plimsoll_operator.standing_facts import StandingFacts
 from plimsoll_operator.training_facts import KeptTraining
-from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.record import Outcome
 from plimsoll_predictor.savings import Saving
 from plimsoll_predictor.task import TaskId
@@ -101,7 +101,7 @@ class ModelFigures:
 
 @dataclass(frozen=True, slots=True)
 class ExpertBar:
-    """What one expert would have cost on the task's history, penalties included."""
+    """What one expert would have cost on the task's history, as its last training found."""
 
     expert: str
     cost_gb_h: float
@@ -119,6 +119,7 @@ class SaidDecision:
 class TaskDetail:
     """What a task's own section shows. points: oldest first; all else newest first.
 
+    experts: None in a store that no controller with experts has served; expert_costs stand in.
     unread: older attempts in the store, in neither the figures nor the plots.
     """
 
@@ -127,6 +128,7 @@ class TaskDetail:
     decisions: tuple[SaidDecision, ...] = ()
     model: ModelFigures | None = None
     expert_costs: tuple[ExpertBar, ...] = ()
+    experts: StandingFacts | None = None
     training_failure: str | None = None
     trainings: tuple[KeptTraining, ...] = ()
     unread: int = 0
@@ -140,7 +142,7 @@ class TaskReport:
     task: TaskId
     figures: Figures
     phase: Phase
-    champion: Expert
+    champion: str
     detail: TaskDetail | None = None
 
 

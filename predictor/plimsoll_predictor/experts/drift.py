@@ -7,7 +7,7 @@ smallest, or all the largest, once in (n + k choose k) / 2 times.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 LATEST: Final = 8
@@ -27,12 +27,16 @@ class Drift:
     since_change: runs since that changed; None if it never did.
     drifting: True from a new version or a shift of level until as many runs are known again.
     shifts: how many shifts of level there have been.
+    latest_bytes, before_bytes: least and most of the needs after and before the last shift; empty
+        before the first, and once a new version is the newer change.
     """
 
     version: str = ""
     since_change: int | None = None
     drifting: bool = False
     shifts: int = 0
+    latest_bytes: list[float] = field(default_factory=list)
+    before_bytes: list[float] = field(default_factory=list)
 
     def see_version(self, version: str) -> None:
         """Note what the run that ends was made from."""
@@ -42,6 +46,7 @@ class Drift:
                 self.since_change, self.drifting = None, False
         if version and self.version and version != self.version:
             self.since_change, self.drifting = 0, True
+            self.latest_bytes, self.before_bytes = [], []
         self.version = version or self.version
 
     def shifted(self, needs_bytes: Sequence[float]) -> int | None:
@@ -59,6 +64,7 @@ class Drift:
             return None
         self.shifts += 1
         self.since_change, self.drifting = 0, True
+        self.latest_bytes, self.before_bytes = [min(now), max(now)], [min(before), max(before)]
         return latest
 
     def to_dict(self) -> dict[str, Any]:
@@ -68,4 +74,6 @@ class Drift:
             "since_change": self.since_change,
             "drifting": self.drifting,
             "shifts": self.shifts,
+            "latest_bytes": list(self.latest_bytes),
+            "before_bytes": list(self.before_bytes),
         }

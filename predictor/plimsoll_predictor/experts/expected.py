@@ -44,8 +44,8 @@ def cells(log_ratios: Vector) -> NDArray[np.int64]:
 
 def histogram(log_ratios: Vector, weights: Vector) -> Vector:
     """Weight in each cell, (N_CELLS,)."""
-    counted: Vector = np.bincount(cells(log_ratios), weights=weights, minlength=N_CELLS)
-    return counted
+    counted = np.bincount(cells(log_ratios), weights=weights, minlength=N_CELLS)
+    return np.asarray(counted, dtype=np.float64)
 
 
 @lru_cache(maxsize=1)

@@ -35,6 +35,10 @@ class Fleet:
         """The task's standing; None if it was never seen."""
         return self._standings.get(task)
 
+    def take_up(self, task: str, standing: Standing) -> None:
+        """Put in a standing as it was kept."""
+        self._standings[task] = standing
+
     def forget(self, task: str) -> None:
         """Drop a task; what the pool learned from it stays."""
         self._standings.pop(task, None)

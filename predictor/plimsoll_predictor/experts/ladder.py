@@ -6,7 +6,7 @@ from typing import Final
 
 USEFUL_STEP: Final = 1.05
 """A smaller raise is hardly worth an attempt."""
-OVER_LARGEST: Final = 1.05
+OVER_LARGEST: Final = 1.06
 GEOMETRIC_STEP: Final = 2.0
 
 

@@ -12,14 +12,11 @@ MAX_SEEN: Final = "max-seen"
 TOWARD_REQUEST: Final = "toward-request"
 TOWARD_REQUEST_SLOWLY: Final = "toward-request-slowly"
 MAX_AND_SPREAD: Final = "max-and-spread"
-QUANTILE_90: Final = "quantile-90"
 LATEST_MAX: Final = "latest-max"
-FIRST_STEP: Final = "first-step"
 SAFE: Final = "expected-cost"
 """Serves a task that is no longer young until another one is clearly cheaper."""
 BY_FEATURES: Final = "expected-cost-by-features"
 FEATURES_97: Final = "features-97"
-FEATURES_MAX: Final = "features-max"
 YOUNG_SAFE: Final = "young-max"
 """Serves a young task until another one is clearly cheaper."""
 CLASSIFIER: Final = "classifier"
@@ -35,13 +32,10 @@ WORDS: Final[Mapping[str, str]] = MappingProxyType(
         TOWARD_REQUEST: "the largest need seen, and part of the way to the request while young",
         TOWARD_REQUEST_SLOWLY: "the largest need seen, and part of the way to the request",
         MAX_AND_SPREAD: "over the largest need seen by a quarter of its distance from the median",
-        QUANTILE_90: "a tenth over what 90% of the runs needed",
         LATEST_MAX: "a little over the largest need of the last 20 runs",
-        FIRST_STEP: "the cheapest first step if a failure is retried at the largest need",
         SAFE: "the size with the least expected cost over its runs",
         BY_FEATURES: "the least expected cost around what its best feature predicts",
         FEATURES_97: "what its best feature predicts, so that 97% of the runs lay below",
-        FEATURES_MAX: "what its best feature predicts, so that all runs lay below",
         YOUNG_SAFE: "the largest need seen, with room while few runs are known",
         CLASSIFIER: "the bin classifier",
         BOOSTING: "boosted quantiles of the need",

@@ -20,13 +20,10 @@ from plimsoll_predictor.experts.names import (
     BY_FEATURES,
     CLASSIFIER,
     FEATURES_97,
-    FEATURES_MAX,
-    FIRST_STEP,
     LATEST_MAX,
     MAX_AND_SPREAD,
     MAX_SEEN,
     NEAR_MAX,
-    QUANTILE_90,
     REQUEST,
     SAFE,
     TOWARD_REQUEST,
@@ -42,12 +39,13 @@ YOUNG_RUNS: Final = 12
 NEAR: Final = 1.01
 LATEST_MARGIN: Final = 1.03
 LATEST_RUNS: Final = 20
-TOVAR_RUNS: Final = 200
 RATIO_FORGETTING: Final = 0.99
-POOLED_RUNS: Final = 2.0
+POOLED_RUNS: Final = 3.0
 """How many runs of its own the pooled ratios of other tasks count as."""
-OWN_PRICE: Final = 0.25
-LINE_QUANTILES: Final = (0.5, 0.97, 1.0)
+OVERHEAD_SHARE: Final = 0.25
+"""Of the price of a failed attempt, in what is expected: the charges of what really failed weigh
+the rest, and both in full would count it twice."""
+LINE_QUANTILES: Final = (0.97,)
 LARGEST: Final = "largest"
 PREDICTED: Final = "predicted"
 ANCHORS: Final = (LARGEST, PREDICTED)
@@ -70,11 +68,6 @@ class View:
     def reached_bytes(self) -> float:
         """The most that is known to have been needed or exceeded."""
         return self.past.reached_bytes
-
-    def quantile_bytes(self, share: float) -> float:
-        """The smallest latest need that at least that share lies at or below."""
-        n = self.needs.size
-        return float(self.needs[min(n - 1, max(0, math.ceil(share * n) - 1))])
 
 
 Bidding = Callable[[View], Rule]
@@ -125,25 +118,10 @@ def _spread(view: View) -> Rule:
     return Rule(base_bytes=view.reached_bytes * 1.005 + room)
 
 
-def _quantile(share: float, margin: float) -> Bidding:
-    return lambda view: Rule(base_bytes=view.quantile_bytes(share) * margin)
-
-
 def _latest(view: View) -> Rule:
     needs = view.past.needs_bytes
     latest = [needs[place] for place in range(max(0, len(needs) - LATEST_RUNS), len(needs))]
     return Rule(base_bytes=max(latest) * LATEST_MARGIN)
-
-
-def _first_step(view: View) -> Rule:
-    """Tovar's: the size with the least memory-time if a failure is retried at the largest."""
-    needs = np.array(view.past.needs_bytes)[-TOVAR_RUNS:]
-    order = np.argsort(needs, kind="stable")
-    sizes = needs[order]
-    runtimes = np.array(view.past.runtimes_s)[-TOVAR_RUNS:][order] + 1e-6
-    fits = np.cumsum(runtimes)
-    cost = sizes * fits[-1] + sizes[-1] * (fits[-1] - fits)
-    return Rule(base_bytes=float(sizes[int(np.argmin(cost))]))
 
 
 def _expected(view: View) -> Rule:
@@ -186,7 +164,7 @@ def _multiple(view: View, anchor: str, log_ratios: Vector, runtimes_s: Vector) -
         by_count = by_count + POOLED_RUNS * pooled[1]
     elif not log_ratios.size:
         return 1.2
-    return cheapest_multiple(by_runtime, by_count, view.overhead_s * OWN_PRICE / mean_s)
+    return cheapest_multiple(by_runtime, by_count, view.overhead_s * OVERHEAD_SHARE / mean_s)
 
 
 def _line(share: float) -> Bidding:
@@ -216,16 +194,15 @@ PANEL: Final[Mapping[str, Bidding]] = MappingProxyType(
         TOWARD_REQUEST: _toward_request(0.25, 1.0),
         TOWARD_REQUEST_SLOWLY: _toward_request(0.25, 0.5),
         MAX_AND_SPREAD: _spread,
-        QUANTILE_90: _quantile(0.9, 1.1),
         LATEST_MAX: _latest,
-        FIRST_STEP: _first_step,
         SAFE: _expected,
         BY_FEATURES: _expected_by_features,
         FEATURES_97: _line(0.97),
-        FEATURES_MAX: _line(1.0),
         YOUNG_SAFE: _young(0.6),
     }
 )
 YOUNG: Final = frozenset({NEAR_MAX, TOWARD_REQUEST, YOUNG_SAFE})
 MODELLED: Final = (CLASSIFIER, BOOSTING)
 EXPERTS: Final = (*PANEL, *MODELLED)
+YARDSTICKS: Final = frozenset({MAX_SEEN})
+"""Charged like the others, to compare with, but never serve: near-max is it with less room."""

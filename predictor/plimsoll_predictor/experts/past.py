@@ -66,6 +66,14 @@ class Past:
             self.largest_request_bytes = max(self.largest_request_bytes or 0.0, run.request_bytes)
         self.lines.add(features, run.need_bytes)
 
+    def correct(self, before_bytes: float, after_bytes: float) -> None:
+        """The latest run that was held to need ``before_bytes`` needed ``after_bytes``."""
+        for place in range(len(self.needs_bytes) - 1, -1, -1):
+            if self.needs_bytes[place] == before_bytes:
+                self.needs_bytes[place] = after_bytes
+                break
+        self.largest_bytes = max(self.largest_bytes, after_bytes)
+
     def add_anchored(self, log_ratio: float, runtime_s: float) -> None:
         """Take in how a run's need compared with what the lines had predicted."""
         self.anchored.append(log_ratio)

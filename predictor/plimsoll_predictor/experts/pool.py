@@ -14,7 +14,7 @@ from plimsoll_predictor.experts.expected import N_CELLS, cells
 
 AGES: Final = 12
 """An age is the logarithm to base 2 of a task's runs: 1, 2-3, 4-7 ..."""
-FORGETTING: Final = 0.99
+FORGETTING: Final = 0.997
 """Of an age's charges, for each new one."""
 MOST_CHARGED: Final = 3.0
 """One run's charge, in sizes of the run: an outlier of one task says little about others."""

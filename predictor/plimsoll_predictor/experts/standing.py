@@ -19,6 +19,7 @@ from plimsoll_predictor.experts.panel import (
     MODELLED,
     PANEL,
     PREDICTED,
+    YARDSTICKS,
     YOUNG,
     YOUNG_RUNS,
     view_of,
@@ -31,6 +32,8 @@ from plimsoll_predictor.record import FeatureValue
 
 FORGETTING: Final = 0.997
 """Of a task's charges, for each new run: the last few hundred runs decide."""
+YOUNG_FORGETTING: Final = 0.75
+"""While a task is young: what its first runs cost says little about the later ones."""
 OUTLIERS: Final = 0.7
 """Charges are counted to this power: one extreme run should not choose who serves for long."""
 POOLED_RUNS: Final = 3.0
@@ -46,7 +49,8 @@ Bids = Mapping[str, float]
 Vector = NDArray[np.float64]
 
 _PLACE: Final = {name: place for place, name in enumerate(EXPERTS)}
-_YOUNG_ONLY: Final = np.array([0.0 if name in YOUNG else np.inf for name in EXPERTS])
+_MAY_SERVE: Final = np.array([np.inf if name in YARDSTICKS else 0.0 for name in EXPERTS])
+_MAY_SERVE_YOUNG: Final = np.array([0.0 if name in YOUNG else np.inf for name in EXPERTS])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +123,15 @@ class Standing:
             while len(self.pending) > MOST_PENDING:
                 del self.pending[next(iter(self.pending))]
 
+    def correct(self, before_bytes: float, after_bytes: float) -> None:
+        """A need that was learned is known better; what was charged for it stays."""
+        if self.past.runs:
+            self.past.correct(before_bytes, after_bytes)
+
+    def bids_of_killed(self, run: str) -> Bids | None:
+        """What was bid for a run's first attempt that was killed; asked once, at the run's end."""
+        return self.pending.pop(run, None)
+
     def refresh(self, pool: Pool, overhead_s: float) -> None:
         """Work out anew what each expert bids and who serves."""
         if not self.past.runs:
@@ -147,6 +160,10 @@ class Standing:
         """
         self.charges[_PLACE[name]] = self.charges[_PLACE[MAX_SEEN]] * times**OUTLIERS
 
+    def retire(self, name: str) -> None:
+        """A modelled expert has no model any more: it cannot serve until it bids again."""
+        self.charges[_PLACE[name]] = math.inf
+
     def costs(self, pool: Pool) -> dict[str, float]:
         """Expert -> what it is held to have cost, in sizes of a run; those that can bid."""
         estimated = self._estimated(pool)
@@ -171,7 +188,7 @@ class Standing:
                 # Who was not asked is charged as it fared against the safe one so far.
                 charged[place] = charged[_PLACE[SAFE]] * self._fared(place)
         pool.charge(past.runs, charged)
-        self.charges = self.charges * FORGETTING + charged
+        self.charges = self.charges * (YOUNG_FORGETTING if self.young else FORGETTING) + charged
 
     def _fared(self, place: int) -> float:
         """What an expert was charged over what the safe one was; 1 where there is nothing yet."""
@@ -203,11 +220,11 @@ class Standing:
         return estimated
 
     def _cheapest(self, pool: Pool) -> str:
-        estimated = self._estimated(pool)
+        estimated = self._estimated(pool) + _MAY_SERVE
         safe, hysteresis = SAFE, HYSTERESIS
         if self.young:
             # Their charges are other tasks' for the most part: there is nobody to hold on to.
-            estimated = estimated + _YOUNG_ONLY
+            estimated = estimated + _MAY_SERVE_YOUNG
             safe, hysteresis = YOUNG_SAFE, 1.0
         place = int(np.argmin(estimated))
         if estimated[place] * hysteresis < estimated[_PLACE[safe]]:
@@ -233,9 +250,11 @@ class Standing:
     def from_dict(cls, data: Mapping[str, Any]) -> Standing:
         """Inverse of ``to_dict``. An unknown expert is dropped."""
         standing = cls(past=Past.from_dict(data["past"]), drift=Drift(**data["drift"]))
-        for name, charge in data["charges"].items():
-            if name in _PLACE:
-                standing.charges[_PLACE[name]] = float(charge)
+        charges = data["charges"]
+        for name, place in _PLACE.items():
+            # One that an older version did not have is held to have been as good as the safe one.
+            otherwise = math.inf if name in MODELLED else charges.get(SAFE, 0.0)
+            standing.charges[place] = float(charges.get(name, otherwise))
         standing.pending = {run: dict(bids) for run, bids in data["pending"].items()}
         rules = data["rules"]
         standing.rules = {name: Rule.from_dict(rules[name]) for name in PANEL if name in rules}

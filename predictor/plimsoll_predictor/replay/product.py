@@ -1,4 +1,4 @@
-"""Plimsoll itself under replay: the deciding, lifting and learning that serve pods, and no other."""
+"""Plimsoll itself under replay: the deciding, lifting and learning that serve pods."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ProductSizer:
         self._knowledge: dict[str, Knowledge] = {}
         self._decided: dict[int, tuple[dict[str, FeatureValue], Bids]] = {}
 
-    def decide(self, asked: Submitted, now_s: float, /) -> int:
+    def decide(self, asked: Submitted, _now_s: float, /) -> int:
         """What admission would answer; every expert's bid is kept until the run's need is known."""
         features = self._features(asked)
         self._decided[asked.line] = (
@@ -49,7 +49,7 @@ class ProductSizer:
         ask = Ask(features=features, request_bytes=asked.preset_bytes)
         return decide(ask, self._known(asked.task), self._bounds).allocation_bytes or UNASKED_BYTES
 
-    def lift(self, asked: Submitted, failed_bytes: int, attempt: int, now_s: float, /) -> int:
+    def lift(self, asked: Submitted, failed_bytes: int, attempt: int, _now_s: float, /) -> int:
         """What the controller would lift to."""
         failed = FailedAttempt(
             allocation_bytes=failed_bytes, attempt=attempt, request_bytes=asked.preset_bytes
@@ -59,13 +59,14 @@ class ProductSizer:
         return lifted.allocation_bytes if isinstance(lifted, Lift) else 2 * failed_bytes
 
     def failed(
-        self, asked: Submitted, allocation_bytes: int, attempt: int, now_s: float, /
+        self, asked: Submitted, allocation_bytes: int, _attempt: int, _now_s: float, /
     ) -> None:
         """A kill: what was given is known to be too little at once."""
         self._fleet.exceeded(asked.task, str(asked.line), allocation_bytes, None)
+        self._fleet.standing(asked.task).refresh(self._fleet.pool, self._policy.overhead_s)
         self._learned(asked.task)
 
-    def completed(self, row: TraceRow, allocation_bytes: int, now_s: float, /) -> None:
+    def completed(self, row: TraceRow, _allocation_bytes: int, _now_s: float, /) -> None:
         """A success: every expert is charged, and the task's knowledge is made anew."""
         features, bids = self._decided.pop(row.line)
         ended = Ended(

@@ -8,6 +8,7 @@ from typing import Final
 from plimsoll_predictor.record import Features, Observation, Outcome
 from plimsoll_predictor.replay.reading import LeftOut, Trace, trace_of
 from plimsoll_predictor.replay.rows import TraceRow
+from plimsoll_predictor.siblings import EARLIER, UPSTREAM
 
 RUN: Final = "run"
 ITEM: Final = "item"
@@ -51,9 +52,9 @@ def _row(attempts: Sequence[tuple[int, Observation]]) -> TraceRow | str:
         return NO_TIMES
     return TraceRow(
         line=line,
-        run=_text(done.features, RUN) or done.run,
+        run=done.workflow_run or _text(done.features, RUN) or done.run,
         task=str(done.task),
-        item=_text(done.features, ITEM),
+        item=done.item or _text(done.features, ITEM),
         submit_s=start_s if first.submitted_s is None else first.submitted_s,
         start_s=start_s,
         complete_s=start_s + done.runtime_s,
@@ -62,8 +63,13 @@ def _row(attempts: Sequence[tuple[int, Observation]]) -> TraceRow | str:
         preset_bytes=done.request_bytes or None,
         input_bytes=None,
         peak_bytes=done.peak_bytes,
-        features={name: value for name, value in done.features.items() if name not in (RUN, ITEM)},
+        features={name: value for name, value in done.features.items() if _is_own(name)},
     )
+
+
+def _is_own(name: str) -> bool:
+    """Whether the author wrote it: what was known of the item is found anew as the past goes by."""
+    return name not in (RUN, ITEM, EARLIER) and not name.startswith(UPSTREAM)
 
 
 def _measured(attempt: Observation) -> bool:

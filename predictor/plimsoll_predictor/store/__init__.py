@@ -14,10 +14,13 @@ from plimsoll_predictor.store.errors import (
     StoreLockedError,
 )
 from plimsoll_predictor.store.imports import Imported
+from plimsoll_predictor.store.item_needs import ItemNeed
+from plimsoll_predictor.store.lessons import Lesson, LessonKind
 from plimsoll_predictor.store.models import SavedModel, TrainingOutcome
 from plimsoll_predictor.store.observations import Recorded
 from plimsoll_predictor.store.queued import Kept
 from plimsoll_predictor.store.retries import RetryIntent
+from plimsoll_predictor.store.standings import SharedState, StandingRecords
 from plimsoll_predictor.store.store import Store
 from plimsoll_predictor.store.summaries import TaskSummary
 from plimsoll_predictor.store.trainings import Training
@@ -27,10 +30,15 @@ __all__ = [
     "BadRecordError",
     "DecisionRecord",
     "Imported",
+    "ItemNeed",
     "Kept",
+    "Lesson",
+    "LessonKind",
     "Recorded",
     "RetryIntent",
     "SavedModel",
+    "SharedState",
+    "StandingRecords",
     "Store",
     "StoreDamagedError",
     "StoreError",

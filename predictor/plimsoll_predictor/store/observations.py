@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
 import sqlalchemy as sa
 
 from plimsoll_predictor.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.store import lessons
 from plimsoll_predictor.store.errors import BadRecordError
+from plimsoll_predictor.store.lessons import LessonKind, NewLesson
 from plimsoll_predictor.store.schema import observations as table
 from plimsoll_predictor.store.upsert import insert_new
 from plimsoll_predictor.task import TaskId
@@ -37,6 +39,8 @@ _PLAIN: Final = (
     "model_version",
     "node_memory_bytes",
     "node_cpu",
+    "workflow_run",
+    "item",
 )
 """Columns stored as they are; an amendment replaces each where it knows better."""
 _TIMES: Final = ("finished_s", "started_s", "submitted_s")
@@ -67,11 +71,61 @@ def record(
     now_s: stands in for the time of an observation that has none.
     Raises BadRecordError for what no database can hold.
     """
-    teaching = {_run(each): each.attempt_uid for each in observations if _teaches_a_need(each)}
-    known_before = _known(connection, teaching)
+    teaching = {_run(each): each for each in observations if _teaches_a_need(each)}
+    before = _needs(connection, teaching)
     new = _write(connection, observations, now_s)
-    learned = _known(connection, teaching) - known_before if teaching else frozenset()
-    return Recorded(new, frozenset(teaching[run] for run in learned))
+    after = _needs(connection, teaching)
+    lessons.append(connection, _lessons(observations, new, (before, after), now_s))
+    learned = {teaching[run].attempt_uid for run in after if run not in before}
+    return Recorded(new, frozenset(learned))
+
+
+def _lessons(
+    observations: Sequence[Observation],
+    new: frozenset[str],
+    needs_bytes: tuple[Mapping[_Run, int], Mapping[_Run, int]],
+    now_s: float,
+) -> list[NewLesson]:
+    """What the experts are to learn, in the order it happened.
+
+    new: uids not seen before. needs_bytes: of runs whose need is known, before and after.
+    """
+    before, after = needs_bytes
+    found: dict[tuple[str, ...], tuple[float, NewLesson]] = {}
+    for each in observations:
+        run, need = _run(each), each.need
+        if need is None:
+            continue
+        if need.censored:
+            if each.attempt_uid in new and need.size_bytes > 0:
+                lesson = _lesson(each, LessonKind.EXCEEDED, need.size_bytes)
+                found[(each.attempt_uid,)] = (_ordered_s(each, now_s), lesson)
+        elif before.get(run, 0) != after.get(run, 0) > 0:
+            # A run is learned from once, however many observations of it come together.
+            lesson = _known_now(each, before.get(run, 0), after[run])
+            found[run] = (_ordered_s(each, now_s), lesson)
+    return [lesson for _, lesson in sorted(found.values(), key=lambda pair: pair[0])]
+
+
+def _known_now(observation: Observation, before_bytes: int, need_bytes: int) -> NewLesson:
+    if before_bytes <= 0:
+        return _lesson(observation, LessonKind.ENDED, need_bytes)
+    lesson = _lesson(observation, LessonKind.CORRECTED, need_bytes)
+    return replace(lesson, before_bytes=before_bytes)
+
+
+def _lesson(observation: Observation, kind: LessonKind, need_bytes: int) -> NewLesson:
+    return NewLesson(
+        task=observation.task,
+        kind=kind,
+        run=observation.run,
+        attempt_uid=observation.attempt_uid,
+        need_bytes=need_bytes,
+        runtime_s=observation.runtime_s,
+        request_bytes=observation.request_bytes,
+        image=observation.image,
+        features=_documents(observation)["features"],
+    )
 
 
 def _run(observation: Observation) -> _Run:
@@ -82,17 +136,21 @@ def _teaches_a_need(observation: Observation) -> bool:
     return observation.need is not None and not observation.need.censored
 
 
-def _known(connection: sa.Connection, runs: Iterable[_Run]) -> frozenset[_Run]:
-    """Those of the runs whose need is known: an attempt succeeded and was measured."""
+def _needs(connection: sa.Connection, runs: Iterable[_Run]) -> dict[_Run, int]:
+    """Needs of those of the runs whose need is known: an attempt succeeded and was measured."""
     asked = list(runs)
     if not asked:
-        return frozenset()
-    found = sa.select(table.c.task, table.c.run).where(
-        sa.tuple_(table.c.task, table.c.run).in_(asked)
-        & (table.c.outcome == Outcome.SUCCEEDED.value)
-        & table.c.peak_bytes.is_not(None)
+        return {}
+    found = (
+        sa.select(table.c.task, table.c.run, sa.func.max(table.c.peak_bytes).label("need_bytes"))
+        .where(
+            sa.tuple_(table.c.task, table.c.run).in_(asked)
+            & (table.c.outcome == Outcome.SUCCEEDED.value)
+            & table.c.peak_bytes.is_not(None)
+        )
+        .group_by(table.c.task, table.c.run)
     )
-    return frozenset((row.task, row.run) for row in connection.execute(found))
+    return {(row.task, row.run): row.need_bytes for row in connection.execute(found)}
 
 
 def _write(
@@ -151,7 +209,6 @@ def tasks(connection: sa.Connection) -> list[TaskId]:
 
 def _row(observation: Observation, now_s: float) -> dict[str, Any]:
     row = {name: getattr(observation, name) for name in _PLAIN}
-    times = [row[name] for name in _TIMES if row[name] is not None]
     row |= _documents(observation)
     row |= {
         "attempt_uid": observation.attempt_uid,
@@ -160,9 +217,14 @@ def _row(observation: Observation, now_s: float) -> dict[str, Any]:
         "attempt": observation.attempt,
         "outcome": observation.outcome.value,
         "peak_source": _source(observation),
-        "ordered_s": times[0] if times else now_s,
+        "ordered_s": _ordered_s(observation, now_s),
     }
     return row
+
+
+def _ordered_s(observation: Observation, now_s: float) -> float:
+    times: list[float | None] = [getattr(observation, name) for name in _TIMES]
+    return next((time for time in times if time is not None), now_s)
 
 
 def _documents(observation: Observation) -> dict[str, str]:

@@ -6,13 +6,16 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from plimsoll_predictor.store import decisions, lifts, trainings
+from plimsoll_predictor.store import decisions, lifts, standings, trainings
+from plimsoll_predictor.store.schema import bids as bid_table
 from plimsoll_predictor.store.schema import decisions as decision_table
 from plimsoll_predictor.store.schema import imports as import_table
+from plimsoll_predictor.store.schema import lessons as lesson_table
 from plimsoll_predictor.store.schema import lifts as lift_table
 from plimsoll_predictor.store.schema import observations as observation_table
 from plimsoll_predictor.store.schema import peaks as peak_table
 from plimsoll_predictor.store.schema import retries as retry_table
+from plimsoll_predictor.store.schema import standings as standing_table
 from plimsoll_predictor.store.schema import trainings as training_table
 
 KEPT_TASKS: Final = 10_000
@@ -21,6 +24,17 @@ _DAY_S: Final = 24 * 3600.0
 _PEAKS_KEPT_S: Final = 7 * _DAY_S
 _CLOSED_RETRIES_KEPT_S: Final = 90 * _DAY_S
 """Longer than a finished pod is left lying about: its retry must not be planned again."""
+
+_OF_A_TASK: Final = (
+    observation_table,
+    training_table,
+    lift_table,
+    decision_table,
+    import_table,
+    bid_table,
+    lesson_table,
+    standing_table,
+)
 
 
 def prune(
@@ -35,6 +49,7 @@ def prune(
     for column, kept_s in (
         (lift_table.c.put_s, lifts.KEPT_S),
         (peak_table.c.put_s, _PEAKS_KEPT_S),
+        (bid_table.c.put_s, standings.BIDS_KEPT_S),
         (retry_table.c.closed_s, _CLOSED_RETRIES_KEPT_S),
     ):
         connection.execute(column.table.delete().where(column < now_s - kept_s))
@@ -50,7 +65,7 @@ def _forget_tasks(connection: sa.Connection, keep_tasks: int) -> None:
     )
     names = list(connection.execute(oldest_first).scalars())
     for name in names:
-        for table in (observation_table, training_table, lift_table, decision_table, import_table):
+        for table in _OF_A_TASK:
             connection.execute(table.delete().where(table.c.task == name))
 
 

@@ -54,8 +54,17 @@ observations: Final = sa.Table(
     sa.Column("node_memory_bytes", sa.BigInteger),
     sa.Column("node_cpu", sa.Double),
     sa.Column("neighbours", sa.Text, nullable=False),
+    sa.Column("workflow_run", sa.Text),
+    sa.Column("item", sa.Text),
     sa.Index(None, "task", "ordered_s", "id"),
     sa.Index(None, "task", "run"),
+    sa.Index(
+        "ix_observations_items",
+        "ordered_s",
+        "id",
+        sqlite_where=sa.text("item IS NOT NULL"),
+        postgresql_where=sa.text("item IS NOT NULL"),
+    ),
 )
 
 trainings: Final = sa.Table(
@@ -134,4 +143,43 @@ imports: Final = sa.Table(
     metadata,
     sa.Column("task", sa.Text, primary_key=True),
     sa.Column("serial", sa.BigInteger, nullable=False, index=True),
+)
+
+# What each expert bid for an attempt when it was decided, until its lesson is folded.
+bids: Final = sa.Table(
+    "bids",
+    metadata,
+    sa.Column("attempt_uid", sa.Text, primary_key=True),
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("bids", sa.Text, nullable=False),
+    sa.Column("put_s", sa.Double, nullable=False, index=True),
+)
+
+# What observations and trainings teach the experts, in the order it became known, until folded.
+lessons: Final = sa.Table(
+    "lessons",
+    metadata,
+    sa.Column("serial", RowId, primary_key=True, autoincrement=True),
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("run", sa.Text),
+    sa.Column("attempt_uid", sa.Text),
+    sa.Column("need_bytes", sa.BigInteger),
+    # What a corrected need was taken for.
+    sa.Column("before_bytes", sa.BigInteger),
+    sa.Column("runtime_s", sa.Double),
+    sa.Column("request_bytes", sa.BigInteger),
+    sa.Column("image", sa.Text),
+    # The run's features; of a training, what it found of the experts by models.
+    sa.Column("document", sa.Text, nullable=False),
+    # A serial is never given twice, though folded lessons are deleted.
+    sqlite_autoincrement=True,
+)
+
+# The experts' state by task; under the empty name, what all tasks share.
+standings: Final = sa.Table(
+    "standings",
+    metadata,
+    sa.Column("task", sa.Text, primary_key=True),
+    sa.Column("state", sa.Text, nullable=False),
 )

@@ -8,18 +8,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from plimsoll_predictor.cpu import RunCpu
+from plimsoll_predictor.experts.modelled import bidders_of
 from plimsoll_predictor.knowledge import Expert, Lift
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.record import Observation
+from plimsoll_predictor.siblings import MOST_EARLIER
 from plimsoll_predictor.store import (
     decisions,
     imports,
+    item_needs,
+    lessons,
     lifts,
     models,
     observations,
     peaks,
     pruning,
     retries,
+    standings,
     summaries,
     trainings,
     usage,
@@ -28,6 +33,7 @@ from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.decisions import DecisionRecord
 from plimsoll_predictor.store.errors import StoreError
 from plimsoll_predictor.store.imports import Imported
+from plimsoll_predictor.store.item_needs import ItemNeed
 from plimsoll_predictor.store.migrations import migrate
 from plimsoll_predictor.store.models import DamagedModel, SavedModel, TrainingOutcome
 from plimsoll_predictor.store.observations import Recorded
@@ -51,6 +57,8 @@ class Store:
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
         self._database = database
         self._clock = clock
+        self.experts = standings.StandingRecords(database)
+        """What the experts know, and are to learn."""
 
     @classmethod
     def open(
@@ -113,6 +121,11 @@ class Store:
         with self._database.read() as connection:
             return observations.read(connection, task, limit)
 
+    def item_needs(self, *, limit: int = MOST_EARLIER) -> list[ItemNeed]:
+        """The latest ``limit`` needs that are known for items of workflows, oldest first."""
+        with self._database.read() as connection:
+            return item_needs.newest(connection, limit)
+
     def got_through(self, killed: Observation) -> bool:
         """Whether the run of a killed attempt is known to have succeeded after it."""
         with self._database.read() as connection:
@@ -171,6 +184,7 @@ class Store:
                 report=report,
             )
             models.save(connection, outcome, model)
+            lessons.append(connection, [lessons.of_training(task, report, bidders_of(model))])
 
     def model(self, task: TaskId) -> SavedModel | None:
         """The newest model; None if there is none.
@@ -275,10 +289,18 @@ class Store:
         with self._database.read() as connection:
             return peaks.read(connection, pod_uid)
 
-    def put_decision(self, decision: DecisionRecord) -> None:
-        """Keep what an attempt got, and why; a later decision for it replaces this one."""
+    def put_decision(
+        self, decision: DecisionRecord, bids: Mapping[str, float] | None = None
+    ) -> None:
+        """Keep what an attempt got, and why; a later decision for it replaces this one.
+
+        bids: expert -> bytes it would have given; what is kept of an attempt stays.
+        """
         with self._database.write() as connection:
             decisions.put(connection, decision)
+            if bids:
+                attempt = decision.task, decision.attempt_uid
+                standings.put_bids(connection, attempt, bids, self._clock())
 
     def decisions(self, task: TaskId, *, limit: int = 10) -> list[DecisionRecord]:
         """A task's last decisions, newest first."""

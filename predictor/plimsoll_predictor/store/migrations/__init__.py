@@ -14,9 +14,9 @@ from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.errors import StoreForeignError
 from plimsoll_predictor.store.schema import metadata
 
-HEAD: Final = "0003"
+HEAD: Final = "0005"
 """The newest revision; lets a store that is up to date open without loading Alembic."""
-KNOWN: Final = ("0001", "0002", "0003")
+KNOWN: Final = ("0001", "0002", "0003", "0004", "0005")
 VERSION_TABLE: Final = "plimsoll_schema"
 
 

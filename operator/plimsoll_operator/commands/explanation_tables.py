@@ -1,0 +1,149 @@
+"""An explanation as tables in the terminal."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from plimsoll_operator.commands.explanation import Asked, Explanation, PodDecision
+from plimsoll_operator.commands.plain_text import plain
+from plimsoll_operator.report.wording import words_for_minute, words_for_size
+from plimsoll_operator.standing_facts import ExpertFacts, StandingFacts
+from plimsoll_predictor.experts.names import words_for_expert
+from plimsoll_predictor.policy import Mode
+
+BAR: Final = 20
+"""Columns of the longest bar."""
+NAMED_FEATURES: Final = 12
+_BLOCKS: Final = " ▏▎▍▌▋▊▉█"
+
+
+def explained(explanation: Explanation) -> RenderableType:
+    """All of an explanation."""
+    parts: list[RenderableType] = []
+    if explanation.pod is not None:
+        parts.append(_pod(explanation.pod))
+    parts.append(_head(explanation))
+    if explanation.standing is not None:
+        parts.append(_experts(explanation.standing))
+    parts.append(_decisions(explanation))
+    return Group(*parts)
+
+
+def _pod(pod: PodDecision) -> Panel:
+    note = pod.note
+    if note is None:
+        rows = {"decision": "none is written on it: admission did not see it, or sizing is off"}
+    else:
+        arrow = "→" if note.mode is Mode.ENFORCE else "would be →"
+        asked = "no request" if note.was_request_bytes is None else ""
+        before = asked or words_for_size(note.was_request_bytes)
+        given = note.allocation_bytes
+        rows = {
+            "memory": before if given is None else f"{before} {arrow} {words_for_size(given)}",
+            "because": note.why,
+            "attempt": str(note.attempt),
+            "mode": note.mode.value,
+        }
+    return _panel(f"pod {pod.name}", {name: plain(words) for name, words in rows.items()})
+
+
+def _head(explanation: Explanation) -> Panel:
+    summary, standing = explanation.summary, explanation.standing
+    kills = f"{summary.oom_kills:,} OOM {'kill' if summary.oom_kills == 1 else 'kills'}"
+    largest = words_for_size(summary.max_need_bytes)
+    counting = ""
+    if standing is not None and standing.runs < summary.runs_known:
+        counting = f", the last {standing.runs:,} of them count"
+    rows = {
+        **_serving(standing),
+        "runs": plain(f"{summary.runs_known:,} known{counting}, {kills}, most needed {largest}"),
+        "usual run": plain(_usual(explanation.asked)),
+    }
+    if standing is not None:
+        style = "yellow" if standing.drift.drifting else ""
+        rows["drift"] = plain(standing.drift.words, style=style)
+    changes = [plain(f"• {words}") for words in explanation.would_change]
+    rows["would change"] = Text("\n").join(changes)
+    return _panel(str(explanation.task), rows)
+
+
+def _serving(standing: StandingFacts | None) -> dict[str, Text]:
+    if standing is None:
+        words = "the user's request: nothing is known of its experts yet"
+        return {"serves": plain(words)}
+    serving = plain(standing.champion, style="bold green")
+    serving.append(f": {words_for_expert(standing.champion)}", style="default not bold")
+    return {"serves": serving, "because": plain(standing.why)}
+
+
+def _usual(asked: Asked) -> str:
+    size = "asks for nothing"
+    if asked.request_bytes is not None:
+        size = f"asks for {words_for_size(asked.request_bytes)}"
+    shown = ", ".join(asked.features[:NAMED_FEATURES])
+    rest = len(asked.features) - NAMED_FEATURES
+    more = f" and {rest} more" if rest > 0 else ""
+    return f"{size}; known before it starts: {shown}{more}" if shown else size
+
+
+def _experts(standing: StandingFacts) -> Table:
+    table = Table(
+        title="what each would give the usual run, and would have cost so far",
+        caption="× the champion's cost; failed attempts are priced, older runs count less",
+        title_justify="left",
+        title_style="bold",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+    )
+    table.add_column("expert", no_wrap=True)
+    table.add_column("bids", justify="right", no_wrap=True)
+    table.add_column("cost", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("how")
+    most = max(standing.times.values(), default=1.0)
+    for each in standing.experts:
+        style = "bold green" if each.serves else "" if each.eligible else "dim"
+        table.add_row(
+            plain(each.name, style=style),
+            words_for_size(each.bid_bytes),
+            "-" if each.times is None else f"{each.times:.2f}×",
+            Text(_bar(each.times, most), style="green" if each.serves else "blue"),
+            plain(_how(each), style="" if each.eligible else "dim"),
+        )
+    return table
+
+
+def _how(each: ExpertFacts) -> str:
+    return each.words if each.eligible else f"{each.words}; not while so few runs are known"
+
+
+def _bar(times: float | None, most: float) -> str:
+    eighths = round(8 * BAR * (times or 0.0) / most) if most > 0 else 0
+    return "█" * (eighths // 8) + _BLOCKS[eighths % 8].strip()
+
+
+def _decisions(explanation: Explanation) -> RenderableType:
+    if not explanation.decisions:
+        return plain("no pod of it was decided yet", style="dim")
+    table = Table(title="last decisions", title_justify="left", title_style="bold", box=None)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    table.show_header = False
+    for each in explanation.decisions:
+        table.add_row(words_for_minute(each.at_s), plain(each.words))
+    return table
+
+
+def _panel(title: str, rows: dict[str, Text]) -> Panel:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column()
+    for name, words in rows.items():
+        grid.add_row(name, words)
+    return Panel(grid, title=plain(title), title_align="left", expand=False)

@@ -1,0 +1,52 @@
+"""The experts of a real controller process: they outlive it, however it ends."""
+
+from __future__ import annotations
+
+import random
+import signal
+from pathlib import Path
+
+import pytest
+
+from plimsoll_predictor.record import Observation
+from plimsoll_predictor.store import Store
+from plimsoll_predictor.task import TaskId
+from tests.apiserver.controllers import Shop, a_controller, store_url, until
+from tests.conftest import Cluster
+from tests.operator.expert_lives import a_life, a_run
+
+pytestmark = pytest.mark.cluster
+
+
+def past_of(task: TaskId, n: int, *, seed: int) -> list[Observation]:
+    chance = random.Random(seed)
+    return [a_run(f"{seed}-{number}", chance.uniform(200, 900), task=task) for number in range(n)]
+
+
+async def test_killed_and_started_again_the_experts_are_as_if_nothing_had_happened(
+    shop: Shop, cluster: Cluster, tmp_path: Path
+) -> None:
+    # No training, whose end could come before or after the kill.
+    await shop.enforce(minRuns=100)
+    first, second = (past_of(shop.task(), 30, seed=seed) for seed in (1, 2))
+    for name in ("whole", "killed"):
+        (tmp_path / name).mkdir()
+    folder = tmp_path / "killed"
+    async with a_controller(cluster.kubeconfig, folder) as running:
+        await until("the store", (folder / "plimsoll.db").exists)
+        store = Store.open(store_url(folder))
+        store.record_history(first)
+        await until("it saved what it learned", lambda: store.experts.standing(shop.task()))
+        store.record_history(second)
+        await running.end(signal.SIGKILL)
+    assert len(store.experts.lessons(0)) == 30, "killed before it saved those"
+    async with a_controller(cluster.kubeconfig, folder) as running:
+        await until("they are in the saved state", lambda: not store.experts.lessons(0))
+        await running.end(signal.SIGTERM)
+    saved, shared = store.experts.standings(), store.experts.shared()
+    store.close()
+    async with a_life(tmp_path / "whole") as whole:
+        for past in (first, second):
+            whole.store.record_history(past)
+        await whole.standings.fold()
+        assert {"pool": shared.pool, "standings": saved} == whole.standings.to_dict()

@@ -1,0 +1,77 @@
+"""The page's section about experts: who serves, bids and costs; and stores of before them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from plimsoll_operator.report.data import gather
+from plimsoll_operator.report.page import render
+from plimsoll_predictor.experts.panel import YOUNG
+from plimsoll_predictor.knowledge import Expert
+from plimsoll_predictor.store import Store
+from tests.report_builders import START_S, TASK, a_model, an_attempt
+from tests.standing_builders import NEEDS_MIB, SHIFTED_MIB, a_fleet, facts_of, keep
+
+OLD = {"experts": {"max-seen": {"cost_gb_h": 1.5}, "request": {"cost_gb_h": 3.0}}}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(f"sqlite:///{tmp_path}/plimsoll.db")
+    opened.record([replace(an_attempt(f"r{place}"), attempt_uid=f"u{place}") for place in range(3)])
+    opened.save_model(TASK, a_model(), Expert.MAX_SEEN, OLD)
+    yield opened
+    opened.close()
+
+
+def page_of(store: Store, needs_mib: Sequence[int]) -> str:
+    keep(store, a_fleet(needs_mib))
+    return render(gather(store), START_S)
+
+
+def rows_of(page: str) -> list[tuple[str, str, str]]:
+    """Class, name and how long the bar is, of each expert."""
+    pattern = r'<tr class="(\w*)" title="[^"]*"><td>([\w-]+)</td>.*?(?:--share:([\d.]+)|>-<)'
+    return re.findall(pattern, page)
+
+
+def test_experts_are_drawn_the_champion_first_each_bar_as_long_as_its_cost(store: Store) -> None:
+    facts = facts_of(a_fleet())
+    page = page_of(store, NEEDS_MIB)
+    kinds, names, shares = zip(*rows_of(page), strict=True)
+    assert (kinds[0], names[0]) == ("champion", facts.champion)
+    assert list(kinds).count("champion") == 1
+    most = max(facts.times.values())
+    drawn = dict(zip(names, shares, strict=True))
+    for name, times in facts.times.items():
+        assert float(drawn[name]) == pytest.approx(times / most, abs=0.001)
+    assert drawn["classifier"] == "", "it bids, and has cost nothing yet"
+    assert f"sizes decided by {facts.champion}" in page
+
+
+def test_experts_that_wait_for_more_runs_are_told_apart(store: Store) -> None:
+    kinds = {name: kind for kind, name, _ in rows_of(page_of(store, NEEDS_MIB[:3]))}
+    assert {name for name, kind in kinds.items() if kind != "waiting"} == YOUNG
+
+
+def test_a_drifting_task_shows_it(store: Store) -> None:
+    page = page_of(store, SHIFTED_MIB)
+    assert "those before 6.05Gi to 6.79Gi" in page
+    assert '<span class="phase Drifting">drifting</span>' in page
+
+
+def test_a_store_of_before_the_experts_shows_what_its_last_training_found(store: Store) -> None:
+    page = render(gather(store), START_S)
+    assert "What each would have cost" in page
+    assert "Who decides its sizes" not in page
+
+
+def test_with_experts_the_trainings_comparison_is_left_out(store: Store) -> None:
+    page = page_of(store, NEEDS_MIB)
+    assert "Who decides its sizes" in page
+    assert "What each would have cost" not in page
