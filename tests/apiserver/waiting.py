@@ -24,7 +24,7 @@ from tests.conftest import Cluster
 LARGE = "900Gi"
 NEED_BYTES = 100 * MIB
 FITS = "101Mi"
-"""1.1 times the need."""
+"""A hundredth over the need: what the experts give a task that always needs the same."""
 RUNS = 2
 """As many as the champion needs to compare anything."""
 

@@ -60,7 +60,9 @@ class WaitingPods:
         identity = identify(pod)
         if gone or identity is None or place_of(pod) is not Place.WAITING:
             return False
-        kept = _Kept(identity.task, orjson.dumps(_read_parts(pod)), was_passed_over(pod))
+        text = orjson.dumps(_read_parts(pod))
+        # orjson's own bytes hold some 4 KB, however short they are.
+        kept = _Kept(identity.task, bytes(memoryview(text)), was_passed_over(pod))
         if self.held_bytes + len(kept.document) > self._max_bytes:
             self.turned_away += before is None
             return False
