@@ -192,11 +192,19 @@ def test_a_modelled_expert_serves_once_its_bids_were_cheaper_and_not_before_it_b
     assert standing.champion == CLASSIFIER
 
 
-def test_a_champion_is_not_left_for_a_hair() -> None:
-    fleet = a_fleet(*[1.0] * 40)
-    standing = fleet.standing(TASK)
-    costs = standing.costs(fleet.pool)
-    assert standing.champion == SAFE or costs[standing.champion] * 1.1 < costs[SAFE]
+@pytest.mark.parametrize(
+    ("rival_gb", "champion"),
+    [
+        pytest.param(1.09, SAFE, id="not for a hair"),
+        pytest.param(1.03, NEAR_MAX, id="but for a clear gain"),
+    ],
+)
+def test_the_safe_expert_is_left(rival_gb: float, champion: str) -> None:
+    fleet = Fleet()
+    for _ in range(80):
+        bids = dict.fromkeys(PANEL, 1.5 * GB) | {SAFE: 1.1 * GB, NEAR_MAX: rival_gb * GB}
+        fleet.learn(TASK, ended(1.0, bids=bids))
+    assert fleet.standing(TASK).champion == champion
 
 
 def test_yardsticks_are_charged_and_never_serve() -> None:
