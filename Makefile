@@ -28,8 +28,8 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: setup ## the whole story on a real Kubernetes: sized, OOM-killed, lifted, retried, learned from (CONTEXT=name for a cluster of yours)
-	$(BIN)/python -P demo/run.py $(if $(CONTEXT),--context $(CONTEXT))
+demo: setup ## the whole story on a real Kubernetes: sized, OOM-killed, lifted, retried, learned from (CONTEXT=name for a cluster of yours, CHART=1 for the chart's pods)
+	$(BIN)/python -P demo/run.py $(if $(CONTEXT),--context $(CONTEXT)) $(if $(CHART),--chart)
 
 test: check test-traces test-tracking test-cluster ## everything CI runs: check, MLflow, then the tests on the real API server and node
 

@@ -32,6 +32,7 @@ class Place:
     host: address of this machine as the API server reaches it.
     node_name: this machine as a node, for the agent; None if it is none.
     shown_kubectl: how people call kubectl for it.
+    helm_command, shown_helm: the same of helm.
     """
 
     image: str
@@ -42,6 +43,8 @@ class Place:
     host: str
     node_name: str | None
     shown_kubectl: str
+    helm_command: tuple[str, ...]
+    shown_helm: str
 
     @property
     def flags(self) -> list[str]:
@@ -58,7 +61,7 @@ def local_place() -> Place:
 
     """
     _cluster("up")
-    image = _cluster("image", "--target", "demo", "--load").strip().splitlines()[-1]
+    image = built_image("demo")
     cluster = Cluster(layout_from(os.environ), os.environ)
     return Place(
         image=image,
@@ -69,6 +72,8 @@ def local_place() -> Place:
         host=LOCAL_HOST,
         node_name=NODE_NAME,
         shown_kubectl="python3 deploy/local/cluster.py kubectl",
+        helm_command=(*CLUSTER, "tool", "helm"),
+        shown_helm="python3 deploy/local/cluster.py tool helm",
     )
 
 
@@ -83,7 +88,14 @@ def named_place(context: str, image: str, host: str, node_name: str | None) -> P
         host=host,
         node_name=node_name,
         shown_kubectl=f"kubectl --context {context}",
+        helm_command=("helm", "--kube-context", context),
+        shown_helm=f"helm --kube-context {context}",
     )
+
+
+def built_image(target: str) -> str:
+    """Build a target of the Dockerfile and load it into the local cluster; its reference."""
+    return _cluster("image", "--target", target, "--load").strip().splitlines()[-1]
 
 
 def _cluster(*arguments: str) -> str:

@@ -14,8 +14,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from demo.figures import complaints
 from demo.kubectl import KubectlError
 from demo.place import LOCAL_HOST, Place, PlaceError, local_place, named_place
+from demo.processes import Processes
+from demo.release import Release
 from demo.screen import Screen
-from demo.service import ServiceError
+from demo.service import Service, ServiceError
 from demo.story import REPORT, SUMMARY, Story, StoryError
 from rich.console import Console
 
@@ -35,14 +37,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         screen.step("a cluster and the demo's image")
         place = _place(given)
         with screen:
-            seen = Story(place, screen).tell()
+            service: Service = Release(place) if given.chart else Processes(place)
+            seen = Story(place, service, screen).tell()
     except (PlaceError, ServiceError, StoryError, KubectlError) as error:
         console.print(f"[bold red]demo: {error}[/bold red]", highlight=False)
         return 2
     except KeyboardInterrupt:
         console.print("demo: interrupted; `make clean` takes the local cluster away")
         return 130
-    _say_where_to_look(console, place)
+    _say_where_to_look(console, place, service.afterwards)
     wrong = complaints(seen)
     for line in wrong:
         console.print(f"[bold red]{line}[/bold red]", highlight=False)
@@ -54,6 +57,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="demo/run.py", description=__doc__)
     parser.add_argument(
         "--context", help="a context of your kubeconfig; without it a local cluster is brought up"
+    )
+    parser.add_argument(
+        "--chart", action="store_true", help="Plimsoll as the Helm chart's pods, not as processes"
     )
     parser.add_argument(
         "--image",
@@ -77,11 +83,11 @@ def _place(given: argparse.Namespace) -> Place:
     return local_place()
 
 
-def _say_where_to_look(console: Console, place: Place) -> None:
+def _say_where_to_look(console: Console, place: Place, afterwards: Sequence[str]) -> None:
     kubectl = place.shown_kubectl
     for line in (
         f"Figures: {SUMMARY.name}. Report: {REPORT.name}, open it in a browser.",
-        "The cluster stays up for you to look around; Plimsoll itself has ended:",
+        *afterwards,
         f"  {kubectl} get taskprofiles -A",
         f"  {kubectl} describe taskprofile train-demand -n shop",
         f"  {kubectl} get events -A --field-selector reason=Lifted",

@@ -1,30 +1,12 @@
-"""Plimsoll itself, as the demo runs it: `plimsoll import`, `run` and `report`, as people would."""
+"""What the demo asks of Plimsoll, however it runs: as local processes, or as the chart's pods."""
 
 from __future__ import annotations
 
-import json
-import shutil
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
-from demo.place import ROOT, Place
-
-from plimsoll_predictor.store import Store
-from plimsoll_predictor.task import TaskId
-
-PLIMSOLL: Final = (sys.executable, "-P", "-m", "plimsoll_operator")
-STATE: Final = ROOT / ".local" / "demo"
-LOG: Final = STATE / "run.log"
-STORE: Final = f"sqlite:///{STATE}/plimsoll.db"
-READY: Final = STATE / "ready.json"
-READY_WITHIN_S: Final = 90.0
-END_WITHIN_S: Final = 40.0
 TRAINING_BUDGET_S: Final = 25
 """Most seconds per training; the demo's few hundred runs take about half on an idle core."""
 
@@ -33,88 +15,31 @@ class ServiceError(Exception):
     """Plimsoll did not do its part; the message says what and where to look."""
 
 
-def fresh_state() -> None:
-    """Forget an earlier demo.
+class Service(Protocol):
+    """Plimsoll, ready to be started."""
 
-    Raises:
-        ServiceError: if that one still runs.
+    @property
+    def words(self) -> str:
+        """What is started, for people."""
 
-    """
-    if READY.exists() and (pid := _pid_in(READY)) and Path(f"/proc/{pid}").exists():
-        raise ServiceError(f"a demo's Plimsoll still runs (process {pid}); end it first")
-    shutil.rmtree(STATE, ignore_errors=True)
-    STATE.mkdir(parents=True)
+    @property
+    def logs(self) -> str:
+        """Where to look when something is amiss."""
 
+    @property
+    def afterwards(self) -> Sequence[str]:
+        """What is left when the demo has ended, and how to look at it, line by line."""
 
-def _pid_in(ready: Path) -> int | None:
-    try:
-        return int(json.loads(ready.read_text())["pid"])
-    except (OSError, ValueError, KeyError):
-        return None
+    def running(self, history: Path) -> AbstractContextManager[None]:
+        """From ready, with the recorded runs taken in as training data, to the demo's end.
 
+        Raises:
+            ServiceError: if it is not ready in time.
 
-def import_history(history: Path) -> None:
-    """Take the recorded runs in as training data."""
-    _plimsoll("import", str(history), "--store", STORE, "--strict")
+        """
 
+    def write_report(self, out: Path) -> None:
+        """Write the report page as one file."""
 
-def write_report(out: Path) -> None:
-    """Write the report page as one file."""
-    _plimsoll("report", "--store", STORE, "--out", str(out))
-
-
-def _plimsoll(*arguments: str) -> None:
-    done = subprocess.run([*PLIMSOLL, *arguments], cwd=ROOT, check=False)
-    if done.returncode != 0:
-        raise ServiceError(f"`plimsoll {' '.join(arguments)}` ended with {done.returncode}")
-
-
-@contextmanager
-def running(place: Place) -> Iterator[None]:
-    """Controller, admission and agent, from ready to stopped; the webhook goes with them.
-
-    Raises:
-        ServiceError: if they are not ready in time.
-
-    """
-    command = [*place.enter, *PLIMSOLL, "run", *_run_arguments(place)]
-    with LOG.open("ab") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT)
-    try:
-        _await_ready(process)
-        yield
-    finally:
-        _end(process)
-
-
-def _run_arguments(place: Place) -> Sequence[str]:
-    agent = ["--agent", "--node-name", place.node_name] if place.node_name else []
-    budget = ["--training-budget", str(TRAINING_BUDGET_S)]
-    return ["--state-dir", str(STATE), "--host", place.host, *place.flags, *budget, *agent]
-
-
-def _await_ready(process: subprocess.Popen[bytes]) -> None:
-    deadline_s = time.monotonic() + READY_WITHIN_S
-    while not READY.exists():
-        if process.poll() is not None or time.monotonic() > deadline_s:
-            raise ServiceError(f"`plimsoll run` is not ready; see the logs in {STATE}")
-        time.sleep(0.1)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(END_WITHIN_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def measured_peaks(tasks: Iterable[str]) -> Mapping[str, int]:
-    """Pod UID -> peak in bytes, of all attempts of these tasks that were measured."""
-    store = Store.open(STORE)
-    try:
-        found = [each for task in tasks for each in store.observations(TaskId.parse(task))]
-    finally:
-        store.close()
-    return {each.attempt_uid: each.peak_bytes for each in found if each.peak_bytes is not None}
+    def measured_peaks(self, tasks: Iterable[str]) -> Mapping[str, int]:
+        """Pod UID -> peak in bytes, of all attempts of these tasks that were measured."""

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from demo import figures, service
+from demo import figures
 from demo.happenings import happenings, states
 from demo.kubectl import Kubectl, KubectlError
 from demo.place import ROOT, Place
 from demo.plan import IMPORTED_TASKS, NAMESPACES, LiveRun, Phase, plan
 from demo.pods import PART_OF, manifest, namespace, policy
 from demo.screen import Screen
+from demo.service import Service
 from demo.watch import AttemptState, RunView, is_overdue, last_kill_s, views
 
 from plimsoll_operator.podstatus import read_time
@@ -40,8 +41,9 @@ class StoryError(Exception):
 class Story:
     """One telling of it, on one cluster."""
 
-    def __init__(self, place: Place, screen: Screen) -> None:
+    def __init__(self, place: Place, service: Service, screen: Screen) -> None:
         self.place = place
+        self.service = service
         self.screen = screen
         self.kubectl = Kubectl(place.kubectl_command)
         self._runs: list[LiveRun] = []
@@ -52,11 +54,9 @@ class Story:
         phases = plan()
         self.screen.step("a clean stage: namespaces, CRDs, policies")
         self.set_stage()
-        self.screen.step(f"importing {HISTORY.relative_to(ROOT)}")
-        service.fresh_state()
-        service.import_history(HISTORY)
-        self.screen.step("starting Plimsoll: controller, admission, agent")
-        with service.running(self.place):
+        history = HISTORY.relative_to(ROOT)
+        self.screen.step(f"starting Plimsoll: {self.service.words}; importing {history}")
+        with self.service.running(HISTORY):
             self.await_learned(dict.fromkeys(IMPORTED_TASKS, 0.0))
             for number, phase in enumerate(phases, start=1):
                 self.screen.step(f"{number} of {len(phases)}: {phase.title}")
@@ -158,7 +158,7 @@ class Story:
                     self.screen.tell([f"[cyan]{line}, {len(each.bins)} bins[/cyan]"])
             if left and time.monotonic() > deadline_s:
                 names = ", ".join(left)
-                raise StoryError(f"no training of {names}; see the logs in {service.STATE}")
+                raise StoryError(f"no training of {names}; see {self.service.logs}")
             self.screen.wait(f"training: {', '.join(left)}")
             time.sleep(POLL_S / 2)
 
@@ -176,7 +176,7 @@ class Story:
 
     def peaks(self, seen: Sequence[RunView]) -> Mapping[str, int]:
         """Peak of each attempt that was measured, by pod UID."""
-        return service.measured_peaks({view.run.task for view in seen})
+        return self.service.measured_peaks({view.run.task for view in seen})
 
     def conclude(self, seen: Sequence[RunView]) -> None:
         """The figures on the screen and in demo-summary.json, and the report."""
@@ -184,7 +184,7 @@ class Story:
         total = figures.figures(seen, peaks)
         self.screen.figures(total, figures.by_task(seen, peaks), known)
         write_json(SUMMARY, figures.summary(total, known))
-        service.write_report(REPORT)
+        self.service.write_report(REPORT)
         self.screen.tell(self.kubectl("get", "taskprofiles", "-A").splitlines())
 
 
