@@ -1,7 +1,8 @@
 """Records observations in children that are killed -9 at random moments; prints what happened.
 
-Usage: recording_until_killed.py STORE_PATH ROUNDS SEED. A child tells each acknowledged uid, one a
-line, through a pipe. The last line printed is JSON: the acknowledged uids of all rounds.
+Usage: recording_until_killed.py STORE ROUNDS SEED NAME; the uids begin with NAME. A child tells
+each acknowledged uid, one a line, through a pipe. The last line printed is JSON: the acknowledged
+uids of all rounds.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from plimsoll_predictor.task import TaskId
 CALLERS = 16
 
 
-async def record_for_ever(path: str, round_number: int, pipe: int) -> None:
+async def record_for_ever(path: str, prefix: str, pipe: int) -> None:
     writer = Writer(Store.open(path))
 
     async def one_caller(caller: int) -> None:
         number = 0
         while True:
-            uid = f"{round_number}-{caller}-{number}"
+            uid = f"{prefix}-{caller}-{number}"
             await writer.record(
                 Observation(
                     attempt_uid=uid,
@@ -45,12 +46,12 @@ async def record_for_ever(path: str, round_number: int, pipe: int) -> None:
     await asyncio.gather(*(one_caller(caller) for caller in range(CALLERS)))
 
 
-def one_round(path: str, round_number: int, life_s: float) -> list[str]:
+def one_round(path: str, prefix: str, life_s: float) -> list[str]:
     """Acknowledged uids of a child that lived for life_s after its first acknowledgement."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        asyncio.run(record_for_ever(path, round_number, writing))
+        asyncio.run(record_for_ever(path, prefix, writing))
     os.close(writing)
     said = b""
     kill_at_s: float | None = None
@@ -69,13 +70,13 @@ def one_round(path: str, round_number: int, life_s: float) -> list[str]:
     return said.decode().split("\n")[:-1]
 
 
-def main(path: str, rounds: int, seed: int) -> None:
+def main(path: str, rounds: int, seed: int, name: str) -> None:
     chance = random.Random(seed)
     acknowledged: list[str] = []
     for round_number in range(rounds):
-        acknowledged += one_round(path, round_number, chance.uniform(0, 0.25))
+        acknowledged += one_round(path, f"{name}-{round_number}", chance.uniform(0, 0.25))
     print(json.dumps(acknowledged))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

@@ -141,4 +141,4 @@ class AKnownTask:
         return self._with(lifts={**self.built.lifts, run: lift})
 
     def paused(self) -> AKnownTask:
-        return self._with(paused=True)
+        return self.under(paused=True)

@@ -66,7 +66,10 @@ def an_attempt(uid: str = "uid-1") -> AnAttempt:
 
 
 def open_store(folder: Path, *, busy_timeout_s: float = 5.0, now_s: float = NOON_S) -> Store:
-    """The store of a test's folder, at a standing clock."""
-    return Store.open(
-        f"sqlite:///{folder}/store.db", clock=lambda: now_s, busy_timeout_s=busy_timeout_s
-    )
+    """The SQLite store of a test's folder, at a standing clock."""
+    return open_store_at(f"sqlite:///{folder}/store.db", busy_timeout_s=busy_timeout_s, now_s=now_s)
+
+
+def open_store_at(url: str, *, busy_timeout_s: float = 5.0, now_s: float = NOON_S) -> Store:
+    """The store of an address, at a standing clock."""
+    return Store.open(url, clock=lambda: now_s, busy_timeout_s=busy_timeout_s)

@@ -6,7 +6,14 @@ import random
 
 import pytest
 
-from plimsoll_predictor.experts.drift import APART, BEFORE, LATEST, LATEST_AFTER_A_CHANGE, Drift
+from plimsoll_predictor.experts.drift import (
+    APART,
+    BEFORE,
+    LATEST,
+    LATEST_AFTER_A_CHANGE,
+    RESTLESS,
+    Drift,
+)
 
 LOW, HIGH = 2.0e9, 6.0e9
 
@@ -83,3 +90,35 @@ def test_it_is_the_same_after_it_was_saved() -> None:
     again = Drift(**drift.to_dict())
     assert again == drift
     assert Drift(version="", since_change=None, drifting=False, shifts=3).shifts == 3
+
+
+def see_versions(drift: Drift, *versions: str) -> Drift:
+    for version in versions:
+        drift.see_version(version)
+    return drift
+
+
+def test_an_image_made_for_every_run_is_no_sign_of_change_after_a_few() -> None:
+    drift = see_versions(Drift(), *(f"train:{number}" for number in range(RESTLESS)))
+    assert drift.drifting
+    see_versions(drift, *(f"train:{number}" for number in range(RESTLESS, 40)))
+    assert (drift.restless, drift.drifting, drift.since_change) == (True, False, None)
+
+
+def test_an_image_that_stays_a_while_is_believed_when_it_goes() -> None:
+    drift = see_versions(Drift(), *(["a"] * 10), *(["b"] * 10), *(["c"] * 10), "d")
+    assert (drift.restless, drift.drifting) == (False, True)
+
+
+def test_once_images_stay_again_a_new_one_is_believed_again() -> None:
+    drift = see_versions(Drift(), *(f"train:{number}" for number in range(20)))
+    see_versions(drift, *(["stable"] * BEFORE))
+    assert not drift.restless
+    assert see_versions(drift, "new").drifting
+
+
+def test_a_shift_of_level_shows_though_images_change_with_every_run() -> None:
+    drift = see_versions(Drift(), *(f"train:{number}" for number in range(20)))
+    assert drift.shifted([*needs(HIGH, 30), *needs(LOW, LATEST)]) == LATEST
+    assert drift.drifting
+    assert see_versions(drift, "train:20", "train:21").drifting

@@ -33,6 +33,7 @@ BOUNDS = st.builds(Bounds, floor_bytes=st.none() | SIZES, cap_bytes=st.none() | 
 POLICIES = st.builds(
     Policy,
     mode=st.sampled_from(list(Mode)),
+    paused=st.booleans(),
     min_bytes=SIZES,
     max_bytes=st.none() | SIZES,
     penalty=st.floats(1.0, 1000.0),
@@ -58,7 +59,6 @@ KNOWLEDGE = st.builds(
     lifts=st.dictionaries(
         st.just("job:1"), st.builds(Lift, SIZES, st.integers(2, 5), SIZES), max_size=1
     ),
-    paused=st.booleans(),
 )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,14 +17,14 @@ from plimsoll_predictor.store import (
     lifts,
     pruning,
 )
-from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store
+from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
 
 DAY_S = 24 * 3600.0
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(tmp_path)
+def store(store_url: str) -> Iterator[Store]:
+    opened = open_store_at(store_url)
     yield opened
     opened.close()
 
@@ -77,8 +76,8 @@ def test_a_lift_is_kept_until_its_run_is_closed(store: Store) -> None:
     assert store.lifts() == {TRAIN: {"run-1": Lift(20, 3, 10)}}
 
 
-def test_a_lift_nobody_came_for_expires_after_seven_days(tmp_path: Path) -> None:
-    then, later = open_store(tmp_path), open_store(tmp_path, now_s=NOON_S + 7 * DAY_S + 1)
+def test_a_lift_nobody_came_for_expires_after_seven_days(store_url: str) -> None:
+    then, later = open_store_at(store_url), open_store_at(store_url, now_s=NOON_S + 7 * DAY_S + 1)
     then.put_lift(TRAIN, "run-1", Lift(10, 2, 5))
     assert then.lifts()
     assert later.lifts() == {}
@@ -87,10 +86,10 @@ def test_a_lift_nobody_came_for_expires_after_seven_days(tmp_path: Path) -> None
 
 
 def test_a_task_keeps_its_newest_lifts_up_to_a_bound(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lifts, "KEPT_PER_TASK", 4)
-    oldest, newer = open_store(tmp_path), open_store(tmp_path, now_s=NOON_S + 1)
+    oldest, newer = open_store_at(store_url), open_store_at(store_url, now_s=NOON_S + 1)
     oldest.put_lift(TRAIN, "oldest", Lift(10, 2, 5))
     for number in range(4):
         newer.put_lift(TRAIN, f"run-{number}", Lift(10, 2, 5))
@@ -116,8 +115,8 @@ def test_a_closed_retry_is_not_open_and_not_planned_again(store: Store) -> None:
     assert not store.plan_retry(an_intent())
 
 
-def test_two_controllers_cannot_both_plan_one_retry(tmp_path: Path) -> None:
-    one, two = open_store(tmp_path), open_store(tmp_path)
+def test_two_controllers_cannot_both_plan_one_retry(store_url: str) -> None:
+    one, two = open_store_at(store_url), open_store_at(store_url)
     assert [one.plan_retry(an_intent()), two.plan_retry(an_intent())] == [True, False]
     one.close()
     two.close()
@@ -179,8 +178,7 @@ def test_pruning_forgets_the_tasks_that_ended_longest_ago(store: Store) -> None:
     store.record([an_attempt("old").built])
     store.record([an_attempt("new").of(JOIN).running(NOON_S, NOON_S + 9999).built])
     store.put_decision(a_decision("old"))
-    with store._database.write() as connection:
-        pruning.prune(connection, NOON_S, keep_per_task=10, keep_tasks=1)
+    assert sum(store.prune_steps(NOON_S, pruning.Bounds(tasks=1))) == 3
     assert store.tasks() == [JOIN]
     assert store.decisions(TRAIN) == []
 

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from plimsoll_predictor.store import Store, StoreFullError, Writer
+from plimsoll_predictor.store import Store, StoreError, StoreFullError, Writer
 from tests.predictor.store_builders import TRAIN, an_attempt, open_store
 
 FILLER = "x" * 2000
@@ -33,10 +33,10 @@ def mount(*options: str) -> bool:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    """A file system of 1 MiB where root may mount one, else a database of as many pages."""
+    """A file system of 2 MiB where root may mount one, else a database of as many pages."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mounted = os.geteuid() == 0 and mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder))
+    mounted = os.geteuid() == 0 and mount("-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder))
     store = open_store(folder)
     if mounted:
         yield SmallDisk(store, lambda: remount(folder))
@@ -114,3 +114,25 @@ def test_a_new_store_on_a_full_disk_is_refused_in_words(small_disk: SmallDisk) -
         open_again = open_store(folder.parent)
         assert open_again.observations(TRAIN), "a full store still opens and reads"
         open_again.close()
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[Path]:
+    """A folder with a store and one without, both on a file system that may only be read."""
+    folder, seen = tmp_path / "volume", tmp_path / "read-only"
+    for each in (folder / "used", folder / "new", seen):
+        each.mkdir(parents=True)
+    store = open_store(folder / "used")
+    store.record([an_attempt("before").built])
+    store.close()
+    assert mount("--bind", str(folder), str(seen)), "binding a folder needs root"
+    assert mount("-o", "remount,ro,bind", str(seen))
+    yield seen
+    subprocess.run(["umount", str(seen)], check=True)
+
+
+@pytest.mark.parametrize("folder", ["used", "new"])
+def test_a_volume_that_may_only_be_read_is_named(read_only: Path, folder: str) -> None:
+    with pytest.raises(StoreError, match=r"permission|may be written") as raised:
+        open_store(read_only / folder)
+    assert str(read_only / folder) in str(raised.value)

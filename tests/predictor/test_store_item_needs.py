@@ -12,12 +12,12 @@ import pytest
 
 from plimsoll_predictor.record import Observation, Outcome
 from plimsoll_predictor.store import ItemNeed, Store
-from tests.predictor.store_builders import NOON_S, TRAIN, an_attempt, open_store
+from tests.predictor.store_builders import NOON_S, TRAIN, an_attempt, open_store, open_store_at
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(tmp_path)
+def store(store_url: str) -> Iterator[Store]:
+    opened = open_store_at(store_url)
     yield opened
     opened.close()
 
@@ -58,8 +58,9 @@ def test_a_peak_that_came_late_is_what_was_needed(store: Store) -> None:
     assert store.item_needs() == [ItemNeed(TRAIN, "r1", "s1", 7)]
 
 
-def test_they_are_found_by_an_index_of_their_own(store: Store, tmp_path: Path) -> None:
+def test_they_are_found_by_an_index_of_their_own(tmp_path: Path) -> None:
     """Of a million observations without items, none is read."""
+    open_store(tmp_path).close()
     with sqlite3.connect(tmp_path / "store.db") as connection:
         plan = connection.execute(
             "EXPLAIN QUERY PLAN SELECT task FROM observations WHERE item IS NOT NULL"

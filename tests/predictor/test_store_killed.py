@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from plimsoll_predictor.record import Observation
 from plimsoll_predictor.store import Store
 from tests.predictor.store_builders import TRAIN
 
@@ -17,34 +18,68 @@ ROUNDS = 40
 PROGRAM = Path(__file__).with_name("recording_until_killed.py")
 
 
+def recording(url: str, rounds: int, *names: str) -> list[list[str]]:
+    """Run one program for each name at once; the uids that each acknowledged."""
+    started = [
+        subprocess.Popen(
+            [sys.executable, str(PROGRAM), url, str(rounds), "1", name],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        for name in names
+    ]
+    said = [process.communicate(timeout=300)[0] for process in started]
+    assert [process.returncode for process in started] == [0] * len(names)
+    return [json.loads(each) for each in said]
+
+
 def test_killed_at_random_moments_every_acknowledged_observation_is_there_once(
-    tmp_path: Path,
+    store_url: str,
 ) -> None:
-    path = tmp_path / "store.db"
-    Store.open(str(path)).close()
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(path), str(ROUNDS), "1"],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        timeout=120,
-    )
-    acknowledged = json.loads(done.stdout)
-    rounds_heard = {uid.split("-")[0] for uid in acknowledged}
+    Store.open(store_url).close()
+    [acknowledged] = recording(store_url, ROUNDS, "one")
+    rounds_heard = {uid.split("-")[1] for uid in acknowledged}
     assert len(rounds_heard) == ROUNDS, "each round acknowledged something before it was killed"
 
-    connection = sqlite3.connect(path)
-    times_kept = Counter(
-        uid for (uid,) in connection.execute("SELECT attempt_uid FROM observations")
-    )
-    intact = connection.execute("PRAGMA integrity_check").fetchone()
-    connection.close()
-    assert intact == ("ok",)
-    assert [uid for uid in acknowledged if times_kept[uid] != 1] == []
-
-    store = Store.open(str(path))
+    store = Store.open(store_url)
     kept = store.observations(TRAIN, limit=10**6)
+    times_kept = Counter(each.attempt_uid for each in kept)
+    assert [uid for uid in acknowledged if times_kept[uid] != 1] == []
+    assert_each_is_learned_once(store, kept)
     assert store.record(kept).new == frozenset(), "recording them again adds none"
     assert store.observations(TRAIN, limit=10**6) == kept
     store.close()
+
+
+def test_a_file_that_was_written_to_until_the_kill_is_intact(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    Store.open(str(path)).close()
+    recording(str(path), 5, "one")
+    connection = sqlite3.connect(path)
+    intact = connection.execute("PRAGMA integrity_check").fetchone()
+    connection.close()
+    assert intact == ("ok",)
+
+
+def test_two_controllers_that_record_the_same_at_once_count_and_teach_it_once(
+    store_url: str,
+) -> None:
+    """As when one leads and does not know yet that it no longer does; both are killed, too."""
+    Store.open(store_url).close()
+    one, two = recording(store_url, 8, "same", "same")
+    store = Store.open(store_url)
+    kept = store.observations(TRAIN, limit=10**6)
+    assert {*one, *two} <= {each.attempt_uid for each in kept}
+    assert_each_is_learned_once(store, kept)
+    store.close()
+
+
+def assert_each_is_learned_once(store: Store, kept: list[Observation]) -> None:
+    measured = sorted(each.run for each in kept if each.peak_bytes)
+    lessons = store.experts.lessons(0, limit=10**6)
+    assert sorted(lesson.run for lesson in lessons) == measured
+    serials = [lesson.serial for lesson in lessons]
+    assert serials == sorted(set(serials))
+    summary = store.summary(TRAIN)
+    assert (summary.observations, summary.runs_known) == (len(kept), len(kept))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,14 +11,14 @@ from plimsoll_predictor.record import Outcome
 from plimsoll_predictor.store import DecisionRecord, Lesson, LessonKind, SharedState, Store, pruning
 from plimsoll_predictor.store.standings import BIDS_KEPT_S
 from plimsoll_predictor.units import GIB
-from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, AnAttempt, an_attempt, open_store
+from tests.predictor.older_stores import insert, make_store_of
+from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, AnAttempt, an_attempt, open_store_at
 from tests.predictor.test_store_models import a_model
-from tests.predictor.test_store_trainings import make_store_of
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(tmp_path)
+def store(store_url: str) -> Iterator[Store]:
+    opened = open_store_at(store_url)
     yield opened
     opened.close()
 
@@ -125,11 +123,12 @@ def test_saving_forgets_what_is_in_the_state(store: Store) -> None:
         decide(store, uid, request=4.0)
         store.record([an_attempt(uid).built])
     first, second = store.experts.lessons(0)
-    shared = SharedState(through=first.serial, pool={"charges": [0.1]})
+    shared = SharedState(through=first.serial, pools={"shop": {"charges": [0.1]}})
     assert store.experts.save(shared, {str(TRAIN): {"runs": 1}}, follows={0})
     assert store.experts.lessons(0) == [second]
     assert (store.experts.bids("a"), store.experts.bids("b")) == (None, {"request": 4.0})
-    assert store.experts.shared() == shared
+    assert store.experts.shared().through == shared.through
+    assert store.experts.pools(["shop", "farm"]) == shared.pools
     assert store.experts.standing(TRAIN) == {"runs": 1}
     assert store.experts.standings() == {str(TRAIN): {"runs": 1}}
     assert store.experts.standing(JOIN) is None
@@ -163,13 +162,12 @@ def test_a_training_teaches_how_its_models_compare_with_the_largest_need(store: 
     assert [each.times for each in lessons] == [{"classifier": 0.25}, {"classifier": None}, {}]
 
 
-def test_what_the_experts_keep_goes_with_its_task_and_with_age(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
+def test_what_the_experts_keep_goes_with_its_task_and_with_age(store_url: str) -> None:
+    store = open_store_at(store_url)
     store.record([an_attempt("a").built, an_attempt("b").of(JOIN).running(1.0, 2.0).built])
     decide(store, "never ended", request=4.0)
     assert store.experts.save(SharedState(), {str(JOIN): {}, str(TRAIN): {}}, {0})
-    with store._database.write() as connection:
-        pruning.prune(connection, NOON_S, 100, keep_tasks=1)
+    assert sum(store.prune_steps(NOON_S, pruning.Bounds(tasks=1))) > 0
     assert [each.task for each in store.experts.lessons(0)] == [TRAIN]
     assert set(store.experts.standings()) == {str(TRAIN)}
     assert store.experts.bids("never ended") is not None
@@ -178,12 +176,9 @@ def test_what_the_experts_keep_goes_with_its_task_and_with_age(tmp_path: Path) -
     store.close()
 
 
-def test_a_store_of_an_older_plimsoll_teaches_the_past_it_kept(tmp_path: Path) -> None:
-    make_store_of("0003", tmp_path / "store.db")
-    columns = (
-        "attempt_uid, task, run, attempt, ordered_s, outcome, features, peak_bytes, "
-        "allocation_bytes, started_s, finished_s, neighbours"
-    )
+def test_a_store_of_an_older_plimsoll_teaches_the_past_it_kept(empty_url: str) -> None:
+    make_store_of("0003", empty_url)
+    plain = {"task": str(TRAIN), "attempt": 1, "features": '{"rows": 5}', "neighbours": "[]"}
     rows = [
         ("c", "r3", "succeeded", 30, 300.0),
         ("a", "r1", "succeeded", 10, 100.0),
@@ -192,18 +187,26 @@ def test_a_store_of_an_older_plimsoll_teaches_the_past_it_kept(tmp_path: Path) -
         ("b2", "r2", "succeeded", 25, 210.0),
         ("n", "r4", "succeeded", None, 400.0),
     ]
-    with sqlite3.connect(tmp_path / "store.db") as connection:
-        for uid, run, outcome, peak_bytes, at_s in rows:
-            connection.execute(
-                f"INSERT INTO observations ({columns}) VALUES (?,?,?,1,?,?,?,?,64,?,?,'[]')",
-                (uid, str(TRAIN), run, at_s, outcome, '{"rows": 5}', peak_bytes, at_s - 60, at_s),
-            )
-    connection.close()
-    store = open_store(tmp_path)
+    names = ("attempt_uid", "run", "outcome", "peak_bytes", "finished_s")
+    insert(
+        empty_url,
+        "observations",
+        [
+            {
+                **plain,
+                **dict(zip(names, row, strict=True)),
+                "allocation_bytes": 64,
+                "ordered_s": row[-1],
+                "started_s": row[-1] - 60,
+            }
+            for row in rows
+        ],
+    )
+    store = open_store_at(empty_url)
     assert taught(store) == [("ended", "r1", 10), ("ended", "r2", 25), ("ended", "r3", 30)]
     assert [each.runtime_s for each in store.experts.lessons(0)] == [60.0] * 3
     assert store.experts.lessons(0)[0].features == {"rows": 5}
     store.close()
-    again = open_store(tmp_path)
+    again = open_store_at(empty_url)
     assert len(taught(again)) == 3, "the past is taught once"
     again.close()

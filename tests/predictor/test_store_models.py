@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from pathlib import Path
 
 import orjson
 import pytest
@@ -15,12 +14,13 @@ from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.model import Model, ModelMetrics
 from plimsoll_predictor.store import BadRecordError, Store, TaskSummary
 from plimsoll_predictor.store.schema import trainings
-from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store
+from plimsoll_predictor.task import TaskId
+from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(tmp_path)
+def store(store_url: str) -> Iterator[Store]:
+    opened = open_store_at(store_url)
     yield opened
     opened.close()
 
@@ -164,3 +164,23 @@ def test_a_model_after_a_damaged_one_serves(store: Store) -> None:
 def test_a_report_that_is_no_json_is_refused_in_words(store: Store) -> None:
     with pytest.raises(BadRecordError, match="report is not plain JSON"):
         store.save_model(TRAIN, None, Expert.REQUEST, {"clock": object()})
+
+
+def test_the_models_of_all_tasks_are_those_of_each(store: Store) -> None:
+    for number in range(45):
+        task = TaskId("shop", f"t{number:02}")
+        store.save_model(task, a_model(512), Expert.CLASSIFIER, {"runs": number})
+        store.save_model(task, a_model(256), Expert.CLASSIFIER, {"runs": number})
+        store.record_training_failure(task, "later, and not what serves", NOON_S)
+    found = dict(store.serving_models())
+    assert len(found) == 45
+    assert found == {task: store.model(task) for task in found}
+
+
+def test_a_damaged_model_is_left_out_of_all_and_set_aside(store: Store) -> None:
+    store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {})
+    damage(store, model="{")
+    store.save_model(JOIN, a_model(), Expert.CLASSIFIER, {})
+    assert set(dict(store.serving_models())) == {JOIN}
+    [outcome] = store.models(TRAIN)
+    assert outcome.damage is not None

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from plimsoll_predictor.record import Observation, Outcome, PeakSource
-from plimsoll_predictor.store import BadRecordError, Store
+from plimsoll_predictor.store import BadRecordError, Recorded, Store, observations
 from plimsoll_predictor.units import GIB
-from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store
+from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(tmp_path)
+def store(store_url: str) -> Iterator[Store]:
+    opened = open_store_at(store_url)
     yield opened
     opened.close()
 
@@ -183,7 +183,7 @@ def test_features_that_are_no_text_are_refused_in_words(store: Store) -> None:
 
 def test_a_batch_with_a_bad_record_keeps_none_of_it(store: Store) -> None:
     too_large = an_attempt("bad").peaking(2**70).built
-    with pytest.raises(OverflowError):
+    with pytest.raises(BadRecordError):
         store.record([an_attempt("good").built, too_large])
     assert store.observations(TRAIN) == []
 
@@ -244,3 +244,22 @@ def test_summaries_of_all_tasks_agree_with_each_tasks_own(store: Store) -> None:
 def test_an_unknown_task_has_an_empty_summary(store: Store) -> None:
     assert store.summary(TRAIN).observations == 0
     assert store.summary(TRAIN).max_need_bytes is None
+
+
+def test_what_another_process_is_writing_is_waited_for_and_learned_once(
+    store: Store, store_url: str
+) -> None:
+    """Two controllers for a moment: both see the same end, one of them learns from it."""
+    other = open_store_at(store_url)
+    attempt = an_attempt("u").built
+    with ThreadPoolExecutor(1) as beside:
+        with other._database.write() as connection:
+            first = observations.record(connection, [attempt], NOON_S)
+            second = beside.submit(store.record, [attempt])
+            with pytest.raises(TimeoutError):
+                second.result(0.5)
+        assert first == Recorded(frozenset({"u"}), frozenset({"u"}))
+        assert second.result() == Recorded(frozenset(), frozenset())
+    assert len(store.experts.lessons(0)) == 1
+    assert store.summary(attempt.task).runs_known == 1
+    other.close()

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from alembic import command
-from alembic.config import Config
 
 from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.store import Store
-from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.migrations import HEAD
 from plimsoll_predictor.store.trainings import UNKNOWN_TASKS_KEPT_S
-from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store
+from tests.predictor.older_stores import insert, make_store_of, writing_to
+from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
 from tests.predictor.test_store_models import a_model
 
 DAY_S = 24 * 3600.0
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(tmp_path)
+def store(store_url: str) -> Iterator[Store]:
+    opened = open_store_at(store_url)
     yield opened
     opened.close()
 
@@ -94,20 +90,14 @@ def test_pruning_forgets_old_trainings_of_tasks_nobody_ran(store: Store) -> None
 
 @pytest.mark.parametrize("revision", ["0001", "0002"])
 def test_a_store_of_an_older_plimsoll_keeps_its_trainings_and_goes_on(
-    tmp_path: Path, revision: str
+    empty_url: str, revision: str
 ) -> None:
-    path = tmp_path / "store.db"
-    make_store_of(revision, path)
-    with sqlite3.connect(path) as connection:
-        connection.execute(
-            "INSERT INTO trainings (task, at_s, observations, runs, oom_kills, champion, report)"
-            " VALUES ('shop/train-demand', 1.5e9, 9, 8, 1, 'max-seen', '{\"runs\":8}')"
-        )
-        connection.execute(
-            "INSERT INTO trainings (task, at_s, failure) VALUES ('shop/train-demand', 1.6e9, 'oh')"
-        )
-    connection.close()
-    store = open_store(tmp_path)
+    make_store_of(revision, empty_url)
+    known = {"observations": 9, "runs": 8, "oom_kills": 1, "champion": "max-seen"}
+    task = {"task": "shop/train-demand"}
+    earlier_row = {**task, "at_s": 1.5e9, "report": '{"runs":8}', **known}
+    insert(empty_url, "trainings", [earlier_row, {**task, "at_s": 1.6e9, "failure": "oh"}])
+    store = open_store_at(empty_url)
     failed, earlier = store.trainings(TRAIN)
     assert (failed.failure, failed.report) == ("oh", {})
     assert (earlier.champion, earlier.runs, earlier.report) == ("max-seen", 8, {"runs": 8})
@@ -118,16 +108,6 @@ def test_a_store_of_an_older_plimsoll_keeps_its_trainings_and_goes_on(
     store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {"runs": 9})
     assert [each.report.get("runs") for each in store.trainings(TRAIN)] == [9, None, 8]
     store.close()
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT version_num FROM plimsoll_schema").fetchall() == [(HEAD,)]
-    connection.close()
-
-
-def make_store_of(revision: str, path: Path) -> None:
-    database = Database.connect(f"sqlite:///{path}", 5.0)
-    config = Config()
-    config.set_main_option("script_location", "plimsoll_predictor.store:migrations")
-    with database.write() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
-    database.close()
+    with writing_to(empty_url) as connection:
+        found = connection.exec_driver_sql("SELECT version_num FROM plimsoll_schema")
+        assert found.scalars().all() == [HEAD]

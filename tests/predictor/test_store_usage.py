@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from alembic import command
-from alembic.config import Config
 
 from plimsoll_predictor.cpu import MIN_RUNTIME_S, WINDOW_RUNS, RunCpu
 from plimsoll_predictor.record import Observation, Outcome
 from plimsoll_predictor.store import Store
-from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.units import GIB
-from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store
+from tests.predictor.older_stores import insert, make_store_of
+from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
 
 
 def a_run(place: int, *, cpu_s: float | None = 1800.0, runtime_s: float = 3600.0) -> Observation:
@@ -30,15 +26,15 @@ def a_run(place: int, *, cpu_s: float | None = 1800.0, runtime_s: float = 3600.0
     )
 
 
-def test_an_attempt_keeps_what_it_asked_for_and_used_of_the_cpu(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
+def test_an_attempt_keeps_what_it_asked_for_and_used_of_the_cpu(store_url: str) -> None:
+    store = open_store_at(store_url)
     store.record([a_run(1)])
     assert store.observations(TRAIN) == [a_run(1)]
     store.close()
 
 
-def test_the_cpu_of_runs_is_the_mean_over_their_time(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
+def test_the_cpu_of_runs_is_the_mean_over_their_time(store_url: str) -> None:
+    store = open_store_at(store_url)
     store.record([a_run(1), replace(a_run(2), cpu_s=7200.0, peak_cores=None)])
     assert store.run_cpus([TRAIN])[TRAIN] == [RunCpu(2.0, None), RunCpu(0.5, 0.9)]
     assert store.run_cpus([JOIN])[JOIN] == []
@@ -56,27 +52,27 @@ def test_the_cpu_of_runs_is_the_mean_over_their_time(tmp_path: Path) -> None:
         pytest.param(replace(a_run(1), started_s=None), id="no start"),
     ],
 )
-def test_a_run_that_tells_nothing_is_passed_over(tmp_path: Path, run: Observation) -> None:
-    store = open_store(tmp_path)
+def test_a_run_that_tells_nothing_is_passed_over(store_url: str, run: Observation) -> None:
+    store = open_store_at(store_url)
     store.record([run, a_run(2)])
     assert store.run_cpus([TRAIN])[TRAIN] == [RunCpu(0.5, 0.9)]
     store.close()
 
 
-def test_only_the_newest_runs_are_looked_at_in_whatever_order_they_came(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
+def test_only_the_newest_runs_are_looked_at_in_whatever_order_they_came(store_url: str) -> None:
+    store = open_store_at(store_url)
     places = range(WINDOW_RUNS + 10)
     store.record([a_run(place, cpu_s=3600.0 * place) for place in reversed(places)])
     newest = [run.mean_cores for run in store.run_cpus([TRAIN])[TRAIN]]
     assert newest == [float(place) for place in reversed(places)][:WINDOW_RUNS]
     store.close()
-    again = open_store(tmp_path)
+    again = open_store_at(store_url)
     assert [run.mean_cores for run in again.run_cpus([TRAIN])[TRAIN]] == newest
     again.close()
 
 
-def test_each_tasks_use_is_summed_over_its_runs(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
+def test_each_tasks_use_is_summed_over_its_runs(store_url: str) -> None:
+    store = open_store_at(store_url)
     bigger = replace(a_run(2), cpu_s=3600.0, peak_bytes=700_000_000, peak_cores=1.5)
     killed = replace(a_run(3), outcome=Outcome.OOM_KILLED)
     other = replace(an_attempt("uid-9").of(JOIN).built, request_cores=2.0)
@@ -98,17 +94,13 @@ def test_each_tasks_use_is_summed_over_its_runs(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_store_from_before_keeps_its_attempts_and_learns_of_cpu(tmp_path: Path) -> None:
-    url, path = f"sqlite:///{tmp_path}/store.db", tmp_path / "store.db"
-    _make_first_schema(url)
-    with sqlite3.connect(path) as connection:
-        connection.execute(
-            "INSERT INTO observations (attempt_uid, task, run, attempt, ordered_s, outcome,"
-            " features, peak_bytes, cpu_s, started_s, finished_s, neighbours) VALUES"
-            " ('old', 'shop/train-demand', 'r', 1, 100, 'succeeded', '{}', 5, 50, 0, 100, '[]')"
-        )
-    connection.close()
-    store = Store.open(url)
+def test_a_store_from_before_keeps_its_attempts_and_learns_of_cpu(empty_url: str) -> None:
+    make_store_of("0001", empty_url)
+    old_row = {"attempt_uid": "old", "task": "shop/train-demand", "run": "r", "attempt": 1}
+    old_row |= {"ordered_s": 100, "outcome": "succeeded", "features": "{}", "neighbours": "[]"}
+    old_row |= {"peak_bytes": 5, "cpu_s": 50, "started_s": 0, "finished_s": 100}
+    insert(empty_url, "observations", [old_row])
+    store = Store.open(empty_url)
     (old,) = store.observations(TRAIN)
     assert (old.attempt_uid, old.cpu_s, old.request_cores, old.peak_cores) == (
         "old",
@@ -120,13 +112,3 @@ def test_a_store_from_before_keeps_its_attempts_and_learns_of_cpu(tmp_path: Path
     store.record([a_run(1)])
     assert len(store.observations(TRAIN)) == 2
     store.close()
-
-
-def _make_first_schema(url: str) -> None:
-    database = Database.connect(url, busy_timeout_s=5.0)
-    config = Config()
-    config.set_main_option("script_location", "plimsoll_predictor.store:migrations")
-    with database.write() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
-    database.close()

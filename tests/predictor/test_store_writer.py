@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
 
 import pytest
 from sqlalchemy import event
 
 from plimsoll_predictor.knowledge import Lift
-from plimsoll_predictor.store import Kept, Store, StoreError, Writer
-from tests.predictor.store_builders import TRAIN, an_attempt, open_store
+from plimsoll_predictor.store import BadRecordError, DecisionRecord, Kept, Store, StoreError, Writer
+from plimsoll_predictor.store.database import Database
+from tests.predictor.store_builders import NOON_S, TRAIN, an_attempt, open_store_at
 
 
 @asynccontextmanager
 async def writing(
-    folder: Path, *, busy_timeout_s: float = 5.0, max_queued: int = 1000, close_timeout_s: float = 9
+    url: str, *, busy_timeout_s: float = 5.0, max_queued: int = 1000, close_timeout_s: float = 9
 ) -> AsyncIterator[tuple[Store, Writer]]:
-    store = open_store(folder, busy_timeout_s=busy_timeout_s)
+    store = open_store_at(url, busy_timeout_s=busy_timeout_s)
     writer = Writer(store, max_queued=max_queued, close_timeout_s=close_timeout_s)
     try:
         yield store, writer
@@ -30,14 +29,24 @@ async def writing(
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    other = sqlite3.connect(folder / "store.db", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    try:
+def locked(url: str) -> Iterator[None]:
+    """Another process is in the middle of a write."""
+    other = Database.connect(url, 5.0)
+    with other.write():
         yield
-    finally:
-        other.execute("ROLLBACK")
-        other.close()
+    other.close()
+
+
+def a_decision(uid: str, words: str = "a test") -> DecisionRecord:
+    return DecisionRecord(
+        task=TRAIN,
+        attempt_uid=uid,
+        at_s=NOON_S,
+        words=words,
+        allocation_bytes=None,
+        request_bytes=None,
+        reason="kept",
+    )
 
 
 async def until_in_trouble(writer: Writer) -> str:
@@ -46,17 +55,17 @@ async def until_in_trouble(writer: Writer) -> str:
     return writer.trouble
 
 
-async def test_an_acknowledged_observation_is_committed(tmp_path: Path) -> None:
-    async with writing(tmp_path) as (_, writer):
+async def test_an_acknowledged_observation_is_committed(store_url: str) -> None:
+    async with writing(store_url) as (_, writer):
         assert (await writer.record(an_attempt("u").built)).new
         assert not (await writer.record(an_attempt("u").built)).new
-        other = sqlite3.connect(tmp_path / "store.db")
-        assert other.execute("SELECT count(*) FROM observations").fetchone() == (1,)
+        other = open_store_at(store_url)
+        assert len(other.observations(TRAIN)) == 1
         other.close()
 
 
-async def test_one_uid_at_the_same_time_is_new_once(tmp_path: Path) -> None:
-    async with writing(tmp_path) as (store, writer):
+async def test_one_uid_at_the_same_time_is_new_once(store_url: str) -> None:
+    async with writing(store_url) as (store, writer):
         same = [writer.record(an_attempt("u").peaking(peak).built) for peak in range(20)]
         kept = await asyncio.gather(*same)
         assert [each.new for each in kept] == [True] + [False] * 19
@@ -64,8 +73,8 @@ async def test_one_uid_at_the_same_time_is_new_once(tmp_path: Path) -> None:
         assert [each.peak_bytes for each in store.observations(TRAIN)] == [19]
 
 
-async def test_many_observations_share_a_commit(tmp_path: Path) -> None:
-    async with writing(tmp_path) as (store, writer):
+async def test_many_observations_share_a_commit(store_url: str) -> None:
+    async with writing(store_url) as (store, writer):
         commits: list[object] = []
         event.listen(store._database.engine, "commit", commits.append)
         await asyncio.gather(*(writer.record(an_attempt(f"u{n}").built) for n in range(400)))
@@ -73,8 +82,29 @@ async def test_many_observations_share_a_commit(tmp_path: Path) -> None:
     assert 0 < len(commits) <= 40
 
 
-async def test_calls_keep_their_order_among_observations(tmp_path: Path) -> None:
-    async with writing(tmp_path) as (store, writer):
+async def test_decisions_share_a_commit_with_observations(store_url: str) -> None:
+    async with writing(store_url) as (store, writer):
+        commits: list[object] = []
+        event.listen(store._database.engine, "commit", commits.append)
+        await asyncio.gather(
+            *(writer.decide(a_decision(f"u{n}"), {"request": 4.0}) for n in range(200)),
+            *(writer.record(an_attempt(f"u{n}").built) for n in range(200)),
+        )
+        assert len(store.decisions(TRAIN, limit=1000)) == 200
+        lessons = store.experts.lessons(0, limit=1000)
+        assert [lesson.bids for lesson in lessons] == [{"request": 4.0}] * 200
+    assert 0 < len(commits) <= 40
+
+
+async def test_of_two_decisions_for_one_attempt_the_later_stays(store_url: str) -> None:
+    async with writing(store_url) as (store, writer):
+        words = [f"{number}" for number in range(20)]
+        await asyncio.gather(*(writer.decide(a_decision("u", each)) for each in words))
+        assert [each.words for each in store.decisions(TRAIN)] == ["19"]
+
+
+async def test_calls_keep_their_order_among_observations(store_url: str) -> None:
+    async with writing(store_url) as (store, writer):
         seen: list[int] = []
 
         def count() -> None:
@@ -92,10 +122,10 @@ async def test_calls_keep_their_order_among_observations(tmp_path: Path) -> None
 
 
 async def test_a_locked_store_stops_neither_the_loop_nor_reads_and_loses_nothing(
-    tmp_path: Path,
+    store_url: str,
 ) -> None:
-    async with writing(tmp_path, busy_timeout_s=0.1) as (store, writer):
-        with locked(tmp_path):
+    async with writing(store_url, busy_timeout_s=0.1) as (store, writer):
+        with locked(store_url):
             waiting = [
                 asyncio.create_task(writer.record(an_attempt(f"u{n}").built)) for n in range(50)
             ]
@@ -114,9 +144,9 @@ async def test_a_locked_store_stops_neither_the_loop_nor_reads_and_loses_nothing
         assert len(store.observations(TRAIN)) == 50
 
 
-async def test_when_the_queue_is_full_callers_wait_and_nothing_is_dropped(tmp_path: Path) -> None:
-    async with writing(tmp_path, busy_timeout_s=0.05, max_queued=8) as (store, writer):
-        with locked(tmp_path):
+async def test_when_the_queue_is_full_callers_wait_and_nothing_is_dropped(store_url: str) -> None:
+    async with writing(store_url, busy_timeout_s=0.05, max_queued=8) as (store, writer):
+        with locked(store_url):
             waiting = [
                 asyncio.create_task(writer.record(an_attempt(f"u{n}").built)) for n in range(30)
             ]
@@ -127,9 +157,9 @@ async def test_when_the_queue_is_full_callers_wait_and_nothing_is_dropped(tmp_pa
         assert len(store.observations(TRAIN)) == 30
 
 
-async def test_a_caller_that_gives_up_neither_loses_its_write_nor_its_place(tmp_path: Path) -> None:
-    async with writing(tmp_path, busy_timeout_s=0.05, max_queued=1) as (store, writer):
-        with locked(tmp_path):
+async def test_a_caller_that_gives_up_neither_loses_its_write_nor_its_place(store_url: str) -> None:
+    async with writing(store_url, busy_timeout_s=0.05, max_queued=1) as (store, writer):
+        with locked(store_url):
             waiting = asyncio.create_task(writer.record(an_attempt("left").built))
             await until_in_trouble(writer)
             waiting.cancel()
@@ -137,21 +167,21 @@ async def test_a_caller_that_gives_up_neither_loses_its_write_nor_its_place(tmp_
         assert {each.attempt_uid for each in store.observations(TRAIN)} == {"left", "next"}
 
 
-async def test_a_record_no_store_could_hold_fails_alone(tmp_path: Path) -> None:
-    async with writing(tmp_path) as (store, writer):
+async def test_a_record_no_store_could_hold_fails_alone(store_url: str) -> None:
+    async with writing(store_url) as (store, writer):
         ends = await asyncio.gather(
             writer.record(an_attempt("a").built),
             writer.record(an_attempt("bad").peaking(2**70).built),
             writer.record(an_attempt("b").built),
             return_exceptions=True,
         )
-        assert [type(end) for end in ends] == [Kept, OverflowError, Kept]
+        assert [type(end) for end in ends] == [Kept, BadRecordError, Kept]
         assert len(store.observations(TRAIN)) == 2
         assert writer.trouble is None
 
 
-async def test_closing_writes_what_is_queued(tmp_path: Path) -> None:
-    async with writing(tmp_path) as (_, writer):
+async def test_closing_writes_what_is_queued(store_url: str) -> None:
+    async with writing(store_url) as (_, writer):
         waiting = [
             asyncio.create_task(writer.record(an_attempt(f"u{n}").built)) for n in range(300)
         ]
@@ -162,9 +192,9 @@ async def test_closing_writes_what_is_queued(tmp_path: Path) -> None:
             await writer.record(an_attempt("late").built)
 
 
-async def test_closing_while_locked_tells_the_waiting_that_nothing_was_kept(tmp_path: Path) -> None:
-    async with writing(tmp_path, busy_timeout_s=0.05, close_timeout_s=0.2) as (_, writer):
-        with locked(tmp_path):
+async def test_closing_while_locked_tells_the_waiting_that_nothing_was_kept(store_url: str) -> None:
+    async with writing(store_url, busy_timeout_s=0.05, close_timeout_s=0.2) as (_, writer):
+        with locked(store_url):
             waiting = asyncio.create_task(writer.record(an_attempt("u").built))
             await until_in_trouble(writer)
             await writer.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
@@ -27,9 +28,9 @@ class DecisionRecord:
     reason: str
 
 
-def put(connection: sa.Connection, decision: DecisionRecord) -> None:
-    """Keep a decision; a later one for the same attempt replaces it."""
-    upsert(connection, table, [asdict(decision) | {"task": str(decision.task)}])
+def put(connection: sa.Connection, decided: Sequence[DecisionRecord]) -> None:
+    """Keep decisions; a later one for the same attempt replaces it."""
+    upsert(connection, table, [asdict(each) | {"task": str(each.task)} for each in decided])
 
 
 def read(connection: sa.Connection, task: TaskId, limit: int) -> list[DecisionRecord]:

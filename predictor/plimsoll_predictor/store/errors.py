@@ -66,7 +66,30 @@ _BY_CODE: Final[dict[int, tuple[type[StoreError], str]]] = {
         "had an input/output error; check the disk and the space left on it",
     ),
 }
-_DISK_FULL_SQLSTATE: Final = "53100"
+_LOCKED: Final = _BY_CODE[sqlite3.SQLITE_BUSY]
+_FULL: Final = _BY_CODE[sqlite3.SQLITE_FULL]
+_AWAY: Final = (StoreError, "is not there at the moment; check the database server")
+_BY_SQLSTATE: Final[dict[str, tuple[type[StoreError], str]]] = {
+    "53100": _FULL,
+    "55P03": _LOCKED,
+    "25006": (
+        StoreError,
+        "may only be read: it is a standby, or was made read-only; give the address of the primary",
+    ),
+    "25P03": (StoreError, "took us for gone, for saying nothing in the middle of a transaction"),
+    "28": (StoreError, "refuses this user; check the name and the password"),
+    "3D": (StoreError, "has no such database; make it, and give Plimsoll's user its rights"),
+    "42501": (StoreError, "refuses this user a right; grant all on Plimsoll's tables"),
+    "42P01": (StoreDamagedError, "has lost a table; restore a backup"),
+    "42703": (StoreDamagedError, "has lost a column; restore a backup"),
+    "57": (StoreError, "stops, starts, or gave up a statement; check the database server"),
+    "58": (StoreError, "had an input/output error; check the database server's disk"),
+    "XX": (StoreDamagedError, "is damaged; restore a backup"),
+    "08": _AWAY,
+}
+"""By SQLSTATE, else by its class: the first two characters."""
+_TOO_LARGE: Final = "54"
+"""The class of what is beyond any server's limits, such as a text too long for an index."""
 
 
 def store_error(error: exc.SQLAlchemyError, where: str) -> Exception:
@@ -76,23 +99,31 @@ def store_error(error: exc.SQLAlchemyError, where: str) -> Exception:
     Returns a StoreError if the store itself is in trouble, a BadRecordError if the data is, and the
     error itself if it is neither, which is a defect of ours.
     """
+    if isinstance(error, exc.TimeoutError):
+        return StoreError(f"store {where} is busy: all connections are in use; try again")
     if not isinstance(error, exc.DBAPIError):
         return error
     original = error.orig
-    if isinstance(error, exc.IntegrityError | exc.DataError):
-        return BadRecordError(f"store {where} refuses the record: {original}")
-    kind, words = _meaning(original)
+    sqlstate = str(getattr(original, "sqlstate", None) or "")
+    if isinstance(error, exc.IntegrityError | exc.DataError) or sqlstate.startswith(_TOO_LARGE):
+        return BadRecordError(f"store {where} refuses the record: {_line(original)}")
+    kind, words = _meaning(original, sqlstate)
     if kind is not None:
-        return kind(f"store {where} {words} ({original})")
+        return kind(f"store {where} {words} ({_line(original)})")
     if isinstance(error, exc.OperationalError) or error.connection_invalidated:
-        return StoreError(f"store {where} does not answer as it should: {original}; check it")
+        return StoreError(
+            f"store {where} does not answer as it should: {_line(original)}; check it"
+        )
     return error
 
 
-def _meaning(original: BaseException | None) -> tuple[type[StoreError] | None, str]:
+def _meaning(original: BaseException | None, sqlstate: str) -> tuple[type[StoreError] | None, str]:
     code = getattr(original, "sqlite_errorcode", None)
     if isinstance(code, int):
         return _BY_CODE.get(code & 0xFF, (None, ""))
-    if getattr(original, "sqlstate", None) == _DISK_FULL_SQLSTATE:
-        return _BY_CODE[sqlite3.SQLITE_FULL]
-    return None, ""
+    return _BY_SQLSTATE.get(sqlstate) or _BY_SQLSTATE.get(sqlstate[:2]) or (None, "")
+
+
+def _line(original: BaseException | None) -> str:
+    """The error in one line: PostgreSQL's have several, and are shown in conditions and logs."""
+    return " ".join(str(original).split())[:500]

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from plimsoll_predictor.record import PeakSource
 from plimsoll_predictor.store.schema import imports as table
+from plimsoll_predictor.store.schema import observations
 from plimsoll_predictor.store.upsert import upsert
 from plimsoll_predictor.task import TaskId
 
@@ -39,3 +41,13 @@ def since(connection: sa.Connection, after: int) -> Imported:
 
 def _last(connection: sa.Connection) -> int:
     return int(connection.execute(sa.select(sa.func.max(table.c.serial))).scalar() or 0)
+
+
+def observed_here(connection: sa.Connection, attempt_uids: Collection[str]) -> frozenset[str]:
+    """Those of the attempts that Plimsoll saw itself: it knows better than a past from outside."""
+    source = observations.c.peak_source
+    found = sa.select(observations.c.attempt_uid).where(
+        observations.c.attempt_uid.in_(list(attempt_uids))
+        & (source.is_(None) | (source != PeakSource.IMPORTED.value))
+    )
+    return frozenset(connection.execute(found).scalars())

@@ -46,13 +46,3 @@ def read(connection: sa.Connection, now_s: float) -> dict[TaskId, dict[str, Lift
         if len(lifts) > KEPT_PER_TASK:
             del lifts[next(iter(lifts))]
     return found
-
-
-def keep_newest(connection: sa.Connection) -> None:
-    """Forget what is over ``KEPT_PER_TASK``."""
-    over = sa.select(table.c.task).group_by(table.c.task).having(sa.func.count() > KEPT_PER_TASK)
-    for task in list(connection.execute(over).scalars()):
-        mine = table.c.task == task
-        newest_first = (table.c.put_s.desc(), table.c.run)
-        kept = sa.select(table.c.run).where(mine).order_by(*newest_first).limit(KEPT_PER_TASK)
-        connection.execute(table.delete().where(mine & table.c.run.not_in(kept)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -111,7 +111,25 @@ def newest(connection: sa.Connection, task: TaskId) -> SavedModel | DamagedModel
         .order_by(table.c.id.desc())
         .limit(1)
     ).one_or_none()
-    if row is None or row.damage is not None:
+    return None if row is None else _saved(row)
+
+
+def serving(connection: sa.Connection) -> list[int]:
+    """The rows of the last trainings that succeeded, one for each task that has one."""
+    newest_ids = sa.select(sa.func.max(table.c.id)).where(table.c.failure.is_(None))
+    return list(connection.execute(newest_ids.group_by(table.c.task)).scalars())
+
+
+def read(
+    connection: sa.Connection, rows: Sequence[int]
+) -> dict[TaskId, SavedModel | DamagedModel | None]:
+    """What ``newest`` tells, of rows that ``serving`` named; those forgotten since are missing."""
+    found = connection.execute(sa.select(table).where(table.c.id.in_(rows)))
+    return {TaskId.parse(row.task): _saved(row) for row in found}
+
+
+def _saved(row: sa.Row[Any]) -> SavedModel | DamagedModel | None:
+    if row.damage is not None:
         return None
     try:
         model = None if row.model is None else Model.from_dict(orjson.loads(row.model))

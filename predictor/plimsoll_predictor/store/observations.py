@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -11,7 +12,7 @@ import orjson
 import sqlalchemy as sa
 
 from plimsoll_predictor.record import Observation, Outcome, PeakSource
-from plimsoll_predictor.store import lessons
+from plimsoll_predictor.store import lessons, totals
 from plimsoll_predictor.store.errors import BadRecordError
 from plimsoll_predictor.store.lessons import LessonKind, NewLesson
 from plimsoll_predictor.store.schema import observations as table
@@ -71,12 +72,17 @@ def record(
     now_s: stands in for the time of an observation that has none.
     Raises BadRecordError for what no database can hold.
     """
+    if not observations:
+        return Recorded(frozenset(), frozenset())
     teaching = {_run(each): each for each in observations if _teaches_a_need(each)}
-    before = _needs(connection, teaching)
+    uids, runs = {each.attempt_uid for each in observations}, {_run(each) for each in observations}
+    before, added_up = _needs(connection, runs), totals.of_attempts(connection, uids)
     new = _write(connection, observations, now_s)
-    after = _needs(connection, teaching)
+    after = _needs(connection, runs)
+    new_runs = Counter(task for task, _ in after.keys() - before.keys())
+    totals.move(connection, added_up, totals.of_attempts(connection, uids), new_runs)
     lessons.append(connection, _lessons(observations, new, (before, after), now_s))
-    learned = {teaching[run].attempt_uid for run in after if run not in before}
+    learned = {each.attempt_uid for run, each in teaching.items() if run in after.keys() - before}
     return Recorded(new, frozenset(learned))
 
 
@@ -199,12 +205,6 @@ def got_through(connection: sa.Connection, killed: Observation) -> bool:
         & later
     )
     return connection.execute(found.limit(1)).first() is not None
-
-
-def tasks(connection: sa.Connection) -> list[TaskId]:
-    """Tasks with observations, in alphabetical order."""
-    names = connection.execute(sa.select(table.c.task).distinct().order_by(table.c.task))
-    return [TaskId.parse(name) for name in names.scalars()]
 
 
 def _row(observation: Observation, now_s: float) -> dict[str, Any]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plimsoll_predictor.store import decisions, lifts, standings, trainings
+from plimsoll_predictor.store import decisions, lifts, standings, totals, trainings
+from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.schema import bids as bid_table
 from plimsoll_predictor.store.schema import decisions as decision_table
 from plimsoll_predictor.store.schema import imports as import_table
@@ -16,11 +20,16 @@ from plimsoll_predictor.store.schema import observations as observation_table
 from plimsoll_predictor.store.schema import peaks as peak_table
 from plimsoll_predictor.store.schema import retries as retry_table
 from plimsoll_predictor.store.schema import standings as standing_table
+from plimsoll_predictor.store.schema import totals as total_table
 from plimsoll_predictor.store.schema import trainings as training_table
 
+KEPT_PER_TASK: Final = 20_000
+ROWS_AT_ONCE: Final = 1_000
 KEPT_TASKS: Final = 10_000
-"""Tasks; the ones that ended longest ago are forgotten first."""
+"""Tasks; of each namespace the ones that ended longest ago are forgotten first."""
 _DAY_S: Final = 24 * 3600.0
+QUIET_TASKS_KEPT_S: Final = 400 * _DAY_S
+"""A task that runs once a year is remembered."""
 _PEAKS_KEPT_S: Final = 7 * _DAY_S
 _CLOSED_RETRIES_KEPT_S: Final = 90 * _DAY_S
 """Longer than a finished pod is left lying about: its retry must not be planned again."""
@@ -37,42 +46,133 @@ _OF_A_TASK: Final = (
 )
 
 
-def prune(
-    connection: sa.Connection, now_s: float, keep_per_task: int, keep_tasks: int = KEPT_TASKS
-) -> None:
-    """Delete what is over the bounds of rows per task, tasks, and age."""
-    _forget_tasks(connection, keep_tasks)
-    _newest_only(connection, observation_table, "ordered_s", keep_per_task)
-    _newest_only(connection, decision_table, "at_s", decisions.KEPT_PER_TASK)
-    lifts.keep_newest(connection)
-    trainings.forget_unknown(connection, now_s)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How much is kept. rows: deleted in one transaction, at most."""
+
+    per_task: int = KEPT_PER_TASK
+    tasks: int = KEPT_TASKS
+    rows: int = ROWS_AT_ONCE
+
+
+def steps(database: Database, now_s: float, bounds: Bounds) -> Iterator[int]:
+    """Delete what is over the bounds of rows per task, tasks, and age, a little at a time.
+
+    Each step is one short transaction, so that whoever writes meanwhile waits for one and not for
+    all; it gives the rows deleted by it. To stop between two of them is harmless.
+    """
+    prune = _Pruning(database, bounds)
+    yield from prune.forget_tasks(now_s)
+    yield from prune.forget_pools()
+    yield from prune.forget_attempts()
+    yield from prune.newest_only(decision_table, "at_s", decisions.KEPT_PER_TASK)
+    yield from prune.newest_only(lift_table, "put_s", lifts.KEPT_PER_TASK)
+    yield from prune.delete(training_table, trainings.unknown(now_s))
     for column, kept_s in (
         (lift_table.c.put_s, lifts.KEPT_S),
         (peak_table.c.put_s, _PEAKS_KEPT_S),
         (bid_table.c.put_s, standings.BIDS_KEPT_S),
         (retry_table.c.closed_s, _CLOSED_RETRIES_KEPT_S),
     ):
-        connection.execute(column.table.delete().where(column < now_s - kept_s))
+        yield from prune.delete(column.table, column < now_s - kept_s)
 
 
-def _forget_tasks(connection: sa.Connection, keep_tasks: int) -> None:
-    column = observation_table.c
-    oldest_first = (
-        sa.select(column.task)
-        .group_by(column.task)
-        .order_by(sa.func.max(column.ordered_s).desc(), column.task)
-        .offset(keep_tasks)
-    )
-    names = list(connection.execute(oldest_first).scalars())
-    for name in names:
-        for table in _OF_A_TASK:
-            connection.execute(table.delete().where(table.c.task == name))
+@dataclass(frozen=True, slots=True)
+class _Pruning:
+    database: Database
+    bounds: Bounds
+
+    def delete(
+        self, table: sa.Table, condition: sa.ColumnElement[bool], *, adds_up: str | None = None
+    ) -> Iterator[int]:
+        """Delete rows until none is left. adds_up: the task whose totals they are part of."""
+        keys = list(table.primary_key)
+        some = sa.select(*keys).where(condition).limit(self.bounds.rows)
+        deleted = self.bounds.rows
+        while deleted >= self.bounds.rows:
+            with self.database.write() as connection:
+                found = connection.execute(table.delete().where(sa.tuple_(*keys).in_(some)))
+                deleted = found.rowcount
+                if deleted and adds_up is not None:
+                    totals.add_up(connection, [adds_up])
+            if deleted:
+                yield deleted
+
+    def forget_tasks(self, now_s: float) -> Iterator[int]:
+        for name in self._old_tasks(now_s):
+            for table in _OF_A_TASK:
+                adds_up = name if table is observation_table else None
+                yield from self.delete(table, table.c.task == name, adds_up=adds_up)
+
+    def forget_pools(self) -> Iterator[int]:
+        """What the tasks of a namespace shared, once the namespace has none."""
+        column = standing_table.c.task
+        pools = self._names(sa.select(column).where(column.endswith("/")))
+        living = {name.partition("/")[0] for name in self._names(sa.select(total_table.c.task))}
+        for pool in pools:
+            if pool.removesuffix("/") not in living:
+                yield from self.delete(standing_table, column == pool)
+
+    def forget_attempts(self) -> Iterator[int]:
+        column, keep = observation_table.c, self.bounds.per_task
+        over = sa.select(total_table.c.task).where(total_table.c.observations > keep)
+        for task in self._names(over):
+            old = self._older(observation_table, "ordered_s", task, keep)
+            if old is not None:
+                yield from self.delete(observation_table, (column.task == task) & old, adds_up=task)
+
+    def newest_only(self, table: sa.Table, order: str, keep: int) -> Iterator[int]:
+        over = sa.select(table.c.task).group_by(table.c.task).having(sa.func.count() > keep)
+        for task in self._names(over):
+            old = self._older(table, order, task, keep)
+            if old is not None:
+                yield from self.delete(table, (table.c.task == task) & old)
+
+    def _older(
+        self, table: sa.Table, order: str, task: str, keep: int
+    ) -> sa.ColumnElement[bool] | None:
+        """What is older than the newest ``keep`` rows of a task; None if they are all there is."""
+        key, when = list(table.primary_key)[-1], table.c[order]
+        newest = sa.select(when, key).where(table.c.task == task)
+        with self.database.read() as connection:
+            first = connection.execute(
+                newest.order_by(when.desc(), key.desc()).offset(keep).limit(1)
+            ).first()
+        if first is None:
+            return None
+        at, last = first
+        return sa.or_(when < at, sa.and_(when == at, key <= last))
+
+    def _old_tasks(self, now_s: float) -> list[str]:
+        """Tasks that are quiet for long, and those that are too many.
+
+        Of these, first the ones of the namespaces that have the most: a namespace that makes task
+        after task must not have others' forgotten.
+        """
+        column = observation_table.c
+        last = sa.func.max(column.ordered_s)
+        tasks = sa.select(column.task).group_by(column.task)
+        quiet = self._names(tasks.having(last < now_s - QUIET_TASKS_KEPT_S))
+        count = sa.select(sa.func.count()).select_from(total_table)
+        with self.database.read() as connection:
+            if (connection.execute(count).scalar() or 0) - len(quiet) <= self.bounds.tasks:
+                return quiet
+        latest_first = self._names(tasks.order_by(last.desc(), column.task))
+        return [*quiet, *_beyond(latest_first, self.bounds.tasks, frozenset(quiet))]
+
+    def _names(self, select: sa.Select[Any]) -> list[str]:
+        with self.database.read() as connection:
+            return list(connection.execute(select).scalars())
 
 
-def _newest_only(connection: sa.Connection, table: sa.Table, order: str, keep: int) -> None:
-    key = next(iter(table.primary_key))
-    over = sa.select(table.c.task).group_by(table.c.task).having(sa.func.count() > keep)
-    for task in list(connection.execute(over).scalars()):
-        mine = table.c.task == task
-        kept = sa.select(key).where(mine).order_by(table.c[order].desc(), key.desc()).limit(keep)
-        connection.execute(table.delete().where(mine & key.not_in(kept)))
+def _beyond(latest_first: Sequence[str], keep: int, forgotten: frozenset[str]) -> list[str]:
+    """Tasks that are over ``keep``, each namespace's latest being kept in turn."""
+    places: Counter[str] = Counter()
+    ranked: list[tuple[int, str]] = []
+    for task in latest_first:
+        if task not in forgotten:
+            namespace = task.partition("/")[0]
+            ranked.append((places[namespace], task))
+            places[namespace] += 1
+    ranked.sort(key=lambda each: each[0])  # stable: at one place, the latest first
+    return [task for _, task in ranked[keep:]]

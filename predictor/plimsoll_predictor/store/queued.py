@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll_predictor.record import Observation
+from plimsoll_predictor.store.decisions import DecisionRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +23,21 @@ class Kept:
     learned: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What an attempt got, and what each expert would have given it, in bytes."""
+
+    record: DecisionRecord
+    bids: Mapping[str, float] = field(default_factory=dict)
+
+
 @dataclass(slots=True, eq=False)
 class Job:
-    """One write. observation: to be recorded together with others; else ``call`` is run."""
+    """One write: an observation or a decision, kept together with others; else ``call`` is run."""
 
     future: asyncio.Future[Any]
     observation: Observation | None = None
+    decision: Decided | None = None
     call: Callable[[], Any] | None = None
     result: Any = field(default=None)
     error: BaseException | None = None
@@ -43,11 +53,10 @@ class Job:
 
 
 def batches(jobs: Iterable[Job]) -> list[list[Job]]:
-    """Split in order: neighbouring observations share a batch, a call stands alone."""
+    """Split in order: neighbouring observations and decisions share one, a call stands alone."""
     found: list[list[Job]] = []
     for job in jobs:
-        together = job.observation is not None
-        if together and found and found[-1][-1].observation is not None:
+        if job.call is None and found and found[-1][-1].call is None:
             found[-1].append(job)
         else:
             found.append([job])

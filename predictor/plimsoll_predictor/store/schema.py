@@ -67,6 +67,37 @@ observations: Final = sa.Table(
     ),
 )
 
+# What each task's observations add up to: sums, and the largest of some.
+totals: Final = sa.Table(
+    "totals",
+    metadata,
+    sa.Column("task", sa.Text, primary_key=True),
+    sa.Column("observations", sa.BigInteger, nullable=False),
+    # Runs with a known need.
+    sa.Column("runs_known", sa.BigInteger, nullable=False),
+    sa.Column("oom_kills", sa.BigInteger, nullable=False),
+    sa.Column("failed", sa.BigInteger, nullable=False),
+    sa.Column("max_need_bytes", sa.BigInteger),
+    sa.Column("requested_gb_h", sa.Double, nullable=False),
+    sa.Column("allocated_gb_h", sa.Double, nullable=False),
+    sa.Column("peak_gb_h", sa.Double, nullable=False),
+    sa.Column("last_finished_s", sa.Double),
+    # Of runs that succeeded, were timed and measured: sums, and over how many.
+    sa.Column("used_runs", sa.BigInteger, nullable=False),
+    sa.Column("used_runtime_s", sa.Double, nullable=False),
+    sa.Column("request_bytes_sum", sa.Double, nullable=False),
+    sa.Column("request_bytes_count", sa.BigInteger, nullable=False),
+    sa.Column("used_bytes_sum", sa.Double, nullable=False),
+    sa.Column("request_cores_sum", sa.Double, nullable=False),
+    sa.Column("request_cores_count", sa.BigInteger, nullable=False),
+    sa.Column("used_cores_sum", sa.Double, nullable=False),
+    sa.Column("used_cores_count", sa.BigInteger, nullable=False),
+    sa.Column("most_bytes", sa.BigInteger),
+    sa.Column("most_cores", sa.Double),
+    # CpuUse of its newest runs, as JSON; null if nobody measured.
+    sa.Column("cpu", sa.Text),
+)
+
 trainings: Final = sa.Table(
     "trainings",
     metadata,
@@ -88,6 +119,13 @@ trainings: Final = sa.Table(
     sa.Column("tracked", sa.Text),
     sa.Index(None, "task", "id"),
     sa.Index(None, "tracked", "id"),
+    sa.Index(
+        "ix_trainings_serving",
+        "task",
+        "id",
+        sqlite_where=sa.text("failure IS NULL"),
+        postgresql_where=sa.text("failure IS NULL"),
+    ),
 )
 
 lifts: Final = sa.Table(
@@ -182,4 +220,11 @@ standings: Final = sa.Table(
     metadata,
     sa.Column("task", sa.Text, primary_key=True),
     sa.Column("state", sa.Text, nullable=False),
+)
+
+# One row: the oldest step of the schema whose code may use this one (migrations/__init__.py).
+compatibility: Final = sa.Table(
+    "compatibility",
+    metadata,
+    sa.Column("oldest", sa.Text, primary_key=True),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from plimsoll_predictor.store import lessons
 from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.lessons import Lesson
+from plimsoll_predictor.store.queued import Decided
 from plimsoll_predictor.store.schema import bids as bid_table
 from plimsoll_predictor.store.schema import standings as table
 from plimsoll_predictor.store.upsert import insert_new, upsert
@@ -32,11 +33,11 @@ class SharedState:
     """What all tasks share, as of one lesson.
 
     through: serial of the last lesson folded into the whole state; 0 if none was.
-    pool: ``Pool.to_dict()``; None at first.
+    pools: namespace -> ``Pool.to_dict()``; those that changed.
     """
 
     through: int = 0
-    pool: State | None = None
+    pools: Mapping[str, State] = field(default_factory=dict)
 
 
 class StandingRecords:
@@ -51,7 +52,14 @@ class StandingRecords:
     def shared(self) -> SharedState:
         """What was saved last."""
         with self._database.read() as connection:
-            return _shared(connection)
+            return SharedState(through=_through(connection))
+
+    def pools(self, namespaces: Collection[str]) -> dict[str, dict[str, Any]]:
+        """What tasks of these namespaces share, as it was saved last; without those unknown."""
+        keys = {_pool_key(namespace): namespace for namespace in namespaces}
+        with self._database.read() as connection:
+            found = _states(connection.execute(sa.select(table).where(table.c.task.in_(keys))))
+        return {keys[key]: state for key, state in found.items()}
 
     def standing(self, task: TaskId) -> dict[str, Any] | None:
         """One task's experts as they were saved last; None if they know nothing of it."""
@@ -66,7 +74,9 @@ class StandingRecords:
     def standings(self, after: str = _SHARED, *, limit: int = 50) -> dict[str, dict[str, Any]]:
         """The next tasks' experts after that name, in the order of names; empty at the end."""
         with self._database.read() as connection:
-            found = sa.select(table).where(table.c.task > after)
+            # Who shares a pool is kept under a name that no task has.
+            tasks = ~table.c.task.endswith(_pool_key(""))
+            found = sa.select(table).where((table.c.task > after) & tasks)
             return _states(connection.execute(found.order_by(table.c.task).limit(limit)))
 
     def save(
@@ -79,9 +89,10 @@ class StandingRecords:
             controller has saved one since.
         """
         with self._database.write() as connection:
-            if _shared(connection).through not in follows:
+            if _through(connection) not in follows:
                 return False
-            states = {**changed, _SHARED: {"through": shared.through, "pool": shared.pool}}
+            pools = {_pool_key(namespace): pool for namespace, pool in shared.pools.items()}
+            states = {**changed, **pools, _SHARED: {"through": shared.through}}
             upsert(connection, table, [_row(task, state) for task, state in states.items()])
             lessons.forget(connection, shared.through)
         return True
@@ -100,19 +111,29 @@ class StandingRecords:
         return None if found is None else _readable(found)
 
 
-def put_bids(
-    connection: sa.Connection, attempt: tuple[TaskId, str], bids: Mapping[str, float], now_s: float
-) -> None:
-    """Keep what was bid for an attempt, its task and uid, unless something is: it is seen again."""
-    task, uid = attempt
-    row = {"attempt_uid": uid, "task": str(task), "bids": _json(bids), "put_s": now_s}
-    insert_new(connection, bid_table, "attempt_uid", [row])
+def put_bids(connection: sa.Connection, decided: Iterable[Decided], now_s: float) -> None:
+    """Keep what was bid for attempts; what is kept of one stays: it is seen again."""
+    rows = [
+        {
+            "attempt_uid": each.record.attempt_uid,
+            "task": str(each.record.task),
+            "bids": _json(each.bids),
+            "put_s": now_s,
+        }
+        for each in decided
+        if each.bids
+    ]
+    insert_new(connection, bid_table, "attempt_uid", rows)
 
 
-def _shared(connection: sa.Connection) -> SharedState:
+def _through(connection: sa.Connection) -> int:
     found = _states(connection.execute(sa.select(table).where(table.c.task == _SHARED)))
-    shared = found.get(_SHARED, {})
-    return SharedState(through=int(shared.get("through") or 0), pool=shared.get("pool"))
+    return int(found.get(_SHARED, {}).get("through") or 0)
+
+
+def _pool_key(namespace: str) -> str:
+    """A task's name is never empty."""
+    return f"{namespace}/"
 
 
 def _states(rows: Iterable[sa.Row[Any]]) -> dict[str, dict[str, Any]]:

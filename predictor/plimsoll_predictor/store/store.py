@@ -4,42 +4,37 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from plimsoll_predictor.cpu import RunCpu
-from plimsoll_predictor.experts.modelled import bidders_of
-from plimsoll_predictor.knowledge import Expert, Lift
-from plimsoll_predictor.model import Model
+from plimsoll_predictor.cpu import CpuUse, RunCpu
+from plimsoll_predictor.knowledge import Lift
 from plimsoll_predictor.record import Observation
 from plimsoll_predictor.siblings import MOST_EARLIER
 from plimsoll_predictor.store import (
     decisions,
     imports,
     item_needs,
-    lessons,
     lifts,
-    models,
     observations,
     peaks,
     pruning,
     retries,
     standings,
     summaries,
-    trainings,
+    totals,
     usage,
 )
 from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.decisions import DecisionRecord
-from plimsoll_predictor.store.errors import StoreError
 from plimsoll_predictor.store.imports import Imported
 from plimsoll_predictor.store.item_needs import ItemNeed
 from plimsoll_predictor.store.migrations import migrate
-from plimsoll_predictor.store.models import DamagedModel, SavedModel, TrainingOutcome
 from plimsoll_predictor.store.observations import Recorded
+from plimsoll_predictor.store.queued import Decided
 from plimsoll_predictor.store.retries import RetryIntent
+from plimsoll_predictor.store.stored_trainings import StoredTrainings
 from plimsoll_predictor.store.summaries import TaskSummary
-from plimsoll_predictor.store.trainings import Training
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.task_groups import TaskUse
 
@@ -47,7 +42,7 @@ log: Final = logging.getLogger(__name__)
 BUSY_TIMEOUT_S: Final = 5.0
 
 
-class Store:
+class Store(StoredTrainings):
     """All that must outlive a restart. Synchronous; may be used from several threads.
 
     Every method raises StoreError if the database cannot do its work now (nothing was kept of the
@@ -55,8 +50,7 @@ class Store:
     """
 
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
-        self._database = database
-        self._clock = clock
+        super().__init__(database, clock)
         self.experts = standings.StandingRecords(database)
         """What the experts know, and are to learn."""
 
@@ -90,6 +84,15 @@ class Store:
         """The store's address, without its password."""
         return self._database.where
 
+    @property
+    def trouble(self) -> str | None:
+        """Why a commit waits for the server's word, as a sentence; None if none does."""
+        return self._database.trouble
+
+    def give_up(self) -> None:
+        """End such waiting."""
+        self._database.give_up()
+
     def close(self) -> None:
         """Close the connections."""
         self._database.close()
@@ -104,11 +107,24 @@ class Store:
         with self._database.write() as connection:
             return observations.record(connection, new, self._clock())
 
-    def record_history(self, past: Sequence[Observation]) -> Recorded:
-        """As ``record``, and tells a running controller of it through ``imported``."""
+    def keep(self, new: Sequence[Observation], decided: Sequence[Decided]) -> Recorded:
+        """As ``record`` and ``put_decision``, of several at once."""
         with self._database.write() as connection:
-            recorded = observations.record(connection, past, self._clock())
-            imports.mark(connection, {observation.task for observation in past})
+            now_s = self._clock()
+            decisions.put(connection, [each.record for each in decided])
+            standings.put_bids(connection, decided, now_s)
+            return observations.record(connection, new, now_s)
+
+    def record_history(self, past: Sequence[Observation]) -> Recorded:
+        """As ``record``, and tells a running controller of it through ``imported``.
+
+        Attempts that Plimsoll observed itself stay as they are.
+        """
+        with self._database.write() as connection:
+            ours = imports.observed_here(connection, {each.attempt_uid for each in past})
+            theirs = [each for each in past if each.attempt_uid not in ours]
+            recorded = observations.record(connection, theirs, self._clock())
+            imports.mark(connection, {observation.task for observation in theirs})
             return recorded
 
     def imported(self, after: int) -> Imported:
@@ -136,6 +152,20 @@ class Store:
         with self._database.read() as connection:
             return {task: usage.run_cpus(connection, task) for task in tasks}
 
+    def mend_totals(self) -> int:
+        """Add up anew what an older Plimsoll wrote beside this one; returns the tasks concerned."""
+        with self._database.read() as connection:
+            tasks = totals.differing(connection)
+        if tasks:
+            with self._database.write() as connection:
+                totals.add_up(connection, tasks)
+        return len(tasks)
+
+    def cpu_uses(self) -> dict[TaskId, CpuUse]:
+        """What the newest runs of each task used of the CPU; without tasks nobody measured."""
+        with self._database.read() as connection:
+            return totals.cpu_uses(connection)
+
     def task_uses(self) -> list[TaskUse]:
         """What each task asks for and uses, in one query."""
         with self._database.read() as connection:
@@ -144,7 +174,7 @@ class Store:
     def tasks(self) -> list[TaskId]:
         """Tasks with observations, in alphabetical order."""
         with self._database.read() as connection:
-            return observations.tasks(connection)
+            return totals.tasks(connection)
 
     def summary(self, task: TaskId) -> TaskSummary:
         """A task's figures; all zero if nothing is known."""
@@ -155,99 +185,6 @@ class Store:
         """Every task's figures, in one query."""
         with self._database.read() as connection:
             return summaries.summaries(connection)
-
-    def save_model(
-        self,
-        task: TaskId,
-        model: Model | None,
-        champion: Expert,
-        report: Mapping[str, Any],
-        *,
-        known: TaskSummary | None = None,
-    ) -> None:
-        """Keep a training's result; the model serves from now on.
-
-        model: None if the training found that no model is of use yet.
-        known: the task's figures when the training began, so that what came meanwhile counts as
-            new; None takes those of now.
-        """
-        with self._database.write() as connection:
-            known = known or summaries.summary(connection, task)
-            outcome = TrainingOutcome(
-                task=task,
-                at_s=self._clock(),
-                observations=known.observations,
-                runs=known.runs_known,
-                oom_kills=known.oom_kills,
-                champion=champion,
-                version=None if model is None else model.version,
-                report=report,
-            )
-            models.save(connection, outcome, model)
-            lessons.append(connection, [lessons.of_training(task, report, bidders_of(model))])
-
-    def model(self, task: TaskId) -> SavedModel | None:
-        """The newest model; None if there is none.
-
-        A damaged one is None too: it is logged, and set aside for inspection.
-        """
-        with self._database.read() as connection:
-            found = models.newest(connection, task)
-        if isinstance(found, DamagedModel):
-            self._set_aside(task, found)
-            return None
-        return found
-
-    def models(self, task: TaskId, *, limit: int = models.KEPT_TRAININGS) -> list[TrainingOutcome]:
-        """The last trainings that succeeded, with their reports, newest first."""
-        with self._database.read() as connection:
-            return models.history(connection, task, limit)
-
-    def trainings(self, task: TaskId, *, limit: int = 20) -> list[Training]:
-        """A task's last trainings, failed ones too, newest first; what is kept is bounded."""
-        with self._database.read() as connection:
-            return trainings.read(connection, task, limit)
-
-    def untracked(self, *, limit: int = 20) -> list[Training]:
-        """Trainings of any task not yet logged to a tracking server, oldest first."""
-        with self._database.read() as connection:
-            return trainings.untracked(connection, limit)
-
-    def mark_tracked(self, row: int, words: str) -> None:
-        """Note that a training is logged, as what, or why it cannot be."""
-        with self._database.write() as connection:
-            trainings.mark_tracked(connection, row, words)
-
-    def record_training_failure(
-        self,
-        task: TaskId,
-        message: str,
-        at_s: float,
-        *,
-        known: TaskSummary | None = None,
-        report: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Keep why a training failed; the model before it serves on.
-
-        known: as in save_model. report: what is known of it, by ``TrainingReport``'s names.
-        """
-        with self._database.write() as connection:
-            known = known or summaries.summary(connection, task)
-            outcome = TrainingOutcome(
-                task=task,
-                at_s=at_s,
-                failure=message,
-                report=report,
-                observations=known.observations,
-                runs=known.runs_known,
-                oom_kills=known.oom_kills,
-            )
-            models.save(connection, outcome, None)
-
-    def last_training(self, task: TaskId) -> TrainingOutcome | None:
-        """How the last training went, failed or not."""
-        with self._database.read() as connection:
-            return models.last(connection, task)
 
     def put_lift(self, task: TaskId, run: str, lift: Lift) -> None:
         """Set what a run's next attempt gets."""
@@ -296,27 +233,18 @@ class Store:
 
         bids: expert -> bytes it would have given; what is kept of an attempt stays.
         """
-        with self._database.write() as connection:
-            decisions.put(connection, decision)
-            if bids:
-                attempt = decision.task, decision.attempt_uid
-                standings.put_bids(connection, attempt, bids, self._clock())
+        self.keep((), [Decided(decision, bids or {})])
 
     def decisions(self, task: TaskId, *, limit: int = 10) -> list[DecisionRecord]:
         """A task's last decisions, newest first."""
         with self._database.read() as connection:
             return decisions.read(connection, task, limit)
 
-    def prune(self, now_s: float, keep_per_task: int = 20_000) -> None:
+    def prune(self, now_s: float, keep_per_task: int = pruning.KEPT_PER_TASK) -> None:
         """Forget what is over the bounds: rows per task, tasks, and age (see pruning.py)."""
-        with self._database.write() as connection:
-            pruning.prune(connection, now_s, keep_per_task)
+        for _ in self.prune_steps(now_s, pruning.Bounds(per_task=keep_per_task)):
+            pass
 
-    def _set_aside(self, task: TaskId, damaged: DamagedModel) -> None:
-        log.error("task %s: its model cannot be read and is set aside: %s", task, damaged.reason)
-        try:
-            with self._database.write() as connection:
-                models.set_aside(connection, damaged)
-        except StoreError as error:
-            # The next reader finds it out again.
-            log.warning("task %s: the damaged model could not be marked: %s", task, error)
+    def prune_steps(self, now_s: float, bounds: pruning.Bounds | None = None) -> Iterator[int]:
+        """As ``prune``, one short transaction at a time; gives the rows deleted by each."""
+        return pruning.steps(self._database, now_s, bounds or pruning.Bounds())

@@ -71,11 +71,10 @@ def mark_tracked(connection: sa.Connection, row: int, words: str) -> None:
     )
 
 
-def forget_unknown(connection: sa.Connection, now_s: float) -> None:
-    """Delete old trainings of tasks of which there is no observation."""
+def unknown(now_s: float) -> sa.ColumnElement[bool]:
+    """Which rows are old trainings of tasks of which there is no observation."""
     known = sa.select(observation_table.c.task).where(observation_table.c.task == table.c.task)
-    old = table.c.at_s < now_s - UNKNOWN_TASKS_KEPT_S
-    connection.execute(table.delete().where(old & ~known.exists()))
+    return (table.c.at_s < now_s - UNKNOWN_TASKS_KEPT_S) & ~known.exists()
 
 
 def _select() -> sa.Select[Any]:

@@ -7,13 +7,14 @@ import functools
 import logging
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar, cast
 
 from plimsoll_predictor.record import Observation
+from plimsoll_predictor.store.decisions import DecisionRecord
 from plimsoll_predictor.store.errors import StoreError
-from plimsoll_predictor.store.queued import Job, Kept, batches
+from plimsoll_predictor.store.queued import Decided, Job, Kept, batches
 from plimsoll_predictor.store.store import Store
 
 log: Final = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ _READERS: Final = 2
 
 
 class Writer:
-    """Serialises writes in one thread and commits observations in groups.
+    """Serialises writes in one thread; commits observations and decisions in groups.
 
     While the store is in trouble (locked, full disk) what is queued stays queued and is tried again
     with growing pauses; ``trouble`` says why. When the queue is full, callers wait: nothing is
@@ -56,7 +57,7 @@ class Writer:
     @property
     def trouble(self) -> str | None:
         """Why nothing can be written at the moment, as a sentence; None if all is well."""
-        return self._trouble
+        return self._trouble or self._store.trouble
 
     @property
     def queued(self) -> int:
@@ -65,11 +66,17 @@ class Writer:
 
     async def record(self, observation: Observation) -> Kept:
         """Keep an observation; returns after the commit what that changed."""
-        return cast(Kept, await self._enqueue(observation, None))
+        return cast(Kept, await self._enqueue(Job(self._loop.create_future(), observation)))
+
+    async def decide(self, record: DecisionRecord, bids: Mapping[str, float] | None = None) -> None:
+        """Keep a decision, as ``Store.put_decision`` does; returns after the commit."""
+        decided = Decided(record, bids or {})
+        await self._enqueue(Job(self._loop.create_future(), decision=decided))
 
     async def call(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a writing method of the store, in order with all other writes."""
-        return cast(T, await self._enqueue(None, functools.partial(method, *args, **kwargs)))
+        call = functools.partial(method, *args, **kwargs)
+        return cast(T, await self._enqueue(Job(self._loop.create_future(), call=call)))
 
     async def read(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a reading method of the store, beside the writes. StoreError is not tried again."""
@@ -88,17 +95,15 @@ class Writer:
         join = functools.partial(self._thread.join, self._close_timeout_s)
         await self._loop.run_in_executor(None, join)
         self._give_up.set()
+        self._store.give_up()
         await self._loop.run_in_executor(None, self._thread.join)
         self._readers.shutdown(wait=False, cancel_futures=True)
 
-    async def _enqueue(
-        self, observation: Observation | None, call: Callable[[], object] | None
-    ) -> object:
+    async def _enqueue(self, job: Job) -> object:
         await self._slots.acquire()
         if self._closing:
             self._slots.release()
             raise StoreError(f"store {self._store.where}: its writer is closed; start it again")
-        job = Job(self._loop.create_future(), observation, call)
         self._queued += 1
         self._jobs.put(job)
         done: object = await job.future
@@ -134,21 +139,22 @@ class Writer:
                 return
 
     def _write(self, batch: list[Job]) -> None:
-        new = [job.observation for job in batch if job.observation is not None]
-        if new:
-            recorded = self._store.record(new)
-            uids, learned = set(recorded.new), set(recorded.learned)
-            for job in batch:
-                if job.observation is not None:
-                    uid, need = job.observation.attempt_uid, job.observation.need
-                    # Of two with one uid, the first is the new one, the first measured teaches.
-                    teaches = uid in learned and need is not None
-                    job.result = Kept(new=uid in uids, learned=teaches)
-                    uids.discard(uid)
-                    if teaches:
-                        learned.discard(uid)
-        elif batch[0].call is not None:
+        if batch[0].call is not None:
             batch[0].result = batch[0].call()
+            return
+        new = [job.observation for job in batch if job.observation is not None]
+        decided = [job.decision for job in batch if job.decision is not None]
+        recorded = self._store.keep(new, decided)
+        uids, learned = set(recorded.new), set(recorded.learned)
+        for job in batch:
+            if job.observation is not None:
+                uid, need = job.observation.attempt_uid, job.observation.need
+                # Of two with one uid, the first is the new one, the first measured teaches.
+                teaches = uid in learned and need is not None
+                job.result = Kept(new=uid in uids, learned=teaches)
+                uids.discard(uid)
+                if teaches:
+                    learned.discard(uid)
 
     def _write_apart(self, batch: list[Job], error: Exception) -> None:
         """One of them cannot be stored by any store: find it, keep the others."""

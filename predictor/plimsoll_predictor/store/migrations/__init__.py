@@ -10,13 +10,18 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from plimsoll_predictor.store import totals
 from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.errors import StoreForeignError
-from plimsoll_predictor.store.schema import metadata
+from plimsoll_predictor.store.schema import compatibility, metadata
 
-HEAD: Final = "0005"
+HEAD: Final = "0006"
 """The newest revision; lets a store that is up to date open without loading Alembic."""
-KNOWN: Final = ("0001", "0002", "0003", "0004", "0005")
+KNOWN: Final = ("0001", "0002", "0003", "0004", "0005", "0006")
+OLDEST: Final = "0006"
+"""Code that knows this step works on today's schema: later ones only added to it. So an older
+Plimsoll may go on beside a newer one, and be gone back to. A step that does more than add tables,
+indexes, and columns that may be empty, is to be named here itself."""
 VERSION_TABLE: Final = "plimsoll_schema"
 
 
@@ -45,7 +50,7 @@ def migrate(database: Database) -> None:
     from alembic import command  # 0.4 s that an up-to-date store does not pay
     from alembic.config import Config
 
-    with database.write() as connection:
+    with database.write_long() as connection:
         # Asked again under the write lock: another process may have migrated meanwhile.
         if _revision(connection, database.where) == HEAD:
             return
@@ -53,6 +58,10 @@ def migrate(database: Database) -> None:
         config.set_main_option("script_location", "plimsoll_predictor.store:migrations")
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+        # Not a step's: it is what today's code makes of the rows, whatever step was the last.
+        totals.add_up_all(connection)
+        connection.execute(compatibility.delete())
+        connection.execute(compatibility.insert().values(oldest=OLDEST))
 
 
 def _revision(connection: sa.Connection, where: str) -> str | None:
@@ -69,8 +78,15 @@ def _revision(connection: sa.Connection, where: str) -> str | None:
         sa.select(sa.column("version_num")).select_from(sa.table(VERSION_TABLE))
     ).scalar()
     if revision is not None and revision not in KNOWN:
+        if (_oldest(connection) if compatibility.name in tables else revision) <= HEAD:
+            return HEAD
         raise StoreForeignError(
             f"store {where} was written by a newer Plimsoll (schema {revision}, this one knows "
             f"{HEAD}); install that version again, or restore the backup made before it"
         )
     return None if revision is None else str(revision)
+
+
+def _oldest(connection: sa.Connection) -> str:
+    """The oldest step whose code may use what a newer Plimsoll has left; what it knows, it says."""
+    return str(connection.execute(sa.select(compatibility.c.oldest)).scalar() or "~")

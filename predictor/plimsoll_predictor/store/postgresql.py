@@ -1,0 +1,140 @@
+"""What PostgreSQL is told at each connection, so that nobody waits for ever for anybody.
+
+A server may be gone in ways that no error tells of: its machine is off, its network cut, its disk
+hangs. And so may we, in the middle of a transaction that others wait for. Both sides give up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from typing import Any, Final
+
+import psycopg
+import sqlalchemy as sa
+from sqlalchemy import event, exc
+
+STATEMENT_S: Final = 20.0
+"""The server gives up a statement that takes longer."""
+ANSWER_WITHIN_S: Final = STATEMENT_S + 5.0
+"""We give up a server that says nothing for so long."""
+IDLE_IN_TRANSACTION_S: Final = 10.0
+"""The server ends a transaction whose owner says nothing: frozen, or cut off, it holds locks."""
+WRITE_LOCK: Final = 0x706C696D736F6C6C
+"""The advisory lock of whoever writes: one transaction at a time, as on SQLite."""
+
+_TRANSACTION: Final = "plimsoll_transaction"
+_CONNECT_S: Final = 5
+_OPTIONS: Final[dict[str, Any]] = {
+    "application_name": "plimsoll",
+    "connect_timeout": _CONNECT_S,
+    "keepalives": 1,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+_SETTINGS: Final = {
+    "statement_timeout": f"{STATEMENT_S:.0f}s",
+    "idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_S:.0f}s",
+    # The server's side of a cut network: without it, it would keep our locks for hours.
+    "tcp_keepalives_idle": "5s",
+    "tcp_keepalives_interval": "2s",
+    "tcp_keepalives_count": "3",
+}
+
+
+class PatientConnection(psycopg.Connection[Any]):
+    """A connection that takes a server's silence for its end."""
+
+    answer_within_s: float = ANSWER_WITHIN_S
+
+    def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:
+        """As its base, for ``answer_within_s`` at most; then the connection is closed."""
+        return super().wait(self._within(gen), *args, **kwargs)
+
+    def _within(self, gen: Any) -> Generator[Any, Any, Any]:
+        deadline_s = time.monotonic() + self.answer_within_s
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and time.monotonic() > deadline_s:
+                    self.close()
+                    raise psycopg.OperationalError(
+                        f"the server said nothing for {self.answer_within_s:g} s"
+                    )
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            return end.value
+
+
+def options(address: sa.URL) -> dict[str, Any]:
+    """What to connect with; what the address itself says stays."""
+    return {name: value for name, value in _OPTIONS.items() if name not in address.query}
+
+
+def tune(engine: sa.Engine, write_option: str, lock_timeout_s: float) -> None:
+    """Prepare the engine's connections and transactions.
+
+    write_option: the execution option of a connection that is to hold the write lock.
+    lock_timeout_s: how long a writer waits for another's transaction.
+    """
+    settings = {**_SETTINGS, "lock_timeout": f"{max(1, round(1000 * lock_timeout_s))}ms"}
+    said = "; ".join(f"SET {name} = '{value}'" for name, value in settings.items())
+
+    @event.listens_for(engine, "do_connect")
+    def connect(
+        _dialect: sa.Dialect, _record: object, args: list[Any], parameters: dict[str, Any]
+    ) -> PatientConnection:
+        connection = PatientConnection.connect(*args, autocommit=True, **parameters)
+        try:
+            connection.execute(said)
+            connection.autocommit = False
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        _driver(connection).answer_within_s = ANSWER_WITHIN_S
+        if connection.get_execution_options().get(write_option, False):
+            row = connection.exec_driver_sql(
+                f"SELECT pg_advisory_xact_lock({WRITE_LOCK}), pg_current_xact_id()::text"
+            ).one()
+            connection.info[_TRANSACTION] = row[1]
+
+
+def take_time(connection: sa.Connection) -> None:
+    """Let this transaction take as long as it takes, such as one that rewrites all rows."""
+    _driver(connection).answer_within_s = float("inf")
+    for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
+        connection.exec_driver_sql(f"SET LOCAL {name} = 0")
+
+
+def transaction_of(connection: sa.Connection) -> str:
+    """The server's number of the writing transaction that this connection is in."""
+    return str(connection.info[_TRANSACTION])
+
+
+def went_through(engine: sa.Engine, transaction: str) -> bool | None:
+    """Whether that transaction was committed; None while nobody knows.
+
+    The connection may end in a commit, before its answer: then only the server can tell.
+    """
+    status = sa.text("SELECT pg_xact_status(CAST(:number AS xid8))")
+    try:
+        with engine.connect() as connection:
+            found = connection.execute(status, {"number": transaction}).scalar()
+    except exc.DataError:
+        return False  # a server that took over never heard of it
+    except exc.DBAPIError:
+        return None
+    return None if found == "in progress" else found == "committed"
+
+
+def _driver(connection: sa.Connection) -> PatientConnection:
+    found = connection.connection.driver_connection
+    assert isinstance(found, PatientConnection)
+    return found
