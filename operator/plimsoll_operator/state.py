@@ -9,6 +9,7 @@ from typing import Any
 from plimsoll_operator.bounds import NamespaceBounds
 from plimsoll_operator.cpu_bounds import UNBOUNDED, NamespaceCpu
 from plimsoll_predictor.knowledge import Knowledge
+from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.siblings import Siblings
 from plimsoll_predictor.task import TaskId
@@ -37,24 +38,29 @@ class AdmissionState:
 
     largest_node_bytes: allocatable memory of the largest node; None if unknown.
     largest_node_millicores: that node's allocatable CPU; None if unknown.
+    models: those of ``tasks``, and of tasks that the feed is about to tell of.
     siblings: what was needed for items of workflows; bounded by itself.
+    paused: whether all of the cluster is; over every policy and pod.
     """
 
     default_policy: Policy = field(default_factory=Policy)
     largest_node_bytes: int | None = None
     largest_node_millicores: int | None = None
     tasks: dict[TaskId, Knowledge] = field(default_factory=dict)
+    models: dict[TaskId, Model] = field(default_factory=dict)
     namespaces: dict[str, NamespaceState] = field(default_factory=dict)
     siblings: Siblings = field(default_factory=Siblings)
+    paused: bool = False
 
     def replace(self, other: AdmissionState) -> None:
         """Take over everything another state holds, at once."""
         self.default_policy = other.default_policy
         self.largest_node_bytes = other.largest_node_bytes
         self.largest_node_millicores = other.largest_node_millicores
-        self.tasks = other.tasks
+        self.tasks, self.models = other.tasks, other.models
         self.namespaces = other.namespaces
         self.siblings = other.siblings
+        self.paused = other.paused
 
     def namespace(self, name: str) -> NamespaceState:
         """What holds in a namespace; one that was never heard of bounds nothing."""

@@ -47,6 +47,7 @@ class Snapshot:
     namespaces: Sequence[tuple[str, NamespaceState]]
     largest_node_millicores: int | None = None
     siblings: Siblings = field(default_factory=Siblings)
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,7 @@ def take_snapshot(state: AdmissionState, position: Position, saved_s: float) -> 
         namespaces=list(state.namespaces.items()),
         largest_node_millicores=state.largest_node_millicores,
         siblings=state.siblings.copy(),
+        paused=state.paused,
     )
 
 
@@ -154,6 +156,7 @@ def _lines(snapshot: Snapshot) -> Iterator[bytes]:
         "policy": snapshot.default_policy.to_dict(),
         "largest_node_bytes": snapshot.largest_node_bytes,
         "largest_node_millicores": snapshot.largest_node_millicores,
+        "paused": snapshot.paused,
     }
     yield _line(ChangeKind.DEFAULTS, "", defaults)
     for name, namespace in snapshot.namespaces:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from plimsoll_operator.bounds import read_namespace
@@ -12,6 +13,7 @@ from plimsoll_operator.feed.wire import ChangeKind, FeedMessage
 from plimsoll_operator.podspec import sequence
 from plimsoll_operator.state import AdmissionState, NamespaceState
 from plimsoll_predictor.knowledge import Knowledge
+from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.task import TaskId
 
@@ -24,16 +26,24 @@ def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, 
     """The message's changes one by one: kind, name, and data or None for a removal."""
     if message.defaults is not None:
         yield ChangeKind.DEFAULTS, "", message.defaults
-    for name, data in message.namespaces.items():
-        yield ChangeKind.NAMESPACE, name, data
-    for name, data in message.tasks.items():
-        yield ChangeKind.TASK, name, data
-    for name, data in message.items.items():
-        yield ChangeKind.ITEM, name, data
-    for name in message.removed_tasks:
-        yield ChangeKind.TASK, name, None
-    for name in message.removed_namespaces:
-        yield ChangeKind.NAMESPACE, name, None
+    changed: tuple[tuple[ChangeKind, Mapping[str, Any]], ...] = (
+        (ChangeKind.NAMESPACE, message.namespaces),
+        # Before the tasks: no task is without the model it is to use.
+        (ChangeKind.MODEL, message.models),
+        (ChangeKind.TASK, message.tasks),
+        (ChangeKind.ITEM, message.items),
+    )
+    for kind, entries in changed:
+        for name, data in entries.items():
+            yield kind, name, data
+    removed = (
+        (ChangeKind.TASK, message.removed_tasks),
+        (ChangeKind.MODEL, message.removed_models),
+        (ChangeKind.NAMESPACE, message.removed_namespaces),
+    )
+    for kind, names in removed:
+        for name in names:
+            yield kind, name, None
 
 
 def apply(
@@ -50,6 +60,8 @@ def apply(
             _apply_defaults(state, data or {})
         elif kind is ChangeKind.NAMESPACE:
             _apply_namespace(state, name, data)
+        elif kind is ChangeKind.MODEL:
+            _apply_model(state, name, data)
         elif kind is ChangeKind.ITEM:
             ItemKey.parse(name).put(state.siblings, data or {})
         else:
@@ -79,7 +91,11 @@ def _apply_defaults(state: AdmissionState, data: Mapping[str, Any]) -> None:
     for name, value in (("largest_node_bytes", largest), ("largest_node_millicores", cores)):
         if value is not None and not isinstance(value, int):
             raise TypeError(f"{name} is not a whole number")
-    state.default_policy = policy
+    # A controller or snapshot from before pauses nothing; what is no truth is no message of ours.
+    paused = data.get("paused", False)
+    if not isinstance(paused, bool):
+        raise TypeError("paused is neither true nor false")
+    state.default_policy, state.paused = policy, paused
     state.largest_node_bytes, state.largest_node_millicores = largest, cores
 
 
@@ -90,12 +106,30 @@ def _apply_namespace(state: AdmissionState, name: str, data: Mapping[str, Any] |
         state.namespaces[name] = namespace_state(data)
 
 
+def _apply_model(state: AdmissionState, name: str, data: Mapping[str, Any] | None) -> None:
+    task = TaskId.parse(name)
+    model = None if data is None else Model.from_dict(data)
+    _keep_model(state, task, model)
+    if (known := state.tasks.get(task)) is not None:
+        state.tasks[task] = replace(known, model=model)
+
+
 def _apply_task(state: AdmissionState, name: str, data: Mapping[str, Any] | None) -> None:
     task = TaskId.parse(name)
     if data is None:
         state.tasks.pop(task, None)
+        state.models.pop(task, None)
         return
-    knowledge = Knowledge.from_dict(data)
+    knowledge = Knowledge.from_dict({"model": None, **data})
     if knowledge.task != task:
         raise ValueError(f"it holds {knowledge.task}")
-    state.tasks[task] = knowledge
+    if "model" in data:  # from a snapshot, or a controller from before
+        _keep_model(state, task, knowledge.model)
+    state.tasks[task] = replace(knowledge, model=state.models.get(task))
+
+
+def _keep_model(state: AdmissionState, task: TaskId, model: Model | None) -> None:
+    if model is None:
+        state.models.pop(task, None)
+    else:
+        state.models[task] = model

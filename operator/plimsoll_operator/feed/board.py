@@ -11,14 +11,15 @@ import asyncio
 import contextlib
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import orjson
 
 from plimsoll_operator.feed.item_keys import ItemKey
-from plimsoll_operator.feed.wire import Change, ChangeKind, encode_message
+from plimsoll_operator.feed.wire import VERSION, Change, ChangeKind, encode_message
 from plimsoll_predictor.knowledge import Knowledge
+from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.siblings import MOST_EARLIER, MOST_ITEMS
 from plimsoll_predictor.task import TaskId
@@ -48,20 +49,30 @@ class FeedBoard:
         """epoch: differs for every board ever made, such as a UUID."""
         self.epoch = epoch
         self.revision = 0
+        self.readers = 0
+        """Questions that wait for news at this moment."""
         self._max_message_bytes = max_message_bytes
         self._entries: dict[_Key, _Entry] = {}  # in the order of their revisions
         self._removals: dict[_Key, int] = {}
         self._items: OrderedDict[str, None] = OrderedDict()
+        self._models: dict[str, Model] = {}  # as they were encoded last
         self._forgotten_revision = 0
         self._changed = asyncio.Event()
 
     def publish(self, knowledge: Knowledge) -> None:
         """Tell all replicas what is now known of a task; nothing is sent if it is nothing new."""
-        self._put((ChangeKind.TASK, str(knowledge.task)), knowledge.to_dict())
+        name = str(knowledge.task)
+        # The model first: a reader has it before the task that is to use it.
+        self._publish_model(name, knowledge.model)
+        known = replace(knowledge, model=None).to_dict()
+        del known["model"]
+        self._put((ChangeKind.TASK, name), known)
 
     def remove(self, task: TaskId) -> None:
-        """Forget a task."""
+        """Forget a task, and its model with it."""
         self._drop((ChangeKind.TASK, str(task)))
+        # Told by itself: the task may be met again before a reader heard that it went.
+        self._publish_model(str(task), None)
 
     def set_item(self, key: ItemKey, needs: Mapping[str, float]) -> None:
         """Tell what was needed for an item of a workflow, the latest last."""
@@ -101,37 +112,60 @@ class FeedBoard:
         *,
         largest_node_bytes: int | None,
         largest_node_millicores: int | None = None,
+        paused: bool = False,
     ) -> None:
-        """Set the cluster's policy, and the allocatable memory and CPU of its largest node."""
+        """Set the cluster's policy, whether all of it is paused, and what its largest node has."""
         data = {
             "policy": policy.to_dict(),
             "largest_node_bytes": largest_node_bytes,
             "largest_node_millicores": largest_node_millicores,
+            "paused": paused,
         }
         self._put((ChangeKind.DEFAULTS, ""), data)
 
-    async def wait(self, since: int, epoch: str | None, timeout_s: float) -> bytes:
-        """The message of what changed after ``since``; empty of changes when the time is over."""
+    async def wait(
+        self, since: int, epoch: str | None, timeout_s: float, *, version: int = VERSION
+    ) -> bytes:
+        """The message of what changed after ``since``; empty of changes when the time is over.
+
+        version: of the messages that the reader understands.
+        """
         if epoch == self.epoch and since == self.revision:
             changed = self._changed
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(changed.wait(), timeout_s)
-        return self.message(since, epoch)
+            self.readers += 1
+            try:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(changed.wait(), timeout_s)
+            finally:
+                self.readers -= 1
+        return self.message(since, epoch, version=version)
 
-    def message(self, since: int, epoch: str | None) -> bytes:
+    def message(self, since: int, epoch: str | None, *, version: int = VERSION) -> bytes:
         """As ``wait``, without waiting."""
         known = epoch == self.epoch and self._forgotten_revision <= since <= self.revision
         full = not known
-        changes = list(self._changes_after(0 if full else since))
-        cut = self._cut(changes)
-        complete = cut == len(changes)
+        changes = self._changes_after(0 if full else since)
+        if whole := version < VERSION:
+            changes = self._as_tasks(changes)
+        taken = self._cut(changes, whole=whole)
         return encode_message(
             epoch=self.epoch,
-            revision=self.revision if complete else changes[cut - 1].revision,
+            revision=self.revision if len(taken) == len(changes) else taken[-1].revision,
             head=self.revision,
             full=full,
-            changes=changes[:cut],
+            changes=taken,
         )
+
+    def _publish_model(self, name: str, model: Model | None) -> None:
+        """Encode it only if it is another one than the last time; a model is never changed."""
+        if model is self._models.get(name):
+            return
+        if model is None:
+            del self._models[name]
+            self._drop((ChangeKind.MODEL, name))
+        else:
+            self._put((ChangeKind.MODEL, name), model.to_dict())
+            self._models[name] = model
 
     def _put(self, key: _Key, value: Mapping[str, Any]) -> None:
         text = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_SORT_KEYS)
@@ -171,15 +205,39 @@ class FeedBoard:
                 found.append(Change(kind, name, removed, None))
         return sorted(found, key=lambda change: change.revision)
 
-    def _cut(self, changes: Sequence[Change]) -> int:
-        total_bytes = 0
-        for place, change in enumerate(changes):
-            total_bytes += len(change.name) + len(change.data or b"")
+    def _as_tasks(self, changes: Sequence[Change]) -> list[Change]:
+        """For readers that know no models: whose model changed, changed as a whole."""
+        found: dict[_Key, Change] = {}
+        for change in changes:
+            key = change.kind, change.name
+            if change.kind is ChangeKind.MODEL:
+                key = ChangeKind.TASK, change.name
+                if key not in self._entries:
+                    continue  # its removal is told
+                change = Change(*key, change.revision, self._entries[key].data)
+            found.pop(key, None)
+            found[key] = change
+        return list(found.values())
+
+    def _cut(self, changes: Sequence[Change], *, whole: bool) -> list[Change]:
+        """As many as fit into a message, at least one. whole: with the models in their tasks."""
+        total_bytes, taken = 0, list[Change]()
+        for change in changes:
+            sent = self._whole(change) if whole else change
+            total_bytes += len(sent.name) + len(sent.data or b"")
             # Cut below what is forgotten, a reader would be told to start over for ever.
-            may_cut = place and changes[place - 1].revision >= self._forgotten_revision
+            may_cut = taken and taken[-1].revision >= self._forgotten_revision
             if may_cut and total_bytes > self._max_message_bytes:
-                return place
-        return len(changes)
+                break
+            taken.append(sent)
+        return taken
+
+    def _whole(self, change: Change) -> Change:
+        if change.kind is not ChangeKind.TASK or change.data is None:
+            return change
+        model = self._entries.get((ChangeKind.MODEL, change.name))
+        text = b"null" if model is None or model.data is None else model.data
+        return replace(change, data=change.data[:-1] + b',"model":' + text + b"}")
 
 
 def _until(entries: dict[_Key, _Entry], revision: int) -> Iterator[tuple[_Key, _Entry]]:

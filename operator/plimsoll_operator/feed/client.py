@@ -14,7 +14,7 @@ import aiohttp
 import structlog
 
 from plimsoll_operator.feed.applying import BadEntry, apply, steps
-from plimsoll_operator.feed.wire import FEED_PATH, BadMessage, FeedMessage, decode_message
+from plimsoll_operator.feed.wire import FEED_PATH, VERSION, BadMessage, FeedMessage, decode_message
 from plimsoll_operator.state import AdmissionState
 
 log = structlog.get_logger()
@@ -85,7 +85,7 @@ class FeedClient:
 
     async def ask(self, session: aiohttp.ClientSession) -> None:
         """One question and its answer, applied."""
-        query = {"since": str(self.position.revision), "wait_s": str(WAIT_S)}
+        query = {"since": str(self.position.revision), "wait_s": str(WAIT_S), "v": str(VERSION)}
         if self.position.epoch is not None:
             query["epoch"] = self.position.epoch
         token = (await asyncio.to_thread(self.source.token_file.read_text)).strip()

@@ -1,4 +1,4 @@
-"""The feed over HTTP, served by the controller: ``GET /v1/feed?epoch=&since=&wait_s=``."""
+"""The feed over HTTP, served by the controller: ``GET /v1/feed?epoch=&since=&wait_s=&v=``."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ def board_routes(board: FeedBoard, token: str) -> list[web.RouteDef]:
         try:
             since = int(request.query.get("since", "0"))
             wait_s = float(request.query.get("wait_s", "0"))
+            version = int(request.query.get("v", "1"))
         except ValueError:
-            return web.Response(status=400, text="since is a whole number, wait_s a number\n")
+            return web.Response(status=400, text="since and v are whole numbers, wait_s a number\n")
         wait_s = min(wait_s, MAX_WAIT_S) if math.isfinite(wait_s) else 0.0
-        body = await board.wait(since, request.query.get("epoch"), max(0.0, wait_s))
+        epoch = request.query.get("epoch")
+        body = await board.wait(since, epoch, max(0.0, wait_s), version=version)
         return web.Response(body=body, content_type="application/json")
 
     return [web.get(FEED_PATH, feed)]

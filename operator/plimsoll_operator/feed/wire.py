@@ -3,12 +3,17 @@ r"""The feed's messages: JSON over HTTP.
     {"epoch": "…", "revision": 7, "head": 9, "full": false,
      "defaults": {"policy": {…}, "largest_node_bytes": 16000000000},
      "namespaces": {"shop": {"policy": null, "limit_ranges": […], "quotas": […]}},
+     "models": {"shop/train": {…}},
      "tasks": {"shop/train": {…}},
      "items": {"[\"run\",\"r7\",\"shop/s1\"]": {"needs": [["align", 104857600]]}},
-     "removed": {"tasks": ["shop/old"], "namespaces": []}}
+     "removed": {"tasks": ["shop/old"], "namespaces": [], "models": []}}
 
 ``revision`` is where the next question starts; while it is below ``head`` there is more at once.
 ``defaults`` is null where it did not change. ``full``: forget what was known before.
+A task's model is a hundred times what else is known of it, and changes once in a hundred times: so
+it goes by itself, before the task that is to use it. A task that goes takes its model along.
+Readers from before say no ``v`` in their question, and get each task with its ``model`` in it;
+controllers from before answer so to everybody, and it is read.
 ``items`` are never removed: both sides keep as many, the latest. Who is older does not read them,
 who is newer does without.
 """
@@ -23,11 +28,15 @@ from typing import Any, Final
 import orjson
 
 FEED_PATH: Final = "/v1/feed"
+VERSION: Final = 2
+"""Of the messages that a reader understands; 1 of those with models in their tasks."""
 
 
 class ChangeKind(StrEnum):
     """What a change is about."""
 
+    MODEL = "models"
+    """A task's model, by the task's name."""
     TASK = "tasks"
     NAMESPACE = "namespaces"
     DEFAULTS = "defaults"
@@ -62,6 +71,8 @@ class FeedMessage:
     removed_tasks: Sequence[str]
     removed_namespaces: Sequence[str]
     items: Mapping[str, Any] = field(default_factory=dict)
+    models: Mapping[str, Any] = field(default_factory=dict)
+    removed_models: Sequence[str] = ()
 
 
 class BadMessage(ValueError):
@@ -85,11 +96,12 @@ def encode_message(
     }
     for change in changes:
         if change.data is None:
-            body["removed"][change.kind.value].append(change.name)
+            body["removed"].setdefault(change.kind.value, []).append(change.name)
         elif change.kind is ChangeKind.DEFAULTS:
             body["defaults"] = orjson.Fragment(change.data)
         else:
-            body[change.kind.value][change.name] = orjson.Fragment(change.data)
+            # Without models a message is as readers from before know it.
+            body.setdefault(change.kind.value, {})[change.name] = orjson.Fragment(change.data)
     return orjson.dumps(body)
 
 
@@ -114,6 +126,8 @@ def decode_message(text: bytes) -> FeedMessage:
             removed_tasks=removed["tasks"],
             removed_namespaces=removed["namespaces"],
             items=body.get("items", {}),  # a controller from before has none
+            models=body.get("models", {}),
+            removed_models=removed.get("models", []),
         )
     except (orjson.JSONDecodeError, KeyError, TypeError) as error:
         raise BadMessage(f"the feed answered what is not its message: {error!r:.200}") from error
@@ -130,6 +144,8 @@ def _check(message: FeedMessage) -> None:
         "namespaces": dict,
         "tasks": dict,
         "items": dict,
+        "models": dict,
+        "removed_models": list,
         "removed_tasks": list,
         "removed_namespaces": list,
     }
