@@ -33,6 +33,7 @@ class EventReason(StrEnum):
     RESCUED = "Rescued"
     RESIZED = "Resized"
     DRIFTING = "Drifting"
+    CROWDED = "TooManyTasks"
 
 
 _ACTIONS: Final = {
@@ -43,8 +44,9 @@ _ACTIONS: Final = {
     EventReason.RESCUED: "Resize",
     EventReason.RESIZED: "Resize",
     EventReason.DRIFTING: "Forget",
+    EventReason.CROWDED: "Ignore",
 }
-_WARNINGS: Final = frozenset({EventReason.LIFTED, EventReason.LEAKING})
+_WARNINGS: Final = frozenset({EventReason.LIFTED, EventReason.LEAKING, EventReason.CROWDED})
 """A kill or a task left alone wants a look; the rest is Plimsoll at work."""
 
 
@@ -132,6 +134,15 @@ def resized(from_bytes: int | None, to_bytes: int, why: str) -> Happening:
     before = "no request" if from_bytes is None else words_for_bytes(from_bytes)
     note = f"memory {before} → {words_for_bytes(to_bytes)}: {why}"
     return Happening(EventReason.RESIZED, note, str(to_bytes))
+
+
+def crowded(most: int) -> Happening:
+    """A pod's task is not kept: its namespace has as many tasks as it may."""
+    note = (
+        f"nothing is learned of this task: its namespace has {most} others already; give runs of"
+        " one task the same plimsoll.dev/task, without a date or a number of the run in it"
+    )
+    return Happening(EventReason.CROWDED, note, "crowded")
 
 
 def drifting(words: str, shift: int) -> Happening:

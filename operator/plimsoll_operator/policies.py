@@ -17,8 +17,6 @@ from plimsoll_predictor.cold_start import LEAST_FIRST_SIZE
 from plimsoll_predictor.policy import CpuPolicy, Limits, Mode, Policy, Retry
 from plimsoll_predictor.units import MIB, words_for_bytes
 
-SIZING_POLICY_NAME: Final = "default"
-"""The one SizingPolicy of a namespace that is in force."""
 MAX_FEATURES: Final = 64
 MAX_FEATURE_NAME: Final = 63
 MAX_SOURCE_NAME: Final = 317
@@ -44,7 +42,8 @@ def policy_from_spec(base: Policy, spec: Mapping[str, Any], where: str) -> Polic
 
     spec: as the API server gives it. Absent and null fields leave the base; unknown ones
         (``task``) are not about the policy. Features are laid over by name. A max below an
-        inherited min lowers that min; a min above an inherited max is an error.
+        inherited min lowers that min; a min above an inherited max is an error. What is paused
+        stays so: below a level that pauses, ``paused: false`` says nothing.
     where: what people know the spec as, such as "TaskProfile shop/train".
 
     Raises:
@@ -58,6 +57,7 @@ def policy_from_spec(base: Policy, spec: Mapping[str, Any], where: str) -> Polic
     if "feature_sources" in values:
         values["feature_sources"] = {**base.feature_sources, **values["feature_sources"]}
     values.update(values.pop("risk", {}))
+    values["paused"] = base.paused or values.get("paused", False)
     if "cpu" in values:
         values["cpu"] = _cpu(base, values["cpu"], where)
     policy = replace(base, **values)
@@ -95,16 +95,6 @@ def resolve(
         policy, more = _lay_over(policy, spec, where)
         problems.extend(more)
     return Resolved(policy, tuple(problems))
-
-
-def sizing_policy_problem(name: str) -> str | None:
-    """Why a SizingPolicy of this name is not in force; None if it is."""
-    if name == SIZING_POLICY_NAME:
-        return None
-    return (
-        f"ignored: only the SizingPolicy named {SIZING_POLICY_NAME!r} is its namespace's;"
-        " rename it, or write these fields into a TaskProfile's spec"
-    )
 
 
 def _lay_over(base: Policy, spec: Mapping[str, Any], where: str) -> tuple[Policy, tuple[str, ...]]:
@@ -263,6 +253,7 @@ _RISK_READERS: Final[Mapping[str, tuple[str, Callable[[Any], float]]]] = {
 
 _READERS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
     "mode": ("mode", _choice(Mode)),
+    "paused": ("paused", _flag),
     "min": ("min_bytes", _bytes),
     "max": ("max_bytes", _bytes),
     "risk": ("risk", _risk),

@@ -14,7 +14,7 @@ class Phase(StrEnum):
     COLD_START = "ColdStart"
     """Too few runs are known; the request is kept."""
     LEARNING = "Learning"
-    """Enough runs are known, nothing was trained on them yet."""
+    """Too few runs are known to say that the request they keep is really the cheapest."""
     SIZING = "Sizing"
     """Sizes come from what was learned (in recommend mode: would come)."""
     LEAKING = "Leaking"
@@ -28,12 +28,14 @@ class Progress:
     """What the phase follows from.
 
     runs: runs whose need is known. trained: a model exists, serving or not.
+    young: too few runs are known to trust what the experts cost.
     """
 
     runs: int
     min_runs: int
     champion: str
     trained: bool
+    young: bool = True
     leaking: bool = False
     paused: bool = False
 
@@ -46,6 +48,6 @@ def phase_of(progress: Progress) -> Phase:
         return Phase.LEAKING
     if progress.runs < progress.min_runs:
         return Phase.COLD_START
-    if progress.champion == REQUEST and not progress.trained:
+    if progress.champion == REQUEST and not progress.trained and progress.young:
         return Phase.LEARNING
     return Phase.SIZING

@@ -53,6 +53,7 @@ class Outcome(StrEnum):
     RECOMMENDED = "recommended"
     KEPT = "kept"
     OFF = "off"
+    PAUSED = "paused"
     NOT_OURS = "not-ours"
     NOT_SIZABLE = "not-sizable"
 
@@ -97,12 +98,15 @@ class _Pod:
 def size(pod: Pod, state: AdmissionState, namespace: str | None = None) -> Sized:
     """Size one pod. Deterministic; the pod and the state are not changed.
 
-    namespace: where the pod is created, if it does not say so itself.
+    namespace: where the pod is created, as the API server says it; None if the pod says it.
     """
     identity = identify(pod, namespace)
     if identity is None:
         return Sized(Outcome.NOT_OURS, [])
     known = state.knowledge_of(identity.task)
+    if state.paused or known.paused:
+        decision = Decision(allocation_bytes=None, reason=Reason.PAUSED, why="sizing is paused")
+        return Sized(Outcome.PAUSED, [], identity, decision)
     policy, words = resolve_policy(pod, known.policy)
     if policy.mode is Mode.OFF:
         decision = Decision(allocation_bytes=None, reason=Reason.OFF, why="the mode is off")

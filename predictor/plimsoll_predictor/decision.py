@@ -10,6 +10,8 @@ class Reason(StrEnum):
     """Why an allocation is what it is; the words beside it are for people."""
 
     OFF = "off"
+    PAUSED = "paused"
+    """People have paused the task, its namespace or the cluster; its pods are left alone."""
     FIRST_SIZE = "first-size"
     """Nothing is known; the policy's share of the user's request is tried."""
     COLD_START = "cold-start"

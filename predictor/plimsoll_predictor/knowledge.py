@@ -54,9 +54,13 @@ class Knowledge:
     model: Model | None = None
     lifts: Mapping[str, Lift] = field(default_factory=dict)
     """Run key -> lift, for runs that were OOM-killed and have not succeeded yet."""
-    paused: bool = False
     cpu: CpuUse | None = None
     """What the newest runs used of the CPU; None if nobody measured."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether its policy says to leave its pods alone for now."""
+        return self.policy.paused
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; ``from_dict`` reads it back."""
@@ -74,7 +78,7 @@ class Knowledge:
                 run: [lift.allocation_bytes, lift.attempt, lift.after_bytes]
                 for run, lift in self.lifts.items()
             },
-            "paused": self.paused,
+            "paused": self.paused,  # for a reader from before the policy said it
             "cpu": self.cpu.to_dict() if self.cpu else None,
         }
 
@@ -93,7 +97,6 @@ class Knowledge:
             largest_request_bytes=data.get("largest_request_bytes"),
             model=Model.from_dict(model) if model is not None else None,
             lifts={run: Lift(*values) for run, values in data["lifts"].items()},
-            paused=bool(data["paused"]),
             cpu=CpuUse.from_dict(cpu) if cpu is not None else None,
         )
 

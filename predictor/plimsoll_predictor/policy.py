@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -51,8 +51,9 @@ class CpuPolicy:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CpuPolicy:
-        """From plain JSON types. Unknown keys are a TypeError, a wrong mode a ValueError."""
-        return cls(**{**data, "mode": Mode(data.get("mode", Mode.RECOMMEND))})
+        """From plain JSON types; as ``Policy.from_dict``."""
+        values = {each.name: data[each.name] for each in fields(cls) if each.name in data}
+        return cls(**{**values, "mode": Mode(data.get("mode", Mode.RECOMMEND))})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,9 @@ class Policy:
     """One task's policy, all levels resolved."""
 
     mode: Mode = Mode.RECOMMEND
+    paused: bool = False
+    """Whether pods are left as they are written, whatever the mode and the pod itself say; what
+    they need is observed and learned all the same."""
     min_bytes: int = 32 * MIB
     """No allocation is below it."""
     max_bytes: int | None = None
@@ -94,8 +98,11 @@ class Policy:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Policy:
-        """Inverse of ``to_dict``. Unknown keys are a TypeError, wrong enums a ValueError."""
-        values = dict(data)
+        """Inverse of ``to_dict``; wrong enums are a ValueError.
+
+        A field that a newer version added is ignored: what an older one knows still holds.
+        """
+        values = {each.name: data[each.name] for each in fields(cls) if each.name in data}
         for key, kind in (("mode", Mode), ("limits", Limits), ("retry", Retry)):
             if key in values:
                 values[key] = kind(values[key])

@@ -14,6 +14,8 @@ import structlog
 from plimsoll_operator import events
 from plimsoll_operator.annotation import DecisionNote
 from plimsoll_operator.controller.kube import AlreadyThere, ApiError, Kube, NotFound, Unreachable
+from plimsoll_operator.events_budget import EventsBudget
+from plimsoll_operator.identity import identify
 from plimsoll_operator.podspec import Pod
 from plimsoll_operator.podstatus import read_time
 from plimsoll_predictor.knowledge import Lift
@@ -43,7 +45,20 @@ class Announcer:
         self._now_s = now_s
         self._instance = instance
         self._queue: asyncio.Queue[Told] = asyncio.Queue(MAX_QUEUED)
+        self._budget = EventsBudget()
+        self._hushed: dict[TaskId | None, None] = {}
         self.dropped = 0
+        self.suppressed = 0
+        self.sent = 0
+
+    @property
+    def results(self) -> Mapping[str, int]:
+        """How many Events, by what became of them."""
+        return {
+            "sent": self.sent,
+            "dropped": self.dropped,
+            "suppressed": self.suppressed,
+        }
 
     async def run(self) -> None:
         """Send what is queued, until cancelled."""
@@ -59,8 +74,7 @@ class Announcer:
         bids: what each expert would have given it.
         """
         meta = pod["metadata"]
-        await self._writer.call(
-            self._store.put_decision,
+        await self._writer.decide(
             DecisionRecord(
                 task=task,
                 attempt_uid=str(meta["uid"]),
@@ -82,8 +96,7 @@ class Announcer:
         meta = pod["metadata"]
         assert note.allocation_bytes is not None
         happening = events.resized(note.before_bytes, note.allocation_bytes, note.why)
-        await self._writer.call(
-            self._store.put_decision,
+        await self._writer.decide(
             DecisionRecord(
                 task=task,
                 attempt_uid=str(meta["uid"]),
@@ -117,8 +130,24 @@ class Announcer:
         """A pod is restarted at its old size and nobody would replace it."""
         self._tell(events.stuck(), pod)
 
-    def tell(self, happening: events.Happening, regarding: events.Regarding) -> None:
-        """Queue an Event; it is dropped if too many wait."""
+    def crowded(self, pod: Pod, most: int) -> None:
+        """A pod's task is one more than a namespace may have."""
+        self._tell(events.crowded(most), pod)
+
+    def tell(
+        self, happening: events.Happening, regarding: events.Regarding, task: TaskId | None = None
+    ) -> None:
+        """Queue an Event; it is not told if there are too many (see ``events_budget``).
+
+        task: whose object it is; None for none's.
+        """
+        now_s = asyncio.get_running_loop().time()
+        # Of one reason each: sizes of a batch must not use up what its kills are told with.
+        share = None if task is None else f"{task} {happening.reason}"
+        if not self._budget.takes(regarding.uid, share, now_s):
+            self._hush(happening, task)
+            return
+        self._hushed.pop(task, None)
         try:
             self._queue.put_nowait((happening, regarding))
         except asyncio.QueueFull:
@@ -132,7 +161,17 @@ class Announcer:
             name=str(meta["name"]),
             uid=str(meta["uid"]),
         )
-        self.tell(happening, regarding)
+        identity = identify(pod)
+        self.tell(happening, regarding, identity.task if identity else None)
+
+    def _hush(self, happening: events.Happening, task: TaskId | None) -> None:
+        """Count what is not told; the first of a flood is logged, not all of it."""
+        self.suppressed += 1
+        if task not in self._hushed:
+            log.warning("too many Events, some are not told", task=str(task), of=happening.reason)
+            self._hushed[task] = None
+            if len(self._hushed) > MAX_QUEUED:
+                self._hushed.pop(next(iter(self._hushed)))
 
     async def _send(self, happening: events.Happening, regarding: events.Regarding) -> None:
         manifest = events.event_for(
@@ -147,8 +186,10 @@ class Announcer:
                 await asyncio.sleep(2.0**attempt)
             except ApiError as error:
                 log.warning("event refused", name=manifest["metadata"]["name"], error=str(error))
+                self.dropped += 1
                 return
             else:
+                self.sent += 1
                 return
         self.dropped += 1
 

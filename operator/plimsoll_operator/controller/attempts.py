@@ -23,6 +23,8 @@ from typing import ParamSpec, TypeVar
 
 import structlog
 
+from plimsoll_operator.annotation import DecisionNote
+from plimsoll_operator.attempt_metrics import sizes_of
 from plimsoll_operator.controller.announcer import Announcer
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.item_needs import ItemNeeds
@@ -38,6 +40,7 @@ from plimsoll_operator.podstatus import AttemptStatus, Pod
 from plimsoll_operator.reading import PodReading, read_pod
 from plimsoll_operator.truth import Verdict, judge
 from plimsoll_predictor.decision import Bounds
+from plimsoll_predictor.experts.would import DECIDED
 from plimsoll_predictor.knowledge import Lift
 from plimsoll_predictor.lifting import FailedAttempt, Leaking, next_allocation
 from plimsoll_predictor.policy import Mode
@@ -101,6 +104,7 @@ class AttemptLedger:
         self._placement = Placement()
         self._done: OrderedDict[str, None] = OrderedDict()
         self._sized: OrderedDict[str, None] = OrderedDict()
+        self._unmet: OrderedDict[str, None] = OrderedDict()
         self._measured: OrderedDict[str, dict[str, Measured]] = OrderedDict()
         """Pod UID -> attempt UID -> what was recorded."""
         self._late: dict[str, None] = {}
@@ -111,8 +115,7 @@ class AttemptLedger:
         reading = read_pod(pod, self._with.book.look)
         if reading is None:
             return
-        if reading.mode is not Mode.OFF:
-            self._with.learning.meet(reading.task)
+        if reading.mode is not Mode.OFF and self._met(pod, reading):
             for status in reading.lives:
                 await self._see_life(pod, reading, status, gone=gone)
         if gone:
@@ -133,6 +136,13 @@ class AttemptLedger:
                 pod_uid = next(iter(self._late))
                 del self._late[pod_uid]
                 await self._amend(pod_uid)
+
+    def _met(self, pod: Pod, reading: PodReading) -> bool:
+        if self._with.learning.meet(reading.task):
+            return True
+        if _first_time(self._unmet, reading.status.uid):
+            self._with.announcer.crowded(pod, self._with.book.most_tasks)
+        return False
 
     async def _see_life(
         self, pod: Pod, reading: PodReading, status: AttemptStatus, *, gone: bool
@@ -159,6 +169,7 @@ class AttemptLedger:
             bids = await self._with.standings.bids(
                 reading.task, attempt.request_bytes, attempt.features
             )
+            bids = {**bids, **_recommended(reading.note)}
             await self._with.announcer.sized(pod, reading.task, reading.note, bids)
             self._with.learning.note(reading.task)
 
@@ -195,7 +206,8 @@ class AttemptLedger:
             allocation_bytes=observation.allocation_bytes,
             peak_bytes=observation.peak_bytes,
         )
-        self._with.metrics.attempts.labels(observation.outcome.value).inc()
+        sizes = sizes_of(observation, ended.reading.mode, ended.reading.note)
+        self._with.metrics.attempts.ended(observation, sizes)
 
     async def _succeeded(self, ended: Ended, observation: Observation) -> None:
         task, run = observation.task, observation.run
@@ -207,6 +219,9 @@ class AttemptLedger:
     async def _oom_killed(self, ended: Ended, observation: Observation) -> bool:
         if ended.reading.mode is not Mode.ENFORCE or ended.status.phase == "Succeeded":
             return True  # a child was killed, the pod got through: nobody makes a next attempt
+        if self._with.book.pauses(ended.reading.task):
+            await self._with.retries.pass_over(ended.pod, ended.status)
+            return True
         if await self._read(self._with.store.got_through, observation):
             return True  # seen late, or again after a restart: the run succeeded meanwhile
         lift = await self._lift(ended, observation)
@@ -278,6 +293,7 @@ class AttemptLedger:
             self._with.learning.learn(observation, kept)
             self._with.standings.news()
             self._with.items.learn(observation)
+            self._with.metrics.attempts.measured(observation)
             lives[attempt_uid] = Measured(observation, life.container_id, life.containers)
 
     def _kernel_peak_after(self, reading: PodReading, status: AttemptStatus) -> int | None:
@@ -298,6 +314,13 @@ class AttemptLedger:
             except StoreError as error:
                 log.warning("the store cannot be read, waiting", error=str(error))
                 await asyncio.sleep(READ_PAUSE_S)
+
+
+def _recommended(note: DecisionNote) -> dict[str, float]:
+    """What recommend mode decided and did not do, to be counted once the run's need is known."""
+    if note.mode is not Mode.RECOMMEND or note.allocation_bytes is None:
+        return {}
+    return {DECIDED: float(note.allocation_bytes)}
 
 
 def _lifts_over(lift: Lift, killed: Observation) -> bool:

@@ -6,11 +6,13 @@ One change costs O(1), whatever the number of tasks and observations.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from plimsoll_operator.policies import Resolved, resolve
+from plimsoll_operator.policy_levels import PausedBy
 from plimsoll_operator.profile_names import profile_name
 from plimsoll_predictor.cpu import CpuUse
 from plimsoll_predictor.experts.standing import Standing
@@ -23,15 +25,23 @@ from plimsoll_predictor.task import TaskId
 
 Spec = Mapping[str, Any]
 LIFTS_KEPT = lifts.KEPT_PER_TASK
+TASKS_PER_NAMESPACE = 2_000
+"""New ones are not met beyond it; what the store or people know of is kept all the same."""
 
 
 class TaskBook:
     """Knowledge per task; ``publish`` is told of each new version of it."""
 
     def __init__(self, default_policy: Policy, publish: Callable[[Knowledge], None]) -> None:
-        self._default = default_policy
+        self._chart = self._default = default_policy
+        self.paused = False
+        """Whether people have paused the whole cluster: over every policy, and at once."""
+        self.default_problems: tuple[str, ...] = ()
+        """Fields of the cluster's SizingPolicy that were ignored, in words."""
         self._publish = publish
         self._tasks: dict[TaskId, Knowledge] = {}
+        self._in_namespace: Counter[str] = Counter()
+        self.most_tasks = TASKS_PER_NAMESPACE
         self._unpublished: dict[TaskId, None] = {}
         self._namespace_specs: dict[str, Spec] = {}
         self._profile_specs: dict[tuple[str, str], Spec] = {}
@@ -48,6 +58,15 @@ class TaskBook:
     def __contains__(self, task: TaskId) -> bool:
         return task in self._tasks
 
+    @property
+    def default_policy(self) -> Policy:
+        """What holds where no SizingPolicy, profile or pod says otherwise."""
+        return self._default
+
+    def pauses(self, task: TaskId) -> bool:
+        """Whether the task, its namespace or the whole cluster is paused."""
+        return self.paused or self.look(task).paused
+
     def look(self, task: TaskId) -> Knowledge:
         """What is known of ``task``; looking makes no task known that is not."""
         return self._tasks.get(task) or Knowledge(task=task, policy=self._resolved(task).policy)
@@ -63,17 +82,27 @@ class TaskBook:
     def forget(self, task: TaskId) -> None:
         """Nothing is known of the task any more. The caller tells the feed."""
         if self._tasks.pop(task, None) is not None:
+            self._in_namespace[task.namespace] -= 1
             self._by_profile.pop((task.namespace, profile_name(task)), None)
             self._unpublished.pop(task, None)
             self.problems.pop(task, None)
 
     def has_own_policy(self, task: TaskId) -> bool:
-        """Whether people wrote something into the task's profile."""
-        return bool(self._profile_specs.get((task.namespace, profile_name(task))))
+        """Whether people wrote something into the task's profile; its name is ours."""
+        spec = self._profile_specs.get((task.namespace, profile_name(task))) or {}
+        return not spec.keys() <= {"task"}
+
+    def is_crowded(self, namespace: str) -> bool:
+        """Whether no more tasks are met there."""
+        return self._in_namespace[namespace] >= self.most_tasks
 
     def restore(self, knowledge: Knowledge) -> None:
-        """Put in what the store knew; its policy is resolved afresh."""
-        self._set(replace(knowledge, policy=self._policy(knowledge.task)))
+        """Put in what the store knew; its policy is resolved afresh.
+
+        It is published with what is learned: at a start the experts have their say first.
+        """
+        self._keep(replace(knowledge, policy=self._policy(knowledge.task)))
+        self._unpublished[knowledge.task] = None
 
     def learn(self, task: TaskId, need: Need, *, new_runs: int) -> None:
         """One attempt's need. new_runs: 1 if by it a run's need is known that was not, else 0."""
@@ -110,7 +139,7 @@ class TaskBook:
     def publish_learned(self) -> None:
         """Publish what was learned since the last time: once a task, however many attempts ended.
 
-        A publication carries the whole task, its model included; what is urgent goes at once.
+        A publication carries the whole task, without its model; what is urgent goes at once.
         """
         for task in self._unpublished:
             self._publish(self._tasks[task])
@@ -154,6 +183,19 @@ class TaskBook:
             if len(lifts) < len(known.lifts):
                 self._change(known, lifts=lifts)
 
+    def set_default_spec(self, spec: Spec | None) -> bool:
+        """The cluster's SizingPolicy changed, or went (None).
+
+        True if other tasks than the paused ones are meant: the caller has them ``resolve_again``,
+        as many at a time as it can bear. A pause holds at once, whatever the number of tasks.
+        """
+        resolved = resolve(self._chart, spec, None)
+        before = self._default
+        self.paused = resolved.policy.paused
+        self._default = replace(resolved.policy, paused=self._chart.paused)
+        self.default_problems = resolved.problems
+        return self._default != before
+
     def set_namespace_spec(self, namespace: str, spec: Spec | None) -> None:
         """The namespace's SizingPolicy changed, or went (None)."""
         if self._namespace_specs.get(namespace) == spec:
@@ -163,7 +205,7 @@ class TaskBook:
         else:
             self._namespace_specs[namespace] = spec
         for task in [t for t in self._tasks if t.namespace == namespace]:
-            self._resolve_again(task)
+            self.resolve_again(task)
 
     def set_profile_spec(self, namespace: str, name: str, spec: Spec | None) -> None:
         """A TaskProfile's spec changed, or went (None)."""
@@ -175,14 +217,24 @@ class TaskBook:
         else:
             self._profile_specs[key] = spec
         if key in self._by_profile:
-            self._resolve_again(self._by_profile[key])
+            self.resolve_again(self._by_profile[key])
 
     def namespace_resolved(self, namespace: str) -> Resolved:
         """What a task never met gets in this namespace, and what of it had to be ignored."""
         return resolve(self._default, self._namespace_specs.get(namespace), None)
 
-    def _resolve_again(self, task: TaskId) -> None:
-        self._change(self._tasks[task], policy=self._policy(task))
+    def resolve_again(self, task: TaskId) -> None:
+        """A level below the task's own profile changed; nothing if the task is forgotten."""
+        if task in self._tasks:
+            self._change(self._tasks[task], policy=self._policy(task))
+
+    def paused_by(self, task: TaskId) -> PausedBy | None:
+        """The topmost level that pauses the task; None if it is not paused."""
+        if self.paused:
+            return PausedBy.CLUSTER
+        if self.namespace_resolved(task.namespace).policy.paused:
+            return PausedBy.NAMESPACE
+        return PausedBy.TASK if self.look(task).paused else None
 
     def _policy(self, task: TaskId) -> Policy:
         resolved = self._resolved(task)
@@ -201,12 +253,16 @@ class TaskBook:
             self._set(replace(known, **changes))
 
     def _set(self, knowledge: Knowledge) -> None:
+        self._keep(knowledge)
+        self._unpublished.pop(knowledge.task, None)
+        self._publish(knowledge)
+
+    def _keep(self, knowledge: Knowledge) -> None:
         task = knowledge.task
         if task not in self._tasks:
+            self._in_namespace[task.namespace] += 1
             self._by_profile[task.namespace, profile_name(task)] = task
         self._tasks[task] = knowledge
-        self._unpublished.pop(task, None)
-        self._publish(knowledge)
 
 
 def _without(lifts: Mapping[str, Lift], run: str) -> dict[str, Lift]:

@@ -13,22 +13,25 @@ from plimsoll_operator.controller.announcer import Announcer
 from plimsoll_operator.controller.attempts import AttemptLedger, Tools
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.item_needs import ItemNeeds
-from plimsoll_operator.controller.kube import Kube, Unreachable
+from plimsoll_operator.controller.kube import Kube, Refused, Unreachable
 from plimsoll_operator.controller.late_binding import LateBinding
 from plimsoll_operator.controller.learning import Learning
 from plimsoll_operator.controller.peak_book import PeakBook
 from plimsoll_operator.controller.pod_resizer import Tools as ResizerTools
 from plimsoll_operator.controller.policy_statuses import PolicyStatuses
 from plimsoll_operator.controller.profiles import Known, ProfileKeeper
-from plimsoll_operator.controller.retries import Retries
+from plimsoll_operator.controller.retries import Kept, Retries
 from plimsoll_operator.controller.standings import Standings
 from plimsoll_operator.controller.surroundings import ClusterBounds
+from plimsoll_operator.controller.troubles import Troubles
 from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.live_metrics import Live
 from plimsoll_operator.metrics import ControllerMetrics
+from plimsoll_operator.policy_levels import OWN_NAMESPACE
 from plimsoll_operator.profile_names import profile_name, task_of_profile
 from plimsoll_operator.standing_facts import StandingFacts, facts_or_none
 from plimsoll_operator.training.queue import Trained, TrainingQueue
-from plimsoll_predictor.cpu import CpuUse, use_of
+from plimsoll_predictor.cpu import CpuUse
 from plimsoll_predictor.knowledge import Knowledge, Lift
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.store import SavedModel, Store, TaskSummary, Writer
@@ -42,6 +45,8 @@ REFRESH_EVERY_S = 10.0
 """How often the store is asked for tasks that others (an import) put something into."""
 PUBLISH_EVERY_S = 0.5
 CARRY_ON_AFTER_S = 5.0
+TASKS_AT_ONCE = 50
+"""Resolved again, when the cluster's policy changes, before others get a turn."""
 
 Raw = Mapping[str, Any]
 
@@ -74,18 +79,21 @@ class Controller:
         self.book = TaskBook(policy, self._publish)
         self.items = ItemNeeds(self.board)
         self.peaks = PeakBook(on_final=lambda pod_uid: self._ledger.peak_came(pod_uid))
-        self.metrics = ControllerMetrics()
+        self.metrics = ControllerMetrics(identity.task_metrics)
         self._now_s = identity.now_s
-        self._bounds = ClusterBounds(policy, self.board, self.book)
+        self._bounds = ClusterBounds(self.board, self.book, identity.namespace)
         self._announcer = Announcer(kube, store, self.writer, identity.now_s, identity.instance)
+        self._troubles = Troubles(kube, self.writer, self.board, self._mark_all)
         self._profiles = ProfileKeeper(
             kube,
             store,
             self.writer,
-            Known(self.book, self._experts, self._announcer.tell),
+            Known(self.book, self._experts, self._announcer.tell, self._troubles.now),
             identity.now_s,
         )
-        self._retries = Retries(kube, store, self.writer, self._announcer, identity.now_s)
+        self._retries = Retries(
+            kube, Kept(store, self.writer), self._announcer, self.book.pauses, identity.now_s
+        )
         self.queue = queue(self._trained)
         self.learning = Learning(self.book, self._profiles, self.queue, store, self.writer)
         self.standings = Standings(store, self.writer, self.book)
@@ -104,7 +112,7 @@ class Controller:
                 metrics=self.metrics,
             )
         )
-        self._policies = PolicyStatuses(kube, self.book, identity.now_s)
+        self._policies = PolicyStatuses(kube, self.book, identity.now_s, identity.namespace)
         self._late_binding = LateBinding(
             ResizerTools(
                 kube=kube,
@@ -116,6 +124,7 @@ class Controller:
             ),
             identity.late_bindings_per_s,
         )
+        self.metrics.watch(self._live())
         self._imported = 0
         self._beside: list[asyncio.Task[None]] = []
         self.started = False
@@ -136,7 +145,8 @@ class Controller:
             await see(bound, gone=False)
         # Asked first: an import that comes meanwhile is looked at once too often, not never.
         self._imported = (await self.writer.read(self._store.imported, 0)).serial
-        for task, remembered in (await self.writer.read(_remember_all, self._store)).items():
+        await self.writer.call(self._store.mend_totals)
+        for task, remembered in (await self.writer.read(remember_all, self._store)).items():
             self._take_up(task, remembered)
         self.items.restore(await self.writer.read(self._store.item_needs))
         await self.standings.restore()
@@ -150,6 +160,7 @@ class Controller:
             self.standings.run,
             self._policies.run,
             self._late_binding.run,
+            self._troubles.run,
             self._publishing,
             self._housekeeping,
         ):
@@ -165,6 +176,10 @@ class Controller:
         await self.queue.close()
         await self.standings.close()
         await self.writer.close()
+
+    def profile_status(self, task: TaskId) -> Raw:
+        """A task's status as the API server has it; empty without a profile."""
+        return self._profiles.status(task)
 
     async def see_pod(self, pod: Raw, *, gone: bool) -> None:
         """A labelled pod appeared, changed or went."""
@@ -194,15 +209,27 @@ class Controller:
     async def see_policy(self, policy: Raw, *, gone: bool) -> None:
         """A SizingPolicy appeared, changed or went; by far the most often only its status did."""
         namespace = policy["metadata"]["namespace"]
-        before = self.book.namespace_resolved(namespace)
-        self._bounds.see_policy(policy, gone=gone)
+        before, paused = self.book.namespace_resolved(namespace), self.book.paused
+        defaults_changed = self._bounds.see_policy(policy, gone=gone)
         self._policies.see(policy, gone=gone)
+        if defaults_changed or self.book.paused != paused:
+            await self._everywhere()
+            return
         if self.book.namespace_resolved(namespace) == before:
             return
         self._late_binding.learned_in(namespace)
         for task in self.book:
             if task.namespace == namespace:
                 self._profiles.mark(task)
+
+    async def _everywhere(self) -> None:
+        """What holds in the whole cluster has changed; the feed said so already."""
+        self._late_binding.learned_everywhere()
+        for number, task in enumerate(self.book, start=1):
+            self.book.resolve_again(task)
+            self._profiles.mark(task)
+            if number % TASKS_AT_ONCE == 0:
+                await asyncio.sleep(0)
 
     async def see_bounds(self, document: Raw, *, gone: bool) -> None:
         """A LimitRange or ResourceQuota appeared, changed or went."""
@@ -215,6 +242,7 @@ class Controller:
 
     async def _trained(self, result: Trained) -> None:
         self.metrics.trainings.labels("failed" if result.failure else "succeeded").inc()
+        self.metrics.training_seconds.observe(result.duration_s)
         self.standings.news()
         await self.learning.trained(result)
 
@@ -235,8 +263,24 @@ class Controller:
         self.learning.consider(task)
         self._profiles.mark(task, after_s=0.0)
 
+    def _mark_all(self) -> None:
+        for task in self.book:
+            self._profiles.mark(task)
+
     async def _experts(self, task: TaskId) -> StandingFacts | None:
-        return facts_or_none(await self.standings.standing(task), self.standings.pool)
+        standing = await self.standings.standing(task)
+        return facts_or_none(standing, await self.standings.pool(task))
+
+    def _live(self) -> Live:
+        return Live(
+            leaking=lambda: self._profiles.leaking_tasks,
+            models_trained_s=self.learning.models_trained_s.values,
+            trainings_waiting=lambda: len(self.queue.waiting),
+            trainings_running=lambda: len(self.queue.running),
+            feed_readers=lambda: self.board.readers,
+            retries=lambda: self._retries.results,
+            events=lambda: self._announcer.results,
+        )
 
     def _publish(self, knowledge: Knowledge) -> None:
         self.board.publish(knowledge)
@@ -274,13 +318,17 @@ class Controller:
         self._imported = found.serial
 
     async def _prune(self) -> None:
-        await self.writer.call(self._store.prune, self._now_s())
+        steps = self._store.prune_steps(self._now_s())
+        # One by one: what else is to be written comes in between.
+        while await self.writer.call(next, steps, None) is not None:
+            continue
         self.book.keep_lifts(await self.writer.call(self._store.lifts))
         stored = await self.writer.call(self._store.tasks)
         self.standings.keep(stored)
         for task in self.learning.idle(stored):
             self.learning.forget(task)
             self.board.remove(task)
+            await self._profiles.remove(task)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,14 +340,18 @@ class Identity:
     now_s: Callable[[], float]
     late_bindings_per_s: float = 50.0
     """Waiting pods resized a second; 0 resizes none."""
+    namespace: str = OWN_NAMESPACE
+    """Plimsoll's own: the SizingPolicy named cluster there is the default of all namespaces."""
+    task_metrics: int = 0
+    """Tasks with metrics of their own; 0 for none."""
 
 
 async def _answered(call: Callable[[], Awaitable[list[Any]]]) -> list[Any]:
-    """Wait for an API server that is away: starting before it is no error."""
+    """Wait for an API server that is away, or a role that lacks something: no error, but a wait."""
     while True:
         try:
             return await call()
-        except Unreachable as error:
+        except (Refused, Unreachable) as error:
             log.warning("waiting for the API server", error=str(error))
             await asyncio.sleep(UNREACHABLE_PAUSE_S)
 
@@ -314,10 +366,10 @@ async def _carry_on(work: Callable[[], Awaitable[None]]) -> None:
             await asyncio.sleep(CARRY_ON_AFTER_S)
 
 
-def _remember_all(store: Store) -> dict[TaskId, Remembered]:
-    lifts, summed = store.lifts(), store.summaries()
-    cpus = store.run_cpus(list(summed))
+def remember_all(store: Store) -> dict[TaskId, Remembered]:
+    """What the store knows of all tasks, in a handful of queries, whatever their number."""
+    lifts, cpus, saved = store.lifts(), store.cpu_uses(), dict(store.serving_models())
     return {
-        task: Remembered(summary, store.model(task), lifts.get(task, {}), use_of(cpus[task]))
-        for task, summary in summed.items()
+        task: Remembered(summary, saved.get(task), lifts.get(task, {}), cpus.get(task))
+        for task, summary in store.summaries().items()
     }

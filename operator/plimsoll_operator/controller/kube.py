@@ -5,6 +5,7 @@ Every call raises ``ApiError`` subclasses that say what follows; nothing else es
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,15 @@ class Kube:
         kubeconfig: its path; None takes $KUBECONFIG or the home folder's.
         """
         return cls(client.ApiClient(await api_settings(kubeconfig, context)))
+
+    @property
+    def api(self) -> client.ApiClient:
+        """For calls that ``ask`` takes."""
+        return self._api
+
+    async def ask(self, call: Awaitable[Any]) -> dict[str, Any]:
+        """A call made with ``_preload_content=False``: its JSON, or an ApiError."""
+        return await self._dict(_json(call))
 
     async def close(self) -> None:
         """End its connections."""
@@ -156,7 +166,12 @@ class Kube:
 
     async def may_patch_pods(self, namespace: str, subresource: str) -> bool:
         """Whether RBAC lets us patch a namespace's pods, or a subresource of them ("" for none)."""
-        asked = {"verb": "patch", "resource": "pods", "namespace": namespace}
+        return await self.may("patch", "", f"pods/{subresource}", namespace)
+
+    async def may(self, verb: str, group: str, resource: str, namespace: str = "") -> bool:
+        """Whether RBAC lets us; resource: with its subresource. Of all namespaces, if of none."""
+        name, _, subresource = resource.partition("/")
+        asked = {"verb": verb, "group": group, "resource": name, "namespace": namespace}
         review = {"spec": {"resourceAttributes": {**asked, "subresource": subresource}}}
         answer = await self._dict(
             client.AuthorizationV1Api(self._api).create_self_subject_access_review(review)
@@ -179,6 +194,25 @@ class Kube:
         return await self._dict(
             self._custom.create_namespaced_custom_object(
                 GROUP, VERSION, manifest["metadata"]["namespace"], "taskprofiles", dict(manifest)
+            )
+        )
+
+    async def read_profile(self, namespace: str, name: str) -> dict[str, Any]:
+        """One TaskProfile."""
+        return await self._dict(
+            self._custom.get_namespaced_custom_object(
+                GROUP, VERSION, namespace, "taskprofiles", name
+            )
+        )
+
+    async def delete_profile(self, profile: Mapping[str, Any]) -> None:
+        """Delete exactly this version of a TaskProfile; ``Changed`` if it is another by now."""
+        meta = profile["metadata"]
+        version = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+        await self._dict(
+            self._custom.delete_namespaced_custom_object(
+                *(GROUP, VERSION, meta["namespace"], "taskprofiles", meta["name"]),
+                body={"preconditions": version},
             )
         )
 
@@ -273,8 +307,16 @@ def _in_cluster(settings: client.Configuration) -> bool:
     return True
 
 
+def _message(body: Any) -> str:
+    """What the API server says, out of its Status object."""
+    try:
+        return str(json.loads(body)["message"])
+    except (KeyError, TypeError, ValueError):
+        return body.decode(errors="replace") if isinstance(body, bytes) else str(body or "")
+
+
 def _translated(error: client.ApiException) -> ApiError:
-    words = f"{error.status} {error.reason}: {str(error.body or '')[:300]}"
+    words = f"{error.status} {error.reason}: {_message(error.body)[:300]}"
     if error.status == 404:
         return NotFound(words)
     if error.status == 409:

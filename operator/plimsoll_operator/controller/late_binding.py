@@ -96,6 +96,11 @@ class LateBinding:
             if task.namespace == namespace:
                 self.learned(task)
 
+    def learned_everywhere(self) -> None:
+        """What holds in the whole cluster has changed."""
+        for task in self._waiting.tasks():
+            self.learned(task)
+
     async def run(self) -> None:
         """Resize until cancelled; where that is not possible, say why and look again later."""
         if not self._per_s:
@@ -107,8 +112,7 @@ class LateBinding:
             if why is not None:
                 await asyncio.sleep(CHECK_AGAIN_S)
                 continue
-            for task in self._waiting.tasks():
-                self.learned(task)
+            self.learned_everywhere()
             denied_in: list[str] = []
             try:
                 await self._go_on()

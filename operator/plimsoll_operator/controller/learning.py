@@ -11,7 +11,6 @@ import structlog
 
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.profiles import ProfileKeeper
-from plimsoll_operator.profile_status import Measurement
 from plimsoll_operator.training.queue import Trained, TrainingQueue
 from plimsoll_operator.training.when import Since, should_train
 from plimsoll_predictor.record import Observation, Outcome
@@ -47,19 +46,32 @@ class Learning:
         self._succeeded_s: dict[TaskId, float] = {}
         self._leaked_s: dict[TaskId, float] = {}
         self._met: set[TaskId] = set()
+        self.models_trained_s: dict[TaskId, float] = {}
+        """When the task's model was trained, Unix seconds; of tasks that have one."""
 
-    def meet(self, task: TaskId) -> None:
-        """A pod of the task was seen; the first time, its profile is made."""
-        self._met.add(task)
+    def meet(self, task: TaskId) -> bool:
+        """A pod of the task was seen; the first time, its profile is made.
+
+        False if the task is not kept, because its namespace has as many as it may: labels are
+        written by strangers, and each task costs memory, rows and an object.
+        """
         if task not in self._book:
+            if self._book.is_crowded(task.namespace):
+                return False
             self._book.get(task)
             self._profiles.mark(task, after_s=0.0)
+        self._met.add(task)
+        return True
 
     def idle(self, stored: Collection[TaskId]) -> list[TaskId]:
-        """Tasks that nothing keeps: not stored, and no pod of them seen since the last call."""
+        """Tasks that nothing keeps: not stored, and no pod of them seen since the last call.
+
+        Also those of which only a profile is left, as after a restart.
+        """
         kept = {*stored, *self._met}
         self._met.clear()
-        return [t for t in self._book if t not in kept and not self._book.has_own_policy(t)]
+        known = dict.fromkeys([*self._book, *self._profiles.tasks_shown])
+        return [t for t in known if t not in kept and not self._book.has_own_policy(t)]
 
     def forget(self, task: TaskId) -> None:
         """Forget all of a task, so that no flood of names can fill the memory."""
@@ -67,7 +79,7 @@ class Learning:
         self._profiles.forget(task)
         for kept in (self._trained_runs, self._new_kills, self._failures):
             kept.pop(task, None)
-        for times in (self._succeeded_s, self._leaked_s):
+        for times in (self._succeeded_s, self._leaked_s, self.models_trained_s):
             times.pop(task, None)
 
     def note(self, task: TaskId) -> None:
@@ -113,20 +125,27 @@ class Learning:
             if saved is not None:
                 self._book.serve(task, saved.model)
                 self._trained_runs[task] = saved.runs or self._book.get(task).runs
+                self._date(task, saved)
         self._profiles.mark(task, after_s=0.0)
 
     def restore(self, summary: TaskSummary, saved: SavedModel | None) -> None:
         """After a start: how much the serving model knew, and what came since."""
+        if saved is not None:
+            self._date(summary.task, saved)
         if saved is not None and saved.runs is not None:
             self._trained_runs[summary.task] = saved.runs
             self._new_kills[summary.task] = max(0, summary.oom_kills - (saved.oom_kills or 0))
+
+    def _date(self, task: TaskId, saved: SavedModel) -> None:
+        self.models_trained_s.pop(task, None)
+        if saved.model is not None:
+            self.models_trained_s[task] = saved.trained_s
 
     def _succeeded(self, observation: Observation) -> None:
         task, at_s = observation.task, observation.finished_s or 0.0
         # Pods come in any order after a restart: only the last success tells how it is now.
         if at_s >= self._succeeded_s.get(task, 0.0):
             self._succeeded_s[task] = at_s
-            self._profiles.measured(task, Measurement(observation.peak_source))
         if at_s >= self._leaked_s.get(task, 0.0):
             self._profiles.leaking(task, None)
 

@@ -88,6 +88,7 @@ class PodResizer:
             tasks={task: known},
             namespaces={task.namespace: NamespaceState(policy=None, bounds=bounds)},
             siblings=self._with.items.siblings,
+            paused=self._with.book.paused,
         )
 
     def state_for(self, pod: Pod) -> AdmissionState:

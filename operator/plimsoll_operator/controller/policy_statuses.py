@@ -11,8 +11,8 @@ import structlog
 
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.kube import ApiError, Kube, NotFound
-from plimsoll_operator.policies import SIZING_POLICY_NAME
-from plimsoll_operator.policy_status import policy_status_of
+from plimsoll_operator.policy_levels import SIZING_POLICY_NAME, is_cluster_policy
+from plimsoll_operator.policy_status import PolicyFacts, policy_status_of
 from plimsoll_operator.profile_status import changed
 
 log = structlog.get_logger()
@@ -31,12 +31,16 @@ class _Shown:
 
     status: Mapping[str, Any]
     generation: int | None
+    paused: bool
 
 
 class PolicyStatuses:
     """Writes statuses one after another, each only if it changed."""
 
-    def __init__(self, kube: Kube, book: TaskBook, now_s: Callable[[], float]) -> None:
+    def __init__(
+        self, kube: Kube, book: TaskBook, now_s: Callable[[], float], own_namespace: str
+    ) -> None:
+        self._own_namespace = own_namespace
         self._kube = kube
         self._book = book
         self._now_s = now_s
@@ -51,7 +55,11 @@ class PolicyStatuses:
         if gone:
             self._shown.pop(key, None)
             return
-        self._shown[key] = _Shown(policy.get("status") or {}, meta.get("generation"))
+        self._shown[key] = _Shown(
+            policy.get("status") or {},
+            meta.get("generation"),
+            (policy.get("spec") or {}).get("paused") is True,
+        )
         self._due[key] = None
         self._news.set()
 
@@ -74,10 +82,8 @@ class PolicyStatuses:
         if shown is None:
             return True
         namespace, name = key
-        in_force = name == SIZING_POLICY_NAME
         status = policy_status_of(
-            name,
-            self._book.namespace_resolved(namespace).problems if in_force else (),
+            self._facts(namespace, name, shown),
             previous=shown.status,
             generation=shown.generation,
             now_s=self._now_s(),
@@ -92,3 +98,11 @@ class PolicyStatuses:
             log.warning("policy status not written", policy=f"{namespace}/{name}", error=str(error))
             return False
         return True
+
+    def _facts(self, namespace: str, name: str, shown: _Shown) -> PolicyFacts:
+        problems: tuple[str, ...] = ()
+        if is_cluster_policy(namespace, name, self._own_namespace):
+            problems = self._book.default_problems
+        elif name == SIZING_POLICY_NAME:
+            problems = self._book.namespace_resolved(namespace).problems
+        return PolicyFacts(namespace, name, self._own_namespace, problems, shown.paused)

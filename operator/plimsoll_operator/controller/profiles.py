@@ -7,27 +7,28 @@ Changes are gathered per task: however many attempts end, a profile is patched a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
 from plimsoll_operator import events
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.kube import AlreadyThere, ApiError, Kube, NotFound
-from plimsoll_operator.profile_names import profile_name
-from plimsoll_operator.profile_status import (
-    Measurement,
+from plimsoll_operator.controller.measurements import PEAK_DELAY_S, Measured, measurement_of
+from plimsoll_operator.podstatus import read_time
+from plimsoll_operator.profile_facts import (
+    Ailment,
     ProfileFacts,
     TrainingFact,
-    changed,
-    newly_shifted,
-    status_of,
+    Trouble,
 )
+from plimsoll_operator.profile_names import profile_name
+from plimsoll_operator.profile_status import changed, newly_shifted, status_of
 from plimsoll_operator.standing_facts import StandingFacts
+from plimsoll_operator.training.when import LEAST_NEW_RUNS
 from plimsoll_predictor.cpu import use_of
-from plimsoll_predictor.record import Outcome
 from plimsoll_predictor.store import Store, StoreError, TaskSummary, TrainingOutcome, Writer
 from plimsoll_predictor.task import TaskId
 
@@ -36,6 +37,9 @@ log = structlog.get_logger()
 QUIET_S = 2.0
 LATEST = 50
 """Attempts looked through for the last success."""
+MADE_BY_US = {"app.kubernetes.io/managed-by": "plimsoll"}
+UNKNOWN_KEPT_S = 24 * 3600.0
+"""A profile of which nothing was ever learned is kept this long."""
 RETRY_S = 10.0
 """After the API server or the store refused, the profile waits this long."""
 
@@ -47,12 +51,22 @@ API_VERSION = "plimsoll.dev/v1alpha1"
 class Known:
     """What the controller has in memory of its tasks, and where it tells Events.
 
-    standing: None for a task of which no run is known.
+    standing: None for a task of which no run is known. troubles: of the whole controller.
     """
 
     book: TaskBook
     standing: Callable[[TaskId], Awaitable[StandingFacts | None]]
-    tell: Callable[[events.Happening, events.Regarding], None]
+    tell: Callable[[events.Happening, events.Regarding, TaskId], None]
+    troubles: Callable[[], Sequence[Trouble]] = tuple
+
+
+class _Stored(NamedTuple):
+    """What the store has of a task."""
+
+    tally: TaskSummary
+    training: TrainingFact | None
+    decisions: list[str]
+    measurement: Measured
 
 
 class ProfileKeeper:
@@ -72,13 +86,17 @@ class ProfileKeeper:
         self._shown: dict[TaskId, Mapping[str, Any]] = {}
         self._generations: dict[TaskId, int] = {}
         self._leaking: dict[TaskId, str] = {}
-        self._measured: dict[TaskId, Measurement] = {}
 
     def mark(self, task: TaskId, *, after_s: float = QUIET_S) -> None:
         """The task's profile may have to change."""
         loop_s = asyncio.get_running_loop().time()
         self._due[task] = min(self._due.get(task, loop_s + after_s), loop_s + after_s)
         self._marked.set()
+
+    @property
+    def leaking_tasks(self) -> int:
+        """How many tasks are beyond lifting."""
+        return len(self._leaking)
 
     def leaking(self, task: TaskId, why: str | None) -> None:
         """The task is beyond lifting, or (None) a run of it succeeded again."""
@@ -87,10 +105,6 @@ class ProfileKeeper:
             if why is not None:
                 self._leaking[task] = why
             self.mark(task)
-
-    def measured(self, task: TaskId, measurement: Measurement) -> None:
-        """Where the last successful attempt's peak came from."""
-        self._measured[task] = measurement
 
     def shown(self, task: TaskId, status: Mapping[str, Any], generation: int | None) -> bool:
         """What the API server has: the base for deciding whether anything changed.
@@ -103,15 +117,51 @@ class ProfileKeeper:
             self._generations[task] = generation
         return not known
 
+    def status(self, task: TaskId) -> Mapping[str, Any]:
+        """The status as the API server has it; empty of a task without a profile."""
+        return self._shown.get(task, {})
+
     def deleted(self, task: TaskId) -> None:
         """Its profile was deleted; it is made again when the task is next seen to change."""
         self._shown.pop(task, None)
         self._generations.pop(task, None)
 
+    @property
+    def tasks_shown(self) -> Collection[TaskId]:
+        """Those that have a profile on the API server."""
+        return self._shown.keys()
+
+    def _crowding(self, task: TaskId) -> Sequence[Trouble]:
+        if not self._book.is_crowded(task.namespace):
+            return ()
+        words = (
+            f"the namespace has {self._book.most_tasks} tasks or more: no new ones are learned;"
+            " give runs of one task the same plimsoll.dev/task"
+        )
+        return (Trouble(Ailment.CROWDED, words),)
+
+    async def remove(self, task: TaskId) -> None:
+        """Delete the profile of a task that is forgotten, if we made it and nobody wrote into it.
+
+        As it was read: what people write into it meanwhile is not lost.
+        """
+        try:
+            profile = await self._kube.read_profile(task.namespace, profile_name(task))
+            meta = profile["metadata"]
+            ours = MADE_BY_US.items() <= (meta.get("labels") or {}).items()
+            made_s = read_time(meta.get("creationTimestamp")) or 0.0
+            written = set(profile.get("spec") or {}) - {"task"}
+            if ours and not written and self._now_s() - made_s >= UNKNOWN_KEPT_S:
+                await self._kube.delete_profile(profile)
+                log.info("profile deleted: nothing is known of its task", task=str(task))
+        except NotFound:
+            return
+        except ApiError as error:
+            log.warning("profile not deleted", task=str(task), error=str(error))
+
     def forget(self, task: TaskId) -> None:
-        """The task itself is forgotten."""
-        self.deleted(task)
-        for kept in (self._due, self._leaking, self._measured):
+        """The task itself is forgotten. What of its profile is there is still known."""
+        for kept in (self._due, self._leaking):
             kept.pop(task, None)
 
     async def run(self) -> None:
@@ -140,7 +190,7 @@ class ProfileKeeper:
             if changed(shown, status):
                 profile = await self._patch(task, status)
                 if facts.standing is not None and newly_shifted(shown, status):
-                    self._tell_shift(profile, facts.standing)
+                    self._tell_shift(task, profile, facts.standing)
         except NotFound:
             # Its namespace is gone. The task's next pod, in a new one, marks it again.
             self._shown.pop(task, None)
@@ -148,7 +198,9 @@ class ProfileKeeper:
             log.warning("profile not written", task=str(task), error=str(error))
             self.mark(task, after_s=RETRY_S)
 
-    def _tell_shift(self, profile: Mapping[str, Any], standing: StandingFacts) -> None:
+    def _tell_shift(
+        self, task: TaskId, profile: Mapping[str, Any], standing: StandingFacts
+    ) -> None:
         """At most one Event a shift: its name follows from the shift's number."""
         meta = profile["metadata"]
         regarding = events.Regarding(
@@ -158,7 +210,8 @@ class ProfileKeeper:
             uid=str(meta["uid"]),
             api_version=API_VERSION,
         )
-        self._known.tell(events.drifting(standing.drift.words, standing.drift.shifts), regarding)
+        happening = events.drifting(standing.drift.words, standing.drift.shifts)
+        self._known.tell(happening, regarding, task)
 
     async def _patch(self, task: TaskId, status: Mapping[str, Any]) -> Mapping[str, Any]:
         """The profile as it is then."""
@@ -176,7 +229,7 @@ class ProfileKeeper:
         manifest = {
             "apiVersion": API_VERSION,
             "kind": "TaskProfile",
-            "metadata": {"namespace": task.namespace, "name": name},
+            "metadata": {"namespace": task.namespace, "name": name, "labels": dict(MADE_BY_US)},
             "spec": spec,
         }
         try:
@@ -185,38 +238,40 @@ class ProfileKeeper:
             return
 
     async def _facts(self, task: TaskId) -> ProfileFacts:
-        tally, training, decisions = await self._writer.read(_stored, self._store, task)
+        now_s = self._now_s()
+        stored = await self._writer.read(_stored, self._store, task, now_s)
+        tally, training, decisions, measurement = stored
         if task in self._book:
             # It is looked up when a profile changes, as often as a run ends but no more than that.
             runs = await self._writer.read(self._store.run_cpus, [task])
             self._book.learn_cpu(task, use_of(runs[task]))
-        if tally.runs_known and task not in self._measured:
-            # After a restart, and the pods that were measured are gone.
-            self._measured[task] = await self._writer.read(_measurement, self._store, task)
+        if measurement.awaited:
+            self.mark(task, after_s=PEAK_DELAY_S)
+        policy = self._book.look(task).policy
         return ProfileFacts(
             knowledge=self._book.look(task),
             tally=tally,
             decisions=decisions,
             training=training,
             standing=await self._known.standing(task),
-            measurement=self._measured.get(task),
+            measurement=measurement.found,
             leaking=self._leaking.get(task),
+            paused_by=self._book.paused_by(task),
             problems=self._book.problems.get(task, ()),
-            trouble=self._writer.trouble,
+            troubles=(*self._known.troubles(), *self._crowding(task)),
+            trains_from=max(policy.min_runs, LEAST_NEW_RUNS),
             generation=self._generations.get(task),
         )
 
 
-def _stored(store: Store, task: TaskId) -> tuple[TaskSummary, TrainingFact | None, list[str]]:
-    last = store.last_training(task)
+def _stored(store: Store, task: TaskId, now_s: float) -> _Stored:
     decisions = [record.words for record in store.decisions(task, limit=10)]
-    return store.summary(task), _training(last), decisions
-
-
-def _measurement(store: Store, task: TaskId) -> Measurement:
-    latest = reversed(store.observations(task, limit=LATEST))
-    succeeded = (each for each in latest if each.outcome is Outcome.SUCCEEDED)
-    return Measurement(next((each.peak_source for each in succeeded), None))
+    return _Stored(
+        store.summary(task),
+        _training(store.last_training(task)),
+        decisions,
+        measurement_of(store.observations(task, limit=LATEST), now_s),
+    )
 
 
 def _training(last: TrainingOutcome | None) -> TrainingFact | None:

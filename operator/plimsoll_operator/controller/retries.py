@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -20,7 +22,7 @@ from plimsoll_operator.controller.kube import (
     NotFound,
     Unreachable,
 )
-from plimsoll_operator.identity import Retrier
+from plimsoll_operator.identity import Retrier, identify
 from plimsoll_operator.podspec import Pod, RestartPolicy, restart_policy
 from plimsoll_operator.podstatus import AttemptStatus
 from plimsoll_operator.reading import PodReading
@@ -29,6 +31,7 @@ from plimsoll_predictor.decision import Reason
 from plimsoll_predictor.knowledge import Lift
 from plimsoll_predictor.policy import Retry
 from plimsoll_predictor.store import RetryIntent, Store, Writer
+from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import words_for_bytes
 
 log = structlog.get_logger()
@@ -40,23 +43,39 @@ RETRY_WITHIN_S = 24 * 3600.0
 LONGEST_PAUSE_S = 30.0
 
 
+PASSED_OVER = ""
+"""Manifest of a retry that is not to be made."""
+_WHY_PASSED_OVER = "passed over: it was killed while its task was paused"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where retries are kept."""
+
+    store: Store
+    writer: Writer
+
+
 class Retries:
     """Carries out retries; the intent is committed before the pod is created."""
 
     def __init__(
         self,
         kube: Kube,
-        store: Store,
-        writer: Writer,
+        kept: Kept,
         announcer: Announcer,
+        pauses: Callable[[TaskId], bool],
         now_s: Callable[[], float],
     ) -> None:
+        """pauses: whether a task is paused."""
         self._kube = kube
-        self._store = store
-        self._writer = writer
+        self._store = kept.store
+        self._writer = kept.writer
         self._announcer = announcer
+        self._pauses = pauses
         self._now_s = now_s
         self._under_way: dict[str, asyncio.Task[None]] = {}
+        self.results = Counter({"created": 0, "there-already": 0, "given-up": 0, "passed-over": 0})
 
     async def resume(self) -> None:
         """After a start: carry out what was intended and not known to be done."""
@@ -79,6 +98,23 @@ class Retries:
         if status.phase == "Failed" and not self._is_history(status):
             await self._intend(pod, reading, status, lift)
         return status.phase in ("Failed", "Succeeded")
+
+    async def pass_over(self, pod: Pod, status: AttemptStatus) -> None:
+        """Make no retry of an attempt that was killed while its task was paused, nor later.
+
+        It is kept, or after a restart the pod would be seen again, and be retried out of the blue.
+        """
+        meta = pod["metadata"]
+        intent = RetryIntent(
+            attempt_uid=status.attempt_uid,
+            namespace=str(meta["namespace"]),
+            pod=str(meta["name"]),
+            new_pod="",
+            manifest=PASSED_OVER,
+            planned_s=self._now_s(),
+        )
+        if await self._writer.call(self._store.plan_retry, intent):
+            await self._close(intent, _WHY_PASSED_OVER)
 
     def _is_history(self, status: AttemptStatus) -> bool:
         ended_s = status.finished_s
@@ -106,8 +142,9 @@ class Retries:
             manifest=json.dumps(next_attempt(pod, following)),
             planned_s=self._now_s(),
         )
-        if await self._writer.call(self._store.plan_retry, intent):
-            self._begin(intent)
+        if not await self._writer.call(self._store.plan_retry, intent):
+            return  # planned before: told then, or passed over
+        self._begin(intent)
         self._announcer.retried(pod, name, lift.attempt, lift.allocation_bytes)
 
     def _begin(self, intent: RetryIntent) -> None:
@@ -128,15 +165,23 @@ class Retries:
         while True:
             result = await self._try(intent)
             if result is not None:
-                await self._writer.call(self._store.close_retry, intent.attempt_uid, result)
-                log.info("retry", pod=intent.new_pod, follows=intent.pod, result=result)
+                await self._close(intent, result)
                 return
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
+    async def _close(self, intent: RetryIntent, result: str) -> None:
+        await self._writer.call(self._store.close_retry, intent.attempt_uid, result)
+        self.results[_in_one_word(result)] += 1
+        log.info("retry", pod=intent.new_pod, follows=intent.pod, result=result)
+
     async def _try(self, intent: RetryIntent) -> str | None:
         """One attempt at creating the pod: what came of it, or None to try again."""
+        if intent.manifest == PASSED_OVER:
+            return _WHY_PASSED_OVER  # ended between planning and closing it
         manifest = json.loads(intent.manifest)
+        if self._is_paused(manifest):
+            return None
         try:
             await self._kube.create_pod(manifest)
         except AlreadyThere:
@@ -152,6 +197,10 @@ class Retries:
                 return None
             return f"given up: {error}"
         return "created"
+
+    def _is_paused(self, manifest: Pod) -> bool:
+        identity = identify(manifest)
+        return identity is not None and self._pauses(identity.task)
 
     async def _whose(self, intent: RetryIntent, manifest: Mapping[str, Any]) -> str | None:
         """What came of a retry whose name is taken: made before a crash, or someone else's pod."""
@@ -181,6 +230,14 @@ class Retries:
             return
         except ApiError as error:
             log.warning("pod not replaced", pod=meta["name"], error=str(error))
+
+
+def _in_one_word(result: str) -> str:
+    if result == "created":
+        return result
+    if result.startswith("passed over"):
+        return "passed-over"
+    return "given-up" if result.startswith("given up") else "there-already"
 
 
 def _retry_of(pod: Mapping[str, Any]) -> object:

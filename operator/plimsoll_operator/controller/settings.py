@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated, Any
 
-from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from plimsoll_predictor.policy import Mode
+
+NINETY_DAYS_S = 90 * 86_400.0
 
 
 class ControllerSettings(BaseSettings):
     """What one controller needs to know."""
 
-    model_config = SettingsConfigDict(env_prefix="PLIMSOLL_", extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="PLIMSOLL_", extra="ignore", env_ignore_empty=True, hide_input_in_errors=True
+    )
 
     kubeconfig: str | None = None
     """Path of a kubeconfig; without it, the service account or the usual places."""
     context: str | None = None
     """Context within the kubeconfig; without it, its current one."""
-    store_url: str = "sqlite:///plimsoll.db"
-    """Where observations and models are kept, as an SQLAlchemy URL."""
+    store_url: str = Field(default="sqlite:///plimsoll.db", repr=False)
+    """Where observations and models are kept, as an SQLAlchemy URL; may hold a password."""
     listen_host: str = "127.0.0.1"
     listen_port: int = Field(default=8081, ge=0, le=65535)
-    """Feed, peaks, metrics and the report page; 0 takes a free one."""
+    """Feed, peaks, metrics and health; 0 takes a free one."""
+    page_host: str = "127.0.0.1"
+    page_port: int = Field(default=8082, ge=0, le=65535)
+    """The page; on loopback only who may forward a port to the pod sees it. 0 takes a free one."""
     token_file: Path | None = None
-    """Holds the bearer token of feed and peaks; without it, one is made and written to no file."""
+    """Holds the bearer token of feed and peaks, where no Secrets do; without it, one is made and
+    written to no file."""
     mode: Mode = Mode.RECOMMEND
     """The cluster-wide default where no SizingPolicy, profile or pod says otherwise."""
     training_budget_s: float = Field(default=60.0, gt=0)
@@ -40,5 +49,49 @@ class ControllerSettings(BaseSettings):
     """Holds a bearer token for it; read again for each call."""
     mlflow_prefix: str = Field(default="plimsoll", max_length=200)
     """Experiments are called PREFIX/NAMESPACE/NAME."""
-    instance: str = "plimsoll"
-    """Who is named in Events: the pod's name inside a cluster."""
+    task_metrics: int = Field(default=0, ge=0, le=1000)
+    """Tasks with metrics of their own, those that waste most; the rest are counted together."""
+    namespace: str = Field(default="plimsoll", min_length=1, max_length=63)
+    """Plimsoll's own namespace."""
+    instance: str = Field(default="plimsoll", min_length=1, max_length=253)
+    """Who is named in Events and holds the Lease: the pod's name inside a cluster."""
+    lease: str | None = None
+    """The Lease that controllers compete for; without it this is the only one."""
+    lease_s: float = Field(default=10.0, ge=3, le=300)
+    """How long a leader may be silent before another takes over."""
+    tls_secret: str | None = None
+    """The Secret of admission's certificate, made and renewed here; without it, others do."""
+    tls_names: Annotated[tuple[str, ...], NoDecode] = ()
+    """What admission is called by, such as plimsoll-admission.plimsoll.svc; separated by commas."""
+    tls_lifetime_s: float = Field(default=NINETY_DAYS_S, ge=120, le=5 * 365 * 86_400)
+    """How long a certificate made here is valid; renewed at two thirds of it."""
+    webhook: str = "plimsoll"
+    """The MutatingWebhookConfiguration whose caBundle is kept where the certificate is."""
+    feed_token_secret: str | None = None
+    """The Secret with the token that admission shows the feed, as NAMESPACE/NAME."""
+    peaks_token_secret: str | None = None
+    """The Secret with the token that agents show, as NAMESPACE/NAME."""
+
+    @field_validator("tls_names", mode="before")
+    @classmethod
+    def _by_commas(cls, text: Any) -> Any:
+        if isinstance(text, str):
+            return tuple(name.strip() for name in text.split(",") if name.strip())
+        return text
+
+    @field_validator("page_port", "listen_port", mode="before")
+    @classmethod
+    def _no_address(cls, value: Any) -> Any:
+        # Kubernetes sets PLIMSOLL_PAGE_PORT=tcp://10.96.0.1:8082 for a Service plimsoll-page.
+        if isinstance(value, str) and value.startswith(("tcp://", "udp://")):
+            return int(value.rpartition(":")[2])
+        return value
+
+    @model_validator(mode="after")
+    def _names_for_the_certificate(self) -> ControllerSettings:
+        if self.tls_secret is not None and not self.tls_names:
+            raise ValueError(
+                f"the certificate in Secret {self.tls_secret} is for nobody; name what the API"
+                " server calls admission by in PLIMSOLL_TLS_NAMES"
+            )
+        return self

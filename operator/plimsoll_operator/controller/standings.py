@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 import structlog
@@ -30,6 +30,7 @@ from plimsoll_predictor.experts.modelled import modelled_bids
 from plimsoll_predictor.experts.panel import MODELLED
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import Ended, Standing
+from plimsoll_predictor.experts.would import DECIDED
 from plimsoll_predictor.record import Features
 from plimsoll_predictor.store import Lesson, LessonKind, SharedState, Store, StoreError, Writer
 from plimsoll_predictor.task import TaskId
@@ -55,7 +56,7 @@ class Standings:
         self._writer = writer
         self._book = book
         self._held_tasks = held_tasks
-        self._fleet = Fleet()
+        self._fleet = Fleet(namespace_of)
         self._used: OrderedDict[str, None] = OrderedDict()
         """Held tasks, the one that learned last at the end."""
         self._through = 0
@@ -63,6 +64,7 @@ class Standings:
         self._saved_through = {0}
         """Of the last that was saved; and of those that may have been, where nobody heard."""
         self._unsaved: dict[str, None] = {}
+        self._unsaved_pools: dict[str, None] = {}
         self._news = asyncio.Event()
         self._folding = asyncio.Lock()
 
@@ -83,15 +85,20 @@ class Standings:
         saved = await self._writer.read(self._store.experts.standings_of, [str(task)])
         return next(iter(_readable(saved).values()), None)
 
-    @property
-    def pool(self) -> Pool:
-        """What all tasks share, to look at only."""
-        return self._fleet.pool
+    async def pool(self, task: TaskId) -> Pool:
+        """What the tasks of a namespace share, to look at only."""
+        held = self._fleet.pools.get(task.namespace)
+        if held is not None:
+            return held
+        saved = await self._writer.read(self._store.experts.pools, [task.namespace])
+        alone = Fleet(namespace_of)
+        alone.take_up_pool(task.namespace, saved.get(task.namespace))
+        return alone.pool_of(str(task))
 
     def to_dict(self) -> dict[str, Any]:
         """The state in memory, as plain JSON types."""
         return {
-            "pool": self._fleet.pool.to_dict(),
+            "pools": {name: pool.to_dict() for name, pool in self._fleet.pools.items()},
             "standings": {task: self._fleet.standing(task).to_dict() for task in self._fleet},
         }
 
@@ -116,16 +123,16 @@ class Standings:
         """Take up what was saved, and fold what became known since."""
         async with self._folding:
             shared = await self._writer.read(self._store.experts.shared)
-            self._fleet = Fleet()
-            self._fleet.restore(shared.pool, {})
+            self._fleet = Fleet(namespace_of)
             self._used.clear()
             self._unsaved.clear()
+            self._unsaved_pools.clear()
             self._through = shared.through
             self._saved_through = {shared.through}
             after = ""
             while saved := await self._writer.read(self._store.experts.standings, after):
                 after = max(saved)
-                self._hold(saved)
+                await self._hold(saved, saved)
                 self._tell(saved)
                 self._let_go()
         await self.fold()
@@ -137,7 +144,8 @@ class Standings:
             while lessons := await self._writer.read(experts.lessons, self._through):
                 tasks = {str(lesson.task) for lesson in lessons}
                 if missing := [task for task in tasks if task not in self._used]:
-                    self._hold(await self._writer.read(experts.standings_of, missing))
+                    saved = await self._writer.read(experts.standings_of, missing)
+                    await self._hold(saved, missing)
                 rested_s = time.monotonic()
                 for lesson in lessons:
                     self._learn(lesson)
@@ -156,11 +164,13 @@ class Standings:
                 return
             follows = frozenset(self._saved_through)
             self._saved_through.add(self._through)
-            shared = SharedState(through=self._through, pool=self._fleet.pool.to_dict())
+            pools = {name: self._fleet.pools[name].to_dict() for name in self._unsaved_pools}
+            shared = SharedState(through=self._through, pools=pools)
             changed = {task: self._fleet.standing(task).to_dict() for task in self._unsaved}
             if await self._writer.call(self._store.experts.save, shared, changed, follows):
                 self._saved_through = {shared.through}
                 self._unsaved.clear()
+                self._unsaved_pools.clear()
                 self._let_go()
                 return
         log.warning("another controller saved the experts meanwhile; taking up what it saved")
@@ -200,8 +210,15 @@ class Standings:
         kept = {str(task) for task in stored}
         for task in [task for task in self._used if task not in kept]:
             self._drop(task)
+        self._drop_pools()
 
-    def _hold(self, saved: Mapping[str, Mapping[str, Any]]) -> None:
+    async def _hold(self, saved: Mapping[str, Mapping[str, Any]], tasks: Iterable[str]) -> None:
+        """Take up what was saved of tasks, and what their namespaces share."""
+        unknown = {namespace_of(task) for task in tasks} - self._fleet.pools.keys()
+        if unknown:
+            pools = await self._writer.read(self._store.experts.pools, unknown)
+            for namespace in sorted(unknown):
+                self._fleet.take_up_pool(namespace, pools.get(namespace))
         for task, standing in _readable(saved).items():
             self._fleet.take_up(task, standing)
             self._used[task] = None
@@ -210,6 +227,13 @@ class Standings:
         """What is saved need not be held."""
         for task in list(self._used)[: max(0, len(self._used) - self._held_tasks)]:
             self._drop(task)
+        self._drop_pools()
+
+    def _drop_pools(self) -> None:
+        """Pools of which no task is held; one that is not saved stays until it is."""
+        held = {namespace_of(task) for task in self._used} | self._unsaved_pools.keys()
+        for namespace in self._fleet.pools.keys() - held:
+            self._fleet.forget_pool(namespace)
 
     def _drop(self, task: str) -> None:
         self._fleet.forget(task)
@@ -231,10 +255,11 @@ class Standings:
         self._through = lesson.serial
         task = str(lesson.task)
         self._unsaved[task] = self._used[task] = None
+        self._unsaved_pools[lesson.task.namespace] = None
         self._used.move_to_end(task)
 
     def _fold(self, lesson: Lesson) -> None:
-        task, pool = str(lesson.task), self._fleet.pool
+        task, pool = str(lesson.task), self._fleet.pool_of(str(lesson.task))
         standing = self._fleet.standing(task)
         if lesson.kind is LessonKind.ENDED:
             self._fleet.learn(task, self._ended(lesson, standing))
@@ -254,6 +279,8 @@ class Standings:
         if runtime_s is None:
             runtime_s = standing.past.mean_runtime_s if standing.past.runs else 1.0
         request_bytes = lesson.request_bytes
+        bids = dict(first_bids or lesson.bids or {})
+        decided_bytes = bids.pop(DECIDED, None)
         return Ended(
             run=EndedRun(
                 need_bytes=float(lesson.need_bytes),
@@ -261,13 +288,19 @@ class Standings:
                 request_bytes=None if request_bytes is None else float(request_bytes),
             ),
             features=lesson.features,
-            bids=first_bids or lesson.bids,
+            bids=bids or None,
+            decided_bytes=decided_bytes,
             version=lesson.image or "",
             overhead_s=self._overhead_s(lesson.task),
         )
 
     def _overhead_s(self, task: TaskId) -> float:
         return self._book.look(task).policy.overhead_s
+
+
+def namespace_of(task: str) -> str:
+    """With whom a task shares: with its own namespace. Strangers' runs are none of its business."""
+    return task.partition("/")[0]
 
 
 def _take_in_training(standing: Standing, times: Mapping[str, float | None]) -> None:

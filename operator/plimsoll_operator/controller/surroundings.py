@@ -11,10 +11,9 @@ from typing import Any
 from plimsoll_operator.bounds import NamespaceBounds, read_namespace
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.feed.board import FeedBoard
-from plimsoll_operator.policies import SIZING_POLICY_NAME
+from plimsoll_operator.policy_levels import OWN_NAMESPACE, SIZING_POLICY_NAME, is_cluster_policy
 from plimsoll_operator.quantity import BadQuantity, parse_bytes, parse_millicores
 from plimsoll_predictor.decision import Bounds
-from plimsoll_predictor.policy import Policy
 
 Object = Mapping[str, Any]
 
@@ -22,8 +21,10 @@ Object = Mapping[str, Any]
 class ClusterBounds:
     """The newest LimitRanges, ResourceQuotas and nodes, and the namespaces they bound."""
 
-    def __init__(self, default_policy: Policy, board: FeedBoard, book: TaskBook) -> None:
-        self._default = default_policy
+    def __init__(
+        self, board: FeedBoard, book: TaskBook, own_namespace: str = OWN_NAMESPACE
+    ) -> None:
+        self._own_namespace = own_namespace
         self._board = board
         self._book = book
         self._objects: dict[str, dict[str, dict[str, Object]]] = {}
@@ -75,13 +76,26 @@ class ClusterBounds:
             named[meta["name"]] = document
         self._publish(meta["namespace"])
 
-    def see_policy(self, document: Object, *, gone: bool) -> None:
-        """A SizingPolicy appeared, changed or went; only the one named 'default' counts."""
-        meta = document["metadata"]
-        if meta["name"] != SIZING_POLICY_NAME:
-            return
-        namespace = meta["namespace"]
-        self._book.set_namespace_spec(namespace, None if gone else document.get("spec") or {})
+    def see_policy(self, document: Object, *, gone: bool) -> bool:
+        """A SizingPolicy appeared, changed or went; those of other names do not count.
+
+        True if it is the cluster's and what it says of all tasks has changed; see
+        ``TaskBook.set_default_spec``.
+        """
+        meta, spec = document["metadata"], None if gone else document.get("spec") or {}
+        namespace, name = meta["namespace"], meta["name"]
+        if is_cluster_policy(namespace, name, self._own_namespace):
+            changed = self._book.set_default_spec(spec)
+            self._publish_defaults()
+            for each in self._with_policy if changed else ():
+                self._publish(each)
+            return changed
+        if name == SIZING_POLICY_NAME:
+            self._see_default(namespace, spec, gone=gone)
+        return False
+
+    def _see_default(self, namespace: str, spec: Object | None, *, gone: bool) -> None:
+        self._book.set_namespace_spec(namespace, spec)
         (self._with_policy.discard if gone else self._with_policy.add)(namespace)
         self._publish(namespace)
 
@@ -97,7 +111,8 @@ class ClusterBounds:
 
     def _publish_defaults(self) -> None:
         self._board.set_defaults(
-            self._default,
+            self._book.default_policy,
+            paused=self._book.paused,
             largest_node_bytes=self.largest_node_bytes,
             largest_node_millicores=self.largest_node_millicores,
         )

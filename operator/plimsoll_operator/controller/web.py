@@ -1,85 +1,101 @@
-"""The controller's one HTTP server: feed, peaks, metrics, health and the report page."""
+"""The controller's HTTP servers: the API (feed, peaks, metrics, health), and the page apart."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Final
 
 from aiohttp import web
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from plimsoll_predictor.store import StoreError
-
-Page = Callable[[str | None], Awaitable[str]]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-MAX_BODY_BYTES = 1 << 20
-ALWAYS = "/healthz"
+MAX_BODY_BYTES: Final = 1 << 20
+METRICS: Final = "/metrics"
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
-    """Where to listen. started: whether there is something to serve yet."""
+class Readiness:
+    """Whether to send requests here, and why (not), in words."""
 
-    host: str
-    port: int
-    started: Callable[[], bool]
+    ready: bool
+    words: str
 
 
-async def serve_http(
-    routes: list[web.RouteDef], page: Page, where: Listening
-) -> tuple[web.AppRunner, int]:
-    """Start serving; returns the runner to clean up, and the port that was taken.
+class Face:
+    """What the API's port answers, before, while and after this controller leads.
+
+    readiness: asked for each probe. Whoever stands by, or has begun to lead and knows nothing yet,
+    answers no question of others: a feed that knows nothing would make admission forget.
+    """
+
+    def __init__(self, registry: CollectorRegistry, readiness: Callable[[], Readiness]) -> None:
+        self._registry = registry
+        self._table: dict[tuple[str, str], Handler] = {}
+        self._open: Callable[[], bool] = lambda: False
+        self.readiness = readiness
+
+    def app(self) -> web.Application:
+        """The application of the port."""
+        app = web.Application(client_max_size=MAX_BODY_BYTES)
+        app.add_routes(
+            [
+                web.get("/healthz", self._healthz),
+                web.get("/readyz", self._readyz),
+                web.get(METRICS, self._metrics),
+                web.route("*", "/{path:.*}", self._answer),
+            ]
+        )
+        return app
+
+    def lead(self, routes: Sequence[web.RouteDef], is_open: Callable[[], bool]) -> None:
+        """Answer these from now on, whenever ``is_open``; replaces what was answered before."""
+        self._table = {(each.method, each.path): each.handler for each in routes}
+        self._open = is_open
+
+    async def _healthz(self, _: web.Request) -> web.Response:
+        # A controller that waits (for the API server, a database, the lead) would only wait
+        # again if it were killed for it.
+        return web.Response(text="ok\n")
+
+    async def _readyz(self, _: web.Request) -> web.Response:
+        found = self.readiness()
+        return web.Response(status=200 if found.ready else 503, text=f"{found.words}\n")
+
+    async def _metrics(self, request: web.Request) -> web.StreamResponse:
+        body = generate_latest(self._registry)
+        leaders = self._table.get(("GET", METRICS))
+        if leaders is not None:
+            answer = await leaders(request)
+            assert isinstance(answer, web.Response)
+            assert isinstance(answer.body, bytes)
+            body += answer.body
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        if not self._open():
+            return web.Response(status=503, text=f"{self.readiness().words}\n")
+        handler = self._table.get((request.method, request.path))
+        if handler is None:
+            return web.Response(status=404, text="nothing is here\n")
+        return await handler(request)
+
+
+@asynccontextmanager
+async def listening(app: web.Application, host: str, port: int) -> AsyncIterator[int]:
+    """Serve for as long as the context is open; gives the port that was taken.
 
     Raises:
         OSError: if the port is in use.
 
     """
-    app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[_once(where.started)])
-    app.add_routes(routes)
-    app.add_routes(
-        [
-            web.get("/", _page(page)),
-            web.get("/tasks/{namespace}/{name}", _page(page)),
-        ]
-    )
-    runner = web.AppRunner(app, access_log=None)
+    # Not the application's: kopf and we end the process.
+    runner = web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
-    site = web.TCPSite(runner, where.host, where.port)
-    await site.start()
-    address = runner.addresses[0]
-    return runner, int(address[1])
-
-
-def _once(started: Callable[[], bool]) -> Callable[..., Awaitable[web.StreamResponse]]:
-    """Answer nothing but that we live before there is something to serve.
-
-    While the API server is away the controller waits: killed for not answering, it would only
-    wait again; and a feed that knows nothing yet would make admission forget what it knows.
-    """
-
-    @web.middleware
-    async def gate(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.path == ALWAYS or started():
-            return await handler(request)
-        return web.Response(status=503, text="starting: waiting for the API server\n")
-
-    return gate
-
-
-def _page(page: Page) -> Handler:
-    one_at_a_time = asyncio.Lock()
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        found = request.match_info
-        task = f"{found['namespace']}/{found['name']}" if "name" in found else None
-        try:
-            # It is two seconds of work, and anybody may ask for it.
-            async with one_at_a_time:
-                text = await page(task)
-        except ValueError as error:
-            return web.Response(status=404, text=f"{error}\n")
-        except StoreError as error:
-            return web.Response(status=503, text=f"{error}\n")
-        return web.Response(text=text, content_type="text/html")
-
-    return answer
+    try:
+        await web.TCPSite(runner, host, port).start()
+        yield int(runner.addresses[0][1])
+    finally:
+        await runner.cleanup()

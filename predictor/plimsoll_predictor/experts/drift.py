@@ -17,6 +17,9 @@ BEFORE: Final = 16
 """Runs before the latest that they are compared with."""
 APART: Final = 1.25
 """The levels must lie this factor apart: less is not worth forgetting the past for."""
+RESTLESS: Final = 4
+"""After so many new versions in a row, each of which lasted shorter than LATEST_AFTER_A_CHANGE
+runs, another one is no sign of anything: some build an image for every run."""
 
 
 @dataclass(slots=True)
@@ -29,6 +32,8 @@ class Drift:
     shifts: how many shifts of level there have been.
     latest_bytes, before_bytes: least and most of the needs after and before the last shift; empty
         before the first, and once a new version is the newer change.
+    lasted: runs in a row of the present version. short_lived: versions in a row before it that
+        lasted short.
     """
 
     version: str = ""
@@ -37,6 +42,13 @@ class Drift:
     shifts: int = 0
     latest_bytes: list[float] = field(default_factory=list)
     before_bytes: list[float] = field(default_factory=list)
+    lasted: int = 0
+    short_lived: int = 0
+
+    @property
+    def restless(self) -> bool:
+        """Whether versions come and go from run to run, so that a new one says nothing."""
+        return self.short_lived >= RESTLESS
 
     def see_version(self, version: str) -> None:
         """Note what the run that ends was made from."""
@@ -45,9 +57,21 @@ class Drift:
             if self.since_change >= BEFORE:
                 self.since_change, self.drifting = None, False
         if version and self.version and version != self.version:
+            self._new_version()
+        self.lasted += 1
+        if self.lasted >= BEFORE:
+            self.short_lived = 0
+        self.version = version or self.version
+
+    def _new_version(self) -> None:
+        short = self.lasted < LATEST_AFTER_A_CHANGE
+        self.short_lived = min(RESTLESS, self.short_lived + 1) if short else 0
+        self.lasted = 0
+        if not self.restless:
             self.since_change, self.drifting = 0, True
             self.latest_bytes, self.before_bytes = [], []
-        self.version = version or self.version
+        elif not self.latest_bytes:
+            self.since_change, self.drifting = None, False
 
     def shifted(self, needs_bytes: Sequence[float]) -> int | None:
         """How many of the latest runs are all that still counts; None if nothing changed.
@@ -76,4 +100,6 @@ class Drift:
             "shifts": self.shifts,
             "latest_bytes": list(self.latest_bytes),
             "before_bytes": list(self.before_bytes),
+            "lasted": self.lasted,
+            "short_lived": self.short_lived,
         }

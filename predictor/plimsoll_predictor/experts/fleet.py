@@ -1,12 +1,13 @@
 """All tasks' standings and what they share.
 
-A fold: the same runs in the same order give the same state.
+A fold: the same runs in the same order give the same state. Who shares with whom is said by the
+caller: what a stranger's tasks were charged must not choose who serves another's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from plimsoll_predictor.experts.panel import ANCHORS, EXPERTS
 from plimsoll_predictor.experts.pool import Pool
@@ -17,12 +18,42 @@ from plimsoll_predictor.record import FeatureValue
 class Fleet:
     """Every task's experts. Cost of learning a run does not grow with tasks or observations."""
 
-    def __init__(self) -> None:
-        self.pool = Pool(EXPERTS, ANCHORS)
+    def __init__(self, shares: Callable[[str], str] | None = None) -> None:
+        """shares: a task's name -> the name of the pool that it shares; all share one if None."""
+        self._shares = shares or _with_all
+        self._pools: dict[str, Pool] = {}
         self._standings: dict[str, Standing] = {}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._standings)
+
+    @property
+    def pool(self) -> Pool:
+        """The one pool, where all tasks share it."""
+        return self.pool_of(_ALL)
+
+    @property
+    def pools(self) -> Mapping[str, Pool]:
+        """Every pool by its name."""
+        return self._pools
+
+    def pool_of(self, task: str) -> Pool:
+        """What a task shares with others, a new one if nobody was charged yet."""
+        name = self._shares(task)
+        found = self._pools.get(name)
+        if found is None:
+            found = self._pools[name] = Pool(EXPERTS, ANCHORS)
+        return found
+
+    def take_up_pool(self, name: str, data: Mapping[str, Any] | None) -> None:
+        """Put in a pool as it was kept, or a new one."""
+        pool = self._pools[name] = Pool(EXPERTS, ANCHORS)
+        if data is not None:
+            pool.restore(data)
+
+    def forget_pool(self, name: str) -> None:
+        """Drop a pool; its tasks, if there are any, begin a new one."""
+        self._pools.pop(name, None)
 
     def standing(self, task: str) -> Standing:
         """The task's standing, a new one if it was never seen."""
@@ -52,7 +83,7 @@ class Fleet:
 
     def learn(self, task: str, ended: Ended) -> None:
         """Charge the experts for a run and learn from it."""
-        self.standing(task).learn(ended, self.pool)
+        self.standing(task).learn(ended, self.pool_of(task))
 
     def exceeded(self, task: str, run: str, allocation_bytes: float, bids: Bids | None) -> None:
         """Learn that an attempt was killed at its allocation."""
@@ -61,6 +92,13 @@ class Fleet:
     def restore(self, pool: Mapping[str, Any] | None, standings: Mapping[str, Any]) -> None:
         """Take up what ``to_dict`` of the pool and of each standing gave."""
         if pool is not None:
-            self.pool.restore(pool)
+            self.take_up_pool(_ALL, pool)
         for task, data in standings.items():
             self._standings[task] = Standing.from_dict(data)
+
+
+_ALL: Final = ""
+
+
+def _with_all(_task: str) -> str:
+    return _ALL

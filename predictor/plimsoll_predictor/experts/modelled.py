@@ -28,8 +28,8 @@ def modelled_bids(known: Knowledge, ask: Ask) -> dict[str, float]:
     found: dict[str, float] = {}
     if known.model is None:
         return found
-    policy = replace(known.policy, mode=Mode.ENFORCE, min_runs=0)
-    serving = replace(known, champion=CLASSIFIER, policy=policy, lifts={}, paused=False)
+    policy = replace(known.policy, mode=Mode.ENFORCE, paused=False, min_runs=0)
+    serving = replace(known, champion=CLASSIFIER, policy=policy, lifts={})
     decision = decide(ask, serving, Bounds())
     if decision.reason is Reason.PREDICTED and decision.allocation_bytes:
         found[CLASSIFIER] = float(decision.allocation_bytes)

@@ -27,6 +27,7 @@ from plimsoll_predictor.experts.panel import (
 from plimsoll_predictor.experts.past import Past
 from plimsoll_predictor.experts.pool import Pool, age_of
 from plimsoll_predictor.experts.rule import Rule, for_larger_request
+from plimsoll_predictor.experts.would import Would
 from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.record import FeatureValue
 
@@ -61,6 +62,7 @@ class Ended:
         bid now stands for them.
     version: its image and command in any form; empty if nobody said.
     overhead_s: the price of a failed attempt.
+    decided_bytes: what recommend mode decided for its first attempt; None if it decided nothing.
     """
 
     run: EndedRun
@@ -68,6 +70,7 @@ class Ended:
     bids: Bids | None
     version: str = ""
     overhead_s: float
+    decided_bytes: float | None = None
 
 
 @dataclass(slots=True)
@@ -86,6 +89,7 @@ class Standing:
     drift: Drift = field(default_factory=Drift)
     rules: dict[str, Rule] = field(default_factory=dict)
     champion: str = YOUNG_SAFE
+    would: Would = field(default_factory=Would)
 
     @property
     def young(self) -> bool:
@@ -105,6 +109,8 @@ class Standing:
     def learn(self, ended: Ended, pool: Pool) -> None:
         """Charge every expert for a run whose need is known, then learn from it."""
         past, run = self.past, ended.run
+        if ended.decided_bytes is not None:
+            self.would.add(ended.decided_bytes, run, past.largest_bytes)
         if past.runs:
             self._charge(ended, pool)
             self._compare_with_anchors(ended, pool)
@@ -244,6 +250,7 @@ class Standing:
             "drift": self.drift.to_dict(),
             "rules": {name: rule.to_dict() for name, rule in self.rules.items()},
             "champion": self.champion,
+            "would": self.would.to_dict(),
         }
 
     @classmethod
@@ -260,6 +267,7 @@ class Standing:
         standing.rules = {name: Rule.from_dict(rules[name]) for name in PANEL if name in rules}
         if data["champion"] in _PLACE:
             standing.champion = data["champion"]
+        standing.would = Would.from_dict(data.get("would"))
         return standing
 
 

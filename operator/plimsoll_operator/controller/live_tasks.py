@@ -1,0 +1,40 @@
+"""What the page asks of the running controller: policies and the profiles' statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.page.rows import Known
+from plimsoll_predictor.experts.names import REQUEST
+from plimsoll_predictor.task import TaskId
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTasks:
+    """Reads what the event loop writes: each look is one at a dict's entry, which is whole.
+
+    status: of a task's profile, as the API server has it; empty without one.
+    """
+
+    book: TaskBook
+    status: Callable[[TaskId], Mapping[str, Any]]
+
+    @property
+    def paused(self) -> bool:
+        """Whether people have paused the whole cluster."""
+        return self.book.paused
+
+    def known(self, task: TaskId) -> Known:
+        """What is known of a task beside the store."""
+        known = self.book.look(task)
+        cold = known.runs < known.policy.min_runs
+        return Known(
+            policy=known.policy,
+            paused=self.book.paused or known.paused,
+            champion=REQUEST if cold else str(known.champion),
+            trained=known.model is not None,
+            status=self.status(task),
+        )

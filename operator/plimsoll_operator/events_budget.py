@@ -1,0 +1,70 @@
+"""How many Events are told: enough for people to read, never a flood. Pure; the clock comes in.
+
+Every Event is an object in the API server's database. A task that is killed a thousand times, or a
+namespace that makes a thousand tasks, must not fill it: each object, each reason of a task, and the
+cluster has a bucket of tokens that refills with time; an Event takes one of each or is not told.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+MOST_BUCKETS: Final = 20_000
+"""Objects and tasks whose buckets are remembered; one that is forgotten is full again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """burst: Events at once, after a quiet time. per_minute: what comes back."""
+
+    burst: int
+    per_minute: float
+
+
+OF_AN_OBJECT: Final = Allowance(burst=20, per_minute=5)
+OF_A_TASK: Final = Allowance(burst=300, per_minute=60)
+"""A batch of a few hundred pods tells of each of them; a flood does not."""
+OF_THE_CLUSTER: Final = Allowance(burst=5000, per_minute=1200)
+
+
+@dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    filled_s: float
+
+
+class EventsBudget:
+    """Says of each Event whether it may be told."""
+
+    def __init__(self) -> None:
+        self._buckets: OrderedDict[tuple[str, str], _Bucket] = OrderedDict()
+
+    def takes(self, uid: str, share: str | None, now_s: float) -> bool:
+        """Whether an Event about an object may be told; if so, it is counted.
+
+        uid: the object's. share: its task and the Event's reason; None if it is of no task.
+        now_s: of a clock that does not jump.
+        """
+        wanted = [(("cluster", ""), OF_THE_CLUSTER), (("object", uid), OF_AN_OBJECT)]
+        if share is not None:
+            wanted.append((("task", share), OF_A_TASK))
+        buckets = [self._bucket(key, allowance, now_s) for key, allowance in wanted]
+        if any(bucket.tokens < 1 for bucket in buckets):
+            return False
+        for bucket in buckets:
+            bucket.tokens -= 1
+        return True
+
+    def _bucket(self, key: tuple[str, str], allowance: Allowance, now_s: float) -> _Bucket:
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._buckets[key] = _Bucket(allowance.burst, now_s)
+            if len(self._buckets) > MOST_BUCKETS:
+                self._buckets.popitem(last=False)
+        self._buckets.move_to_end(key)
+        back = max(0.0, now_s - bucket.filled_s) * allowance.per_minute / 60
+        bucket.tokens = min(float(allowance.burst), bucket.tokens + back)
+        bucket.filled_s = max(now_s, bucket.filled_s)
+        return bucket

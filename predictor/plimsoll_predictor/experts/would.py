@@ -1,0 +1,76 @@
+"""What enforcing would have come to on the runs that were decided and not sized."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from plimsoll_predictor.experts.charging import SHORTEST_RUNTIME_S, EndedRun
+from plimsoll_predictor.experts.ladder import USEFUL_STEP, next_step_bytes
+from plimsoll_predictor.units import MIB, gb_hours
+
+DECIDED: Final = "decided"
+"""No expert: kept beside the bids, what recommend mode decided for the run's first attempt."""
+MOST_ATTEMPTS: Final = 40
+
+
+@dataclass(slots=True)
+class Would:
+    """Sums over a task's runs that recommend mode decided and whose need is known.
+
+    asked_gb_h: what they asked for; decided_gb_h: what they would have been given, attempts that
+        would have been killed included, each for the whole time that the run took.
+    killed: runs that the first size would have killed.
+    """
+
+    runs: int = 0
+    asked_gb_h: float = 0.0
+    decided_gb_h: float = 0.0
+    killed: int = 0
+
+    @property
+    def saved_gb_h(self) -> float:
+        """What enforcing would have saved; negative if it would have spent more."""
+        return self.asked_gb_h - self.decided_gb_h
+
+    def add(self, decided_bytes: float, run: EndedRun, largest_bytes: float) -> None:
+        """Count a run that asked for something.
+
+        largest_bytes: the largest need known before it: lifts would have gone by it.
+        """
+        asked_bytes = run.request_bytes
+        if not asked_bytes:
+            return
+        runtime_s = max(run.runtime_s, SHORTEST_RUNTIME_S)
+        held_bytes = allocation_bytes = max(decided_bytes, MIB)
+        self.killed += allocation_bytes < run.need_bytes
+        for _ in range(MOST_ATTEMPTS):
+            if allocation_bytes >= run.need_bytes:
+                break
+            allocation_bytes = _lifted_bytes(allocation_bytes, asked_bytes, largest_bytes)
+            held_bytes += allocation_bytes
+        self.runs += 1
+        self.asked_gb_h += gb_hours(asked_bytes, runtime_s)
+        self.decided_gb_h += gb_hours(held_bytes, runtime_s)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types; ``from_dict`` reads it back."""
+        return {
+            "runs": self.runs,
+            "asked_gb_h": self.asked_gb_h,
+            "decided_gb_h": self.decided_gb_h,
+            "killed": self.killed,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any] | None) -> Would:
+        """Inverse of ``to_dict``; a version from before counted nothing."""
+        return cls(**data) if data else cls()
+
+
+def _lifted_bytes(killed_bytes: float, asked_bytes: float, largest_bytes: float) -> float:
+    """As plimsoll_predictor.lifting: the smallest useful step, the request being one."""
+    step_bytes = next_step_bytes(killed_bytes, largest_bytes)
+    useful = asked_bytes >= killed_bytes * USEFUL_STEP
+    return min(step_bytes, asked_bytes) if useful else step_bytes
