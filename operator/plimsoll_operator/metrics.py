@@ -1,34 +1,43 @@
-"""The controller's Prometheus metrics, read from what it holds at the moment of the scrape."""
+"""The controller's Prometheus metrics, and the routes that show them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from collections.abc import Callable
+from typing import Final
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from plimsoll_predictor.record import Outcome
+from plimsoll_operator.attempt_metrics import AttemptMetrics
+from plimsoll_operator.live_metrics import Live, LiveMetrics, StoreHealth, Trouble
+from plimsoll_operator.task_metrics import TaskMetrics
+
+_TRAINING_SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 240, 480)
 
 
 class ControllerMetrics:
-    """Counters that the controller's parts raise."""
+    """Counters that the controller's parts raise.
 
-    def __init__(self) -> None:
+    tasks_shown: how many tasks have series of their own.
+    """
+
+    def __init__(self, tasks_shown: int = 0) -> None:
         self.registry = CollectorRegistry()
-        self.attempts = Counter(
-            "plimsoll_attempts",
-            "Attempts seen to end, by outcome.",
-            ["outcome"],
-            registry=self.registry,
-        )
+        by_task = TaskMetrics(tasks_shown)
+        self.registry.register(by_task)
+        self.attempts = AttemptMetrics(self.registry, by_task)
         self.lifts = Counter(
             "plimsoll_lifts", "Allocations raised after an OOM kill.", registry=self.registry
         )
         self.trainings = Counter(
             "plimsoll_trainings", "Trainings ended, by result.", ["result"], registry=self.registry
+        )
+        self.training_seconds = Histogram(
+            "plimsoll_training_seconds",
+            "How long trainings took, start of the process to its end.",
+            buckets=_TRAINING_SECONDS,
+            registry=self.registry,
         )
         self.late_binding = LateBindingMetrics(self.registry)
         self.tracked_trainings = Counter(
@@ -38,10 +47,14 @@ class ControllerMetrics:
             registry=self.registry,
         )
         self.tasks = Gauge("plimsoll_tasks", "Tasks known.", registry=self.registry)
-        for outcome in Outcome:
-            self.attempts.labels(outcome.value)
+        for result in ("succeeded", "failed"):
+            self.trainings.labels(result)
         for result in ("logged", "refused", "failed"):
             self.tracked_trainings.labels(result)
+
+    def watch(self, live: Live) -> None:
+        """Show, from now on, what the controller's parts hold at the moment of a scrape."""
+        self.registry.register(LiveMetrics(live))
 
 
 class LateBindingMetrics:
@@ -78,53 +91,16 @@ class LateBindingMetrics:
             self.resizes.labels(result)
 
 
-class Trouble(Protocol):
-    """What tells whether the store can be written."""
-
-    @property
-    def trouble(self) -> str | None:
-        """Why nothing can be written; None if all is well."""
-
-    @property
-    def queued(self) -> int:
-        """Writes not yet committed."""
-
-
-class _StoreHealth(Collector):
-    def __init__(self, writer: Trouble) -> None:
-        self._writer = writer
-
-    def collect(self) -> Iterable[Metric]:
-        yield from self._figures()
-
-    def _figures(self) -> Iterator[Metric]:
-        yield _gauge(
-            "plimsoll_store_healthy",
-            "1 while the store can be written.",
-            float(self._writer.trouble is None),
-        )
-        yield _gauge(
-            "plimsoll_store_queued_writes",
-            "Writes accepted and not yet committed.",
-            float(self._writer.queued),
-        )
-
-
-def _gauge(name: str, words: str, value: float) -> Metric:
-    family = GaugeMetricFamily(name, words)
-    family.add_metric([], value)
-    return family
-
-
 def metrics_routes(
     metrics: ControllerMetrics, writer: Trouble, tasks: Callable[[], int]
 ) -> list[web.RouteDef]:
     """``/metrics``, ``/healthz`` and ``/readyz``; ready while the store can be written."""
-    metrics.registry.register(_StoreHealth(writer))
+    metrics.registry.register(StoreHealth(writer))
     metrics.tasks.set_function(lambda: float(tasks()))
 
     async def scrape(_: web.Request) -> web.Response:
-        return web.Response(body=generate_latest(metrics.registry), content_type="text/plain")
+        body = generate_latest(metrics.registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def alive(_: web.Request) -> web.Response:
         return web.Response(text="ok\n")

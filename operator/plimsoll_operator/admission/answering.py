@@ -15,7 +15,7 @@ from plimsoll_operator.admission.reviews import (
     read_review,
     uid_in,
 )
-from plimsoll_operator.sizing import Sized, size
+from plimsoll_operator.sizing import size
 from plimsoll_operator.state import AdmissionState
 
 
@@ -52,15 +52,10 @@ class Answerer:
         if trouble is not None:
             raise Unanswerable(trouble, creation.uid)
         sized = size(creation.pod, self.state, creation.namespace)
-        self._count(sized)
+        self.metrics.answered(sized)
         return allowed(
             creation.uid, patch=sized.patch, warnings=[sized.warning] if sized.warning else ()
         )
-
-    def _count(self, sized: Sized) -> None:
-        self.metrics.pods[sized.outcome].inc()
-        if sized.ignored_features:
-            self.metrics.ignored_features.inc(sized.ignored_features)
 
     def _let_through(self, why: Unanswerable, **fields: str) -> bytes:
         self.metrics.failed_open.labels(why.reason).inc()

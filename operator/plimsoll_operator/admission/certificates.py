@@ -16,6 +16,7 @@ from typing import Final
 
 import structlog
 
+from plimsoll_operator.admission.expiry import expires_of
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 
 log = structlog.get_logger()
@@ -99,4 +100,5 @@ class Certificate:
                 f"{self.certificate_file} and {self.key_file} are not a certificate and its key:"
                 f" {error}; both must be PEM and belong together"
             ) from error
+        self.metrics.certificate_expires_s.set(expires_of(self.certificate_file))
         return context

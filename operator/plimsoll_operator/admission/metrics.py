@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -11,8 +13,21 @@ from prometheus_client import (
     ProcessCollector,
 )
 
-from plimsoll_operator.sizing import Outcome
+from plimsoll_operator.build_info import register_build_info
+from plimsoll_operator.sizing import Outcome, Sized
+from plimsoll_predictor.decision import Reason
 
+_FAILED_OPEN: Final = (
+    "error",
+    "foreign",
+    "malformed",
+    "no-knowledge",
+    "not-a-new-pod",
+    "oversized",
+    "stale",
+    "version",
+)
+_FEED_ERRORS: Final = ("bad-entry", "unanswered")
 _SECONDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.0)
 
 
@@ -24,14 +39,14 @@ class AdmissionMetrics:
         # Standard process metrics; memory is one of admission's promises.
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
-        pods = Counter(
+        register_build_info(self.registry, "admission")
+        self._pods = Counter(
             "plimsoll_admission_pods",
-            "Pods answered, by what became of them.",
-            ["outcome"],
+            "Pods answered, by what became of them and why.",
+            ["outcome", "reason"],
             registry=self.registry,
         )
-        # Looked up once: a lookup by label costs more than the increment.
-        self.pods = {outcome: pods.labels(outcome.value) for outcome in Outcome}
+        self._pods_by: dict[tuple[Outcome, Reason | None], Counter] = {}
         self.failed_open = Counter(
             "plimsoll_admission_failed_open",
             "Requests let through unchanged because they could not be sized, by reason.",
@@ -63,6 +78,11 @@ class AdmissionMetrics:
             ["reason"],
             registry=self.registry,
         )
+        self.certificate_expires_s = Gauge(
+            "plimsoll_admission_certificate_expires_timestamp_seconds",
+            "When the certificate in use expires; NaN where its file does not say so.",
+            registry=self.registry,
+        )
         self.snapshot_errors = Counter(
             "plimsoll_admission_snapshot_errors",
             "Snapshots that could not be written or read.",
@@ -73,3 +93,21 @@ class AdmissionMetrics:
             "Changed certificate files that could not be loaded; the old pair stays in use.",
             registry=self.registry,
         )
+        # A series that is there from the start: else its first increase is none to Prometheus.
+        for reason in _FAILED_OPEN:
+            self.failed_open.labels(reason)
+        for reason in _FEED_ERRORS:
+            self.feed_errors.labels(reason)
+
+    def answered(self, sized: Sized) -> None:
+        """One pod was answered."""
+        reason = sized.decision.reason if sized.decision is not None else None
+        key = (sized.outcome, reason)
+        counter = self._pods_by.get(key)
+        if counter is None:
+            # Looked up once: a lookup by label costs more than the increment.
+            counter = self._pods.labels(sized.outcome.value, reason.value if reason else "")
+            self._pods_by[key] = counter
+        counter.inc()
+        if sized.ignored_features:
+            self.ignored_features.inc(sized.ignored_features)

@@ -9,22 +9,22 @@ import random
 import signal
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import structlog
 import uvloop
 from aiohttp import web
 
 from plimsoll_operator.admission.answering import Answerer
-from plimsoll_operator.admission.certificates import Certificate
+from plimsoll_operator.admission.certificates import POLL_S, Certificate, CertificateError
 from plimsoll_operator.admission.freshness import Freshness
 from plimsoll_operator.admission.keeping import SnapshotKeeper
 from plimsoll_operator.admission.metrics import AdmissionMetrics
-from plimsoll_operator.admission.pages import Pages
+from plimsoll_operator.admission.pages import Pages, Patience
 from plimsoll_operator.admission.quiet_log import QuietLog
 from plimsoll_operator.admission.server import SizingServer
 from plimsoll_operator.admission.settings import AdmissionSettings
@@ -57,8 +57,9 @@ class Running:
 def serve(settings: AdmissionSettings) -> None:
     """Serve until SIGTERM or SIGINT. The entry of ``plimsoll admission``.
 
+    Without a usable certificate it waits for one, and says so: whoever makes it may be late.
+
     Raises:
-        CertificateError: if there is no usable certificate to start with.
         OSError: if a port is taken.
 
     """
@@ -71,7 +72,10 @@ async def _serve_until_told(settings: AdmissionSettings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
-    async with running(settings) as server:
+    async with AsyncExitStack() as stack:
+        server = await _unless(told, stack.enter_async_context(running(settings)))
+        if server is None:
+            return
         # What is loaded by now stays: collections need not look at it again, which takes tens of
         # milliseconds that pods would wait.
         gc.collect()
@@ -90,15 +94,7 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
     metrics = AdmissionMetrics()
     state = AdmissionState()
     freshness = Freshness(settings.max_feed_age_s)
-    certificate = Certificate(settings.certificate_file, settings.key_file, metrics)
     answerer = Answerer(state, freshness, metrics, QuietLog(time.monotonic), time.monotonic)
-    server = SizingServer(
-        answerer,
-        certificate,
-        addr=settings.listen_address,
-        port=settings.listen_port,
-        grace_s=settings.grace_s,
-    )
     client = FeedClient(
         source=_source(settings),
         state=state,
@@ -109,20 +105,58 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
     keeper = SnapshotKeeper(settings.snapshot_file, state, client, metrics)
     if keeper.load(time.time()):
         freshness.load(time.monotonic())
-    pages = Pages(metrics, freshness, state, time.monotonic)
+    patience = Patience(settings.unheard_s, time.monotonic, time.monotonic())
+    pages = Pages(metrics, freshness, state, patience)
     # Left in the opposite order: requests in flight end first, while all else still works.
     async with AsyncExitStack() as stack:
         metrics_port = await stack.enter_async_context(_listening(pages.app(), settings))
         stack.push_async_callback(keeper.save_now)
         for name, work in (
-            ("certificate", certificate.watch),
             ("feed", client.run),
             ("snapshot", partial(keeper.keep, settings.snapshot_every_s)),
         ):
             await stack.enter_async_context(_background(name, work))
-        await stack.enter_async_context(server)
+        certificate = await _certificate(settings, metrics, pages)
+        await stack.enter_async_context(_background("certificate", certificate.watch))
+        server = await stack.enter_async_context(
+            SizingServer(
+                answerer,
+                certificate,
+                addr=settings.listen_address,
+                port=settings.listen_port,
+                grace_s=settings.grace_s,
+            )
+        )
         port = await server.start()
+        pages.trouble = None
         yield Running(port, metrics_port, state, freshness, metrics, pages, server)
+
+
+async def _certificate(
+    settings: AdmissionSettings, metrics: AdmissionMetrics, pages: Pages
+) -> Certificate:
+    """The certificate to start with, as soon as there is one that can be used."""
+    while True:
+        try:
+            return Certificate(settings.certificate_file, settings.key_file, metrics)
+        except CertificateError as error:
+            if pages.trouble != str(error):
+                log.error("no certificate to serve with; looking again", error=str(error))
+                metrics.certificate_errors.inc()
+            pages.trouble = str(error)
+            await asyncio.sleep(POLL_S)
+
+
+async def _unless(told: asyncio.Event, work: Coroutine[Any, Any, Running]) -> Running | None:
+    """The work's result; None if we are told to end before it is done."""
+    working, waiting = asyncio.ensure_future(work), asyncio.ensure_future(told.wait())
+    try:
+        await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else None
+    finally:
+        for each in (working, waiting):
+            each.cancel()
+        await asyncio.gather(working, waiting, return_exceptions=True)
 
 
 @asynccontextmanager

@@ -7,6 +7,8 @@ from pathlib import Path
 from pydantic import Field, HttpUrl, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from plimsoll_operator.service_urls import with_brackets
+
 
 class AdmissionSettings(BaseSettings):
     """Where admission listens, what it reads, and how long it trusts what it knows.
@@ -14,7 +16,9 @@ class AdmissionSettings(BaseSettings):
     No field is named ``port``: Kubernetes sets ``PLIMSOLL_PORT`` for a Service called plimsoll.
     """
 
-    model_config = SettingsConfigDict(env_prefix="PLIMSOLL_", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="PLIMSOLL_", frozen=True, extra="ignore", env_ignore_empty=True
+    )
 
     listen_address: str = "0.0.0.0"
     """Address of both ports."""
@@ -27,7 +31,7 @@ class AdmissionSettings(BaseSettings):
     key_file: Path
     """PEM; loaded again when it changes."""
     feed_url: str
-    """The controller, such as http://plimsoll-controller:8080."""
+    """The controller, such as http://10.96.0.7:8081; a bare IPv6 address gets its brackets."""
     feed_token_file: Path
     """Holds the bearer token of the feed; read for every question."""
     feed_ca_file: Path | None = None
@@ -38,6 +42,8 @@ class AdmissionSettings(BaseSettings):
     """Shortest time between two copies."""
     max_feed_age_s: float = Field(default=24 * 3600.0, gt=0)
     """When the controller was not heard for longer, pods are left as they are."""
+    unheard_s: float = Field(default=10.0, ge=0)
+    """After this long without any feed it is ready all the same, and admits pods unchanged."""
     drain_s: float = Field(default=5.0, ge=0)
     """After SIGTERM, how long new requests are still taken: endpoints are removed with a delay."""
     grace_s: float = Field(default=10.0, ge=0)
@@ -46,5 +52,6 @@ class AdmissionSettings(BaseSettings):
     @field_validator("feed_url")
     @classmethod
     def _is_url(cls, text: str) -> str:
+        text = with_brackets(text)
         HttpUrl(text)
         return text

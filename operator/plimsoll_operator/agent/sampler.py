@@ -73,6 +73,11 @@ class Sampler:
         """The maxima of all that is followed; to be restored by a later agent."""
         return {key: watched.peaks for key, watched in self._watched.items()}
 
+    @property
+    def followed(self) -> int:
+        """How many cgroups are followed."""
+        return len(self._watched)
+
     def tick(self, pods: list[PodCgroup]) -> list[PeakReport]:
         """Read all ``pods``; the reports of what changed, and of what ended, once each."""
         self._ticks += 1

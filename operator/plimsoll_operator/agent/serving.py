@@ -19,6 +19,7 @@ from plimsoll_operator.agent.cgroups import (
     find_kubepods,
     scan,
 )
+from plimsoll_operator.agent.metrics import AgentMetrics, Held, shown
 from plimsoll_operator.agent.outbox import Outbox, OutboxBounds
 from plimsoll_operator.agent.sampler import Sampler
 from plimsoll_operator.agent.sender import Controller, Sender
@@ -55,8 +56,16 @@ def serve(settings: AgentSettings, stop: threading.Event | None = None) -> None:
         unsent=len(outbox),
     )
     sender.start()
-    loop = _Loop(settings, hierarchy, sampler, outbox, spool, sender)
-    loop.run(stop)
+    metrics = AgentMetrics(
+        Held(
+            waiting=lambda: len(outbox),
+            dropped=lambda: outbox.dropped,
+            followed=lambda: sampler.followed,
+        )
+    )
+    loop = _Loop(settings, hierarchy, sampler, outbox, spool, sender, metrics)
+    with shown(metrics, settings):
+        loop.run(stop)
     sender.stop(LAST_SEND_S)
     loop.save()
 
@@ -69,6 +78,7 @@ class _Loop:
     outbox: Outbox
     spool: Spool
     sender: Sender
+    metrics: AgentMetrics
 
     def run(self, stop: threading.Event) -> None:
         """Tick by the monotonic clock: a wall clock that jumps neither stops nor hurries it."""
@@ -77,6 +87,7 @@ class _Loop:
         kubepods = self._wait_for_kubepods(stop)
         saved_s = due_s = time.monotonic()
         while not stop.is_set():
+            began_s = time.monotonic()
             try:
                 pods = scan(self.hierarchy, kubepods)
             except FileNotFoundError:
@@ -85,6 +96,7 @@ class _Loop:
                 continue
             ended = self._tick(pods)
             now_s = time.monotonic()
+            self.metrics.ticked(now_s - began_s, time.time())
             if ended or now_s - saved_s >= self.settings.save_every_s:
                 self.save()
                 saved_s = now_s
@@ -98,6 +110,7 @@ class _Loop:
     def _tick(self, pods: list[PodCgroup]) -> bool:
         """True if a cgroup ended: its last report exists nowhere else now and must be saved."""
         reports = self.sampler.tick(pods)
+        self.metrics.reported(reports)
         dropped = self.outbox.dropped
         self.outbox.offer(reports)
         if self.outbox.dropped > dropped:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from plimsoll_operator.service_urls import with_brackets
 from plimsoll_predictor.units import MIB
 
 
@@ -23,6 +24,7 @@ class AgentSettings:
     interval_s: between two readings of every cgroup.
     save_every_s: how much of the sampled maxima a kill of the agent may cost.
     spool_bytes, spool_age_s: bounds of what is kept for a controller that does not answer.
+    metrics_listen_port: of ``/metrics``; None serves none, 0 takes a free one.
     """
 
     controller_url: str
@@ -35,8 +37,11 @@ class AgentSettings:
     save_every_s: float = 5.0
     spool_bytes: int = 16 * MIB
     spool_age_s: float = 24 * 3600.0
+    metrics_listen_host: str = "0.0.0.0"
+    metrics_listen_port: int | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "controller_url", with_brackets(self.controller_url))
         if not self.controller_url.startswith(("http://", "https://")):
             raise SettingsError(
                 f"controller URL {self.controller_url!r} has no scheme; write https://HOST:PORT"

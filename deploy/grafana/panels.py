@@ -1,0 +1,348 @@
+"""What the dashboard shows: rows of panels, each with its questions to Prometheus."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+WHERE: Final = 'namespace=~"$namespace"'
+"""Of the scraped pods; the dashboard's variable."""
+RATE: Final = "$__rate_interval"
+
+
+class Kind(StrEnum):
+    """Grafana's panel types."""
+
+    STAT = "stat"
+    SERIES = "timeseries"
+    TABLE = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question. legend: with {{label}} as Grafana fills it in."""
+
+    promql: str
+    legend: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """One panel. bad_from, bad_below: from where a single figure is red. unit: Grafana's id."""
+
+    title: str
+    words: str
+    queries: tuple[Query, ...]
+    kind: Kind = Kind.SERIES
+    unit: str = "short"
+    stacked: bool = False
+    bad_from: float | None = None
+    bad_below: float | None = None
+
+
+def _rate(metric: str, by: str = "", more: str = "") -> str:
+    grouped = f" by ({by})" if by else ""
+    matchers = f"{WHERE}, {more}" if more else WHERE
+    return f"sum{grouped} (rate({metric}{{{matchers}}}[{RATE}]))"
+
+
+def _raised(metric: str, over: str, more: str = "") -> str:
+    matchers = f"{WHERE}, {more}" if more else WHERE
+    return f"sum(increase({metric}{{{matchers}}}[{over}]))"
+
+
+def _stat(title: str, words: str, promql: str, **how: object) -> Panel:
+    return Panel(
+        title=title,
+        words=words,
+        queries=(Query(promql),),
+        kind=Kind.STAT,
+        **how,  # type: ignore[arg-type]
+    )
+
+
+def _quantiles(metric: str) -> tuple[Query, ...]:
+    return tuple(
+        Query(f"histogram_quantile({share}, {_rate(f'{metric}_bucket', 'le')})", f"p{share[2:]}")
+        for share in ("0.50", "0.90", "0.99")
+    )
+
+
+def _of_process(metric: str, *, rate: bool) -> str:
+    """By component: what a process says of itself, and which it is."""
+    value = f"rate({metric}[{RATE}])" if rate else metric
+    info = f"plimsoll_build_info{{{WHERE}}}"
+    return f"max by (component) ({value} * on (job, instance) group_left (component) {info})"
+
+
+_SAVED: Final = (
+    f"({_raised('plimsoll_memory_saved_byte_seconds_total', '1d')}"
+    f" - {_raised('plimsoll_memory_added_byte_seconds_total', '1d')})"
+    f" / {_raised('plimsoll_memory_requested_byte_seconds_total', '1d')}"
+)
+
+_GLANCE: Final = (
+    _stat(
+        "Saved, of what was asked for",
+        "Memory-time of a day: reserved less than asked for, less what lifts and kills cost.",
+        _SAVED,
+        unit="percentunit",
+        bad_below=0.0,
+    ),
+    _stat(
+        "OOM kills, a day",
+        "Attempts killed within a day at any size.",
+        _raised("plimsoll_oom_kills_total", "1d"),
+        unit="none",
+    ),
+    _stat(
+        "Leaking tasks",
+        "OOM-killed at the most that they may get.",
+        f"sum(plimsoll_leaking_tasks{{{WHERE}}})",
+        unit="none",
+        bad_from=1.0,
+    ),
+    _stat("Tasks known", "Tasks known.", f"sum(plimsoll_tasks{{{WHERE}}})", unit="none"),
+    _stat(
+        "Admission replicas",
+        "That were scraped.",
+        f'count(plimsoll_build_info{{{WHERE}, component="admission"}})',
+        unit="none",
+        bad_below=1.0,
+    ),
+    _stat(
+        "Controllers that lead",
+        "One, at all times.",
+        f"sum(plimsoll_leader{{{WHERE}}})",
+        unit="none",
+        bad_below=1.0,
+    ),
+)
+
+_MEMORY: Final = (
+    Panel(
+        title="Memory of ended attempts",
+        words="Memory-time by second: what was asked for, and what was reserved instead.",
+        queries=(
+            Query(_rate("plimsoll_memory_requested_byte_seconds_total"), "asked for"),
+            Query(_rate("plimsoll_memory_reserved_byte_seconds_total"), "reserved"),
+        ),
+        unit="bytes",
+    ),
+    Panel(
+        title="Saved and added",
+        words="Reserved less than was asked for; and beyond it, or by attempts killed below it.",
+        queries=(
+            Query(_rate("plimsoll_memory_saved_byte_seconds_total"), "saved"),
+            Query(_rate("plimsoll_memory_added_byte_seconds_total"), "added"),
+        ),
+        unit="bytes",
+    ),
+    Panel(
+        title="Reserved and not used",
+        words="Above the peak of those that succeeded; all of those that failed.",
+        queries=(
+            Query(_rate("plimsoll_memory_wasted_byte_seconds_total", "outcome"), "{{outcome}}"),
+        ),
+        unit="bytes",
+        stacked=True,
+    ),
+)
+
+_ATTEMPTS: Final = (
+    Panel(
+        title="Attempts ended",
+        words="By outcome, a second.",
+        queries=(Query(_rate("plimsoll_attempts_total", "outcome"), "{{outcome}}"),),
+        unit="ops",
+        stacked=True,
+    ),
+    Panel(
+        title="OOM kills",
+        words="By the size they happened at: the request, a first size by Plimsoll, a lift.",
+        queries=(Query(_rate("plimsoll_oom_kills_total", "at"), "{{at}}"),),
+        unit="ops",
+        stacked=True,
+    ),
+    Panel(
+        title="Lifts and retries",
+        words="Sizes raised after a kill; pods that Plimsoll made anew, by result.",
+        queries=(
+            Query(_rate("plimsoll_lifts_total"), "lifts"),
+            Query(_rate("plimsoll_retries_total", "result"), "retry {{result}}"),
+        ),
+        unit="ops",
+    ),
+)
+
+_ADMISSION: Final = (
+    Panel(
+        title="Pods decided",
+        words="By what became of them and why, a second.",
+        queries=(
+            Query(
+                _rate("plimsoll_admission_pods_total", "outcome, reason"), "{{outcome}} {{reason}}"
+            ),
+        ),
+        unit="ops",
+        stacked=True,
+    ),
+    Panel(
+        title="Time to answer",
+        words="From a request's last byte to its answer.",
+        queries=_quantiles("plimsoll_admission_seconds"),
+        unit="s",
+    ),
+    Panel(
+        title="Let through unsized",
+        words="Because something was wrong, by reason, a second.",
+        queries=(
+            Query(_rate("plimsoll_admission_failed_open_total", "reason"), "{{reason}}"),
+            Query(_rate("plimsoll_admission_feed_errors_total", "reason"), "feed {{reason}}"),
+        ),
+        unit="ops",
+    ),
+    Panel(
+        title="Since the controller was heard",
+        words="By replica; beyond a day it leaves pods alone.",
+        queries=(Query(f"plimsoll_admission_feed_age_seconds{{{WHERE}}}", "{{instance}}"),),
+        unit="s",
+    ),
+    Panel(
+        title="Who reads the feed",
+        words="Admission replicas that wait for news.",
+        queries=(Query(f"sum(plimsoll_feed_readers{{{WHERE}}})", "readers"),),
+    ),
+    Panel(
+        title="Until the certificate expires",
+        words="Of the certificate that a replica serves.",
+        queries=(
+            Query(
+                f"plimsoll_admission_certificate_expires_timestamp_seconds{{{WHERE}}} - time()",
+                "{{instance}}",
+            ),
+        ),
+        unit="s",
+    ),
+)
+
+_LEARNING: Final = (
+    Panel(
+        title="Trainings",
+        words="Ended within the last ten minutes, by result; and those that wait.",
+        queries=(
+            Query(
+                f"sum by (result) (increase(plimsoll_trainings_total{{{WHERE}}}[10m]))",
+                "{{result}}",
+            ),
+            Query(f"sum(plimsoll_trainings_waiting{{{WHERE}}})", "waiting"),
+        ),
+    ),
+    Panel(
+        title="How long trainings take",
+        words="Start of the process to its end.",
+        queries=_quantiles("plimsoll_training_seconds"),
+        unit="s",
+    ),
+    Panel(
+        title="Age of models",
+        words="Of the oldest and the newest in use.",
+        queries=(
+            Query(
+                f"time() - max by (model) (plimsoll_model_trained_timestamp_seconds{{{WHERE}}})",
+                "{{model}}",
+            ),
+        ),
+        unit="s",
+    ),
+    Panel(
+        title="Pods that wait for a node",
+        words="And those of them that are about to be resized.",
+        queries=(
+            Query(f"sum(plimsoll_late_binding_waiting_pods{{{WHERE}}})", "waiting"),
+            Query(f"sum(plimsoll_late_binding_backlog_pods{{{WHERE}}})", "to be resized"),
+        ),
+    ),
+    Panel(
+        title="Resizes of waiting pods",
+        words="By result, a second.",
+        queries=(Query(_rate("plimsoll_late_binding_resizes_total", "result"), "{{result}}"),),
+        unit="ops",
+    ),
+    Panel(
+        title="Freed by resizes",
+        words="Bytes a second that waiting pods ask less than before.",
+        queries=(Query(_rate("plimsoll_late_binding_freed_bytes_total"), "freed"),),
+        unit="Bps",
+    ),
+)
+
+_PROCESSES: Final = (
+    Panel(
+        title="Writes that wait for the store",
+        words="At 10,000 the controller waits with them.",
+        queries=(Query(f"sum(plimsoll_store_queued_writes{{{WHERE}}})", "queued"),),
+    ),
+    Panel(
+        title="Resident memory",
+        words="Of the largest process of each component.",
+        queries=(Query(_of_process("process_resident_memory_bytes", rate=False), "{{component}}"),),
+        unit="bytes",
+    ),
+    Panel(
+        title="CPU",
+        words="Cores, of the busiest process of each component.",
+        queries=(Query(_of_process("process_cpu_seconds_total", rate=True), "{{component}}"),),
+    ),
+    Panel(
+        title="Events",
+        words="By what became of them, a second.",
+        queries=(Query(_rate("plimsoll_events_total", "result"), "{{result}}"),),
+        unit="ops",
+    ),
+    Panel(
+        title="Agents: time to read all cgroups",
+        words="Each second, of each node's agent.",
+        queries=_quantiles("plimsoll_agent_tick_seconds"),
+        unit="s",
+    ),
+    Panel(
+        title="Agents: reports that wait, or were dropped",
+        words="Peaks that the controller has not taken; and an hour's that were given up.",
+        queries=(
+            Query(f"sum(plimsoll_agent_reports_waiting{{{WHERE}}})", "waiting"),
+            Query(_raised("plimsoll_agent_reports_dropped_total", "1h"), "dropped"),
+        ),
+    ),
+)
+
+_TASKS: Final = (
+    Panel(
+        title="Tasks that waste most",
+        words=(
+            "Memory-time reserved and not used in a day. Empty unless PLIMSOLL_TASK_METRICS says"
+            " how many tasks have series of their own."
+        ),
+        queries=(
+            Query(
+                "topk(20, sum by (task_namespace, task)"
+                f" (increase(plimsoll_task_memory_wasted_byte_seconds_total{{{WHERE}}}[1d])))",
+                "{{task_namespace}}/{{task}}",
+            ),
+        ),
+        kind=Kind.TABLE,
+        unit="decbytes",
+    ),
+)
+
+ROWS: Final[tuple[tuple[str, tuple[Panel, ...]], ...]] = (
+    ("At a glance", _GLANCE),
+    ("What it saves", _MEMORY),
+    ("Attempts", _ATTEMPTS),
+    ("Admission", _ADMISSION),
+    ("Learning and late binding", _LEARNING),
+    ("Processes", _PROCESSES),
+    ("Tasks", _TASKS),
+)
+"""Title and panels of each row, from above."""
