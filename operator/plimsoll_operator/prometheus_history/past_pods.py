@@ -1,0 +1,199 @@
+"""One pod of the past, put together from series, and whose attempt it was. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from plimsoll_operator import labels
+from plimsoll_operator.identity import AUTO, Identity, identify
+
+_ANNOTATION: Final = "annotation_"
+_FEATURE: Final = "annotation_features_plimsoll_dev_"
+_SERVICES: Final = frozenset(
+    {"ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Node"}
+)
+"""What owns pods that run until they are taken away."""
+_MAIN_CONTAINERS: Final = ("main", "base", "spark-kubernetes-driver", "spark-kubernetes-executor")
+"""How Argo, Airflow and Spark name the one of several containers that does the work."""
+_KNOWN_LABELS: Final = (
+    labels.TASK,
+    labels.RUN,
+    labels.ITEM,
+    "batch.kubernetes.io/job-completion-index",
+    "dag_id",
+    "task_id",
+    "run_id",
+    "execution_date",
+    "map_index",
+    "workflows.argoproj.io/workflow",
+    "spark-role",
+    "spark-app-selector",
+    "spark-app-id",
+    "spark-app-name",
+    "sparkoperator.k8s.io/app-name",
+    "sparkoperator.k8s.io/scheduled-app-name",
+    "nextflow.io/processName",
+    "nextflow.io/runName",
+    "nextflow.io/taskName",
+    "tekton.dev/pipelineRun",
+    "tekton.dev/taskRun",
+    "tekton.dev/pipeline",
+    "tekton.dev/pipelineTask",
+    "tekton.dev/task",
+)
+_KNOWN_ANNOTATIONS: Final = (
+    labels.RUN,
+    labels.ITEM,
+    labels.CONTAINER,
+    labels.DEFAULT_CONTAINER,
+    "batch.kubernetes.io/job-completion-index",
+    "workflows.argoproj.io/node-name",
+    "workflows.argoproj.io/template",
+)
+
+
+def metric_label(name: str, prefix: str = "label_") -> str:
+    """How kube-state-metrics writes a label's or annotation's name.
+
+    >>> metric_label("nextflow.io/processName")
+    'label_nextflow_io_process_name'
+    """
+    plain = re.sub(r"[^a-zA-Z0-9_]", "_", name)
+    return prefix + re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", plain).lower()
+
+
+_BY_LABEL: Final = {metric_label(name): name for name in _KNOWN_LABELS}
+_BY_ANNOTATION: Final = {metric_label(name, _ANNOTATION): name for name in _KNOWN_ANNOTATIONS}
+
+
+@dataclass(slots=True)
+class PastContainer:
+    """What is known of one container; None where no series says."""
+
+    request_bytes: float | None = None
+    limit_bytes: float | None = None
+    request_cores: float | None = None
+    image: str | None = None
+    started_s: float | None = None
+    ended: str | None = None
+    """Why it ended, as the kubelet says: Completed, OOMKilled, Error ..."""
+    ended_before: str | None = None
+    """Why its life before ended, where it was restarted in place."""
+    restarts: int = 0
+    samples: int = 0
+    working_set_bytes: float | None = None
+    anon_bytes: float | None = None
+    kernel_bytes: float | None = None
+    cpu_s: float | None = None
+
+
+@dataclass(slots=True)
+class PastPod:
+    """One pod, filled in window by window."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str | None = None
+    met_s: float = 0.0
+    """The beginning of the window that it was first seen in, Unix seconds."""
+    owner_kind: str = ""
+    owner_name: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+    """As its author wrote them, of those known here."""
+    annotations: dict[str, str] = field(default_factory=dict)
+    other_labels: dict[str, str] = field(default_factory=dict)
+    """All others, by kube-state-metrics' names."""
+    created_s: float | None = None
+    started_s: float | None = None
+    finished_s: float | None = None
+    phase: str | None = None
+    evicted: bool = False
+    containers: dict[str, PastContainer] = field(default_factory=dict)
+
+    def container(self, name: str) -> PastContainer:
+        """The container of that name."""
+        return self.containers.setdefault(name, PastContainer())
+
+    def add_labels(self, found: Mapping[str, str]) -> None:
+        """From a series of kube_pod_labels."""
+        for name, text in found.items():
+            if not name.startswith("label_") or not text:
+                continue
+            if name in _BY_LABEL:
+                self.labels[_BY_LABEL[name]] = text
+            else:
+                self.other_labels[name] = text
+
+    def add_annotations(self, found: Mapping[str, str]) -> None:
+        """From a series of kube_pod_annotations."""
+        for name, text in found.items():
+            if name in _BY_ANNOTATION:
+                self.annotations[_BY_ANNOTATION[name]] = text
+            elif name.startswith(_FEATURE) and text:
+                feature = name.removeprefix(_FEATURE)
+                self.annotations[f"{labels.FEATURE_PREFIX}{feature}"] = text
+
+    @property
+    def ended(self) -> bool:
+        """Whether its end was seen."""
+        return self.evicted or self.phase in ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How pods are read. task_label: a label that names the task where Plimsoll's own does not.
+
+    margin: share added to the highest sample, for what came between two of them.
+    interval_s: between two samples of a container's memory; None if nobody knows.
+    """
+
+    task_label: str | None = None
+    margin: float = 0.1
+    interval_s: float | None = None
+
+
+def identity_of(pod: PastPod, how: Reading) -> Identity | None:
+    """Whose attempt it was by the operator's own rules; None if it is no batch task's."""
+    found = dict(pod.labels)
+    named = found.get(labels.TASK)
+    if named is None and how.task_label is not None:
+        named = pod.other_labels.get(metric_label(how.task_label))
+    if named is None and (pod.owner_kind in _SERVICES or not (pod.owner_kind or _engine(found))):
+        return None
+    found[labels.TASK] = named or AUTO
+    return identify(as_pod(pod, found))
+
+
+def _engine(found: Mapping[str, str]) -> bool:
+    return any(name not in (labels.TASK, labels.RUN, labels.ITEM) for name in found)
+
+
+def as_pod(pod: PastPod, found: Mapping[str, str]) -> dict[str, Any]:
+    """The pod as the operator's own rules read one. found: its labels."""
+    metadata: dict[str, Any] = {
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "uid": pod.uid,
+        "labels": found,
+        "annotations": pod.annotations,
+    }
+    if pod.owner_kind:
+        owner = {"kind": pod.owner_kind, "name": pod.owner_name, "controller": True}
+        # A Job's UID is not told; its name stands in for it.
+        metadata["ownerReferences"] = [{**owner, "uid": pod.owner_name}]
+    return {"metadata": metadata, "spec": {"restartPolicy": "Never"}}
+
+
+def sized_container_of(pod: PastPod) -> str | None:
+    """The container that the operator would size; None where nobody says which of several."""
+    for name in (labels.CONTAINER, labels.DEFAULT_CONTAINER):
+        wanted = pod.annotations.get(name)
+        if wanted in pod.containers:
+            return wanted
+    if len(pod.containers) == 1:
+        return next(iter(pod.containers))
+    return next((name for name in _MAIN_CONTAINERS if name in pod.containers), None)

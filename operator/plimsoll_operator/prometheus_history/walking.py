@@ -1,0 +1,182 @@
+"""The past, window by window, oldest first: pods whose end was seen become observations.
+
+A window that is too much for the server, or its answer for us, is halved; after some that were
+not, windows grow again. In memory are the pods that ran at the end of a window, no others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from plimsoll_operator.identity import Identity
+from plimsoll_operator.prometheus_history import gathering
+from plimsoll_operator.prometheus_history.client import (
+    PrometheusClient,
+    PrometheusError,
+    TooMuch,
+)
+from plimsoll_operator.prometheus_history.gathering import Pods, Window
+from plimsoll_operator.prometheus_history.past_attempts import observations_of, seconds_a_sample
+from plimsoll_operator.prometheus_history.past_pods import (
+    PastPod,
+    Reading,
+    identity_of,
+    sized_container_of,
+)
+from plimsoll_operator.prometheus_history.questions import Where
+from plimsoll_predictor.record import Observation, Outcome
+from plimsoll_predictor.task import TaskId
+
+LONGEST_WINDOW_S: Final = 6 * 3600
+SHORTEST_WINDOW_S: Final = 60
+GROWS_AFTER: Final = 4
+"""Windows in a row that were answered."""
+RUNS_KEPT: Final = 100_000
+"""Runs whose next attempt is still told as theirs."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far the reading is. left_out: pods of tasks that are no observation, by reason."""
+
+    done_s: float = 0.0
+    pods: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class _Run:
+    """executions: of one key, which a Job made again under its old name shares with the last."""
+
+    executions: int = 1
+    attempts: int = 0
+    over: bool = False
+
+
+class PastReader:
+    """Reads one stretch of the past from one server. Used once."""
+
+    def __init__(self, client: PrometheusClient, where: Where, how: Reading) -> None:
+        self._client = client
+        self._where = where
+        self._how = how
+        self._running: Pods = {}
+        self._named: dict[str, Identity | None] = {}
+        self._ended: set[str] = set()
+        """UIDs of pods that were told and are still there."""
+        self._runs: OrderedDict[tuple[TaskId, str], _Run] = OrderedDict()
+        self._interval_s: dict[str, float] = {}
+        """Node -> the shortest time between two samples that was seen there."""
+        self._window_s = LONGEST_WINDOW_S
+        self._answered = 0
+        self.progress = Progress()
+
+    async def read(self, start_s: float, end_s: float) -> AsyncIterator[list[Observation]]:
+        """Observations of pods that ended in between, window by window; often none.
+
+        Raises:
+            PrometheusError: if the server cannot be asked; what was yielded stays right.
+
+        """
+        at_s = start_s
+        while at_s < end_s:
+            length_s = max(1, int(min(self._window_s, end_s - at_s)))
+            async for told in self._window(Window(at_s + length_s, length_s), start_s):
+                yield told
+            at_s += length_s
+            self.progress.done_s = min(at_s, end_s) - start_s
+            yield []
+        self.progress.left_out["still running, or no end was seen"] += len(self._running)
+
+    async def _window(self, window: Window, start_s: float) -> AsyncIterator[list[Observation]]:
+        try:
+            pods = await self._gathered(window)
+        except TooMuch as error:
+            if window.length_s <= SHORTEST_WINDOW_S:
+                raise PrometheusError(
+                    f"{error}, not even for {window.length_s} s of the past; ask for less with"
+                    " --namespace or --match"
+                ) from error
+            self._window_s, self._answered = max(SHORTEST_WINDOW_S, window.length_s // 2), 0
+            for half in window.halves():
+                async for told in self._window(half, start_s):
+                    yield told
+            return
+        self._answered += 1
+        if self._answered >= GROWS_AFTER:
+            self._window_s, self._answered = min(LONGEST_WINDOW_S, self._window_s * 2), 0
+        if told := self._told(pods, start_s):
+            yield told
+
+    async def _gathered(self, window: Window) -> Pods:
+        """The tasks' pods of the window that are not told yet, filled in.
+
+        Nothing is kept of a window that failed: it is asked again as its halves.
+        """
+        there = await gathering.present(self._client, window, self._where)
+        fresh = {uid: pod for uid, pod in there.items() if uid not in self._ended}
+        # A pod's labels may be scraped a window after the pod: it is asked for until it is named.
+        unnamed = {uid: pod for uid, pod in fresh.items() if uid not in self._running}
+        if unnamed:
+            await gathering.name(self._client, window, self._where, unnamed)
+        pods = {uid: _copy(pod) for uid, pod in self._running.items()}
+        for uid, pod in unnamed.items():
+            identity = identity_of(pod, self._how)
+            if identity is not None:
+                self._named[uid] = identity
+                pods[uid] = pod
+        if pods:
+            await gathering.fill(self._client, window, self._where, pods)
+        self._ended &= there.keys()
+        self._running = {uid: pod for uid, pod in pods.items() if uid in there}
+        self.progress.left_out["its end was not seen"] += len(pods) - len(self._running)
+        return pods
+
+    def _told(self, pods: Pods, start_s: float) -> list[Observation]:
+        found: list[Observation] = []
+        ended = [pod for pod in pods.values() if pod.ended]
+        self._time_samples(ended)
+        for pod in sorted(ended, key=lambda each: each.finished_s or 0.0):
+            identity = self._named.get(pod.uid)
+            self._running.pop(pod.uid, None)
+            self._ended.add(pod.uid)
+            if identity is None or (pod.finished_s is not None and pod.finished_s < start_s):
+                continue
+            self.progress.pods += 1
+            if sized_container_of(pod) is None:
+                self.progress.left_out["nobody says which of its containers is sized"] += 1
+                continue
+            how = replace(self._how, interval_s=self._interval_s.get(pod.node or ""))
+            found += [self._placed(each) for each in observations_of(pod, identity, how)]
+        self._named = {uid: self._named[uid] for uid in self._running}
+        return found
+
+    def _time_samples(self, pods: Iterable[PastPod]) -> None:
+        """How often a node's containers are read is nowhere written; the densest series tells."""
+        for pod in pods:
+            name, node = sized_container_of(pod), pod.node or ""
+            interval_s = seconds_a_sample(pod, pod.containers[name]) if name else None
+            if interval_s is not None:
+                self._interval_s[node] = min(interval_s, self._interval_s.get(node, interval_s))
+
+    def _placed(self, observation: Observation) -> Observation:
+        """With its number within its run; a run ends with its first success."""
+        key = (observation.task, observation.run)
+        run = self._runs.pop(key, None) or _Run()
+        if run.over:
+            run = _Run(executions=run.executions + 1)
+        run.attempts += 1
+        run.over = observation.outcome is Outcome.SUCCEEDED
+        self._runs[key] = run
+        if len(self._runs) > RUNS_KEPT:
+            self._runs.popitem(last=False)
+        name = observation.run if run.executions == 1 else f"{observation.run}#{run.executions}"
+        return replace(observation, run=name, attempt=run.attempts)
+
+
+def _copy(pod: PastPod) -> PastPod:
+    containers = {name: replace(each) for name, each in pod.containers.items()}
+    return replace(pod, containers=containers)
