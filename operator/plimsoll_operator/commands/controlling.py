@@ -1,133 +1,115 @@
-"""``plimsoll controller``: the operator's process."""
+"""``plimsoll controller``: the operator's process. It serves, waits for the lead, and leads."""
 
 from __future__ import annotations
 
 import asyncio
-import secrets
-import time
-import uuid
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Any
+import contextlib
+import signal
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, TypeVar
 
-import kopf
 import structlog
 
-from plimsoll_operator.controller.controller import Controller, Identity
+from plimsoll_operator.commands.leading import Leading, lead
 from plimsoll_operator.controller.kube import Kube
-from plimsoll_operator.controller.login import login_with
-from plimsoll_operator.controller.peak_routes import peak_routes
+from plimsoll_operator.controller.own_objects import OwnObjects
+from plimsoll_operator.controller.process_metrics import ProcessMetrics
 from plimsoll_operator.controller.settings import ControllerSettings
-from plimsoll_operator.controller.web import Listening, Page, serve_http
-from plimsoll_operator.feed.routes import board_routes
-from plimsoll_operator.handlers.registry import configure, registry_for
-from plimsoll_operator.metrics import metrics_routes
-from plimsoll_operator.peaks import PeakReport
-from plimsoll_operator.report.data import gather
-from plimsoll_operator.report.page import render
-from plimsoll_operator.training.mlflow_client import MlflowServer
-from plimsoll_operator.training.queue import TrainingQueue
-from plimsoll_operator.training.spawning import Spawner
-from plimsoll_operator.training.tracking import Outbox, TrackingRules, tracking
-from plimsoll_predictor.policy import Policy
-from plimsoll_predictor.store import Store
-from plimsoll_predictor.task import TaskId
+from plimsoll_operator.controller.web import Face, Readiness, listening
+from plimsoll_operator.leadership.election import AlwaysFit, Election, Fitness, Terms
+from plimsoll_operator.leadership.store_probe import StoreProbe, asking
 
 log = structlog.get_logger()
+
+FIRST_ANSWER_S = 3.0
+T = TypeVar("T")
+
+
+class _Told(Exception):
+    """SIGTERM or SIGINT came."""
 
 
 def serve(settings: ControllerSettings) -> None:
     """Run until SIGTERM or SIGINT."""
-    asyncio.run(_serve(settings))
+    with contextlib.suppress(_Told):
+        asyncio.run(_serve(settings))
 
 
 async def _serve(settings: ControllerSettings) -> None:
-    store = Store.open(settings.store_url)
-    kube = await Kube.connect(settings.kubeconfig, settings.context)
-    identity = Identity(
-        settings.instance, uuid.uuid4().hex, time.time, settings.late_bindings_per_s
-    )
-    controller = Controller(
-        kube, store, _queue(settings, store), Policy(mode=settings.mode), identity
-    )
-    token = _token(settings)
-    routes = [
-        *board_routes(controller.board, token),
-        *peak_routes(controller.peaks, _persist(controller, store), token),
-        *metrics_routes(controller.metrics, controller.writer, lambda: len(controller.book)),
-    ]
-    where = Listening(
-        settings.listen_host, settings.listen_port, started=lambda: controller.started
-    )
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
+    metrics = ProcessMetrics()
+    face = Face(metrics.registry, lambda: Readiness(ready=False, words="starting"))
     async with AsyncExitStack() as stack:
-        stack.callback(store.close)
-        stack.push_async_callback(kube.close)
-        stack.push_async_callback(controller.close)
-        runner, port = await serve_http(routes, _page(controller, store), where)
-        stack.push_async_callback(runner.cleanup)
-        log.info("controller serves", host=settings.listen_host, port=port)
-        await stack.enter_async_context(_tracking(settings, controller, store))
-        await controller.start()
-        await _watch(settings, controller)
-
-
-async def _watch(settings: ControllerSettings, controller: Controller) -> None:
-    registry = registry_for(controller)
-    kopf.on.login(registry=registry)(login_with(settings.kubeconfig, settings.context))
-    kopf_settings = kopf.OperatorSettings()
-    configure(kopf_settings)
-    await kopf.operator(
-        registry=registry, settings=kopf_settings, clusterwide=True, standalone=True
-    )
-
-
-def _queue(
-    settings: ControllerSettings, store: Store
-) -> Callable[[Callable[..., Any]], TrainingQueue]:
-    def make(on_result: Callable[..., Any]) -> TrainingQueue:
-        spawner = Spawner(
-            store_url=settings.store_url,
-            budget_s=settings.training_budget_s,
-            memory_mib=settings.training_memory_mib,
+        port = await stack.enter_async_context(
+            listening(face.app(), settings.listen_host, settings.listen_port)
         )
-        return TrainingQueue(spawner, store, on_result)
-
-    return make
-
-
-def _persist(controller: Controller, store: Store) -> Callable[..., Any]:
-    async def persist(reports: Sequence[PeakReport]) -> None:
-        await controller.writer.call(store.put_peaks, [each.to_dict() for each in reports])
-
-    return persist
+        log.info("controller serves", host=settings.listen_host, port=port)
+        kube = await Kube.connect(settings.kubeconfig, settings.context)
+        stack.push_async_callback(kube.close)
+        fitness = await stack.enter_async_context(_elected(settings, face, told))
+        metrics.leader.set(1)
+        leading = Leading(settings, face, kube, metrics, fitness)
+        await _unless(told, stack.enter_async_context(lead(leading)))
+        await leading.watch()
 
 
-def _page(controller: Controller, store: Store) -> Page:
-    async def page(task: str | None) -> str:
-        tasks = None if task is None else (TaskId.parse(task),)
-        data = await controller.writer.read(gather, store, tasks)
-        return await asyncio.to_thread(render, data, time.time())
+@asynccontextmanager
+async def _elected(
+    settings: ControllerSettings, face: Face, told: asyncio.Event
+) -> AsyncIterator[Fitness]:
+    """Entered when this controller leads, left when it has ended leading; gives its fitness.
 
-    return page
+    In connections of its own: no burst of other calls may delay a renewal.
+    """
+    if settings.lease is None:
+        yield AlwaysFit()
+        return
+    async with AsyncExitStack() as stack:
+        kube = await Kube.connect(settings.kubeconfig, settings.context)
+        stack.push_async_callback(kube.close)
+        fitness = await _fitness(settings, stack)
+        terms = Terms(settings.lease, settings.instance, settings.lease_s)
+        election = Election(OwnObjects(kube, settings.namespace), terms, fitness)
+        face.readiness = lambda: _standing_by(election)
+        await _unless(told, election.stand_by())
+        stack.push_async_callback(election.give_up)
+        keeping = asyncio.create_task(election.keep())
+        try:
+            yield fitness
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
 
 
-def _tracking(
-    settings: ControllerSettings, controller: Controller, store: Store
-) -> AbstractAsyncContextManager[object]:
-    server = None
-    if settings.mlflow_url is not None:
-        address = settings.mlflow_url.get_secret_value()
-        server = MlflowServer.at(address, settings.mlflow_token_file)
-    tried = controller.metrics.tracked_trainings
-    outbox = Outbox(store, controller.writer, lambda result: tried.labels(result).inc())
-    return tracking(server, outbox, TrackingRules(prefix=settings.mlflow_prefix))
+async def _fitness(settings: ControllerSettings, stack: AsyncExitStack) -> Fitness:
+    if not settings.store_url.startswith("postgres"):
+        # Its own file: another controller could not do better.
+        return AlwaysFit()
+    probe = StoreProbe(asking(settings.store_url))
+    stack.callback(probe.close)
+    await asyncio.to_thread(probe.asked.wait, FIRST_ANSWER_S)
+    return probe
 
 
-def _token(settings: ControllerSettings) -> str:
-    """The bearer token of feed and peaks; one nobody knows where none is given."""
-    if settings.token_file is None:
-        return secrets.token_urlsafe(32)
-    token = settings.token_file.read_text(encoding="utf-8").strip()
-    if not token:
-        raise OSError(f"{settings.token_file} holds no token; write one into it")
-    return token
+def _standing_by(election: Election) -> Readiness:
+    if election.trouble is not None:
+        return Readiness(ready=False, words=election.trouble)
+    return Readiness(ready=True, words=f"standing by: {election.leader or 'nobody yet'} leads")
+
+
+async def _unless(told: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
+    """Do the work, unless we are told to end before it is done."""
+    working, waiting = asyncio.ensure_future(work), asyncio.ensure_future(told.wait())
+    try:
+        await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise _Told
+    finally:
+        for each in (working, waiting):
+            each.cancel()
+        await asyncio.gather(working, waiting, return_exceptions=True)

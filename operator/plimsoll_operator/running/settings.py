@@ -23,6 +23,7 @@ class RunSettings:
     host: str = "127.0.0.1"
     admission_port: int = 9443
     controller_port: int = 8081
+    page_port: int = 8082
     metrics_port: int = 9090
     mode: Mode = Mode.RECOMMEND
     training_budget_s: float = 60.0

@@ -1,0 +1,192 @@
+"""What the controller that leads does: the operator, its feed, its page, and what it keeps."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import kopf
+import structlog
+from aiohttp import web
+
+from plimsoll_operator.commands.keeping import Kept, keep
+from plimsoll_operator.controller.controller import Controller, Identity
+from plimsoll_operator.controller.kube import Kube
+from plimsoll_operator.controller.live_tasks import LiveTasks
+from plimsoll_operator.controller.login import login_with
+from plimsoll_operator.controller.page_routes import page_app
+from plimsoll_operator.controller.peak_routes import peak_routes
+from plimsoll_operator.controller.process_metrics import ProcessMetrics
+from plimsoll_operator.controller.settings import ControllerSettings
+from plimsoll_operator.controller.web import Face, Readiness, listening
+from plimsoll_operator.feed.routes import board_routes
+from plimsoll_operator.handlers.registry import configure, registry_for
+from plimsoll_operator.leadership.election import Fitness
+from plimsoll_operator.metrics import metrics_routes
+from plimsoll_operator.page.serving import Pages
+from plimsoll_operator.peaks import PeakReport
+from plimsoll_operator.training.mlflow_client import MlflowServer
+from plimsoll_operator.training.queue import TrainingQueue
+from plimsoll_operator.training.spawning import Spawner
+from plimsoll_operator.training.tracking import Outbox, TrackingRules, tracking
+from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.store import Store, StoreError
+
+log = structlog.get_logger()
+
+STORE_PAUSE_S = 2.0
+
+
+@dataclass(slots=True)
+class Leading:
+    """One controller's time as the leader."""
+
+    settings: ControllerSettings
+    face: Face
+    kube: Kube
+    metrics: ProcessMetrics
+    fitness: Fitness
+    controller: Controller = field(init=False)
+
+    async def watch(self) -> None:
+        """Act on what the API server tells, until SIGTERM or SIGINT."""
+        registry = registry_for(self.controller)
+        kopf.on.login(registry=registry)(
+            login_with(self.settings.kubeconfig, self.settings.context)
+        )
+        kopf_settings = kopf.OperatorSettings()
+        configure(kopf_settings)
+        await kopf.operator(
+            registry=registry, settings=kopf_settings, clusterwide=True, standalone=True
+        )
+
+
+@asynccontextmanager
+async def lead(leading: Leading) -> AsyncIterator[None]:
+    """Entered when the store's knowledge is taken up and served; left when all is written."""
+    settings, kube, face = leading.settings, leading.kube, leading.face
+    async with AsyncExitStack() as stack:
+        # First: admission's pods cannot start before there are Secrets to mount.
+        kept = await stack.enter_async_context(keep(settings, kube, leading.metrics))
+        store = await _opened(settings, face)
+        stack.callback(store.close)
+        leading.controller = controller = _controller(settings, kube, store)
+        stack.push_async_callback(controller.close)
+        face.readiness = lambda: _leader_readiness(controller, leading.fitness)
+        _answer(leading, store, kept)
+        live = LiveTasks(controller.book, controller.profile_status)
+        pages = Pages(store, live, time.monotonic)
+        stack.callback(pages.close)
+        port = await stack.enter_async_context(
+            listening(page_app(pages, settings.page_host), settings.page_host, settings.page_port)
+        )
+        log.info("page served", host=settings.page_host, port=port)
+        await stack.enter_async_context(_tracking(settings, controller, store))
+        await controller.start()
+        pages.warm()
+        yield
+
+
+async def _opened(settings: ControllerSettings, face: Face) -> Store:
+    """Open the store.
+
+    One of several controllers waits for it: it would only come back and wait again.
+
+    Raises:
+        StoreError: if it cannot be opened, and this is the only controller.
+
+    """
+    trouble: str | None = None
+    while True:
+        try:
+            # In a thread: a migration may take its time, and the lead is to be kept meanwhile.
+            return await asyncio.to_thread(Store.open, settings.store_url)
+        except StoreError as error:
+            if settings.lease is None:
+                raise
+            words = str(error)
+            face.readiness = partial(Readiness, ready=False, words=words)
+            if words != trouble:
+                log.error("the store cannot be opened; trying again", why=words)
+            trouble = words
+            await asyncio.sleep(STORE_PAUSE_S)
+
+
+def _controller(settings: ControllerSettings, kube: Kube, store: Store) -> Controller:
+    identity = Identity(
+        settings.instance,
+        uuid.uuid4().hex,
+        time.time,
+        settings.late_bindings_per_s,
+        settings.namespace,
+        settings.task_metrics,
+    )
+    policy = Policy(mode=settings.mode)
+    return Controller(kube, store, _queue(settings, store), policy, identity)
+
+
+def _leader_readiness(controller: Controller, fitness: Fitness) -> Readiness:
+    if not controller.started:
+        return Readiness(ready=False, words="starting: waiting for the API server")
+    trouble = controller.writer.trouble or fitness.unfit_to_compete()
+    return Readiness(ready=trouble is None, words=trouble or "ok")
+
+
+def _answer(leading: Leading, store: Store, kept: Kept) -> None:
+    """Answer admission and agents, and anew whenever a token changes."""
+    controller = leading.controller
+    own = metrics_routes(controller.metrics, controller.writer, lambda: len(controller.book))
+    unknown = secrets.token_urlsafe(32)
+
+    def answer() -> None:
+        routes: list[web.RouteDef] = [
+            *board_routes(controller.board, kept.feed_token or unknown),
+            *peak_routes(
+                controller.peaks, _persist(controller, store), kept.peaks_token or unknown
+            ),
+            *own,
+        ]
+        leading.face.lead(routes, lambda: controller.started)
+
+    kept.on_change = answer
+    answer()
+
+
+def _queue(
+    settings: ControllerSettings, store: Store
+) -> Callable[[Callable[..., Any]], TrainingQueue]:
+    def make(on_result: Callable[..., Any]) -> TrainingQueue:
+        spawner = Spawner(
+            store_url=settings.store_url,
+            budget_s=settings.training_budget_s,
+            memory_mib=settings.training_memory_mib,
+        )
+        return TrainingQueue(spawner, store, on_result)
+
+    return make
+
+
+def _persist(controller: Controller, store: Store) -> Callable[..., Any]:
+    async def persist(reports: Sequence[PeakReport]) -> None:
+        await controller.writer.call(store.put_peaks, [each.to_dict() for each in reports])
+
+    return persist
+
+
+def _tracking(
+    settings: ControllerSettings, controller: Controller, store: Store
+) -> AbstractAsyncContextManager[object]:
+    server = None
+    if settings.mlflow_url is not None:
+        address = settings.mlflow_url.get_secret_value()
+        server = MlflowServer.at(address, settings.mlflow_token_file)
+    tried = controller.metrics.tracked_trainings
+    outbox = Outbox(store, controller.writer, lambda result: tried.labels(result).inc())
+    return tracking(server, outbox, TrackingRules(prefix=settings.mlflow_prefix))

@@ -1,0 +1,1 @@
+"""What the leading controller makes and keeps: tokens, and admission's certificate."""

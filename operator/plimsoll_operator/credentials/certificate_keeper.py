@@ -1,0 +1,185 @@
+"""Keeps admission's certificate, and what the API server trusts: deciding.py's steps, done."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import structlog
+
+from plimsoll_operator.controller.kube import ApiError, NotFound
+from plimsoll_operator.controller.own_objects import OwnObjects
+from plimsoll_operator.credentials.deciding import Clocks, Decision, Prepared, State, Step, decide
+from plimsoll_operator.credentials.events import mended
+from plimsoll_operator.credentials.issuing import issue
+from plimsoll_operator.credentials.reading import (
+    AUTHORITIES,
+    CERTIFICATE,
+    KEY,
+    Unusable,
+    read_authorities,
+    read_served,
+)
+from plimsoll_operator.credentials.secrets import TLS, SecretName, data_of, manifest
+
+log = structlog.get_logger()
+
+ADMISSION: Final = "app.kubernetes.io/component=admission"
+MOST_STEPS: Final = 6
+"""Of one look; more would be a circle."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificatePlan:
+    """What is kept. names: what admission is called by. webhook: the configuration's name."""
+
+    secret: SecretName
+    names: tuple[str, ...]
+    lifetime_s: float
+    webhook: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The objects of one look; None for one that is not there."""
+
+    state: State
+    secret: Mapping[str, Any] | None
+    webhook: Mapping[str, Any] | None
+
+
+class CertificateKeeper:
+    """``look`` every few seconds, from one controller only: the leader.
+
+    expires_s: when the served certificate ends, Unix seconds; None if none was seen.
+    """
+
+    def __init__(
+        self, objects: OwnObjects, plan: CertificatePlan, clocks: Callable[[], Clocks]
+    ) -> None:
+        self._objects = objects
+        self._plan = plan
+        self._clocks = clocks
+        self._prepared: Prepared | None = None
+        self.expires_s: float | None = None
+
+    async def look(self) -> None:
+        """Do what is to be done now.
+
+        Raises:
+            ApiError: if the API server refuses or does not answer; looking again is safe.
+
+        """
+        for _ in range(MOST_STEPS):
+            found = await self._find()
+            served = found.state.served
+            self.expires_s = None if served is None else served.not_after_s
+            decision = decide(found.state, self._clocks(), self._plan.lifetime_s)
+            if decision.step in (Step.REST, Step.WAIT):
+                return
+            await self._do(decision, found)
+        log.error("admission's certificate does not settle", secret=str(self._plan.secret))
+
+    async def _find(self) -> _Found:
+        name, served, broken = self._plan.secret, None, None
+        secret = await _or_none(self._objects.secret(name.namespace, name.name))
+        if secret is not None:
+            try:
+                served = read_served(data_of(secret), self._plan.names)
+            except Unusable as error:
+                broken = str(error)
+        webhook = await _or_none(self._objects.webhook(self._plan.webhook))
+        published = None if webhook is None else _published(webhook)
+        return _Found(State(served, broken, published, self._prepared), secret, webhook)
+
+    async def _do(self, decision: Decision, found: _Found) -> None:
+        words = {"secret": str(self._plan.secret), "why": decision.why}
+        if decision.step is Step.PREPARE:
+            say = log.warning if found.state.broken else log.info
+            say("admission's certificate is renewed", **words)
+            self._prepared = self._issued()
+        elif decision.step is Step.DISCARD:
+            self._prepared = None
+        elif decision.step is Step.PUBLISH:
+            assert found.webhook is not None
+            await self._publish(found.webhook, decision.trusted)
+            log.info("authorities published", count=len(decision.trusted), **words)
+        elif decision.step is Step.SERVE:
+            await self._serve(found, decision.trusted)
+            log.info("admission's certificate is in its secret", **words)
+
+    def _issued(self) -> Prepared:
+        clocks = self._clocks()
+        now = datetime.fromtimestamp(clocks.now_s, UTC)
+        return Prepared(issue(self._plan.names, now, timedelta(seconds=self._plan.lifetime_s)))
+
+    async def _publish(self, webhook: Mapping[str, Any], trusted: tuple[bytes, ...]) -> None:
+        bundle = base64.b64encode(b"".join(trusted)).decode()
+        body = {
+            "metadata": {"resourceVersion": webhook["metadata"]["resourceVersion"]},
+            "webhooks": [
+                {"name": each["name"], "clientConfig": {"caBundle": bundle}}
+                for each in webhook.get("webhooks") or []
+            ],
+        }
+        await self._objects.patch_webhook(self._plan.webhook, body)
+        if self._prepared is not None:
+            self._prepared = replace(self._prepared, published_s=self._clocks().running_s)
+
+    async def _serve(self, found: _Found, trusted: tuple[bytes, ...]) -> None:
+        assert self._prepared is not None
+        before, broken = found.secret, found.state.broken
+        pair = self._prepared.pair
+        data = {CERTIFICATE: pair.certificate, KEY: pair.key, AUTHORITIES: b"".join(trusted)}
+        body = manifest(self._plan.secret, TLS, data, before)
+        if before is None:
+            await self._objects.create_secret(body)
+        else:
+            await self._objects.replace_secret(body)
+            if broken is not None:
+                now_s = self._clocks().now_s
+                await self._objects.tell(mended(before, broken, now_s, self._objects.instance))
+        self._prepared = None
+        await self._hurry()
+
+    async def _hurry(self) -> None:
+        """Have the kubelets look at the Secret now: a pod that changes has its volumes renewed.
+
+        By themselves they take up to a minute and a half, which a short-lived certificate that
+        is to be replaced may not have.
+        """
+        ends_s = self._clocks().now_s + self._plan.lifetime_s
+        words = datetime.fromtimestamp(ends_s, UTC).isoformat(timespec="seconds")
+        try:
+            for pod in await self._objects.pods(ADMISSION):
+                with contextlib.suppress(NotFound):
+                    await self._objects.mark_certificate(pod["metadata"]["name"], words)
+        except ApiError as error:
+            log.info("kubelets are not hurried", why=str(error))
+
+
+async def _or_none(call: Any) -> Mapping[str, Any] | None:
+    try:
+        found: Mapping[str, Any] = await call
+    except NotFound:
+        return None
+    return found
+
+
+def _published(webhook: Mapping[str, Any]) -> tuple[bytes, ...]:
+    """The authorities that all its webhooks trust; empty if they differ or cannot be read."""
+    bundles = {
+        (each.get("clientConfig") or {}).get("caBundle") or ""
+        for each in webhook.get("webhooks") or []
+    }
+    if len(bundles) != 1:
+        return ()
+    try:
+        return read_authorities(base64.b64decode(bundles.pop(), validate=True))
+    except (binascii.Error, ValueError):
+        return ()

@@ -1,0 +1,1 @@
+"""Which of several controllers acts: one at a time, by a Lease."""

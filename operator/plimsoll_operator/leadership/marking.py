@@ -1,0 +1,40 @@
+"""The label by which Services find the leading controller's pod."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from plimsoll_operator import labels
+from plimsoll_operator.controller.kube import NotFound
+from plimsoll_operator.controller.own_objects import OwnObjects
+
+CONTROLLERS: Final = "app.kubernetes.io/component=controller"
+INSTANCE: Final = "app.kubernetes.io/instance"
+LEADS: Final = "true"
+
+
+def changes(pods: Sequence[Mapping[str, Any]], me: str) -> dict[str, str | None]:
+    """Pod -> value that its label must get; None removes it. Only what differs.
+
+    pods: the controllers' pods of a namespace; those of another release are left alone.
+    """
+    found = {pod["metadata"]["name"]: pod["metadata"].get("labels") or {} for pod in pods}
+    if me not in found:
+        return {}  # no pod: a process beside the cluster
+    release = found[me].get(INSTANCE)
+    wanted: dict[str, str | None] = {}
+    for name, marks in found.items():
+        value = LEADS if name == me else None
+        if marks.get(INSTANCE) == release and marks.get(labels.LEADER) != value:
+            wanted[name] = value
+    return wanted
+
+
+async def mark(objects: OwnObjects, me: str) -> None:
+    """Label the pod ``me``, and no other."""
+    for name, value in changes(await objects.pods(CONTROLLERS), me).items():
+        try:
+            await objects.mark_leader(name, value)
+        except NotFound:
+            continue

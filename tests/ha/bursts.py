@@ -1,0 +1,65 @@
+"""Many pods that run out of memory at about the same time, and the count of what followed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll_operator import labels
+from plimsoll_predictor.record import Outcome
+from plimsoll_predictor.store import Store
+from tests.apiserver.controllers import Shop
+from tests.e2e.workloads import a_pod
+
+EATS_MIB = 90
+"""More than the 64Mi that a pod asks for, less than it gets in its second attempt."""
+
+
+@dataclass(slots=True)
+class Burst:
+    """Labelled bare pods of one task, each to be killed once and to succeed when retried."""
+
+    shop: Shop
+    task: str
+    uids: dict[str, str] = field(default_factory=dict)
+
+    async def begin(self, count: int, over_s: int) -> None:
+        """Create them; they are killed one after another over so many seconds."""
+
+        async def create(number: int) -> None:
+            name = f"{self.task}-{number:02}"
+            after_s = 1 + number * over_s // count
+            manifest = a_pod(name, f"eat {EATS_MIB} 0 {after_s}", task=self.task)
+            made = await self.shop.core.create_namespaced_pod(self.shop.namespace, manifest)
+            self.uids[name] = str(made.metadata.uid)
+
+        await asyncio.gather(*(create(number) for number in range(count)))
+
+    async def killed(self) -> int:
+        """How many of them are over."""
+        pods = await self.shop.pods()
+        return sum(pods[name].status.phase == "Failed" for name in self.uids)
+
+    async def retries(self) -> dict[str, list[Any]]:
+        """The pods made after each, by UID of the one that was killed."""
+        found: dict[str, list[Any]] = {uid: [] for uid in self.uids.values()}
+        for pod in (await self.shop.pods()).values():
+            of = (pod.metadata.annotations or {}).get(labels.RETRY_OF)
+            if of in found:
+                found[of].append(pod)
+        return found
+
+    async def all_succeeded(self) -> bool:
+        """Whether each has a retry that is over."""
+        return all(
+            any(pod.status.phase == "Succeeded" for pod in pods)
+            for pods in (await self.retries()).values()
+        )
+
+    def outcomes(self, store: Store) -> Counter[Outcome]:
+        """What was observed of the task; a doubled pod UID is an error of the test's."""
+        seen = store.observations(self.shop.task(self.task))
+        assert len({each.attempt_uid for each in seen}) == len(seen)
+        return Counter(each.outcome for each in seen)

@@ -1,0 +1,46 @@
+"""The real node with PostgreSQL beside it, and the figures that were measured, at the end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+
+from tests.apiserver.controllers import Shop, a_shop
+from tests.apiserver.crds import install_crds
+from tests.chart.conftest import cluster_helm, helm_program, image
+from tests.conftest import Cluster
+from tests.databases import PostgreSQL, postgresql_server
+from tests.eater import load_eater
+from tests.ha.figures import FIGURES
+
+__all__ = ["cluster_helm", "helm_program", "image"]
+
+
+@pytest.fixture(scope="session")
+def node(cluster: Cluster) -> Cluster:
+    """The cluster, with the tests' image and our kinds."""
+    load_eater(cluster.handle.layout)
+    install_crds(cluster)
+    return cluster
+
+
+@pytest.fixture(scope="session")
+def postgresql(node: Cluster) -> Iterator[PostgreSQL]:
+    """A server in the cluster's network, for pods, too."""
+    with postgresql_server("*") as server:
+        yield server
+
+
+@pytest_asyncio.fixture
+async def shop(node: Cluster) -> AsyncIterator[Shop]:
+    """A namespace in enforce mode that goes when the test ends."""
+    async with a_shop(node.kubeconfig) as made:
+        await made.enforce(minRuns=1)
+        yield made
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in FIGURES.lines():
+        terminalreporter.write_line(line)

@@ -1,0 +1,160 @@
+"""Two controllers on PostgreSQL; the leader is lost in the middle of a burst of OOM kills."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from plimsoll_predictor.record import Outcome
+from plimsoll_predictor.store import Store
+from tests.apiserver.candidates import LOST, Candidate, a_candidate, environment
+from tests.apiserver.controllers import Shop, until
+from tests.conftest import Cluster
+from tests.databases import PostgreSQL
+from tests.ha.bursts import Burst
+from tests.ha.figures import FIGURES
+from tests.ha.proxies import Network, a_network, kubeconfig_through
+
+pytestmark = [pytest.mark.node]
+
+PODS = 12
+OVER_S = 10
+LEASE_S = 10
+"""The default."""
+TAKES_OVER_WITHIN_S = 20.0
+ALL_DONE_WITHIN_S = 90.0
+
+
+@dataclass(slots=True)
+class Pair:
+    """Two controllers, each behind a network of its own."""
+
+    candidates: dict[str, Candidate]
+    networks: dict[str, Network]
+    store: Store
+
+    async def roles(self) -> tuple[Candidate, Candidate]:
+        """The leader, and the one that stands by."""
+
+        async def found() -> tuple[Candidate, Candidate] | None:
+            one, two = self.candidates.values()
+            for leader, other in ((one, two), (two, one)):
+                if await leader.leads() and await other.stands_by():
+                    return leader, other
+            return None
+
+        roles: tuple[Candidate, Candidate] = await until("one leads, one stands by", found, 60)
+        return roles
+
+
+@contextlib.asynccontextmanager
+async def a_pair(
+    shop: Shop, node: Cluster, postgresql: PostgreSQL, folder: Path
+) -> AsyncIterator[Pair]:
+    url = postgresql.url(postgresql.new_database(), "127.0.0.1")
+    async with contextlib.AsyncExitStack() as stack:
+        candidates, networks = {}, {}
+        for name in ("one", "two"):
+            network = networks[name] = await stack.enter_async_context(a_network())
+            kubeconfig = await kubeconfig_through(network, node, folder / f"{name}.kubeconfig")
+            port = await network.way_to("127.0.0.1", postgresql.port)
+            told = environment(
+                shop,
+                folder,
+                STORE_URL=url.replace(f":{postgresql.port}/", f":{port}/"),
+                LEASE_S=str(LEASE_S),
+            )
+            for left_out in ("PLIMSOLL_TLS_SECRET", "PLIMSOLL_TLS_NAMES"):
+                del told[left_out]
+            candidates[name] = await stack.enter_async_context(
+                a_candidate(kubeconfig, folder, name, told)
+            )
+        store = Store.open(url)
+        stack.callback(store.close)
+        yield Pair(candidates, networks, store)
+
+
+def at_s(record: dict[str, str]) -> float:
+    return datetime.fromisoformat(record["timestamp"]).timestamp()
+
+
+async def nothing_lost_nothing_doubled(burst: Burst, pair: Pair) -> None:
+    """Each was killed and observed once, retried once, and its retry observed once."""
+    await until("all retried", burst.all_succeeded, ALL_DONE_WITHIN_S)
+    expected = {Outcome.OOM_KILLED: PODS, Outcome.SUCCEEDED: PODS}
+    await until("all observed", lambda: burst.outcomes(pair.store) == expected, 30)
+    await asyncio.sleep(2 * LEASE_S / 5)  # time for whoever would do it once more
+    assert burst.outcomes(pair.store) == expected
+    assert [len(pods) for pods in (await burst.retries()).values()] == [1] * PODS
+    assert pair.store.open_retries() == []
+
+
+async def test_each_kill_is_retried_once_when_the_leader_is_killed_in_a_burst(
+    shop: Shop, node: Cluster, postgresql: PostgreSQL, tmp_path: Path
+) -> None:
+    async with a_pair(shop, node, postgresql, tmp_path) as pair:
+        leader, other = await pair.roles()
+        burst = Burst(shop, "killed")
+        await burst.begin(PODS, OVER_S)
+        await until("some are over", lambda: _some(burst), 60)
+        lost_s = datetime.now().timestamp()
+        await leader.end(signal.SIGKILL)
+        (started,) = await until("another leads", lambda: other.logged("controller started"), 60)
+        assert await burst.killed() >= 1
+        takes_s = at_s(started) - lost_s
+        await nothing_lost_nothing_doubled(burst, pair)
+    FIGURES.note("ha.leader_killed_takeover_s", f"{takes_s:.1f} (<= {TAKES_OVER_WITHIN_S:.0f})")
+    assert takes_s <= TAKES_OVER_WITHIN_S
+
+
+async def test_each_kill_is_retried_once_when_the_leader_is_cut_off_in_a_burst(
+    shop: Shop, node: Cluster, postgresql: PostgreSQL, tmp_path: Path
+) -> None:
+    async with a_pair(shop, node, postgresql, tmp_path) as pair:
+        leader, other = await pair.roles()
+        burst = Burst(shop, "cut")
+        await burst.begin(PODS, OVER_S)
+        await until("some are over", lambda: _some(burst), 60)
+        lost_s = datetime.now().timestamp()
+        pair.networks[leader.name].cut()
+        assert await asyncio.wait_for(leader.process.wait(), LEASE_S) == LOST
+        ended_s = datetime.now().timestamp() - lost_s
+        assert not other.logged("leads")  # never two at once
+        (started,) = await until("another leads", lambda: other.logged("controller started"), 60)
+        takes_s = at_s(started) - lost_s
+        await nothing_lost_nothing_doubled(burst, pair)
+    FIGURES.note("ha.leader_cut_off_ends_itself_s", f"{ended_s:.1f} (< {LEASE_S})")
+    FIGURES.note("ha.leader_cut_off_takeover_s", f"{takes_s:.1f} (<= {TAKES_OVER_WITHIN_S:.0f})")
+    assert takes_s <= TAKES_OVER_WITHIN_S
+
+
+async def test_a_controller_whose_database_is_down_waits_for_it_and_says_so(
+    shop: Shop, node: Cluster, postgresql: PostgreSQL, tmp_path: Path
+) -> None:
+    url = postgresql.url(postgresql.new_database(empty=True), "127.0.0.1")
+    told = environment(shop, tmp_path, STORE_URL=url)
+    with contextlib.ExitStack() as away:
+        away.enter_context(postgresql.away())
+        async with a_candidate(node.kubeconfig, tmp_path, "early", told) as early:
+            await until("it says why it waits", lambda: _says_why(early), 60)
+            assert (await early.get("/healthz"))[0] == 200
+            assert not early.logged("leads")
+            away.close()
+            await until("it leads", early.leads, 60)
+            assert await early.get("/readyz") == (200, "ok\n")
+
+
+async def _says_why(candidate: Candidate) -> bool:
+    status, words = await candidate.get("/readyz")
+    return status == 503 and "does not answer" in words
+
+
+async def _some(burst: Burst) -> bool:
+    return await burst.killed() >= 3

@@ -1,0 +1,201 @@
+"""All of Plimsoll as processes that are started again at once whenever they are killed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import multiprocessing
+import multiprocessing.process
+import os
+import random
+import socket
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+
+from plimsoll_operator.__main__ import app
+from plimsoll_operator.running.certificates import make_certificates
+from plimsoll_operator.running.webhook import NAME, webhook_configuration
+from tests.apiserver.controllers import until
+from tests.conftest import Cluster
+
+WORKER = "plimsoll_operator.training.worker"
+RESTARTS_AFTER_S = 0.1
+STARTING_SHARE = 0.25
+LONGEST_START_S, LONGEST_WORK_S = 1.0, 2.0
+AT_WORK = {
+    "controller": b'"event": "controller started"',
+    "admission": b'"event": "admission-serves"',
+    "agent": b'"event": "agent measures"',
+}
+
+
+def _run(arguments: tuple[str, ...], log: Path) -> None:
+    """Be one of the processes; what it prints goes to its log."""
+    with log.open("ab") as out:
+        for number in (1, 2):
+            os.dup2(out.fileno(), number)
+    app(list(arguments))
+
+
+_SERVER = multiprocessing.get_context("forkserver")
+# Importing is most of a process's start, and all the same each time: it is done once.
+_SERVER.set_forkserver_preload(
+    [
+        "plimsoll_operator.commands.controlling",
+        "plimsoll_operator.admission.serving",
+        "plimsoll_operator.agent.serving",
+        "tests.ha.whole",
+    ]
+)
+
+
+@dataclass(slots=True)
+class Restarted:
+    """One process, and its successors."""
+
+    arguments: tuple[str, ...]
+    log: Path
+    kills: int = 0
+    _process: multiprocessing.process.BaseProcess | None = None
+    _began_at: int = 0
+    _keeping: asyncio.Task[None] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.arguments[0]
+
+    def start(self) -> None:
+        self._keeping = asyncio.create_task(self._keep())
+
+    async def _keep(self) -> None:
+        while True:
+            self._began_at = self.log.stat().st_size if self.log.exists() else 0
+            self._process = _SERVER.Process(target=_run, args=(self.arguments, self.log))
+            self._process.start()
+            while self._process.is_alive():
+                await asyncio.sleep(RESTARTS_AFTER_S)
+
+    def works(self) -> bool:
+        """Whether the one that runs now has said that it is at work."""
+        if not self.log.exists():
+            return False
+        with self.log.open("rb") as log:
+            log.seek(self._began_at)
+            return AT_WORK[self.name] in log.read()
+
+    def kill(self) -> None:
+        """Kill -9, whatever it is doing."""
+        assert self._process is not None
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+            self._began_at = self.log.stat().st_size  # its successor has said nothing yet
+            self.kills += 1
+
+    async def end(self) -> None:
+        assert self._keeping is not None
+        self._keeping.cancel()
+        await asyncio.gather(self._keeping, return_exceptions=True)
+        assert self._process is not None
+        self._process.terminate()
+        await asyncio.to_thread(self._process.join)
+
+
+@dataclass(slots=True)
+class Whole:
+    """Controller, admission and agent."""
+
+    folder: Path
+    processes: Mapping[str, Restarted]
+    trainers_killed: int = 0
+    _seen: set[int] = field(default_factory=set)
+
+    @property
+    def store_url(self) -> str:
+        return f"sqlite:///{self.folder}/plimsoll.db"
+
+    async def kill_at_random(self, name: str, times: int, chance: random.Random) -> None:
+        """Kill one of them at random moments, some of them in its start, most at its work."""
+        process = self.processes[name]
+        for _ in range(times):
+            if chance.random() > STARTING_SHARE:
+                await until(f"{name} is at work", process.works, 120)
+                await asyncio.sleep(chance.uniform(0.0, LONGEST_WORK_S))
+            else:
+                await asyncio.sleep(chance.uniform(2 * RESTARTS_AFTER_S, LONGEST_START_S))
+            process.kill()
+
+    async def kill_trainers(self, times: int, chance: random.Random) -> None:
+        """Kill trainings at random moments of their lives, as they come."""
+        while self.trainers_killed < times:
+            await asyncio.sleep(0.1)
+            for trainer in self._new_trainers():
+                await asyncio.sleep(chance.uniform(0.0, LONGEST_WORK_S))
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    trainer.kill()
+                    self.trainers_killed += 1
+
+    def _new_trainers(self) -> Iterator[psutil.Process]:
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if (
+                    process.pid not in self._seen
+                    and WORKER in process.cmdline()
+                    and process.environ().get("PLIMSOLL_STORE_URL") == self.store_url
+                ):
+                    self._seen.add(process.pid)
+                    yield process
+
+
+@contextlib.asynccontextmanager
+async def the_whole(cluster: Cluster, folder: Path) -> AsyncIterator[Whole]:
+    """Start all, have the API server ask admission, and end all with the block."""
+    ports = _free_ports()
+    authority = make_certificates(
+        folder / "certificates", ["127.0.0.1", "localhost"], datetime.now(UTC)
+    )
+    (folder / "token").write_text("a-token-of-the-tests")
+    commands = _commands(cluster, folder, ports)
+    processes = {each[0]: Restarted(each, folder / f"{each[0]}.log") for each in commands}
+    whole = Whole(folder, processes)
+    for each in processes.values():
+        each.start()
+    cluster.apply(webhook_configuration(f"https://127.0.0.1:{ports[0]}/size", authority))
+    try:
+        yield whole
+    finally:
+        cluster.kubectl("delete", "mutatingwebhookconfiguration", NAME, "--ignore-not-found")
+        await asyncio.gather(*(each.end() for each in processes.values()))
+
+
+def _commands(cluster: Cluster, folder: Path, ports: list[int]) -> list[tuple[str, ...]]:
+    feed, token = f"http://127.0.0.1:{ports[1]}", str(folder / "token")
+    certificates = folder / "certificates"
+    return [
+        (
+            *("controller", "--kubeconfig", str(cluster.kubeconfig), "--token-file", token),
+            *("--store", f"sqlite:///{folder}/plimsoll.db", "--training-budget", "2"),
+            *("--port", str(ports[1]), "--page-port", "0"),
+        ),
+        (
+            *("admission", "--feed", feed, "--token-file", token, "--drain", "0"),
+            *("--certificate", str(certificates / "tls.crt")),
+            *("--key", str(certificates / "tls.key")),
+            *("--address", "127.0.0.1", "--port", str(ports[0])),
+            *("--metrics-port", str(ports[2]), "--snapshot", str(folder / "snapshot")),
+        ),
+        (
+            *("agent", "--controller", feed, "--token-file", token),
+            *("--node-name", "node-1", "--state-dir", str(folder / "agent")),
+        ),
+    ]
+
+
+def _free_ports() -> list[int]:
+    with contextlib.ExitStack() as held:
+        taken = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+        return [each.getsockname()[1] for each in taken]
