@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from plimsoll_operator.figure_words import number_words, words_for_gb_h
 from plimsoll_operator.replay_page import plots
+from plimsoll_operator.report.environment import content_hash
 from plimsoll_operator.report.wording import words_for_minute
 from plimsoll_predictor.replay.playing import Played
 from plimsoll_predictor.replay.sizer import UNASKED_BYTES
@@ -101,5 +102,6 @@ def _environment() -> Environment:
             ("plimsoll_operator.replay_page", "replay.css"),
         )
     )
-    environment.globals.update(style=Markup("".join(styles)))
+    style = Markup("".join(styles))
+    environment.globals.update(style=style, style_hash=Markup(content_hash(style)))
     return environment

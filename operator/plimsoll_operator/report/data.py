@@ -80,6 +80,15 @@ def gather(
     )
 
 
+def gather_task(store: Store, summary: TaskSummary, *, room: int) -> TaskReport:
+    """Read what one task's page shows, of its newest ``room`` attempts at most.
+
+    Raises:
+        StoreError: if the store cannot be read now.
+    """
+    return _detailed(_Reading(store, None, {}, room, StoredStandings(store)), summary)
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """What to read of each task, at most ``room`` attempts."""
@@ -111,7 +120,7 @@ def _detailed(reading: _Reading, summary: TaskSummary) -> TaskReport:
         points=points_of(seen),
         lifts=lifts_of(seen, limit=LISTED_LIFTS),
         decisions=tuple(
-            SaidDecision(each.at_s, each.words)
+            SaidDecision(each.at_s, each.words, each.request_bytes, each.allocation_bytes)
             for each in store.decisions(task, limit=LISTED_DECISIONS)
         ),
         model=_model_figures(saved.model) if saved and saved.model else None,

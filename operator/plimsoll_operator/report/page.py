@@ -4,44 +4,43 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
-from plimsoll_operator.conditions import cut
-from plimsoll_operator.figure_words import number_words, words_for_gb_h, words_for_share
 from plimsoll_operator.report import plots
-from plimsoll_operator.report.groups import NAMED_TASKS
-from plimsoll_operator.report.records import Figures, ReportData, TaskReport, total
-from plimsoll_operator.report.search_plot import search_plot
+from plimsoll_operator.report.environment import content_hash, environment_of, own_text
+from plimsoll_operator.report.records import AttemptPoint, ReportData, TaskReport, total
 from plimsoll_operator.report.thinning import points_per_plot, thin
-from plimsoll_operator.report.wording import words_for_minute, words_for_outcome, words_for_size
-from plimsoll_predictor.knowledge import Expert
-from plimsoll_predictor.savings import Resource, words_for_amount
 
-MAX_TEXT: Final = 512
-"""Of any text that came from outside."""
+TABLED_SHARE: Final = 20
+"""One in so many of the attempts that may be drawn stands in the table beside: the newest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One task's own section: the report, its drawn plots, and what they left out."""
+    """One task's own section: the report, its drawn plots, and what they left out.
+
+    timeline: for wide screens; narrow: the same for a phone's.
+    tabled: the newest attempts, newest first, for those who read and do not see.
+    """
 
     anchor: str
     report: TaskReport
     timeline: Markup
+    narrow: Markup
     diagonal: Markup
     histogram: Markup
     thinned: str | None
+    tabled: tuple[AttemptPoint, ...]
 
 
 def render(pages: ReportData, now_s: float) -> str:
     """The whole page. now_s: Unix seconds, when it was made."""
     detailed = [report for report in pages.tasks if report.detail is not None]
     room = points_per_plot(len(detailed))
-    sections = [_section(report, place, room) for place, report in enumerate(detailed)]
+    sections = [section_of(report, f"task-{n}", room) for n, report in enumerate(detailed)]
     return (
         _environment()
         .get_template("page.html.j2")
@@ -55,52 +54,27 @@ def render(pages: ReportData, now_s: float) -> str:
     )
 
 
-def _section(report: TaskReport, place: int, room: int) -> Section:
+def section_of(report: TaskReport, anchor: str, room: int) -> Section:
+    """A task with its plots. room: attempts to draw at most in one of them."""
     points = report.detail.points if report.detail else ()
     model = report.detail.model if report.detail else None
     thinned = thin(points, room)
     needs = [point.need_bytes for point in points if point.need_bytes and not point.killed]
     return Section(
-        anchor=f"task-{place}",
+        anchor=anchor,
         report=report,
         timeline=plots.timeline(thinned),
+        narrow=plots.narrow_timeline(thin(points, min(room, plots.NARROW_POINTS))),
         diagonal=plots.diagonal(thinned),
         histogram=plots.histogram(needs, model.ceilings_bytes if model else ()),
         thinned=thinned.words,
+        tabled=tuple(reversed(points[-max(1, room // TABLED_SHARE) :])),
     )
 
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("plimsoll_operator.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        size=words_for_size,
-        gb_h=words_for_gb_h,
-        number=number_words,
-        percent=lambda share: f"{100 * share:.1f}%",
-        when=words_for_minute,
-        ended=words_for_outcome,
-        short=lambda text: cut(str(text), MAX_TEXT),
-        sentence=lambda text: cut(str(text)[:1].upper() + str(text)[1:], MAX_TEXT),
-        saved=_saved,
-        search_plot=search_plot,
-        amount=_amount,
-    )
-    # Our own file, not anyone's input; it must reach the page as it is.
-    style = files("plimsoll_operator.report").joinpath("templates/style.css").read_text("utf-8")
-    environment.globals.update(style=Markup(style), Expert=Expert, named=NAMED_TASKS)
+    environment = environment_of(PackageLoader("plimsoll_operator.report"))
+    style = own_text("plimsoll_operator.report", "style.css")
+    environment.globals.update(style=style, style_hash=Markup(content_hash(style)))
     return environment
-
-
-def _amount(amount: float | None, resource: Resource) -> str:
-    return "-" if amount is None else words_for_amount(resource, amount)
-
-
-def _saved(figures: Figures) -> str:
-    return words_for_share(figures.saved_gb_h, figures.requested_gb_h)

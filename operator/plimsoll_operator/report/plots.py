@@ -5,7 +5,7 @@ Pure: the same points give the same picture.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from markupsafe import Markup
@@ -22,7 +22,13 @@ from plimsoll_operator.report.thinning import Thinned
 from plimsoll_operator.report.wording import words_for_minute, words_for_point
 from plimsoll_predictor.units import MIB, words_for_bytes
 
+Said = Callable[[AttemptPoint], str | None]
+"""What shows under the pointer."""
+
 WIDE: Final = (960, 330)
+NARROW: Final = (360, 270)
+"""The timeline on a phone, where the wide one could not be read."""
+NARROW_POINTS: Final = 90
 SMALL: Final = (460, 330)
 LEFT: Final = 58
 RIGHT: Final = 14
@@ -30,11 +36,14 @@ TOP: Final = 22
 BOTTOM: Final = 38
 HISTOGRAM_BARS: Final = 32
 _ROOM_ABOVE: Final = 1.06
-_TIME_TICKS: Final = 6
+_TIME_LABEL_WIDTH: Final = 140
 _CROWD: Final = 150
 """More attempts than this are drawn with thinner strokes, or they make one blot."""
 _LABEL_WIDTH: Final = 54
-"""Of a ceiling's label; the next one within this goes one row higher."""
+_HALF_LETTER: Final = 4.8
+"""Half the width of a letter, where letters are largest: on a phone."""
+_LABEL_ROWS: Final = 3
+"""For the ceilings' labels, above the bars."""
 
 
 def timeline(thinned: Thinned) -> Markup:
@@ -42,13 +51,24 @@ def timeline(thinned: Thinned) -> Markup:
 
     The order and not the clock is the axis: history of months and a busy hour fit on one page.
     """
-    width, height = WIDE
+    return _timeline(thinned, WIDE, words_for_point)
+
+
+def narrow_timeline(thinned: Thinned) -> Markup:
+    """The same for a narrow screen, where no pointer asks what a point is."""
+    return _timeline(thinned, NARROW, lambda _: None)
+
+
+def _timeline(thinned: Thinned, size: tuple[int, int], said: Said) -> Markup:
+    width, height = size
     points = [point for _, point in thinned.points]
     top_bytes = max(_sizes(points), default=MIB) * _ROOM_ABOVE
     y = Scale(low=0, high=top_bytes, start=height - BOTTOM, end=TOP)
     x = Scale(low=-0.5, high=max(thinned.total, 1) - 0.5, start=LEFT, end=width - RIGHT)
     half = max(1.2, min(9.0, 0.36 * (width - LEFT - RIGHT) / max(1, len(points))))
-    marks = [mark for place, point in thinned.points for mark in _attempt(point, x(place), y)]
+    marks = [
+        mark for place, point in thinned.points for mark in _attempt(point, (x(place), y), said)
+    ]
     parts = [
         *_byte_rows(y, linear_ticks_bytes(top_bytes), width),
         *_time_labels(thinned, x, height),
@@ -58,7 +78,18 @@ def timeline(thinned: Thinned) -> Markup:
         svg.path(_dashes(thinned, x, y, half=half, of="allocation_bytes"), "allocation"),
         *marks,
     ]
-    return svg.picture(width, height, "Allocations against needs, attempt by attempt", parts)
+    label = "Allocations against needs, attempt by attempt"
+    return svg.picture(width, height, label, parts, _told(thinned))
+
+
+def _told(thinned: Thinned) -> str:
+    """What one sees at a glance, in words."""
+    needs = [point.need_bytes for _, point in thinned.points if point.need_bytes]
+    if not needs:
+        return "No attempt was measured."
+    low, high = words_for_bytes(min(needs)), words_for_bytes(max(needs))
+    kills = f"{thinned.kills:,} OOM kill{'' if thinned.kills == 1 else 's'}"
+    return f"{thinned.total:,} attempts, {kills}; needs from {low} to {high}."
 
 
 def diagonal(thinned: Thinned) -> Markup:
@@ -76,10 +107,7 @@ def diagonal(thinned: Thinned) -> Markup:
     ticks = log_ticks_bytes(low, high)
     parts = [
         *_byte_rows(y, ticks, width),
-        *(
-            svg.text((x(tick), height - BOTTOM + 16), words_for_bytes(tick), anchor="middle")
-            for tick in ticks
-        ),
+        *(_under(x(tick), height - BOTTOM + 16, words_for_bytes(tick), width) for tick in ticks),
         svg.line((x(low), y(low)), (x(high), y(high)), "even"),
         svg.text(
             (width - RIGHT - 4, height - BOTTOM - 10), "dashed: need = allocation", anchor="end"
@@ -102,12 +130,12 @@ def histogram(needs_bytes: Sequence[int], ceilings_bytes: Sequence[int]) -> Mark
     high = max([*needs_bytes, *ceilings_bytes, MIB]) * _ROOM_ABOVE
     counts = bar_counts(needs_bytes, high)
     x = Scale(low=0, high=high, start=LEFT, end=width - RIGHT)
-    y = Scale(low=0, high=max([*counts, 1]), start=height - BOTTOM, end=TOP + 22)
+    y = Scale(low=0, high=max([*counts, 1]), start=height - BOTTOM, end=TOP + 13 * _LABEL_ROWS)
     bar = (width - LEFT - RIGHT) / HISTOGRAM_BARS
     parts = [
         *(part for tick in count_ticks(max([*counts, 1])) for part in _row(y, tick, tick, width)),
         *(
-            svg.text((x(tick), height - BOTTOM + 16), _tick_words(tick), anchor="middle")
+            _under(x(tick), height - BOTTOM + 16, _tick_words(tick), width)
             for tick in linear_ticks_bytes(high)
         ),
         *(
@@ -138,15 +166,17 @@ def bar_counts(needs_bytes: Sequence[int], high_bytes: float) -> list[int]:
 
 
 def _ceiling_marks(x: Scale, ceilings_bytes: Sequence[int], height: int) -> list[Markup]:
+    """A line for each ceiling, its label in the first row where it touches no other, if any."""
     marks: list[Markup] = []
-    ends = [-1.0, -1.0]
+    ends = [-1.0] * _LABEL_ROWS
     for ceiling in ceilings_bytes:
         at = x(ceiling)
-        row = 0 if at - _LABEL_WIDTH >= ends[0] or ends[0] <= ends[1] else 1
-        ends[row] = at
-        top = TOP + 8 + 13 * row
+        row = next((n for n, end in enumerate(ends) if at - _LABEL_WIDTH >= end), None)
+        top = TOP + 13 * (_LABEL_ROWS - 1 if row is None else row)
         marks.append(svg.line((at, top + 3), (at, height - BOTTOM), "ceiling"))
-        marks.append(svg.text((at, top), words_for_bytes(ceiling), "ceiling-label", "end"))
+        if row is not None:
+            ends[row] = at
+            marks.append(svg.text((at, top), words_for_bytes(ceiling), "ceiling-label", "end"))
     return marks
 
 
@@ -164,12 +194,13 @@ def _sizes(points: Iterable[AttemptPoint]) -> list[int]:
     ]
 
 
-def _attempt(point: AttemptPoint, at: float, y: Scale) -> list[Markup]:
+def _attempt(point: AttemptPoint, where: tuple[float, Scale], said: Said) -> list[Markup]:
+    at, y = where
     if point.need_bytes is None:
         return []
     if not point.killed:
-        return [svg.dot((at, y(point.need_bytes)), 2.6, "need", words_for_point(point))]
-    marks = [svg.cross((at, y(point.need_bytes)), 5, "kill", words_for_point(point))]
+        return [svg.dot((at, y(point.need_bytes)), 2.6, "need", said(point))]
+    marks = [svg.cross((at, y(point.need_bytes)), 5, "kill", said(point))]
     if point.lifted_to_bytes:
         ends = (at, y(point.need_bytes) - 6), (at, y(point.lifted_to_bytes))
         marks.insert(0, svg.line(*ends, "lift"))
@@ -227,12 +258,19 @@ def _row(y: Scale, value: float, words: object, width: int) -> list[Markup]:
 def _time_labels(thinned: Thinned, x: Scale, height: int) -> list[Markup]:
     """When the attempts under them ended; evenly chosen among those drawn."""
     dated = [(place, point.at_s) for place, point in thinned.points if point.at_s is not None]
-    stride = max(1, -(-len(dated) // _TIME_TICKS))
+    most = max(1, int((x.end - x.start) // _TIME_LABEL_WIDTH))
+    stride = max(1, -(-len(dated) // most))
     return [
         part
         for place, at_s in dated[stride // 2 :: stride]
         for part in (
             svg.line((x(place), height - BOTTOM), (x(place), height - BOTTOM + 4), "grid"),
-            svg.text((x(place), height - BOTTOM + 17), words_for_minute(at_s), anchor="middle"),
+            _under(x(place), height - BOTTOM + 17, words_for_minute(at_s), int(x.end + RIGHT)),
         )
     ]
+
+
+def _under(at: float, y: float, words: str, width: int) -> Markup:
+    """A tick's label below it, or as near as it fits into the picture."""
+    half = _HALF_LETTER * len(words)
+    return svg.text((round(min(at, width - half), 1), y), words, anchor="middle")

@@ -109,10 +109,12 @@ class ExpertBar:
 
 @dataclass(frozen=True, slots=True)
 class SaidDecision:
-    """One decision in words."""
+    """One decision in words. allocation_bytes: None where the pod was left as it was."""
 
     at_s: float
     words: str
+    request_bytes: int | None = None
+    allocation_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,94 @@
+"""One task's page: gathered at a bounded cost, however much the store holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from plimsoll_operator.conditions import cut
+from plimsoll_operator.page.live import Live
+from plimsoll_operator.page.rows import TaskRow, row_of
+from plimsoll_operator.report.data import gather_task
+from plimsoll_operator.report.page import Section, section_of
+from plimsoll_predictor.store import Store
+from plimsoll_predictor.task import TaskId
+
+READ_ATTEMPTS: Final = 1_000
+DRAWN_ATTEMPTS: Final = 400
+MAX_CONDITIONS: Final = 20
+MAX_SENTENCES: Final = 20
+MAX_MESSAGE: Final = 1_024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaidCondition:
+    """One condition of the task's profile, as the API server has it."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    since: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPage:
+    """All that one task's page shows.
+
+    row: over all that is kept; section: of the newest attempts. about: sentences, as in
+        `kubectl describe taskprofile`.
+    """
+
+    row: TaskRow
+    about: tuple[str, ...]
+    section: Section
+    conditions: tuple[SaidCondition, ...]
+
+
+class NoSuchTask(LookupError):
+    """No attempt of the task was observed."""
+
+
+def gather_page(store: Store, live: Live, task: TaskId) -> TaskPage:
+    """Read one task.
+
+    Raises:
+        NoSuchTask: if the store knows nothing of it.
+        StoreError: if the store cannot be read now.
+    """
+    summary = store.summary(task)
+    if not summary.observations:
+        raise NoSuchTask(f"no attempt of {cut(str(task), 200)} was observed")
+    known = live.known(task)
+    report = gather_task(store, summary, room=READ_ATTEMPTS)
+    return TaskPage(
+        row=row_of(summary, known),
+        about=_sentences(known.status.get("about")),
+        section=section_of(report, "task", DRAWN_ATTEMPTS),
+        conditions=_conditions(known.status.get("conditions")),
+    )
+
+
+def _sentences(found: object) -> tuple[str, ...]:
+    listed = found[:MAX_SENTENCES] if isinstance(found, list) else []
+    return tuple(cut(each, MAX_MESSAGE) for each in listed if isinstance(each, str))
+
+
+def _conditions(found: object) -> tuple[SaidCondition, ...]:
+    if not isinstance(found, Sequence) or isinstance(found, str):
+        return ()
+    return tuple(_condition(each) for each in found[:MAX_CONDITIONS] if isinstance(each, Mapping))
+
+
+def _condition(found: Mapping[str, Any]) -> SaidCondition:
+    def said(key: str) -> str:
+        return cut(str(found.get(key) or ""), MAX_MESSAGE)
+
+    return SaidCondition(
+        type=said("type"),
+        status=said("status"),
+        reason=said("reason"),
+        message=said("message"),
+        since=said("lastTransitionTime").replace("T", " ").rstrip("Z"),
+    )
