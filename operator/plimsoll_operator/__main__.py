@@ -5,41 +5,69 @@ Admission must start light, so nothing heavy may be imported at this file's top.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from plimsoll_operator.output_forms import OutputForm
+from plimsoll_operator.command_line import looking, moving, options, setting
+from plimsoll_operator.command_line.options import (
+    PROCESSES,
+    Context,
+    Kubeconfig,
+    complete_task,
+    examples,
+)
 from plimsoll_predictor.policy import Mode
-from plimsoll_predictor.replay.engine import DecideAt
 
 app = typer.Typer(
     name="plimsoll",
     help="Right-sizes batch and ML tasks on Kubernetes: predicts a memory bin, heals OOM kills,"
     " learns from each.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    epilog=examples(
+        ("is all well, and what is saved", "plimsoll status"),
+        ("why a task or a pod gets its size", "plimsoll explain shop/train-demand"),
+        ("let it set what it recommends", "plimsoll enforce -n shop"),
+        ("stop all sizing, within seconds", "plimsoll pause"),
+    ),
 )
 
-Kubeconfig = Annotated[
-    str | None, typer.Option(help="Path of a kubeconfig.", envvar="PLIMSOLL_KUBECONFIG")
-]
-Context = Annotated[
-    str | None, typer.Option(help="Context in the kubeconfig; its current one otherwise.")
-]
-StoreUrl = Annotated[
-    str, typer.Option("--store", help="The store's URL.", envvar="PLIMSOLL_STORE_URL")
-]
 Token = Annotated[Path | None, typer.Option(help="File with the bearer token of feed and peaks.")]
 
-DEFAULT_STORE = "sqlite:///plimsoll.db"
+looking.add_to(app)
+setting.add_to(app)
+moving.add_to(app)
 
 
-@app.command()
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        _print_version()
+        raise typer.Exit
+
+
+@app.callback()
+def as_in_terminal(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_tell_version, is_eager=True),
+    ] = False,
+    terminal_width: Annotated[int | None, typer.Option(hidden=True, min=20)] = None,
+    no_colour: Annotated[bool, typer.Option(hidden=True)] = False,
+) -> None:
+    """Options of every command; the hidden ones come from a command line elsewhere."""
+    if terminal_width is not None:
+        # What rich reads; what is printed here is shown in a terminal elsewhere.
+        os.environ.update(COLUMNS=str(terminal_width), FORCE_COLOR="1")
+    if no_colour:
+        os.environ["NO_COLOR"] = "1"
+
+
+@app.command(rich_help_panel=PROCESSES)
 def run(
     state_dir: Annotated[Path, typer.Option(help="Where its files go.")] = Path("plimsoll-state"),
     kubeconfig: Kubeconfig = None,
@@ -50,7 +78,8 @@ def run(
     agent: Annotated[bool, typer.Option(help="Measure this machine's pods, too.")] = False,
     node_name: Annotated[str, typer.Option(help="This machine's node name.")] = "node-1",
     admission_port: Annotated[int, typer.Option(help="The webhook's HTTPS port.")] = 9443,
-    controller_port: Annotated[int, typer.Option(help="Feed, peaks, metrics, the page.")] = 8081,
+    controller_port: Annotated[int, typer.Option(help="Feed, peaks, metrics.")] = 8081,
+    page_port: Annotated[int, typer.Option(help="The page.")] = 8082,
     metrics_port: Annotated[int, typer.Option(help="Admission's /metrics, /readyz.")] = 9090,
 ) -> None:
     """Controller, admission and agent together, on a laptop or a one-node cluster."""
@@ -70,83 +99,107 @@ def run(
             node_name=node_name,
             admission_port=admission_port,
             controller_port=controller_port,
+            page_port=page_port,
             metrics_port=metrics_port,
         )
     )
 
 
-@app.command()
+@app.command(rich_help_panel=PROCESSES)
 def controller(
-    store: StoreUrl = DEFAULT_STORE,
+    store: Annotated[str | None, typer.Option(help="The store's URL.")] = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Feed, peaks, metrics and the page.")] = 8081,
+    host: Annotated[str | None, typer.Option(help="Address of feed, peaks, metrics.")] = None,
+    port: Annotated[int | None, typer.Option(help="Their port; 8081 otherwise.")] = None,
+    page_host: Annotated[str | None, typer.Option(help="Address of the page.")] = None,
+    page_port: Annotated[int | None, typer.Option(help="Its port; 8082 otherwise.")] = None,
     token_file: Token = None,
-    mode: Annotated[Mode, typer.Option(help="Default mode of every task.")] = Mode.RECOMMEND,
-    training_budget: Annotated[float, typer.Option(help="Seconds per training.")] = 60.0,
+    mode: Annotated[Mode | None, typer.Option(help="Default mode of every task.")] = None,
+    training_budget: Annotated[float | None, typer.Option(help="Seconds per training.")] = None,
+    lease: Annotated[str | None, typer.Option(help="Lease to compete for.")] = None,
+    instance: Annotated[str | None, typer.Option(help="This one's name: the pod's.")] = None,
 ) -> None:
     """The operator: observes, lifts, retries, trains, keeps TaskProfiles."""
     from plimsoll_operator.commands.controlling import serve
     from plimsoll_operator.controller.settings import ControllerSettings
 
     _logs()
-    serve(
-        ControllerSettings(
-            store_url=store,
-            kubeconfig=kubeconfig,
-            context=context,
-            listen_host=host,
-            listen_port=port,
-            token_file=token_file,
-            mode=mode,
-            training_budget_s=training_budget,
-        )
+    given = _given(
+        store_url=store,
+        kubeconfig=kubeconfig,
+        context=context,
+        listen_host=host,
+        listen_port=port,
+        page_host=page_host,
+        page_port=page_port,
+        token_file=token_file,
+        mode=mode,
+        training_budget_s=training_budget,
+        lease=lease,
+        instance=instance,
     )
+    serve(ControllerSettings(**given))
 
 
-@app.command()
+@app.command(rich_help_panel=PROCESSES)
 def admission(
-    certificate: Annotated[Path, typer.Option(help="TLS certificate, PEM.")],
-    key: Annotated[Path, typer.Option(help="Its key, PEM.")],
-    feed: Annotated[str, typer.Option(help="The controller's URL.")],
-    token_file: Annotated[Path, typer.Option(help="File with the feed's bearer token.")],
-    address: Annotated[str, typer.Option(help="Address to listen on.")] = "0.0.0.0",
-    port: Annotated[int, typer.Option(help="HTTPS port.")] = 9443,
-    metrics_port: Annotated[int, typer.Option(help="Plain port of /metrics, /readyz.")] = 9090,
+    certificate: Annotated[Path | None, typer.Option(help="TLS certificate, PEM.")] = None,
+    key: Annotated[Path | None, typer.Option(help="Its key, PEM.")] = None,
+    feed: Annotated[str | None, typer.Option(help="The controller's URL.")] = None,
+    token_file: Annotated[Path | None, typer.Option(help="File with the feed's token.")] = None,
+    address: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="HTTPS port; 9443 otherwise.")] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(help="Plain port of /metrics, /readyz; 9090 otherwise.")
+    ] = None,
     snapshot: Annotated[Path | None, typer.Option(help="Where a copy of the feed is kept.")] = None,
-    drain: Annotated[float, typer.Option(help="Seconds to serve on after SIGTERM.")] = 5.0,
+    drain: Annotated[float | None, typer.Option(help="Seconds to serve after SIGTERM.")] = None,
 ) -> None:
     """The webhook: sizes labelled pods, always admits them."""
     from plimsoll_operator.admission.serving import serve
     from plimsoll_operator.admission.settings import AdmissionSettings
 
     _logs()
-    serve(
-        AdmissionSettings(
-            certificate_file=certificate,
-            key_file=key,
-            feed_url=feed,
-            feed_token_file=token_file,
-            listen_address=address,
-            listen_port=port,
-            metrics_listen_port=metrics_port,
-            snapshot_file=snapshot,
-            drain_s=drain,
-        )
+    given = _given(
+        certificate_file=certificate,
+        key_file=key,
+        feed_url=feed,
+        feed_token_file=token_file,
+        listen_address=address,
+        listen_port=port,
+        metrics_listen_port=metrics_port,
+        snapshot_file=snapshot,
+        drain_s=drain,
     )
+    serve(AdmissionSettings(**given))
 
 
-@app.command()
+@app.command(rich_help_panel=PROCESSES)
 def agent(
-    controller: Annotated[str, typer.Option(help="The controller's URL.")],
-    token_file: Annotated[Path, typer.Option(help="File with the bearer token.")],
-    node_name: Annotated[str, typer.Option(help="This node's name.", envvar="NODE_NAME")],
-    state_dir: Annotated[Path, typer.Option(help="Where unsent reports wait.")],
-    cgroup_root: Annotated[Path, typer.Option(help="Where cgroups are mounted.")] = Path(
-        "/sys/fs/cgroup"
-    ),
+    controller: Annotated[
+        str, typer.Option(help="The controller's URL.", envvar="PLIMSOLL_CONTROLLER_URL")
+    ],
+    token_file: Annotated[
+        Path, typer.Option(help="File with the bearer token.", envvar="PLIMSOLL_TOKEN_FILE")
+    ],
+    node_name: Annotated[
+        str,
+        typer.Option(help="This node's name.", envvar=["PLIMSOLL_NODE_NAME", "NODE_NAME"]),
+    ],
+    state_dir: Annotated[
+        Path, typer.Option(help="Where unsent reports wait.", envvar="PLIMSOLL_STATE_DIR")
+    ],
+    cgroup_root: Annotated[
+        Path, typer.Option(help="Where cgroups are mounted.", envvar="PLIMSOLL_CGROUP_ROOT")
+    ] = Path("/sys/fs/cgroup"),
     interval: Annotated[float, typer.Option(help="Seconds between readings.")] = 1.0,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            help="Port of /metrics; none otherwise.", envvar="PLIMSOLL_METRICS_LISTEN_PORT"
+        ),
+    ] = None,
 ) -> None:
     """Measures the memory of this node's pods, page cache told apart from need."""
     from plimsoll_operator.agent.serving import serve
@@ -161,165 +214,52 @@ def agent(
             state_dir=state_dir,
             cgroup_root=cgroup_root,
             interval_s=interval,
+            metrics_listen_port=metrics_port,
         )
     )
 
 
-@app.command()
+@app.command("trainer", hidden=True)  # the process's name, as the other three have theirs
+@app.command(rich_help_panel=PROCESSES)
 def train(
-    task: Annotated[str, typer.Argument(help="namespace/name")],
-    store: StoreUrl = DEFAULT_STORE,
+    task: Annotated[str, typer.Argument(metavar="NAMESPACE/TASK", autocompletion=complete_task)],
     budget: Annotated[float, typer.Option(help="Seconds to search.")] = 60.0,
     memory_mib: Annotated[int, typer.Option(help="Memory cap in MiB.")] = 1024,
     seed: Annotated[int, typer.Option(help="Same seed, same model.")] = 1,
     policy: Annotated[str | None, typer.Option(help="The task's policy as JSON.")] = None,
-) -> None:
-    """Train one task's classifier from the store's observations."""
-    from plimsoll_operator.training.worker import main as train_one
-
-    arguments = [task, "--store", store, "--budget", str(budget), "--seed", str(seed)]
-    arguments += ["--memory-mib", str(memory_mib)]
-    raise typer.Exit(train_one([*arguments, *(["--policy", policy] if policy else [])]))
-
-
-@app.command()
-def models(
-    task: Annotated[str, typer.Argument(help="namespace/name")],
-    store: StoreUrl = DEFAULT_STORE,
-    output: Annotated[OutputForm, typer.Option(help="For people or programs.")] = OutputForm.TABLE,
-    version: Annotated[str | None, typer.Option(help="One training in full.")] = None,
-) -> None:
-    """List a task's trainings: parameters, scores, champion, failures."""
-    from plimsoll_operator.commands.models import models_command
-
-    raise typer.Exit(models_command(task, store, output, version))
-
-
-@app.command()
-def explain(
-    named: Annotated[str, typer.Argument(metavar="NAMESPACE/TASK | NAMESPACE/POD")],
-    store: StoreUrl = DEFAULT_STORE,
+    store: options.StoreUrl = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
-    output: Annotated[OutputForm, typer.Option(help="For people or programs.")] = OutputForm.TABLE,
+    installed_in: options.InstalledIn = None,
 ) -> None:
-    """Tell who decides a task's sizes, why, and what the others would have cost."""
-    from plimsoll_operator.commands.explaining import ExplainRequest, explain_command
+    """Train one task's classifier from the store's observations."""
+    arguments = [task, "--budget", str(budget), "--seed", str(seed)]
+    arguments += ["--memory-mib", str(memory_mib), *(["--policy", policy] if policy else [])]
+    if store is None:
+        from plimsoll_operator.commands.in_controller import Errand, run_in_controller
 
-    request = ExplainRequest(named=named, store_url=store, kubeconfig=kubeconfig, context=context)
-    raise typer.Exit(explain_command(request, output))
+        place = options.place_of(kubeconfig, context, installed_in)
+        raise typer.Exit(run_in_controller(Errand(words=["train", *arguments], place=place)))
+    from plimsoll_operator.training.worker import main as train_one
 
-
-@app.command("import")
-def import_history(
-    history: Annotated[Path, typer.Argument(help="CSV of past runs; docs/history.md")],
-    store: StoreUrl = DEFAULT_STORE,
-    namespace: Annotated[str | None, typer.Option(help="Of rows that name none.")] = None,
-    strict: Annotated[bool, typer.Option(help="Keep none if any row is bad.")] = False,
-) -> None:
-    """Take in past runs as training data."""
-    from plimsoll_operator.commands.importing import ImportRequest, import_command
-
-    request = ImportRequest(path=history, store_url=store, namespace=namespace, strict=strict)
-    raise typer.Exit(import_command(request))
+    raise typer.Exit(train_one([*arguments, "--store", store]))
 
 
-@app.command()
-def report(
-    task: Annotated[str | None, typer.Argument(help="namespace/name; all tasks otherwise")] = None,
-    store: StoreUrl = DEFAULT_STORE,
-    out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("plimsoll.html"),
-) -> None:
-    """Write the report page as one self-contained file."""
-    import time
-
-    from plimsoll_operator.commands.reporting import report_command
-
-    raise typer.Exit(report_command(task, store, out, now_s=time.time()))
-
-
-@app.command()
-def replay(
-    traces: Annotated[
-        list[Path] | None, typer.Argument(help="CSV or Parquet of past runs; docs/replay.md")
-    ] = None,
-    policy: Annotated[
-        list[str] | None, typer.Option(help="plimsoll, a baseline, or all; may be repeated.")
-    ] = None,
-    decide: Annotated[DecideAt, typer.Option(help="When a size is decided.")] = DecideAt.SUBMIT,
-    first_size: Annotated[
-        float, typer.Option(help="Size of a task never seen, as a share of its request.")
-    ] = 1.0,
-    json: Annotated[Path | None, typer.Option(help="Where the figures go.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Where the page with plots goes.")] = None,
-    from_store: Annotated[
-        str | None, typer.Option(help="namespace/name: replay a task's own history, too.")
-    ] = None,
-    store: StoreUrl = DEFAULT_STORE,
-) -> None:
-    """Play past runs through a policy: what it would have wasted, how often failed."""
-    import time
-
-    from plimsoll_operator.commands.replaying import ReplayRequest, replay_command
-    from plimsoll_predictor.replay.playing import Setting
-
-    request = ReplayRequest(
-        traces=traces or (),
-        policies=tuple(policy or ("all",)),
-        setting=Setting(decide_at=decide, first_size=first_size),
-        from_store=from_store,
-        store_url=store,
-        json_file=json,
-        html_file=html,
-    )
-    raise typer.Exit(replay_command(request, time.time()))
-
-
-traces_app = typer.Typer(
-    help="Past runs from elsewhere, made ready for `plimsoll replay`.", no_args_is_help=True
-)
-app.add_typer(traces_app, name="traces")
-
-
-@traces_app.command("convert")
-def traces_convert(
-    files: Annotated[
-        list[Path], typer.Argument(help="Nextflow traces, or what `plimsoll export` has written")
-    ],
-    out: Annotated[Path, typer.Option(help="Trace to write: .csv, .csv.gz or .parquet.")],
-    run: Annotated[str | None, typer.Option(help="The run's name; else each file's.")] = None,
-    timezone: Annotated[str, typer.Option(help="Of dates that name none.")] = "UTC",
-    namespace: Annotated[str | None, typer.Option(help="Of rows that name none.")] = None,
-) -> None:
-    """Bring Nextflow's traces or exported history into the schema of a trace."""
-    from plimsoll_operator.commands.tracing import TracingRequest, tracing_command
-
-    request = TracingRequest(files=files, out=out, run=run, timezone=timezone, namespace=namespace)
-    raise typer.Exit(tracing_command(request))
-
-
-@app.command("export")
-def export_history(
-    tasks: Annotated[
-        list[str] | None, typer.Argument(help="namespace/name; all tasks otherwise")
-    ] = None,
-    store: StoreUrl = DEFAULT_STORE,
-    out: Annotated[Path, typer.Option(help="History to write: .csv, .csv.gz or .parquet.")] = Path(
-        "plimsoll-history.csv"
-    ),
-) -> None:
-    """Write what was observed, as `plimsoll import` reads it."""
-    from plimsoll_operator.commands.exporting import export_command
-
-    raise typer.Exit(export_command(tuple(tasks or ()), store, out))
-
-
-@app.command()
+@app.command(hidden=True)
 def version() -> None:
     """Print the version."""
+    _print_version()
+
+
+def _print_version() -> None:
     from importlib.metadata import version as version_of
 
     typer.echo(version_of("plimsoll"))
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """The options on the command line; for the others the environment holds."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _logs() -> None:
@@ -329,12 +269,17 @@ def _logs() -> None:
 
 
 def main() -> None:
-    """Run the command line; errors that people can mend are one line, not a traceback."""
-    from plimsoll_operator.logs import words_for
+    """Run the command line."""
+    run_as("plimsoll")
 
+
+def run_as(name: str) -> None:
+    """Run it under a name; errors that people can mend are one line, not a traceback."""
     try:
-        app()
+        app(prog_name=name)
     except Exception as error:
+        from plimsoll_operator.logs import words_for
+
         words: Any = words_for(error)
         if words is None:
             raise

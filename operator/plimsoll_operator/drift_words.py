@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from plimsoll_predictor.experts.drift import BEFORE, Drift
 from plimsoll_predictor.units import words_for_bytes
@@ -34,10 +35,16 @@ class DriftFacts:
 STEADY = DriftFacts(Change.NONE, "its latest runs need what those before them needed")
 
 
+_RESTLESS: Final = (
+    "its image or command is another one in nearly every run, so a new one is no sign of change"
+)
+
+
 def drift_facts(drift: Drift) -> DriftFacts:
     """What there is to say; the words stay the same from run to run while the change does."""
     if not drift.drifting:
-        return DriftFacts(Change.NONE, STEADY.words, drift.shifts)
+        words = f"{STEADY.words}; {_RESTLESS}" if drift.restless else STEADY.words
+        return DriftFacts(Change.NONE, words, drift.shifts)
     until = f"until {BEFORE} runs are known since"
     if len(drift.latest_bytes) == 2 and len(drift.before_bytes) == 2:
         words = (

@@ -63,7 +63,7 @@ class Identity:
 def identify(pod: Pod, namespace: str | None = None) -> Identity | None:
     """Name the pod's task and run; None if it is not Plimsoll's, or only generated names are left.
 
-    namespace: used where the pod itself does not say (at admission, the review does).
+    namespace: where it is created, as the API server says it; over what the pod's author wrote.
     """
     metadata = metadata_of(pod)
     found = mapping(metadata.get("labels"))
@@ -73,7 +73,7 @@ def identify(pod: Pod, namespace: str | None = None) -> Identity | None:
     engine = engine_run(pod, found)
     owner = controller_of(pod)
     name = _recurring(pod, engine, owner) if label == AUTO else label
-    space = metadata.get("namespace") or namespace
+    space = namespace or metadata.get("namespace")
     if not name or not isinstance(space, str) or "/" in name or len(name) > _LONGEST_TASK_NAME:
         return None
     written = written_work(mapping(metadata.get("annotations")), found)

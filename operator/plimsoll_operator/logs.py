@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 import structlog
 
@@ -41,13 +43,23 @@ def log_as_records() -> None:
 def words_for(error: Exception) -> str | None:
     """What to tell people of an error they can mend; None for one that is ours."""
     kinds = {kind.__name__ for kind in type(error).__mro__}
+    if "ValidationError" in kinds and hasattr(error, "errors"):
+        return "; ".join(_of_setting(each) for each in error.errors())
     return str(error) if kinds & _MENDABLE else None
+
+
+def _of_setting(wrong: Mapping[str, Any]) -> str:
+    """What is wrong with one setting, of which pydantic tells."""
+    name = "_".join(str(part) for part in wrong["loc"])
+    where = f"{name} (PLIMSOLL_{name.upper()}): " if name else ""
+    return f"{where}{wrong['msg'].removeprefix('Value error, ')}"
 
 
 _MENDABLE = frozenset(
     {
         "CertificateError",
         "CgroupError",
+        "HistoryError",
         "NoCluster",
         "NotReady",
         "OSError",

@@ -10,3 +10,4 @@ class OutputForm(StrEnum):
 
     TABLE = "table"
     JSON = "json"
+    YAML = "yaml"

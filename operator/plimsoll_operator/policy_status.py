@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from plimsoll_operator.conditions import Condition, Verdict, conditions_of
-from plimsoll_operator.policies import sizing_policy_problem
+from plimsoll_operator.policy_levels import is_cluster_policy, sizing_policy_problem
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFacts:
+    """What a SizingPolicy's status is made of.
+
+    own_namespace: Plimsoll's. problems: fields that had to be ignored, in words.
+    paused: whether it says so.
+    """
+
+    namespace: str
+    name: str
+    own_namespace: str
+    problems: Sequence[str] = ()
+    paused: bool = False
 
 
 def policy_status_of(
-    name: str,
-    problems: Sequence[str] = (),
+    facts: PolicyFacts,
     *,
     previous: Mapping[str, Any] | None = None,
     generation: int | None = None,
@@ -19,21 +34,33 @@ def policy_status_of(
 ) -> dict[str, Any]:
     """The whole status.
 
-    name: the SizingPolicy's own. problems: fields of it that had to be ignored.
     generation: of the SizingPolicy that was read.
     previous, now_s: as in ``plimsoll_operator.profile_status.status_of``.
     """
     old = (previous or {}).get("conditions")
     return {
         "observedGeneration": generation,
-        "conditions": conditions_of([_in_force(name, problems)], old, now_s),
+        "conditions": conditions_of([_in_force(facts)], old, now_s),
     }
 
 
-def _in_force(name: str, problems: Sequence[str]) -> Condition:
-    ignored = sizing_policy_problem(name)
+def _in_force(facts: PolicyFacts) -> Condition:
+    ignored = sizing_policy_problem(facts.namespace, facts.name, facts.own_namespace)
     if ignored is not None:
         return Condition("InForce", Verdict.FALSE, "NotNamedDefault", ignored)
-    if problems:
-        return Condition("InForce", Verdict.TRUE, "FieldsIgnored", "; ".join(problems))
-    return Condition("InForce", Verdict.TRUE, "NamespaceDefault", "in force in its namespace")
+    everywhere = is_cluster_policy(facts.namespace, facts.name, facts.own_namespace)
+    where = "in every namespace" if everywhere else "in its namespace"
+    words = f"in force {where}"
+    if facts.paused:
+        words += (
+            "; paused: no pod is sized, retried or resized, whatever the pod itself says;"
+            " what pods need is still observed and learned"
+        )
+    if facts.problems:
+        return Condition(
+            "InForce", Verdict.TRUE, "FieldsIgnored", "; ".join([*facts.problems, words])
+        )
+    if facts.paused:
+        return Condition("InForce", Verdict.TRUE, "Paused", words)
+    reason = "ClusterDefault" if everywhere else "NamespaceDefault"
+    return Condition("InForce", Verdict.TRUE, reason, words)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from plimsoll_operator.drift_words import DriftFacts, drift_facts
 from plimsoll_predictor.experts.names import SAFE, words_for_expert
 from plimsoll_predictor.experts.panel import YOUNG, YOUNG_RUNS
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import HYSTERESIS, Bids, Standing
+from plimsoll_predictor.experts.would import Would
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +42,14 @@ class StandingFacts:
     """A task's experts, the champion first, then the cheapest.
 
     runs: those that still count, as after a change.
+    would: what enforcing would have come to on the runs that were only recommended for.
     """
 
     champion: str
     runs: int
     experts: tuple[ExpertFacts, ...]
     drift: DriftFacts
+    would: Would = field(default_factory=Would)
 
     @property
     def young(self) -> bool:
@@ -126,6 +129,7 @@ def standing_facts(standing: Standing, pool: Pool, bids: Bids) -> StandingFacts:
         runs=standing.past.runs,
         experts=tuple(experts),
         drift=drift_facts(standing.drift),
+        would=replace(standing.would),
     )
 
 

@@ -11,6 +11,7 @@ from plimsoll_operator.standing_facts import StandingFacts, facts_or_none
 from plimsoll_predictor.decision import Ask
 from plimsoll_predictor.experts.fleet import Fleet
 from plimsoll_predictor.experts.modelled import modelled_bids
+from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import Standing
 from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.model import Model
@@ -45,31 +46,39 @@ def usual_run(latest: Sequence[Observation]) -> UsualRun:
 
 
 class StoredStandings:
-    """Reads standings; what all tasks share is read once.
+    """Reads standings; what the tasks of a namespace share is read once.
 
     Raises StoreError if the store cannot be read now.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._fleet = Fleet()
-        pool = store.experts.shared().pool
-        if pool is not None:
-            self._fleet.restore(pool, {})
+        self._fleet = Fleet(lambda task: TaskId.parse(task).namespace)
+
+    def pool(self, task: TaskId) -> Pool:
+        """What a task shares with those of its namespace."""
+        if task.namespace not in self._fleet.pools:
+            saved = self._store.experts.pools([task.namespace])
+            self._fleet.take_up_pool(task.namespace, saved.get(task.namespace))
+        return self._fleet.pool_of(str(task))
+
+    def standing(self, task: TaskId) -> Standing | None:
+        """A task's experts; None if the store knows nothing of them, or another version's."""
+        state = self._store.experts.standing(task)
+        return None if state is None else _standing(state)
 
     def facts(self, task: TaskId, usual: UsualRun, model: Model | None) -> StandingFacts | None:
         """A task's experts; None if the store knows nothing of them, as before its first run.
 
         usual: for which they bid. model: of the experts that bid by one.
         """
-        state = self._store.experts.standing(task)
-        standing = None if state is None else _standing(state)
+        standing = self.standing(task)
         if standing is None:
             return None
         known = standing.inform(Knowledge(task=task, policy=Policy(), model=model))
         ask = Ask(features=dict(usual.features), request_bytes=usual.request_bytes)
         by_rule = standing.bids(usual.request_bytes, usual.features)
-        return facts_or_none(standing, self._fleet.pool, {**by_rule, **modelled_bids(known, ask)})
+        return facts_or_none(standing, self.pool(task), {**by_rule, **modelled_bids(known, ask)})
 
 
 def _standing(state: Mapping[str, Any]) -> Standing | None:

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Final
 
-from rich.console import Console
-
 from plimsoll_operator.annotation import read_note
+from plimsoll_operator.commands.counterfactuals import Situation, outlook_of
 from plimsoll_operator.commands.explanation import Asked, Explanation, PodDecision
 from plimsoll_operator.commands.explanation_tables import explained
-from plimsoll_operator.commands.models import PIPED_WIDTH
+from plimsoll_operator.commands.places import Place
+from plimsoll_operator.commands.policies_in_force import policy_in_force
+from plimsoll_operator.commands.printing import complain, print_output
+from plimsoll_operator.commands.stored import existing_store
 from plimsoll_operator.controller.kube import ApiError, Kube, NoCluster, NotFound
 from plimsoll_operator.identity import identify
 from plimsoll_operator.output_forms import OutputForm
-from plimsoll_operator.podspec import Pod
-from plimsoll_operator.stored_standings import LATEST, StoredStandings, usual_run
+from plimsoll_operator.pod_features import read_features
+from plimsoll_operator.podspec import NotSizable, Pod, sized_container
+from plimsoll_operator.stored_standings import LATEST, StoredStandings, UsualRun, usual_run
+from plimsoll_predictor.decision import Ask
+from plimsoll_predictor.experts.standing import Standing
+from plimsoll_predictor.knowledge import Knowledge
+from plimsoll_predictor.record import FeatureValue, Observation
 from plimsoll_predictor.store import Store, StoreError
 from plimsoll_predictor.task import TaskId
 
@@ -39,8 +46,7 @@ class ExplainRequest:
 
     named: str
     store_url: str
-    kubeconfig: str | None = None
-    context: str | None = None
+    place: Place = field(default_factory=Place)
 
 
 def explain_command(request: ExplainRequest, output: OutputForm) -> int:
@@ -48,44 +54,84 @@ def explain_command(request: ExplainRequest, output: OutputForm) -> int:
     try:
         explanation = _explanation(request)
     except (StoreError, ApiError, NothingToExplain, ValueError) as error:
-        Console(stderr=True).print(f"plimsoll explain: {error}", markup=False, soft_wrap=True)
+        complain(f"plimsoll explain: {error}")
         return 1
-    if output is OutputForm.JSON:
-        print(json.dumps(explanation.to_dict(), indent=2))
-        return 0
-    console = Console()
-    if not console.is_terminal:
-        console.width = PIPED_WIDTH
-    console.print(explained(explanation))
+    print_output(explanation.to_dict(), explained(explanation), output)
     return 0
 
 
 def _explanation(request: ExplainRequest) -> Explanation:
     named = TaskId.parse(request.named)
-    store = Store.open(request.store_url)
-    try:
+    with existing_store(request.store_url) as store:
         tasks = store.tasks()
         if named in tasks or store.decisions(named, limit=1):
-            return _of_task(store, named)
+            return _of_task(store, _Subject(named), request.place)
         pod = _pod(request, named, tasks, store.where)
         task, decision = decided(pod, named)
-        return _of_task(store, task, decision)
-    finally:
-        store.close()
+        ask = asked_by(pod, decision)
+        return _of_task(store, _Subject(task, decision, ask), request.place)
 
 
-def _of_task(store: Store, task: TaskId, pod: PodDecision | None = None) -> Explanation:
-    saved = store.model(task)
-    usual = usual_run(store.observations(task, limit=LATEST))
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What is explained. pod: None if the task is; ask: what the pod says; None: the usual run."""
+
+    task: TaskId
+    pod: PodDecision | None = None
+    ask: Ask | None = None
+
+
+def _of_task(store: Store, subject: _Subject, place: Place) -> Explanation:
+    task = subject.task
+    saved, latest = store.model(task), store.observations(task, limit=LATEST)
     model = saved.model if saved else None
+    usual = usual_run(latest)
+    if subject.ask is not None:
+        usual = UsualRun(subject.ask.request_bytes, subject.ask.features)
+    summary, standings = store.summary(task), StoredStandings(store)
+    holds = asyncio.run(policy_in_force(task, place))
+    standing = standings.standing(task)
+    known = Knowledge(
+        task=task,
+        policy=holds.policy,
+        runs=summary.runs_known,
+        max_need_bytes=summary.max_need_bytes,
+        model=model,
+    )
+    situation = Situation(
+        ask=Ask(features=dict(usual.features), request_bytes=usual.request_bytes),
+        knowledge=_informed(known, standing),
+        bounds=holds.bounds,
+        seen=seen_values(latest),
+        standing=standing,
+        pool=standings.pool(task),
+    )
     return Explanation(
         task=task,
-        summary=store.summary(task),
+        summary=summary,
         asked=Asked(usual.request_bytes, tuple(sorted(usual.features))),
-        standing=StoredStandings(store).facts(task, usual, model),
+        standing=standings.facts(task, usual, model),
         decisions=tuple(store.decisions(task, limit=DECISIONS)),
-        pod=pod,
+        pod=subject.pod,
+        outlook=outlook_of(situation, holds.assumed),
     )
+
+
+def _informed(known: Knowledge, standing: Standing | None) -> Knowledge:
+    """As the controller's book has it: how many runs are known is the store's to say."""
+    if standing is None:
+        return known
+    said = standing.inform(known)
+    return replace(said, runs=known.runs, max_need_bytes=known.max_need_bytes)
+
+
+def seen_values(latest: Sequence[Observation]) -> dict[str, list[FeatureValue]]:
+    """Feature -> the values that the latest runs had, the commonest first."""
+    counted: dict[str, Counter[FeatureValue]] = {}
+    for each in latest:
+        for name, value in each.features.items():
+            counted.setdefault(name, Counter())[value] += 1
+    return {name: [value for value, _ in found.most_common()] for name, found in counted.items()}
 
 
 def _pod(request: ExplainRequest, named: TaskId, tasks: Sequence[TaskId], where: str) -> Pod:
@@ -113,7 +159,7 @@ def _pod(request: ExplainRequest, named: TaskId, tasks: Sequence[TaskId], where:
 
 async def _read_pod(request: ExplainRequest, named: TaskId) -> Pod:
     async with asyncio.timeout(ANSWER_WITHIN_S):
-        kube = await Kube.connect(request.kubeconfig, request.context)
+        kube = await Kube.connect(request.place.kubeconfig, request.place.context)
         try:
             return await kube.read_pod(named.namespace, named.name)
         finally:
@@ -131,6 +177,17 @@ def decided(pod: Pod, named: TaskId) -> tuple[TaskId, PodDecision]:
             f"pod {named} has no task: label its template plimsoll.dev/task: NAME"
         )
     return identity.task, PodDecision(named.name, read_note(pod))
+
+
+def asked_by(pod: Pod, decision: PodDecision) -> Ask | None:
+    """What a pod asks for, as its author wrote it; None if no container of it can be sized."""
+    container, note = sized_container(pod), decision.note
+    if isinstance(container, NotSizable):
+        return None
+    request_bytes = container.request_bytes if note is None else note.was_request_bytes
+    context = {} if note is None else note.context
+    features = {**read_features(pod).values, **context}
+    return Ask(features=features, request_bytes=request_bytes)
 
 
 def _nearest(named: TaskId, tasks: Sequence[TaskId]) -> str:

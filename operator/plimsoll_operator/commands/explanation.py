@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from plimsoll_operator.annotation import DecisionNote
+from plimsoll_operator.commands.counterfactuals import Outlook
 from plimsoll_operator.standing_facts import ExpertFacts, StandingFacts
 from plimsoll_predictor.decision import Reason
 from plimsoll_predictor.store import DecisionRecord, TaskSummary
@@ -41,6 +42,7 @@ class Explanation:
 
     standing: None before its first run, and of a store that no controller with experts has served.
     decisions: newest first. pod: the one asked about; None if the task was.
+    outlook: what its next run would get, and what would change that; None if nobody worked it out.
     """
 
     task: TaskId
@@ -49,17 +51,22 @@ class Explanation:
     standing: StandingFacts | None
     decisions: tuple[DecisionRecord, ...]
     pod: PodDecision | None = None
+    outlook: Outlook | None = None
 
     @property
     def would_change(self) -> tuple[str, ...]:
         """What would make its sizes others, in words."""
         said: list[str] = list(self.standing.would_change) if self.standing else []
-        if self.standing is None:
+        if self.outlook is not None and self.outlook.applied is not None:
+            said.insert(0, self.outlook.applied)
+        if self.standing is None and self.summary.runs_known:
+            said.append("its runs of before: the controller takes them up within seconds")
+        elif self.standing is None:
             said.append("the first run whose memory is measured: until then the request is kept")
         latest = self.decisions[0] if self.decisions else None
-        if latest is not None and _WRITTEN_ONLY in latest.words:
+        if self.outlook is None and latest is not None and _WRITTEN_ONLY in latest.words:
             said.append("its mode: recommend only writes sizes down; set enforce to apply them")
-        if latest is not None:
+        if self.outlook is None and latest is not None:
             said += [words for reason, words in _BY_REASON.items() if latest.reason == reason.value]
         if self.standing and self.standing.drift.drifting:
             said.append("more runs: it has changed of late, and few are known since")
@@ -92,6 +99,7 @@ class Explanation:
                 }
                 for each in self.decisions
             ],
+            "now": self.outlook.to_dict() if self.outlook else None,
             "pod": _pod(self.pod) if self.pod else None,
         }
 

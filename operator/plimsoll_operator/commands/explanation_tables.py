@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from plimsoll_operator.commands.counterfactuals import Outlook
 from plimsoll_operator.commands.explanation import Asked, Explanation, PodDecision
 from plimsoll_operator.commands.plain_text import plain
 from plimsoll_operator.report.wording import words_for_minute, words_for_size
@@ -20,6 +22,8 @@ from plimsoll_predictor.policy import Mode
 BAR: Final = 20
 """Columns of the longest bar."""
 NAMED_FEATURES: Final = 12
+ROOMY: Final = 110
+"""Columns from which on a table may have sentences in it."""
 _BLOCKS: Final = " ▏▎▍▌▋▊▉█"
 
 
@@ -29,8 +33,10 @@ def explained(explanation: Explanation) -> RenderableType:
     if explanation.pod is not None:
         parts.append(_pod(explanation.pod))
     parts.append(_head(explanation))
+    if explanation.outlook is not None:
+        parts.append(_outlook(explanation.outlook))
     if explanation.standing is not None:
-        parts.append(_experts(explanation.standing))
+        parts.append(_Experts(explanation.standing))
     parts.append(_decisions(explanation))
     return Group(*parts)
 
@@ -63,7 +69,7 @@ def _head(explanation: Explanation) -> Panel:
     rows = {
         **_serving(standing),
         "runs": plain(f"{summary.runs_known:,} known{counting}, {kills}, most needed {largest}"),
-        "usual run": plain(_usual(explanation.asked)),
+        "usual run" if explanation.pod is None else "this pod": plain(_usual(explanation.asked)),
     }
     if standing is not None:
         style = "yellow" if standing.drift.drifting else ""
@@ -92,7 +98,35 @@ def _usual(asked: Asked) -> str:
     return f"{size}; known before it starts: {shown}{more}" if shown else size
 
 
-def _experts(standing: StandingFacts) -> Table:
+def _outlook(outlook: Outlook) -> RenderableType:
+    rows = {
+        "memory": plain(words_for_size(outlook.size_bytes), style="bold"),
+        "because": plain(outlook.why),
+        "if killed": plain(outlook.after_kill),
+    }
+    if outlook.changes:
+        width = max(len(words_for_size(each.size_bytes)) for each in outlook.changes)
+        lines = [
+            plain(f"{words_for_size(each.size_bytes):>{width}}  {each.change}")
+            for each in outlook.changes
+        ]
+        rows["it would be"] = Text("\n").join(lines)
+    if outlook.assumed is not None:
+        rows["but"] = plain(outlook.assumed, style="yellow")
+    return _panel("such a run now", rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Experts:
+    """All experts; how each bids is told where there is room for it."""
+
+    standing: StandingFacts
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield _experts(self.standing, roomy=options.max_width >= ROOMY)
+
+
+def _experts(standing: StandingFacts, *, roomy: bool) -> Table:
     table = Table(
         title="what each would give the usual run, and would have cost so far",
         caption="× the champion's cost; failed attempts are priced, older runs count less",
@@ -105,16 +139,18 @@ def _experts(standing: StandingFacts) -> Table:
     table.add_column("bids", justify="right", no_wrap=True)
     table.add_column("cost", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
-    table.add_column("how")
+    if roomy:
+        table.add_column("how")
     most = max(standing.times.values(), default=1.0)
     for each in standing.experts:
         style = "bold green" if each.serves else "" if each.eligible else "dim"
+        how = plain(_how(each), style="" if each.eligible else "dim")
         table.add_row(
             plain(each.name, style=style),
             words_for_size(each.bid_bytes),
             "-" if each.times is None else f"{each.times:.2f}×",
             Text(_bar(each.times, most), style="green" if each.serves else "blue"),
-            plain(_how(each), style="" if each.eligible else "dim"),
+            *([how] if roomy else []),
         )
     return table
 

@@ -9,6 +9,8 @@ from typing import Final
 from rich.console import Console
 from rich.markup import escape
 
+from plimsoll_operator.commands.history_files import printed_history
+from plimsoll_operator.commands.stored import existing_store
 from plimsoll_predictor.history_writing import Written, write_history
 from plimsoll_predictor.record import Observation
 from plimsoll_predictor.store import Store, StoreError
@@ -26,23 +28,44 @@ def export_command(
 
     1: nothing was written; what to do was said.
     """
-    console = console or Console()
+    errors = console or Console(stderr=True)
+    return _export(tasks, store_url, (out, str(out)), (console or Console(), errors))
+
+
+def print_command(tasks: Sequence[str], store_url: str, ending: str) -> int:
+    """Print what ``export_command`` would write; the exit status.
+
+    ending: of a file's name, which tells the format.
+    """
+    # What is said beside it goes where it does no harm.
+    errors = Console(stderr=True)
+    return printed_history(
+        ending, lambda file: _export(tasks, store_url, (file, "standard output"), (errors, errors))
+    )
+
+
+def _export(
+    tasks: Sequence[str],
+    store_url: str,
+    where: tuple[Path, str],
+    consoles: tuple[Console, Console],
+) -> int:
+    """Write them. where: the file, and what people know it as. consoles: for news, for errors."""
+    console, errors = consoles
+    out, shown = where
     try:
         named = [TaskId.parse(task) for task in tasks]
-        store = Store.open(store_url)
-        try:
+        with existing_store(store_url) as store:
             chosen = _chosen(store, named)
             written = write_history(out, lambda: _batches(store, chosen))
-        finally:
-            store.close()
     except (StoreError, TableError, ValueError) as error:
-        console.print(f"[red]plimsoll export:[/red] {escape(str(error))}", soft_wrap=True)
+        errors.print(f"[red]plimsoll export:[/red] {escape(str(error))}", soft_wrap=True)
         return 1
     except OSError as error:
-        words = f"{out} cannot be written: {error.strerror or error}"
-        console.print(f"[red]plimsoll export:[/red] {escape(words)}", soft_wrap=True)
+        words = f"{shown} cannot be written: {error.strerror or error}"
+        errors.print(f"[red]plimsoll export:[/red] {escape(words)}", soft_wrap=True)
         return 1
-    _say(console, out, written, len(chosen))
+    _say(console, shown, written, len(chosen))
     return 0
 
 
@@ -61,8 +84,8 @@ def _batches(store: Store, tasks: Sequence[TaskId]) -> Iterator[list[Observation
     return (store.observations(task, limit=ATTEMPTS) for task in tasks)
 
 
-def _say(console: Console, out: Path, written: Written, tasks: int) -> None:
+def _say(console: Console, shown: str, written: Written, tasks: int) -> None:
     for reason, count in written.left_out.most_common():
         console.print(f"{count:,} left out: {reason}", markup=False, soft_wrap=True)
-    words = f"{out}: {written.rows:,} attempts of {tasks:,} task{'' if tasks == 1 else 's'}"
+    words = f"{shown}: {written.rows:,} attempts of {tasks:,} task{'' if tasks == 1 else 's'}"
     console.print(words, markup=False, soft_wrap=True)

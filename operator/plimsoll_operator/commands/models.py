@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
-
+from plimsoll_operator.commands.printing import complain, print_output
+from plimsoll_operator.commands.stored import existing_store
 from plimsoll_operator.commands.training_tables import one_training, training_list
 from plimsoll_operator.output_forms import OutputForm
 from plimsoll_operator.training_facts import KeptTraining, kept_trainings
-from plimsoll_predictor.store import Store, StoreError
+from plimsoll_predictor.store import StoreError
 from plimsoll_predictor.store.models import KEPT_FAILURES, KEPT_TRAININGS
 from plimsoll_predictor.task import TaskId
-
-PIPED_WIDTH = 200
-"""Columns where nobody looks at a terminal: wide enough that no row breaks."""
 
 
 class NoSuchTraining(LookupError):
@@ -28,30 +24,21 @@ def models_command(task: str, store_url: str, output: OutputForm, version: str |
 
     task: ``namespace/name``. version: its first characters do; None lists all.
     """
-    errors = Console(stderr=True)
     try:
         kept = _kept(TaskId.parse(task), store_url)
         chosen = kept if version is None else [_of_version(task, kept, version)]
     except (StoreError, ValueError, LookupError) as error:
-        errors.print(str(error), markup=False, soft_wrap=True)
+        complain(str(error))
         return 1
-    if output is OutputForm.JSON:
-        documents = [_document(each) for each in chosen]
-        print(json.dumps(documents if version is None else documents[0], indent=2))
-        return 0
-    console = Console()
-    if not console.is_terminal:
-        console.width = PIPED_WIDTH
-    console.print(training_list(task, chosen) if version is None else one_training(chosen[0]))
+    documents = [_document(each) for each in chosen]
+    table = training_list(task, chosen) if version is None else one_training(chosen[0])
+    print_output(documents if version is None else documents[0], table, output)
     return 0
 
 
 def _kept(task: TaskId, store_url: str) -> Sequence[KeptTraining]:
-    store = Store.open(store_url)
-    try:
+    with existing_store(store_url) as store:
         found = store.trainings(task, limit=KEPT_TRAININGS + KEPT_FAILURES)
-    finally:
-        store.close()
     if not found:
         raise NoSuchTraining(
             f"{task}: never trained; is the name right? `plimsoll train {task}` trains it now"

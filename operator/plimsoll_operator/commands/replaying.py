@@ -11,8 +11,10 @@ from typing import Final
 from rich.console import Console
 from rich.markup import escape
 
+from plimsoll_operator.commands.places import Place
 from plimsoll_operator.commands.replay_progress import ReplayProgress
 from plimsoll_operator.commands.replay_table import replay_table
+from plimsoll_operator.commands.stored import existing_store
 from plimsoll_operator.replay_page.page import render
 from plimsoll_operator.report.writing import write_whole
 from plimsoll_predictor.replay.engine import SizerBroken
@@ -20,7 +22,7 @@ from plimsoll_predictor.replay.playing import Played, Setting, frontier, play
 from plimsoll_predictor.replay.policies import NoSuchPolicy, ReplayPolicy, policies_named
 from plimsoll_predictor.replay.reading import Trace, TraceError, read_trace
 from plimsoll_predictor.replay.stored import stored_trace
-from plimsoll_predictor.store import Store, StoreError
+from plimsoll_predictor.store import StoreError
 from plimsoll_predictor.task import TaskId
 
 OBSERVATIONS: Final = 200_000
@@ -33,6 +35,7 @@ class ReplayRequest:
 
     policies: names; ``all`` for all.
     from_store: ``namespace/name`` of a task whose observations are replayed, too.
+    store_url: None takes them from the controller at ``place``.
     json_file, html_file: None to write none; the page has the frontier of each policy.
     """
 
@@ -40,7 +43,8 @@ class ReplayRequest:
     policies: tuple[str, ...] = ("all",)
     setting: Setting = field(default_factory=Setting)
     from_store: str | None = None
-    store_url: str = ""
+    store_url: str | None = None
+    place: Place | None = None
     json_file: Path | None = None
     html_file: Path | None = None
 
@@ -51,17 +55,18 @@ def replay_command(request: ReplayRequest, now_s: float, console: Console | None
     now_s: Unix seconds, printed on the page.
     1: a trace cannot be read, or a file cannot be written; what to do was said.
     """
+    errors = console or Console(stderr=True)
     console = console or Console()
     try:
         _check(request)
         played = _play_all(request, console)
         _write(request, played, now_s, console)
-    except (TraceError, NoSuchPolicy, StoreError, SizerBroken, ValueError) as error:
-        console.print(f"[red]plimsoll replay:[/red] {escape(str(error))}", soft_wrap=True)
+    except (TraceError, NoSuchPolicy, StoreError, SizerBroken, LookupError, ValueError) as error:
+        errors.print(f"[red]plimsoll replay:[/red] {escape(str(error))}", soft_wrap=True)
         return 1
     except OSError as error:
         words = f"{error.filename} cannot be written: {error.strerror}"
-        console.print(f"[red]plimsoll replay:[/red] {escape(words)}", soft_wrap=True)
+        errors.print(f"[red]plimsoll replay:[/red] {escape(words)}", soft_wrap=True)
         return 1
     return 0
 
@@ -96,7 +101,7 @@ def _play_all(request: ReplayRequest, console: Console) -> list[Played]:
 def _traces(request: ReplayRequest, progress: ReplayProgress) -> Iterator[Trace]:
     """One after the other: each may be as large as memory has room for."""
     if request.from_store is not None:
-        yield _stored(request.from_store, request.store_url)
+        yield _stored(request.from_store, request)
     for path in request.traces:
         yield _read(path, progress)
 
@@ -106,13 +111,15 @@ def _read(path: Path, progress: ReplayProgress) -> Trace:
         return read_trace(path, told)
 
 
-def _stored(name: str, store_url: str) -> Trace:
+def _stored(name: str, request: ReplayRequest) -> Trace:
     task = TaskId.parse(name)
-    store = Store.open(store_url)
-    try:
+    if request.store_url is None:
+        # Imported late: only this needs a cluster's client, which takes a second to load.
+        from plimsoll_operator.commands.fetching import fetched_history
+
+        return stored_trace(str(task), fetched_history(task, request.place or Place()))
+    with existing_store(request.store_url) as store:
         return stored_trace(str(task), store.observations(task, limit=OBSERVATIONS))
-    finally:
-        store.close()
 
 
 def _play(

@@ -79,7 +79,8 @@ def _commands(settings: RunSettings, token: Path) -> list[Command]:
     ]
     controller = [
         *("controller", "--store", settings.store, "--token-file", str(token), *cluster),
-        *("--port", str(settings.controller_port), "--mode", settings.mode.value),
+        *("--port", str(settings.controller_port), "--page-port", str(settings.page_port)),
+        *("--mode", settings.mode.value),
         *("--training-budget", str(settings.training_budget_s)),
     ]
     admission = [

@@ -49,6 +49,9 @@ class Place(StrEnum):
     """It ended, or is being deleted."""
 
 
+_WHY_UNSIZED: Final = {Outcome.OFF: "its mode is off", Outcome.PAUSED: "it is paused"}
+
+
 @dataclass(frozen=True, slots=True)
 class Resize:
     """One waiting pod's new memory.
@@ -109,7 +112,7 @@ def resize_for(pod: Pod, state: AdmissionState) -> Resize | Left:
     sized, container = size(pod, state), sized_container(pod)
     note, wanted, identity = sized.note, sized.wanted, sized.identity
     if isinstance(container, NotSizable) or note is None or wanted is None or identity is None:
-        return Left("nothing in it can be sized" if sized.outcome is not Outcome.OFF else "off")
+        return Left(_WHY_UNSIZED.get(sized.outcome, "nothing in it can be sized"))
     if note.mode is not Mode.ENFORCE:
         return Left("its mode is not enforce")
     memory = _allowed(pod, container, wanted)

@@ -1,0 +1,102 @@
+"""The pod of the controller that leads: where the store is. Choosing is pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from plimsoll_operator.commands.cluster_objects import ClusterObjects
+from plimsoll_operator.commands.places import Place
+from plimsoll_operator.controller.kube import Refused
+
+NAME_LABEL: Final = "app.kubernetes.io/name"
+COMPONENT_LABEL: Final = "app.kubernetes.io/component"
+LEADER_LABEL: Final = "plimsoll.dev/leader"
+PRODUCT: Final = "plimsoll"
+USUAL_NAMESPACE: Final = "plimsoll"
+DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
+CONTROLLERS: Final = f"{NAME_LABEL}={PRODUCT},{COMPONENT_LABEL}=controller"
+
+
+class NoLeader(LookupError):
+    """No controller's pod can be asked; says what was found and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeadingPod:
+    """Where a command is run: a running container of the controller that leads."""
+
+    namespace: str
+    name: str
+    container: str
+
+
+async def find_leading_pod(objects: ClusterObjects, place: Place) -> LeadingPod:
+    """Look for the controller that leads.
+
+    Raises:
+        NoLeader: if there is none, or more than one installation.
+        ApiError: if pods cannot be listed.
+    """
+    query = {"labelSelector": CONTROLLERS}
+    if place.installed_in is not None:
+        where = place.installed_in
+        return choose(await objects.items(_pods(where), query), f"namespace {where}")
+    try:
+        return choose(await objects.items("/api/v1/pods", query), "the cluster")
+    except Refused:
+        # Who may not look everywhere may still look where it usually is.
+        where = USUAL_NAMESPACE
+        return choose(await objects.items(_pods(where), query), f"namespace {where}")
+
+
+def choose(pods: Sequence[Mapping[str, Any]], where: str) -> LeadingPod:
+    """The pod that leads, of the controllers' pods.
+
+    where: that was looked through, in words.
+
+    Raises:
+        NoLeader: if there is none, or there are some of several installations.
+    """
+    if not pods:
+        raise NoLeader(
+            f"there is no Plimsoll controller in {where}; name its namespace with --installed-in,"
+            " the store itself with --store, or install Plimsoll with Helm"
+        )
+    running = [pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"]
+    leading = [pod for pod in running if _label(pod, LEADER_LABEL) == "true"]
+    namespaces = sorted({str(pod["metadata"]["namespace"]) for pod in pods})
+    if len(namespaces) > 1:
+        raise NoLeader(
+            f"Plimsoll is installed in {' and '.join(namespaces)}; name one with --installed-in"
+        )
+    if not leading:
+        phases = ", ".join(f"{pod['metadata']['name']} {_state(pod)}" for pod in pods[:5])
+        raise NoLeader(
+            f"no controller leads in namespace {namespaces[0]} ({phases}); see `plimsoll status`,"
+            " or try again in some seconds"
+        )
+    newest = max(leading, key=lambda pod: str((pod.get("status") or {}).get("startTime") or ""))
+    meta = newest["metadata"]
+    return LeadingPod(str(meta["namespace"]), str(meta["name"]), _container(newest))
+
+
+def _pods(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/pods"
+
+
+def _label(pod: Mapping[str, Any], name: str) -> str | None:
+    value = (pod["metadata"].get("labels") or {}).get(name)
+    return None if value is None else str(value)
+
+
+def _container(pod: Mapping[str, Any]) -> str:
+    names = [str(each["name"]) for each in pod["spec"]["containers"]]
+    default = (pod["metadata"].get("annotations") or {}).get(DEFAULT_CONTAINER)
+    return next((name for name in (default, "controller") if name in names), names[0])
+
+
+def _state(pod: Mapping[str, Any]) -> str:
+    phase = str((pod.get("status") or {}).get("phase") or "of unknown phase")
+    return "stands by" if phase == "Running" else phase

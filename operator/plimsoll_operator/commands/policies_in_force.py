@@ -1,0 +1,116 @@
+"""The policy and the bounds that hold for a task now, read from the API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from plimsoll_operator.bounds import read_namespace
+from plimsoll_operator.commands.cluster_objects import (
+    ClusterObjects,
+    cluster_objects,
+    custom_path,
+)
+from plimsoll_operator.commands.places import Place
+from plimsoll_operator.commands.status.seen import part
+from plimsoll_operator.controller.kube import ApiError, NotFound
+from plimsoll_operator.controller.settings import ControllerSettings
+from plimsoll_operator.policies import resolve
+from plimsoll_operator.policy_levels import CLUSTER_POLICY_NAME, SIZING_POLICY_NAME
+from plimsoll_operator.profile_names import profile_name
+from plimsoll_operator.quantity import BadQuantity, parse_bytes
+from plimsoll_predictor.decision import Bounds
+from plimsoll_predictor.policy import Mode, Policy
+from plimsoll_predictor.task import TaskId
+
+WITHIN_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """What holds. assumed: what could not be read, in words; None if all was."""
+
+    policy: Policy
+    bounds: Bounds = field(default_factory=Bounds)
+    assumed: str | None = None
+
+
+async def policy_in_force(task: TaskId, place: Place) -> InForce:
+    """Read what holds for a task; defaults where the cluster does not say. Never raises."""
+    settings = ControllerSettings()
+    chart = Policy(mode=settings.mode)
+    try:
+        async with asyncio.timeout(WITHIN_S), cluster_objects(place) as objects:
+            policy = await _policy(objects, task, (chart, place.installed_in or settings.namespace))
+            bounds, unread = await _bounds(objects, task.namespace)
+    except (ApiError, TimeoutError) as error:
+        why = str(error) or f"no answer within {WITHIN_S:g} s"
+        words = f"its policy could not be read, so the defaults are assumed: {why}"
+        return InForce(chart, assumed=words)
+    unseen = f"{' and '.join(unread)} may not be read and count as none" if unread else None
+    return InForce(policy, bounds, unseen)
+
+
+async def _policy(objects: ClusterObjects, task: TaskId, where: tuple[Policy, str]) -> Policy:
+    chart, own_namespace = where
+    cluster, namespace, profile = await asyncio.gather(
+        _object(objects, custom_path("sizingpolicies", own_namespace, CLUSTER_POLICY_NAME)),
+        _object(objects, custom_path("sizingpolicies", task.namespace, SIZING_POLICY_NAME)),
+        _object(objects, custom_path("taskprofiles", task.namespace, profile_name(task))),
+    )
+    default = resolve(chart, part(cluster, "spec"), None).policy
+    policy = resolve(default, part(namespace, "spec"), part(profile, "spec")).policy
+    told = part(profile, "status", "mode")
+    # The controller knows the chart's mode, which may not be ours.
+    return replace(policy, mode=Mode(told)) if told in {each.value for each in Mode} else policy
+
+
+async def _bounds(objects: ClusterObjects, namespace: str) -> tuple[Bounds, list[str]]:
+    """The bounds of any pod there; and what may not be read."""
+    unread: list[str] = []
+
+    async def items(path: str, what: str) -> list[dict[str, Any]]:
+        try:
+            return await objects.items(path)
+        except ApiError:
+            unread.append(what)
+            return []
+
+    limit_ranges, quotas, nodes = await asyncio.gather(
+        items(f"/api/v1/namespaces/{namespace}/limitranges", "LimitRanges"),
+        items(f"/api/v1/namespaces/{namespace}/resourcequotas", "ResourceQuotas"),
+        items("/api/v1/nodes", "nodes"),
+    )
+    return bounds_from(limit_ranges, quotas, nodes), unread
+
+
+def bounds_from(
+    limit_ranges: Sequence[Mapping[str, Any]],
+    quotas: Sequence[Mapping[str, Any]],
+    nodes: Sequence[Mapping[str, Any]],
+) -> Bounds:
+    """What a namespace's LimitRanges, its hard quotas and the largest node allow a container."""
+    known = read_namespace(limit_ranges, quotas)
+    caps = [known.max_bytes, known.pod_max_bytes]
+    caps += [quota.limit_bytes for quota in known.quotas]
+    caps += [quota.request_bytes for quota in known.quotas]
+    caps.append(max((_allocatable_bytes(node) for node in nodes), default=0) or None)
+    return Bounds(
+        floor_bytes=known.min_bytes, cap_bytes=min((c for c in caps if c is not None), default=None)
+    )
+
+
+def _allocatable_bytes(node: Mapping[str, Any]) -> int:
+    try:
+        return parse_bytes(part(node, "status", "allocatable", "memory") or 0)
+    except BadQuantity:
+        return 0
+
+
+async def _object(objects: ClusterObjects, path: str) -> dict[str, Any]:
+    try:
+        return await objects.get(path)
+    except NotFound:
+        return {}

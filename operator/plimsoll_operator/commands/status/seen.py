@@ -1,0 +1,59 @@
+"""What the Kubernetes API showed, and what it did not. Plain data, as it came."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """Something that could not be read. what: in words; why: as the API server said."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Everything that was read. Objects as the API gives them; None where it may not be read.
+
+    installed_in: the namespace that Plimsoll runs in; None if none was found.
+    lease: an empty mapping if there is none. feed_ages_s: admission pod -> seconds since it heard
+    the controller; None within for one that never did. certificates_end_s: admission pod -> Unix
+    seconds until which its certificate is valid; None within where it does not say.
+    namespace: whose tasks were read; None for all.
+    """
+
+    installed_in: str | None
+    deployments: Sequence[Object] | None
+    agents: Sequence[Object] | None
+    lease: Object | None
+    webhooks: Sequence[Object] | None
+    feed_ages_s: Mapping[str, float | None] | None
+    certificates_end_s: Mapping[str, float | None] | None
+    policies: Sequence[Object] | None
+    profiles: Sequence[Object] | None
+    namespace: str | None = None
+    unseen: tuple[Unseen, ...] = ()
+
+
+def part(value: object, *keys: str) -> Any:
+    """What is at the end of a path of keys; None where the path ends early.
+
+    >>> part({"spec": {"replicas": 2}}, "spec", "replicas"), part({}, "spec", "replicas")
+    (2, None)
+    """
+    for key in keys:
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(key)
+    return value
+
+
+def label(found: Object, name: str) -> str:
+    """A label's value; empty where it is not."""
+    return str(part(found, "metadata", "labels", name) or "")

@@ -1,0 +1,105 @@
+"""All that `plimsoll status` says, and what to do next. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, Final
+
+from plimsoll_operator.commands.status.checks import Check, Level, checks_of
+from plimsoll_operator.commands.status.seen import Seen, Unseen
+from plimsoll_operator.commands.status.tasks import (
+    NamespaceState,
+    TaskState,
+    namespace_states,
+    task_states,
+)
+from plimsoll_operator.figure_words import words_for_gb_h
+from plimsoll_predictor.policy import Mode
+
+FEW_KILLS: Final = 0.05
+"""Of a namespace's runs: below it, enforcing is advised."""
+MOST_ADVICE: Final = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What is said. tasks: those in trouble first. namespace: None if all were looked at."""
+
+    installed_in: str | None
+    namespace: str | None
+    checks: Sequence[Check]
+    tasks: Sequence[TaskState]
+    namespaces: Sequence[NamespaceState]
+    unseen: Sequence[Unseen]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether pods are admitted, sized and learned from, as far as one may see."""
+        return all(check.level is not Level.BAD for check in self.checks)
+
+    @property
+    def hidden(self) -> bool:
+        """Whether nothing of what runs may be looked at."""
+        running = [each for each in self.checks if each.name != "sizing"]
+        return all(check.level is Level.UNSEEN for check in running)
+
+    @property
+    def next_steps(self) -> list[str]:
+        """What to do next, the most urgent first."""
+        steps = [f"{each.name}: {each.todo}" for each in self.checks if each.todo]
+        troubled = [task for task in self.tasks if task.troubles]
+        steps += [f"look at {task.task}: plimsoll explain {task.task}" for task in troubled[:2]]
+        steps += [_advice(each) for each in self.namespaces if _worth_enforcing(each)]
+        if not self.tasks and not any(each.what == "tasks" for each in self.unseen):
+            steps.append(
+                "no task is known yet: label a pod template plimsoll.dev/task: NAME, or bring in"
+                " past runs with `plimsoll import`"
+            )
+        return steps[:MOST_ADVICE]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return {
+            "healthy": self.healthy,
+            "version": version("plimsoll"),
+            "installed_in": self.installed_in,
+            "checks": [each.to_dict() for each in self.checks],
+            "namespaces": [each.to_dict() for each in self.namespaces],
+            "tasks": [each.to_dict() for each in self.tasks],
+            "next_steps": self.next_steps,
+            "unseen": [{"what": each.what, "why": each.why} for each in self.unseen],
+        }
+
+
+def summary_of(seen: Seen, now_s: float) -> Summary:
+    """Judge what was seen. now_s: Unix seconds."""
+    tasks = task_states(seen.profiles or ())
+    return Summary(
+        installed_in=seen.installed_in,
+        namespace=seen.namespace,
+        checks=checks_of(seen, now_s),
+        tasks=tasks,
+        namespaces=namespace_states(tasks, seen.policies or ()),
+        unseen=seen.unseen,
+    )
+
+
+def _worth_enforcing(each: NamespaceState) -> bool:
+    recommended = each.modes.get(Mode.RECOMMEND.value, 0)
+    return bool(
+        recommended
+        and not each.paused
+        and each.would_save_gb_h > 0
+        and each.would_kill <= FEW_KILLS * each.would_runs
+    )
+
+
+def _advice(each: NamespaceState) -> str:
+    saved = words_for_gb_h(each.would_save_gb_h)
+    runs = f"{each.would_kill:,} of {each.would_runs:,} runs"
+    return (
+        f"enforcing in {each.namespace} would have saved {saved} and killed {runs} at first:"
+        f" plimsoll enforce -n {each.namespace}"
+    )

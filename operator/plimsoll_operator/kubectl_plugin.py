@@ -1,0 +1,34 @@
+"""As a plugin of kubectl: ``kubectl plimsoll ...`` and its completion.
+
+kubectl runs ``kubectl-plimsoll`` with what follows the plugin's name, and for completion
+``kubectl_complete-plimsoll`` with the words typed so far, the last one perhaps unfinished.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from typing import Final
+
+NAME: Final = "kubectl plimsoll"
+
+
+def main() -> None:
+    """Run the command line under kubectl's name."""
+    from plimsoll_operator.__main__ import run_as
+
+    run_as(NAME)
+
+
+def complete() -> None:
+    """Print what may follow, one a line, with what it is after a tab."""
+    from plimsoll_operator.__main__ import run_as
+
+    *typed, unfinished = sys.argv[1:] or [""]
+    # fish's form is kubectl's: a word, a tab, what it is.
+    os.environ["_PLIMSOLL_COMPLETE"] = "complete_fish"
+    os.environ["_TYPER_COMPLETE_FISH_ACTION"] = "get-args"
+    os.environ["_TYPER_COMPLETE_ARGS"] = f"{shlex.join(['plimsoll', *typed])} {unfinished}"
+    sys.argv = ["plimsoll"]
+    run_as("plimsoll")
