@@ -62,7 +62,7 @@ class Release:
             *("--create-namespace", "--take-ownership", "--wait", f"--timeout={READY_WITHIN_S}s"),
             *("--set-string", f"image.repository={repository},image.tag={tag}"),
             *("--set", "persistence.enabled=false"),
-            *("--set", f"training.budgetSeconds={TRAINING_BUDGET_S}"),
+            *("--set", f"controller.training.budgetSeconds={TRAINING_BUDGET_S}"),
         )
         self._plimsoll("import", str(history), "--strict")
         yield

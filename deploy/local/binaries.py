@@ -105,7 +105,7 @@ def build(environment: Mapping[str, str], say: Say) -> Path:
     """
     folder = binaries_folder(environment)
     prerequisites.require_writable(folder.parent)
-    with _build_lock(folder.parent, say):
+    with build_lock(folder.parent, say):
         if not is_built(folder):
             _build_anew(folder, environment, say)
         if not (image := pause_image(environment)).exists():
@@ -116,7 +116,8 @@ def build(environment: Mapping[str, str], say: Say) -> Path:
 
 
 @contextmanager
-def _build_lock(folder: Path, say: Say) -> Iterator[None]:
+def build_lock(folder: Path, say: Say) -> Iterator[None]:
+    """Let one build at a time write into a folder of the cache."""
     with (folder / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -195,14 +196,14 @@ def _is_package(line: str) -> bool:
     return len(line.split()) == 1 and ":" not in line
 
 
-def explain_failure(complaints: list[str]) -> str:
+def explain_failure(complaints: list[str], what: str = "Kubernetes") -> str:
     """Say what to do, from what Go said."""
     text = "\n".join(complaints)
     if "no space left on device" in text.lower():
-        return f"building Kubernetes: {prerequisites.DISK_FULL}"
+        return f"building {what}: {prerequisites.DISK_FULL}"
     if "dial tcp" in text or "proxyconnect" in text or "lookup " in text:
         return (
-            "building Kubernetes: its Go modules cannot be downloaded; "
+            f"building {what}: its Go modules cannot be downloaded; "
             f"see GOPROXY in `go env`. Go said: {complaints[-1]}"
         )
-    return "building Kubernetes: " + (" / ".join(complaints[-3:]) or "go build failed silently")
+    return f"building {what}: " + (" / ".join(complaints[-3:]) or "go build failed silently")

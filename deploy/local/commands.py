@@ -24,17 +24,19 @@ from deploy.local.lifecycle import (
     up,
 )
 from deploy.local.shell import is_disk_full, replace_process
+from deploy.local.tools import TOOLS, tool
 from deploy.local.trouble import Trouble
 
 _EXIT_TROUBLE: Final = 2
 
 
 def read_command(argv: Sequence[str]) -> argparse.Namespace:
-    """Everything after ``kubectl`` or ``enter`` is theirs, options of their own included.
+    """Everything after ``kubectl``, ``tool`` or ``enter`` is theirs, options of their own included.
 
     argparse alone takes ``kubectl -n shop get pods`` for options of ours.
     """
-    if argv[:1] == ["kubectl"] or (argv[:1] == ["enter"] and argv[1:2] not in (["-h"], ["--help"])):
+    asks_for_help = argv[1:2] in (["-h"], ["--help"])
+    if argv[:1] in (["kubectl"], ["tool"]) or (argv[:1] == ["enter"] and not asks_for_help):
         options = _parser().parse_args(argv[:1])
         options.argv = list(argv[1:])
         return options
@@ -75,6 +77,8 @@ def _parser() -> argparse.ArgumentParser:
     enter.add_argument("argv", nargs=argparse.REMAINDER, metavar="CMD")
     kubectl = commands.add_parser("kubectl", help="kubectl as administrator", add_help=False)
     kubectl.add_argument("argv", nargs=argparse.REMAINDER, metavar="ARGS")
+    use = commands.add_parser("tool", help="helm, in the cluster's network", add_help=False)
+    use.add_argument("argv", nargs=argparse.REMAINDER, metavar="NAME ARGS")
     load = commands.add_parser("load", help="load an image file into the node")
     load.add_argument("archive", type=Path, metavar="IMAGE.tar")
     image = commands.add_parser("image", help="build an image of the Dockerfile; print its name")
@@ -126,6 +130,15 @@ def _kubectl(cluster: Cluster, options: argparse.Namespace) -> int:
     return 0
 
 
+def _tool(cluster: Cluster, options: argparse.Namespace) -> int:
+    if not options.argv:
+        raise Trouble(f"which tool? There is {', '.join(TOOLS)}")
+    name, *words = options.argv
+    program = tool(name, cluster.environment, say)
+    _exec(cluster, cluster.enter([str(program), *words]))
+    return 0
+
+
 def _exec(cluster: Cluster, argv: Sequence[str]) -> None:
     if os.geteuid():
         raise Trouble("root is needed to enter the cluster's network; run it with sudo")
@@ -171,6 +184,7 @@ _COMMANDS: Final[Mapping[str, Callable[[Cluster, argparse.Namespace], int]]] = {
     "status": _status,
     "enter": _enter,
     "kubectl": _kubectl,
+    "tool": _tool,
     "load": _load,
     "image": _image,
     "stop": _stop,

@@ -44,7 +44,7 @@ TARGETS: Final = {
         "plimsoll",
         "localhost/plimsoll",
         (*_ALWAYS, "requirements/runtime.lock", "requirements/build.lock", "pyproject.toml",
-         "README.md", "LICENSE", "operator", "predictor"),
+         "README.md", "LICENSE", "operator", "predictor", "deploy/image"),
     ),
     "demo": Target(
         "demo", "localhost/plimsoll-demo", (*_ALWAYS, "requirements/demo.lock", "demo/tasks")

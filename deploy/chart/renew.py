@@ -1,0 +1,24 @@
+#!/usr/bin/env python3
+"""Writes every file that is made from others of the chart; tests compare them.
+
+``.venv/bin/python deploy/chart/renew.py``
+"""
+
+import os
+import sys
+from pathlib import Path
+
+# The checkout in place of this folder, so that modules are found as deploy.chart.*.
+_HERE = Path(__file__).resolve().parent
+sys.path[:] = [str(_HERE.parents[1]), *(entry for entry in sys.path if entry != str(_HERE))]
+
+from deploy.chart.generated import CHECKOUT, generated_files  # noqa: E402  the lines above first
+from deploy.local.tools import tool  # noqa: E402
+
+if __name__ == "__main__":
+    helm = tool("helm", os.environ, lambda text: print(text, file=sys.stderr))
+    for path, text in generated_files(helm).items():
+        if not path.exists() or path.read_text() != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            print(path.relative_to(CHECKOUT))

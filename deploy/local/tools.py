@@ -1,0 +1,113 @@
+"""Programs beside Kubernetes' own, and others' CRDs: out of pinned Go modules, into the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from deploy.local import prerequisites
+from deploy.local.binaries import Say, build_lock, explain_failure
+from deploy.local.layout import HERE, cache_root, kubernetes_version
+from deploy.local.shell import run
+from deploy.local.trouble import Trouble
+
+MODULES: Final = HERE / "helm"
+"""Holds a go.mod of its own: Kubernetes' pins other versions of the same modules."""
+TOOLS: Final = {"helm": "helm.sh/helm/v3/cmd/helm"}
+"""Name to package."""
+FOREIGN_CRDS: Final = (
+    (
+        "github.com/prometheus-operator/prometheus-operator@v0.85.0",
+        "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=",
+        "example/prometheus-operator-crd",
+    ),
+    (
+        "github.com/cert-manager/cert-manager@v1.21.2",
+        "h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68=",
+        "deploy/crds",
+    ),
+)
+"""Module, checksum of its content, folder of the CRDs that the chart makes objects of."""
+_FLAGS: Final = ("-trimpath",)
+
+
+def tool(name: str, environment: Mapping[str, str], say: Say) -> Path:
+    """A tool's program, built if it is not there yet or was built from something else.
+
+    Raises:
+        Trouble: if there is no such tool, or Go, disk space or a writable cache folder is missing.
+
+    """
+    if name not in TOOLS:
+        raise Trouble(f"no tool {name}; there is {', '.join(TOOLS)}")
+    folder = tool_folder(environment)
+    prerequisites.require_writable(folder)
+    with build_lock(folder, say):
+        if not os.access(folder / name, os.X_OK):
+            _build(name, folder, environment, say)
+    return folder / name
+
+
+def tool_folder(environment: Mapping[str, str]) -> Path:
+    """Where the tools are, or will be; another one when anything they are built from changes."""
+    return cache_root(environment) / f"tools-{_fingerprint()}"
+
+
+def _fingerprint() -> str:
+    """Of all that decides what is built."""
+    parts = [(MODULES / each).read_bytes() for each in ("go.mod", "go.sum")]
+    parts.append(" ".join((*_FLAGS, _linker_flags())).encode())
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
+
+
+def _linker_flags() -> str:
+    # Without these, helm takes every cluster it cannot ask for one of version 1.20.
+    major, minor = kubernetes_version().split(".")[:2]
+    package = "helm.sh/helm/v3/pkg/chartutil"
+    return f"-s -w -X {package}.k8sVersionMajor={major} -X {package}.k8sVersionMinor={minor}"
+
+
+def _build(name: str, folder: Path, environment: Mapping[str, str], say: Say) -> None:
+    prerequisites.require_go(prerequisites.go_version())
+    prerequisites.require_space(prerequisites.build_places(environment))
+    say(f"building {name} into {folder}; once, 3 min on 2 cores")
+    unfinished = folder / f"{name}.part"
+    settings = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
+    command = ["go", "build", *_FLAGS, "-ldflags", _linker_flags(), "-o", unfinished, TOOLS[name]]
+    done = subprocess.run(
+        # Were this process killed, Go would build on for minutes, beside the next build.
+        ["setpriv", "--pdeathsig", "KILL", *map(str, command)],
+        cwd=MODULES, env={**environment, **settings}, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, errors="replace", check=False,
+    )  # fmt: skip
+    if done.returncode:
+        said = [line for line in done.stderr.splitlines() if not line.startswith("go: downloading")]
+        raise Trouble(explain_failure(said, what=name))
+    unfinished.replace(folder / name)
+
+
+def foreign_crds(environment: Mapping[str, str]) -> list[Path]:
+    """Files with the CRDs of the Prometheus operator and of cert-manager.
+
+    Raises:
+        Trouble: if a module cannot be downloaded, or is not the one that was pinned.
+
+    """
+    prerequisites.require_go(prerequisites.go_version())
+    found: list[Path] = []
+    for module, checksum, folder in FOREIGN_CRDS:
+        said = run(
+            ["go", "mod", "download", "-json", module],
+            doing=f"downloading {module}", cwd=Path("/"),
+            environment={**environment, "GOTOOLCHAIN": "local", "GOFLAGS": ""},
+        )  # fmt: skip
+        download = json.loads(said)
+        if download["Sum"] != checksum:
+            raise Trouble(f"{module} has the checksum {download['Sum']}, expected was {checksum}")
+        found += sorted((Path(download["Dir"]) / folder).glob("*.yaml"))
+    return found

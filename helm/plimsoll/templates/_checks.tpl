@@ -1,0 +1,95 @@
+{{/* What values.schema.json cannot say, or not in words that people understand. */}}
+
+{{- define "plimsoll.checks" -}}
+{{- $v := .Values -}}
+{{- if and (gt (int $v.controller.replicas) 1) (not $v.database.existingSecret) -}}
+{{- fail (printf "controller.replicas is %d, and SQLite's file has one writer: set database.existingSecret to a Secret with a PostgreSQL URL, or leave controller.replicas at 1" (int $v.controller.replicas)) -}}
+{{- end -}}
+{{- if and $v.agent.namespace (eq $v.agent.namespace "kube-system") $v.agent.createNamespace -}}
+{{- fail "agent.namespace is kube-system, which is there already: set agent.createNamespace to false" -}}
+{{- end -}}
+{{- if and $v.mlflow.tokenKey (not $v.mlflow.existingSecret) -}}
+{{- fail "mlflow.tokenKey is a key of mlflow.existingSecret, which is empty: name the Secret, or leave out the key" -}}
+{{- end -}}
+{{- if and $v.certificates.certManager.issuerName (ne $v.certificates.mode "cert-manager") -}}
+{{- fail (printf "certificates.certManager.issuerName is set, but certificates.mode is %s: set the mode to cert-manager, or leave out the issuer" $v.certificates.mode) -}}
+{{- end -}}
+{{- if has .Release.Namespace (list "kube-system" "default") -}}
+{{- fail (printf "Plimsoll's own namespace is left alone by its webhook, and %s holds other things: install it into one of its own, as with --namespace plimsoll --create-namespace" .Release.Namespace) -}}
+{{- end -}}
+{{- include "plimsoll.formats" . -}}
+{{- include "plimsoll.sizes" . -}}
+{{- end }}
+
+{{/* Texts of a form. A pattern in the schema would answer with the pattern. */}}
+{{- define "plimsoll.formats" -}}
+{{- $name := "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$" -}}
+{{- $cidr := "^[0-9a-fA-F.:]+/[0-9]{1,3}$" -}}
+{{- $v := .Values -}}
+{{- $names := dict "database.existingSecret" $v.database.existingSecret "mlflow.existingSecret" $v.mlflow.existingSecret "persistence.existingClaim" $v.persistence.existingClaim "persistence.storageClassName" $v.persistence.storageClassName "agent.namespace" $v.agent.namespace "certificates.certManager.issuerName" $v.certificates.certManager.issuerName "nameOverride" $v.nameOverride "fullnameOverride" $v.fullnameOverride "admission.priorityClassName" $v.admission.priorityClassName "controller.priorityClassName" $v.controller.priorityClassName "agent.priorityClassName" $v.agent.priorityClassName -}}
+{{- range $i, $each := $v.image.pullSecrets }}{{ $_ := set $names (printf "image.pullSecrets[%d]" $i) $each }}{{ end -}}
+{{- range $i, $each := $v.webhook.excludedNamespaces }}{{ $_ := set $names (printf "webhook.excludedNamespaces[%d]" $i) $each }}{{ end -}}
+{{- range $i, $each := $v.networkPolicies.metricsNamespaces }}{{ $_ := set $names (printf "networkPolicies.metricsNamespaces[%d]" $i) $each }}{{ end -}}
+{{- range $field, $text := $names -}}
+{{- if and $text (not (regexMatch $name $text)) -}}
+{{- fail (printf "%s: %q is no name of Kubernetes: write lower-case letters, digits and dashes" $field $text) -}}
+{{- end -}}
+{{- end -}}
+{{- $cidrs := dict -}}
+{{- range $i, $each := $v.networkPolicies.apiServerCidrs }}{{ $_ := set $cidrs (printf "networkPolicies.apiServerCidrs[%d]" $i) $each }}{{ end -}}
+{{- range $i, $each := $v.networkPolicies.databaseCidrs }}{{ $_ := set $cidrs (printf "networkPolicies.databaseCidrs[%d]" $i) $each }}{{ end -}}
+{{- range $field, $text := $cidrs -}}
+{{- if not (regexMatch $cidr $text) -}}
+{{- fail (printf "%s: %q is no range of addresses: write it as 10.0.0.0/16, a single one as 10.0.0.1/32" $field $text) -}}
+{{- end -}}
+{{- end -}}
+{{- with $v.agent.controllerUrl -}}
+{{- if not (regexMatch "^https?://[^ ]+$" .) -}}
+{{- fail (printf "agent.controllerUrl: %q is no URL: write http://HOST:PORT" .) -}}
+{{- end -}}
+{{- end -}}
+{{- with $v.controller.clusterIP -}}
+{{- if not (regexMatch "^([0-9]+([.][0-9]+){3}|[0-9a-fA-F:]+:[0-9a-fA-F:]*)$" .) -}}
+{{- fail (printf "controller.clusterIP: %q is no address: write one of the cluster's Service range, or leave it empty" .) -}}
+{{- end -}}
+{{- end -}}
+{{- with $v.image.digest -}}
+{{- if not (regexMatch "^sha256:[0-9a-f]{64}$" .) -}}
+{{- fail (printf "image.digest: %q is no digest: write sha256: and its 64 hex digits" .) -}}
+{{- end -}}
+{{- end -}}
+{{- if not (hasPrefix "/" $v.agent.cgroupRoot) -}}
+{{- fail (printf "agent.cgroupRoot: %q is no absolute path: write /sys/fs/cgroup, or where the nodes have it" $v.agent.cgroupRoot) -}}
+{{- end -}}
+{{- range $field, $text := dict "certificates.certManager.duration" $v.certificates.certManager.duration "certificates.certManager.renewBefore" $v.certificates.certManager.renewBefore "monitoring.serviceMonitor.interval" $v.monitoring.serviceMonitor.interval -}}
+{{- if not (regexMatch "^([0-9]+(h|m|s))+$" $text) -}}
+{{- fail (printf "%s: %q is no time: write it as 30s, 5m or 720h" $field $text) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* Quantities, and what must fit into what. */}}
+{{- define "plimsoll.sizes" -}}
+{{- $quantity := "^[0-9]+([.][0-9]+)?(m|k|K|M|G|T|Ki|Mi|Gi|Ti)?$" -}}
+{{- $quantities := dict "persistence.size" .Values.persistence.size -}}
+{{- range $process := list "admission" "controller" "agent" -}}
+{{- range $kind, $each := (index $.Values $process).resources -}}
+{{- range $resource, $text := $each -}}
+{{- $_ := set $quantities (printf "%s.resources.%s.%s" $process $kind $resource) (toString $text) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range $field, $text := $quantities -}}
+{{- if not (regexMatch $quantity $text) -}}
+{{- fail (printf "%s: %q is no quantity: write memory as 256Mi or 2Gi, processors as 100m or 0.1" $field $text) -}}
+{{- end -}}
+{{- end -}}
+{{- with ((.Values.controller.resources).limits).memory -}}
+{{- $units := dict "" 1.0 "m" 0.001 "k" 1e3 "K" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 -}}
+{{- $limit := mulf (regexFind "^[0-9.]+" (toString .) | float64) (get $units (regexFind "[a-zA-Z]*$" (toString .))) -}}
+{{- $training := int64 $.Values.controller.training.memoryMi -}}
+{{- if lt $limit (mulf (add $training 256) 1048576.0) -}}
+{{- fail (printf "controller.resources.limits.memory is %s, and a training may take controller.training.memoryMi (%dMi) beside the controller's own 256Mi: raise the one or lower the other" (toString .) $training) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}

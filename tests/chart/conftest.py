@@ -1,0 +1,48 @@
+"""Helm for every test of the chart, and the figures they measured at the end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from deploy.local.dockerfile import TARGETS, build_image
+from deploy.local.images import has_image, load_image
+from deploy.local.tools import tool
+
+from tests.chart.figures import FIGURES
+from tests.chart.helm import Helm
+from tests.conftest import Cluster
+
+
+@pytest.fixture(scope="session")
+def helm_program() -> Path:
+    """Built from its Go module into the cache, once."""
+    return tool("helm", os.environ, lambda text: print(text, file=sys.stderr))
+
+
+@pytest.fixture(scope="session")
+def helm(helm_program: Path) -> Helm:
+    """Without a cluster."""
+    return Helm(helm_program)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in FIGURES.lines():
+        terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="session")
+def image(cluster: Cluster) -> str:
+    """The image of the Dockerfile, on the node; its name."""
+    built = build_image(TARGETS["plimsoll"], os.environ, lambda text: print(text, file=sys.stderr))
+    if not has_image(cluster.handle.layout, built.reference):
+        load_image(cluster.handle.layout, built.archive)
+    return built.reference
+
+
+@pytest.fixture(scope="session")
+def cluster_helm(helm_program: Path, cluster: Cluster) -> Helm:
+    """On the local cluster."""
+    return Helm(helm_program, cluster)

@@ -1,0 +1,41 @@
+"""Kinds of others that the chart makes objects of, on the local cluster."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+from deploy.local.tools import foreign_crds
+
+from tests.chart.installing import until
+from tests.conftest import Cluster
+
+CERT_MANAGER = ("certificates.cert-manager.io", "issuers.cert-manager.io")
+PROMETHEUS = (
+    "podmonitors.monitoring.coreos.com",
+    "servicemonitors.monitoring.coreos.com",
+    "prometheusrules.monitoring.coreos.com",
+)
+
+
+@contextlib.contextmanager
+def foreign_kinds(cluster: Cluster, names: Sequence[str]) -> Iterator[None]:
+    """Their definitions, from their own projects, until the block ends."""
+    wanted = {_file(name) for name in names}
+    files = [each for each in foreign_crds(cluster.handle.environment) if each.name in wanted]
+    assert {each.name for each in files} == wanted
+    for each in files:
+        cluster.kubectl("apply", "--server-side", "-f", str(each))
+    kinds = [f"crd/{name}" for name in names]
+    served = ["wait", "--for=condition=Established", "--timeout=30s", *kinds]
+    # kubectl takes a definition that has no condition yet for a broken one.
+    until("the kinds are served", lambda: cluster.kubectl(*served))
+    try:
+        yield
+    finally:
+        cluster.kubectl("delete", *kinds, "--timeout=60s")
+
+
+def _file(name: str) -> str:
+    plural, _, group = name.partition(".")
+    return f"{group}_{plural}.yaml"

@@ -1,0 +1,172 @@
+"""A release of the chart on the local cluster, as an admin makes it, and everything it leaves."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from deploy.chart.generated import CHART, CHECKOUT
+from deploy.chart.rendering import NAME
+
+from tests.chart.helm import Document, Helm
+from tests.conftest import Cluster
+
+AGENTS = "plimsoll-agent"
+CONTROLLER_ADDRESS = "10.96.200.81"
+"""Of the cluster's Service range: agents in a namespace of their own reach it without DNS."""
+OWNER = 65532
+CRDS = [yaml.safe_load(each.read_text()) for each in (CHECKOUT / "deploy" / "crds").glob("*.yaml")]
+CRD_NAMES = sorted(crd["metadata"]["name"] for crd in CRDS)
+RESTRICTED = "pod-security.kubernetes.io/enforce"
+Got = TypeVar("Got")
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What is installed. ready_after_s: from the start of ``helm install`` until all was Ready."""
+
+    helm: Helm
+    cluster: Cluster
+    values: Mapping[str, Any]
+    ready_after_s: float
+    notes: str
+
+    def upgrade(self, *words: str) -> str:
+        """Run ``helm upgrade`` with the same values and some more, until all is Ready again."""
+        return self.helm.do(
+            "upgrade", NAME, str(CHART), "-n", NAME, "--reuse-values", "--wait",
+            "--timeout", "90s", *words,
+        )  # fmt: skip
+
+    def pods(self, component: str) -> list[Document]:
+        """The pods of one process that are not about to end."""
+        selector = f"app.kubernetes.io/component={component}"
+        found = self.cluster.get("pods", "-A", "-l", selector)["items"]
+        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+
+    def authority(self) -> str | None:
+        """The caBundle that the API server trusts admission by; None if there is none."""
+        found = self.cluster.get("mutatingwebhookconfiguration", NAME)
+        bundle: str | None = found["webhooks"][0]["clientConfig"].get("caBundle")
+        return bundle
+
+    def certificate(self) -> str:
+        """What admission proves itself with, as its Secret has it."""
+        found = self.cluster.get("secret", f"{NAME}-admission-tls", "-n", NAME)
+        return str(found["data"]["tls.crt"])
+
+
+def chart_values(image: str, **more: Any) -> dict[str, Any]:
+    """Values of an installation into the local cluster, under Pod Security `restricted`."""
+    repository, _, tag = image.rpartition(":")
+    return {
+        "image": {"repository": repository, "tag": tag, "pullPolicy": "Never"},
+        "agent": {"namespace": AGENTS},
+        "controller": {"clusterIP": CONTROLLER_ADDRESS},
+        **more,
+    }
+
+
+@contextlib.contextmanager
+def a_place(cluster: Cluster) -> Iterator[None]:
+    """An empty namespace that enforces `restricted`, a volume for the claim, no CRDs of ours."""
+    _remove_everything(cluster)
+    volume = cluster.handle.layout.home / "plimsoll-store"
+    cluster.kubectl("create", "namespace", NAME)
+    cluster.kubectl("label", "namespace", NAME, f"{RESTRICTED}=restricted")
+    cluster.apply(_volume(volume))
+    try:
+        yield
+    finally:
+        _remove_everything(cluster)
+        shutil.rmtree(volume, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def a_release(helm: Helm, cluster: Cluster, values: Mapping[str, Any]) -> Iterator[Release]:
+    """Install into an empty place, wait until all is Ready, and take it away afterwards."""
+    with a_place(cluster):
+        yield install(helm, cluster, values)
+
+
+def install(helm: Helm, cluster: Cluster, values: Mapping[str, Any]) -> Release:
+    """Run ``helm install`` and wait until all is Ready."""
+    file = cluster.handle.layout.home / "values.json"
+    file.write_text(json.dumps(values))
+    words = ["--namespace", NAME, "--create-namespace", "--values", str(file)]
+    began_s = time.monotonic()
+    done = helm.run("install", NAME, str(CHART), *words, "--wait", "--timeout", "90s")
+    assert done.returncode == 0, f"{done.stderr}\n{_story(cluster)}"
+    return Release(helm, cluster, values, time.monotonic() - began_s, done.stdout)
+
+
+def _story(cluster: Cluster) -> str:
+    """What may tell why an installation is not Ready: pods, Events, logs."""
+    said = [cluster.kubectl("get", "pods", "-A", "-o", "wide")]
+    for namespace in (NAME, AGENTS):
+        said.append(cluster.kubectl("get", "events", "-n", namespace))
+        for pod in cluster.get("pods", "-n", namespace)["items"]:
+            words = ["logs", "-n", namespace, pod["metadata"]["name"], "--tail=10"]
+            said += [
+                subprocess.run(
+                    cluster.handle.kubectl(*words, *previous), capture_output=True, text=True,
+                    check=False,
+                ).stdout
+                for previous in ([], ["--previous"])
+            ]  # fmt: skip
+    return "\n".join(said)
+
+
+def _volume(folder: Path) -> Document:
+    # A claim of the default chart has no class here, and takes the volume that names it.
+    folder.mkdir(mode=0o700, exist_ok=True)
+    os.chown(folder, OWNER, OWNER)
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": f"{NAME}-store"},
+        "spec": {
+            "capacity": {"storage": "2Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "persistentVolumeReclaimPolicy": "Retain",
+            "hostPath": {"path": str(folder), "type": "Directory"},
+            "claimRef": {"namespace": NAME, "name": f"{NAME}-store"},
+        },
+    }
+
+
+def _remove_everything(cluster: Cluster) -> None:
+    """What a release, or other tests of this cluster, may have left. The webhook goes first."""
+    roles = [f"{NAME}-{role}" for role in ("controller", "view", "edit")]
+    for kind, names in (
+        ("mutatingwebhookconfiguration", [NAME]),
+        ("namespace", [NAME, AGENTS]),
+        ("persistentvolume", [f"{NAME}-store"]),
+        ("clusterrolebinding", roles[:1]),
+        ("clusterrole", roles),
+        ("customresourcedefinition", CRD_NAMES),
+    ):
+        cluster.kubectl("delete", kind, *names, "--ignore-not-found", "--timeout=90s")
+
+
+def until(what: str, look: Callable[[], Got | None], within_s: float = 60.0) -> Got:
+    """Look again and again; the first thing that is found."""
+    give_up_s = time.monotonic() + within_s
+    while True:
+        try:
+            found = look()
+        except (AssertionError, subprocess.CalledProcessError):
+            found = None
+        if found:
+            return found
+        assert time.monotonic() < give_up_s, f"{what}: not within {within_s} s"
+        time.sleep(0.25)

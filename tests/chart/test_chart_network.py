@@ -1,0 +1,100 @@
+"""What the NetworkPolicies let through: each port and peer, for each process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from deploy.chart.rendering import NAME
+
+from tests.chart.helm import Document, Helm, named
+
+LOCKED: dict[str, Any] = {
+    "agent": {"namespace": "agents"},
+    "networkPolicies": {
+        "enabled": True,
+        "apiServerCidrs": ["10.0.0.1/32"],
+        "apiServerPorts": [6443],
+        "databaseCidrs": ["10.1.0.1/32"],
+        "metricsNamespaces": ["monitoring"],
+    },
+}
+
+
+def _rules(policy: Document, direction: str) -> set[tuple[int, str]]:
+    """Port and peer of each rule; ``*`` for every peer."""
+    peers = {"ingress": "from", "egress": "to"}[direction]
+    return {
+        (port["port"], _peer(peer))
+        for rule in policy["spec"][direction] or []
+        for port in rule["ports"]
+        for peer in rule.get(peers) or [None]
+    }
+
+
+def _peer(peer: Document | None) -> str:
+    if peer is None:
+        return "*"
+    if "ipBlock" in peer:
+        return str(peer["ipBlock"]["cidr"])
+    labels = peer.get("podSelector", {}).get("matchLabels", {})
+    return str(labels.get("app.kubernetes.io/component", "namespace"))
+
+
+@pytest.fixture(scope="module")
+def locked(helm: Helm) -> dict[str, Document]:
+    documents = helm.render(LOCKED)
+    return {
+        each: named(documents, "NetworkPolicy", f"{NAME}-{each}")
+        for each in ("admission", "controller", "agent")
+    }
+
+
+def test_admission_is_asked_by_the_api_server_and_asks_the_controller_alone(
+    locked: dict[str, Document],
+) -> None:
+    assert _rules(locked["admission"], "ingress") == {
+        (9443, "10.0.0.1/32"), (9443, "test"), (9090, "namespace")
+    }  # fmt: skip
+    assert _rules(locked["admission"], "egress") == {(8081, "controller")}
+
+
+def test_the_controller_asks_the_api_server_alone(locked: dict[str, Document]) -> None:
+    assert _rules(locked["controller"], "ingress") == {
+        (8081, "admission"), (8081, "agent"), (8081, "test"), (8081, "namespace")
+    }  # fmt: skip
+    assert _rules(locked["controller"], "egress") == {(6443, "10.0.0.1/32")}
+
+
+def test_the_agent_asks_the_controller_alone(locked: dict[str, Document]) -> None:
+    assert _rules(locked["agent"], "ingress") == {(9091, "namespace")}
+    # A namespace of its own has no variables of the controller's Service, so it needs the name.
+    assert _rules(locked["agent"], "egress") == {(8081, "controller"), (53, "*")}
+
+
+def test_agents_that_know_the_address_need_no_names(helm: Helm) -> None:
+    documents = helm.render({**LOCKED, "controller": {"clusterIP": "10.96.0.81"}})
+    policy = named(documents, "NetworkPolicy", f"{NAME}-agent")
+    assert _rules(policy, "egress") == {(8081, "controller")}
+
+
+def test_a_database_is_reached_at_its_port_alone(helm: Helm) -> None:
+    documents = helm.render({**LOCKED, "database": {"existingSecret": "db"}})
+    policy = named(documents, "NetworkPolicy", f"{NAME}-controller")
+    added = _rules(policy, "egress") - {(6443, "10.0.0.1/32")}
+    assert added == {(5432, "10.1.0.1/32"), (53, "*")}
+
+
+def test_every_policy_is_of_both_directions_and_selects_one_process(
+    locked: dict[str, Document],
+) -> None:
+    for component, policy in locked.items():
+        spec = policy["spec"]
+        assert spec["policyTypes"] == ["Ingress", "Egress"]
+        selected = spec["podSelector"]["matchLabels"]
+        assert selected["app.kubernetes.io/component"] == component
+
+
+def test_none_is_made_unless_asked_for(helm: Helm) -> None:
+    assert "NetworkPolicy" not in yaml.safe_dump(helm.render({}))

@@ -1,0 +1,238 @@
+"""What every value set promises of the pods, the rights and the webhook."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+from deploy.chart.generated import CHART
+from deploy.chart.rendering import VALUE_SETS
+
+from plimsoll_operator.quantity import parse_bytes
+from plimsoll_operator.running.webhook import webhook_configuration
+from tests.chart.helm import Document, Helm, named, pod_specs
+
+SETS = list(VALUE_SETS)
+LARGEST_REQUESTS = {"cpu": 0.5, "memory": 600 * 2**20}
+
+
+@pytest.fixture(scope="module", params=SETS)
+def rendered(request: pytest.FixtureRequest, helm: Helm) -> list[Document]:
+    values = VALUE_SETS[request.param]
+    return helm.render({} if values is None else yaml.safe_load(values.read_text()))
+
+
+def _containers(documents: list[Document]) -> list[tuple[str, Document]]:
+    return [
+        (name, container)
+        for name, spec in pod_specs(documents).items()
+        for container in spec["containers"]
+    ]
+
+
+def test_every_container_satisfies_what_restricted_asks_and_more(rendered: list[Document]) -> None:
+    for name, container in _containers(rendered):
+        security = container["securityContext"]
+        assert security == {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        }, name
+    for name, spec in pod_specs(rendered).items():
+        assert spec["securityContext"]["runAsNonRoot"] is True, name
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys(), name
+
+
+def test_the_agent_alone_sees_something_of_the_node_and_only_to_read(
+    rendered: list[Document],
+) -> None:
+    host_paths = {
+        (name, volume["name"])
+        for name, spec in pod_specs(rendered).items()
+        for volume in spec["volumes"]
+        if "hostPath" in volume
+    }
+    assert host_paths == {("plimsoll-agent", "cgroup")}
+    (agent,) = pod_specs(rendered)["plimsoll-agent"]["containers"]
+    (mount,) = (each for each in agent["volumeMounts"] if each["name"] == "cgroup")
+    assert mount["readOnly"] is True
+    assert mount["recursiveReadOnly"] == "IfPossible"
+
+
+def test_only_the_controller_gets_a_token_of_the_api_server(rendered: list[Document]) -> None:
+    for name, spec in pod_specs(rendered).items():
+        assert (spec.get("automountServiceAccountToken") is False) == ("controller" not in name)
+
+
+def test_no_rule_names_a_wildcard(rendered: list[Document]) -> None:
+    for document in rendered:
+        for rule in document.get("rules", []) if "Role" in document["kind"] else []:
+            assert "*" not in [*rule["verbs"], *rule["resources"], *rule["apiGroups"]]
+
+
+@pytest.mark.parametrize("template", ["controller-rights", "people-rights"])
+def test_every_rule_or_role_says_what_it_is_for(template: str) -> None:
+    lines = (CHART / "templates" / f"{template}.yaml").read_text().splitlines()
+    rules = [n for n, line in enumerate(lines) if line.lstrip().startswith("- apiGroups:")]
+    assert rules
+    for number in rules:
+        before = lines[number - 1].strip()
+        starts_of_role = [n for n in range(number) if lines[n].startswith("# ")]
+        assert before.startswith("#") or (before == "rules:" and starts_of_role), number + 1
+
+
+def test_secrets_are_read_by_name_alone(rendered: list[Document]) -> None:
+    rules = [
+        rule
+        for document in rendered
+        if document["kind"] in ("Role", "ClusterRole")
+        for rule in document["rules"]
+        if "secrets" in rule["resources"]
+    ]
+    assert rules
+    for rule in rules:
+        assert rule["verbs"] == ["create"] or rule["resourceNames"]
+    assert not any(
+        "secrets" in rule["resources"]
+        for document in rendered
+        if document["kind"] == "ClusterRole"
+        for rule in document["rules"]
+    )
+
+
+def test_nothing_secret_is_rendered(rendered: list[Document]) -> None:
+    assert not [each for each in rendered if each["kind"] == "Secret"]
+    assert "caBundle" not in yaml.safe_dump(rendered).replace("# caBundle", "")
+
+
+def test_the_webhook_is_the_one_of_plimsoll_run_but_for_how_it_is_reached(helm: Helm) -> None:
+    (chart,) = named(helm.render({}), "MutatingWebhookConfiguration", "plimsoll")["webhooks"]
+    (run,) = webhook_configuration("https://x", b"")["webhooks"]
+    assert chart["clientConfig"] == {
+        "service": {
+            "namespace": "plimsoll", "name": "plimsoll-admission", "path": "/size", "port": 443
+        }
+    }  # fmt: skip
+    del chart["clientConfig"], run["clientConfig"]
+    assert chart == run
+
+
+def test_what_it_asks_by_default_is_little(helm: Helm) -> None:
+    documents = helm.render({})
+    total: dict[str, float] = {"cpu": 0.0, "memory": 0.0}
+    for name in ("plimsoll-admission", "plimsoll-controller"):
+        deployment = named(documents, "Deployment", name)
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        requests = container["resources"]["requests"]
+        total["cpu"] += deployment["spec"]["replicas"] * int(requests["cpu"].rstrip("m")) / 1000
+        total["memory"] += deployment["spec"]["replicas"] * parse_bytes(requests["memory"])
+    assert {key: value <= LARGEST_REQUESTS[key] for key, value in total.items()} == {
+        "cpu": True,
+        "memory": True,
+    }
+
+
+def test_no_replica_of_admission_ends_before_another_serves(rendered: list[Document]) -> None:
+    deployment = named(rendered, "Deployment", "plimsoll-admission")["spec"]
+    assert deployment["replicas"] >= 2
+    assert deployment["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+    assert (
+        named(rendered, "PodDisruptionBudget", "plimsoll-admission")["spec"]["maxUnavailable"] == 1
+    )
+
+
+def _controller(helm: Helm, values: dict[str, Any]) -> Document:
+    spec: Document = named(helm.render(values), "Deployment", "plimsoll-controller")["spec"]
+    return spec
+
+
+def test_sqlite_has_one_controller_at_a_time(helm: Helm) -> None:
+    spec = _controller(helm, {})
+    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+
+
+def test_a_database_comes_from_its_secret_and_needs_no_volume(helm: Helm) -> None:
+    spec = _controller(helm, {"database": {"existingSecret": "db"}, "controller": {"replicas": 2}})
+    (container,) = spec["template"]["spec"]["containers"]
+    (url,) = (each for each in container["env"] if each["name"] == "PLIMSOLL_STORE_URL")
+    assert url["valueFrom"] == {"secretKeyRef": {"name": "db", "key": "url"}}
+    assert spec["strategy"]["type"] == "RollingUpdate"
+    assert "persistentVolumeClaim" not in yaml.safe_dump(spec)
+
+
+OTHER_NAMES = [
+    pytest.param({}, id="the chart's own names"),
+    pytest.param({"fullnameOverride": "sizer"}, id="another full name"),
+    pytest.param({"nameOverride": "load-line"}, id="another name"),
+    pytest.param({"agent": {"namespace": "agents"}}, id="agents elsewhere"),
+]
+SERVICE = re.compile(r"\$\((?P<name>[A-Z0-9_]+)_SERVICE_HOST\)")
+
+
+@pytest.mark.parametrize("values", OTHER_NAMES)
+def test_an_address_is_that_of_a_service_beside_the_pod(helm: Helm, values: dict[str, Any]) -> None:
+    documents = helm.render(values)
+    services = {
+        (each["metadata"]["namespace"], each["metadata"]["name"].upper().replace("-", "_"))
+        for each in documents
+        if each["kind"] == "Service"
+    }
+    asked = {
+        (each["metadata"]["namespace"], found["name"])
+        for each in documents
+        for found in SERVICE.finditer(yaml.safe_dump(each.get("spec", {})))
+    }
+    assert asked
+    assert asked <= services
+
+
+@pytest.mark.parametrize("values", OTHER_NAMES)
+def test_a_secret_that_is_mounted_is_one_the_controller_is_told_to_make_and_may(
+    helm: Helm, values: dict[str, Any]
+) -> None:
+    documents = helm.render(values)
+    (controller,) = (
+        spec["containers"][0] for name, spec in pod_specs(documents).items() if "controller" in name
+    )
+    settings = {each["name"]: each.get("value") for each in controller["env"]}
+    made = {
+        settings["PLIMSOLL_FEED_TOKEN_SECRET"],
+        settings["PLIMSOLL_PEAKS_TOKEN_SECRET"],
+        f"plimsoll/{settings['PLIMSOLL_TLS_SECRET']}",
+    }
+    mounted = {
+        f"{each['metadata']['namespace']}/{volume['secret']['secretName']}"
+        for each in documents
+        for spec in pod_specs([each]).values()
+        for volume in spec["volumes"]
+        if "secret" in volume
+    }
+    allowed = {
+        f"{each['metadata']['namespace']}/{name}"
+        for each in documents
+        if each["kind"] == "Role"
+        for rule in each["rules"]
+        if "secrets" in rule["resources"]
+        for name in rule.get("resourceNames", [])
+    }
+    assert mounted == made == allowed
+
+
+@pytest.mark.parametrize("values", OTHER_NAMES)
+def test_a_service_account_that_is_used_is_made(helm: Helm, values: dict[str, Any]) -> None:
+    documents = helm.render(values)
+    accounts = {
+        (each["metadata"]["namespace"], each["metadata"]["name"])
+        for each in documents
+        if each["kind"] == "ServiceAccount"
+    }
+    used = {
+        (each["metadata"]["namespace"], spec["serviceAccountName"])
+        for each in documents
+        for spec in pod_specs([each]).values()
+        if each["kind"] != "Pod"
+    }
+    assert used == accounts

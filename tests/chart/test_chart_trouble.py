@@ -1,0 +1,116 @@
+"""What an admin meets who forgot something, or who takes Plimsoll away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from deploy.chart.generated import CHART
+from deploy.chart.rendering import NAME
+
+from tests.apiserver.crds import install_crds
+from tests.chart.creating import is_decided
+from tests.chart.helm import Helm
+from tests.chart.installing import (
+    Release,
+    a_place,
+    a_release,
+    chart_values,
+    install,
+    until,
+)
+from tests.conftest import Cluster
+from tests.e2e.workloads import a_pod
+from tests.eater import load_eater
+
+pytestmark = [pytest.mark.cluster, pytest.mark.node]
+
+SHOP = "chart-shop"
+SECRET = "plimsoll-database"
+
+
+@pytest.fixture
+def shop(cluster: Cluster) -> Iterator[str]:
+    load_eater(cluster.handle.layout)
+    cluster.kubectl("delete", "namespace", SHOP, "--ignore-not-found")
+    cluster.kubectl("create", "namespace", SHOP)
+    yield SHOP
+    cluster.kubectl("delete", "namespace", SHOP, "--wait=false")
+
+
+def test_a_missing_database_secret_is_named_and_waited_for(
+    cluster_helm: Helm, cluster: Cluster, image: str, shop: str
+) -> None:
+    values = chart_values(image, database={"existingSecret": SECRET})
+    file = cluster.handle.layout.home / "values.json"
+    file.write_text(json.dumps(values))
+    with a_place(cluster):
+        notes = cluster_helm.do("install", NAME, str(CHART), "-n", NAME, "--values", str(file))
+        assert f"MISSING: Secret {SECRET}" in notes
+        assert f"kubectl create secret generic {SECRET} -n {NAME}" in notes
+
+        def complaint() -> bool:
+            found = cluster.kubectl("get", "events", "-n", NAME)
+            return f'secret "{SECRET}" not found' in found
+
+        until("the kubelet names the Secret", complaint)
+        url = "--from-literal=url=sqlite:////var/lib/plimsoll/plimsoll.db"
+        cluster.kubectl("create", "secret", "generic", SECRET, "-n", NAME, url)
+        rolled = ["rollout", "status", "-n", NAME, f"deployment/{NAME}-controller"]
+        cluster.kubectl(*rolled, "--timeout=90s")
+        upgraded = cluster_helm.do("upgrade", NAME, str(CHART), "-n", NAME, "--values", str(file))
+        assert "MISSING" not in upgraded
+
+
+def test_taken_away_it_leaves_pods_running_policies_kept_and_creation_working(
+    cluster_helm: Helm, cluster: Cluster, image: str, shop: str
+) -> None:
+    values = chart_values(image, policy={"mode": "enforce"})
+    with a_release(cluster_helm, cluster, values) as release:
+        running = a_pod("running", "eat 8 600", task="running")
+        cluster.apply(running, "-n", shop)
+        cluster.kubectl("wait", "--for=condition=Ready", "pod/running", "-n", shop)
+        policy = {
+            "apiVersion": "plimsoll.dev/v1alpha1",
+            "kind": "SizingPolicy",
+            "metadata": {"name": "default"},
+            "spec": {"mode": "enforce"},
+        }
+        cluster.apply(policy, "-n", shop)
+        assert is_decided(cluster, SHOP, "before")
+        before = cluster.get("pod", "running", "-n", shop)
+
+        _the_webhooks_pods_go_first(release)
+        assert not is_decided(cluster, SHOP, "without-pods")
+
+        cluster_helm.do("uninstall", NAME, "-n", NAME, "--wait")
+        assert not is_decided(cluster, SHOP, "without-plimsoll")
+        after = cluster.get("pod", "running", "-n", shop)
+        assert after["metadata"]["uid"] == before["metadata"]["uid"]
+        assert after["status"]["containerStatuses"][0]["restartCount"] == 0
+        assert cluster.get("sizingpolicy", "default", "-n", shop)["spec"]["mode"] == "enforce"
+        left = cluster.kubectl("get", "mutatingwebhookconfigurations,clusterroles", "-o", "name")
+        assert NAME not in left
+
+        install(cluster_helm, cluster, values)
+        until("pods are decided again", lambda: is_decided(cluster, SHOP, "again"))
+
+
+def _the_webhooks_pods_go_first(release: Release) -> None:
+    scale = ["scale", f"deployment/{NAME}-admission", "-n", NAME, "--replicas=0"]
+    release.cluster.kubectl(*scale)
+    selector = "app.kubernetes.io/component=admission"
+    release.cluster.kubectl("wait", "--for=delete", "pod", "-n", NAME, "-l", selector)
+
+
+def test_definitions_made_by_kubectl_are_taken_over(
+    cluster_helm: Helm, cluster: Cluster, image: str
+) -> None:
+    file = cluster.handle.layout.home / "values.json"
+    file.write_text(json.dumps(chart_values(image)))
+    words = ["install", NAME, str(CHART), "-n", NAME, "--values", str(file), "--dry-run=server"]
+    with a_place(cluster):
+        install_crds(cluster)
+        assert "invalid ownership metadata" in cluster_helm.run(*words).stderr
+        assert "Plimsoll" in cluster_helm.do(*words, "--take-ownership")

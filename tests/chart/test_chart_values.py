@@ -1,0 +1,153 @@
+"""Each value, set wrong once: refused with words that name it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from deploy.chart.generated import CHART
+from deploy.chart.values_comments import read_values
+
+from tests.chart.helm import Helm, nested
+
+LONG = "x" * 300
+MAP_OF_NUMBERS = {"a": 1}
+WRONG: dict[str, tuple[Any, str]] = {
+    "nameOverride": ("Not_A_Name", "no name of Kubernetes"),
+    "fullnameOverride": ("x" * 41, "maxLength"),
+    "labels": (MAP_OF_NUMBERS, "want string"),
+    "annotations": (MAP_OF_NUMBERS, "want string"),
+    "image.repository": ("", "minLength"),
+    "image.tag": (1.0, "want string"),
+    "image.digest": ("latest", "no digest"),
+    "image.pullPolicy": ("Sometimes", "one of 'Always', 'IfNotPresent', 'Never'"),
+    "image.pullSecrets": (["My Secret"], "no name of Kubernetes"),
+    "runAsUser": (0, "minimum"),
+    "listenAddress": ("10.0.0.1", "one of '0.0.0.0', '::'"),
+    "policy.mode": ("aggressive", "one of 'off', 'recommend', 'enforce'"),
+    "webhook.timeoutSeconds": (30, "maximum"),
+    "webhook.excludedNamespaces": (["kube system"], "no name of Kubernetes"),
+    "certificates.mode": ("none", "one of 'self', 'cert-manager'"),
+    "certificates.lifetimeSeconds": (10, "minimum"),
+    "certificates.certManager.issuerName": ("letsencrypt", "certificates.mode is self"),
+    "certificates.certManager.issuerKind": ("Authority", "one of 'Issuer', 'ClusterIssuer'"),
+    "certificates.certManager.duration": ("90 days", "is no time"),
+    "certificates.certManager.renewBefore": ("a month", "is no time"),
+    "database.existingSecret": ("postgresql://u:p@h/db", "no name of Kubernetes"),
+    "database.key": ("", "minLength"),
+    "persistence.enabled": ("yes", "want boolean"),
+    "persistence.existingClaim": ("My Claim", "no name of Kubernetes"),
+    "persistence.size": ("2 GB", "no quantity"),
+    "persistence.storageClassName": ("Fast SSD", "no name of Kubernetes"),
+    "persistence.accessMode": ("ReadOnly", "one of 'ReadWriteOnce'"),
+    "persistence.keep": (1, "want boolean"),
+    "admission.replicas": (0, "minimum"),
+    "admission.drainSeconds": (-1, "minimum"),
+    "admission.maxFeedAgeSeconds": (1, "minimum"),
+    "controller.replicas": (2, "set database.existingSecret to a Secret with a PostgreSQL URL"),
+    "controller.leaseSeconds": (1, "minimum"),
+    "controller.lateBindingsPerSecond": (-1, "minimum"),
+    "controller.training.budgetSeconds": (0, "minimum"),
+    "controller.training.memoryMi": (4096, "raise the one or lower the other"),
+    "controller.exposePage": ("public", "want boolean"),
+    "controller.clusterIP": ("plimsoll.example", "no address"),
+    "agent.enabled": ("auto", "want boolean"),
+    "agent.namespace": ("kube-system", "is there already"),
+    "agent.createNamespace": (0, "want boolean"),
+    "agent.controllerUrl": ("plimsoll-controller:8081", "is no URL"),
+    "agent.intervalSeconds": (0, "minimum"),
+    "agent.cgroupRoot": ("sys/fs/cgroup", "no absolute path"),
+    "networkPolicies.enabled": ("on-ish", "want boolean"),
+    "networkPolicies.apiServerCidrs": (["10.0.0.1"], "no range of addresses"),
+    "networkPolicies.apiServerPorts": ([], "minItems"),
+    "networkPolicies.databaseCidrs": (["db.example"], "no range of addresses"),
+    "networkPolicies.databasePort": (70000, "maximum"),
+    "networkPolicies.metricsNamespaces": (["Monitoring!"], "no name of Kubernetes"),
+    "networkPolicies.controllerEgress": ("all", "want array"),
+    "monitoring.taskMetrics": (5000, "maximum"),
+    "monitoring.serviceMonitor.enabled": ("true", "want boolean"),
+    "monitoring.serviceMonitor.interval": ("often", "is no time"),
+    "monitoring.serviceMonitor.labels": ([], "want object"),
+    "monitoring.rules.enabled": ("no", "want boolean"),
+    "monitoring.rules.labels": (MAP_OF_NUMBERS, "want string"),
+    "monitoring.dashboard.enabled": (2, "want boolean"),
+    "monitoring.dashboard.labels": ("grafana", "want object"),
+    "mlflow.existingSecret": (LONG, "maxLength"),
+    "mlflow.urlKey": ("", "minLength"),
+    "mlflow.tokenKey": ("token", "name the Secret, or leave out the key"),
+    "mlflow.prefix": ("", "minLength"),
+    "rbac.aggregate": ("all", "want boolean"),
+    "crds.install": ("once", "want boolean"),
+    "crds.keep": ("maybe", "want boolean"),
+    **{
+        f"{process}.{field}": wrong
+        for process in ("admission", "controller", "agent")
+        for field, wrong in {
+            "resources": ({"limits": {"memory": "lots"}}, "no quantity"),
+            "podLabels": (MAP_OF_NUMBERS, "want string"),
+            "podAnnotations": (MAP_OF_NUMBERS, "want string"),
+            "env": ([{"value": "nameless"}], "missing property 'name'"),
+            "nodeSelector": ({"gpu": True}, "want string"),
+            "tolerations": ([{"operator": "Maybe"}], "one of 'Exists', 'Equal'"),
+            "affinity": ([], "want object"),
+            "priorityClassName": ("Very High", "no name of Kubernetes"),
+        }.items()
+    },
+}
+
+
+def _objects(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    if "properties" in schema:
+        yield path, schema
+    for key, inner in schema.get("properties", {}).items():
+        yield from _objects(inner, f"{path}.{key}".lstrip("."))
+    if "items" in schema:
+        yield from _objects(schema["items"], f"{path}[]")
+
+
+def _leaves(schema: dict[str, Any], known: set[str], path: str = "") -> Iterator[str]:
+    for key, inner in schema["properties"].items():
+        here = f"{path}.{key}".lstrip(".")
+        if here in known or "properties" not in inner:
+            yield here
+        else:
+            yield from _leaves(inner, known, here)
+
+
+SCHEMA = json.loads((CHART / "values.schema.json").read_text())
+
+
+@pytest.mark.parametrize("path", sorted(WRONG))
+def test_a_wrong_value_is_refused_by_name(helm: Helm, path: str) -> None:
+    value, words = WRONG[path]
+    said = helm.refusal(nested(path, value))
+    assert words in said
+    assert path in said or "/" + path.replace(".", "/") in said
+
+
+def test_every_value_is_set_wrong_once() -> None:
+    values = read_values((CHART / "values.yaml").read_text())
+    assert set(WRONG) == {each.path for each in values}
+
+
+@pytest.mark.parametrize("path", ["", *{each.partition(".")[0] for each in WRONG if "." in each}])
+def test_a_value_nobody_knows_is_refused(helm: Helm, path: str) -> None:
+    said = helm.refusal(nested(f"{path}.replicaz".lstrip("."), 3))
+    assert "additional properties 'replicaz' not allowed" in said
+
+
+def test_every_object_of_the_schema_lists_all_it_may_hold() -> None:
+    open_ones = [path for path, each in _objects(SCHEMA) if each["additionalProperties"]]
+    assert open_ones == []
+
+
+def test_the_schema_knows_just_the_values_of_values_yaml() -> None:
+    known = {each.path for each in read_values((CHART / "values.yaml").read_text())}
+    # Helm itself puts `global` into the values of a chart that is part of another.
+    assert set(_leaves(SCHEMA, known)) == known | {"global"}
+
+
+def test_the_namespace_of_everything_else_is_refused(helm: Helm) -> None:
+    assert "--namespace plimsoll --create-namespace" in helm.refusal({}, namespace="default")
