@@ -1,0 +1,148 @@
+"""Documented commands that no walk runs: why, and what is checked of them instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import yaml
+
+from plimsoll_operator.controller.settings import ControllerSettings
+from tests.docs.pages import ROOT, Page
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Commands of one kind. check: raises AssertionError if one cannot be right."""
+
+    pattern: str
+    reason: str
+    check: Callable[[str], None]
+
+    def takes(self, command: str) -> bool:
+        return re.fullmatch(self.pattern, command) is not None
+
+
+def _builds_this_checkout(command: str) -> None:
+    assert command.split()[-1] == "." or " push " in command, command
+    assert (ROOT / "Dockerfile").is_file()
+
+
+def _names_an_image(command: str) -> None:
+    assert command.endswith(("/team", "/plimsoll:0.1.0")), command
+
+
+def _is_of_install(command: str) -> None:
+    pages = (Page("docs/install.md"), Page("docs/first-task.md"))
+    known = {each for page in pages for block in page.blocks("sh") for each in block.commands()}
+    assert command in known or f"{command} --yes".replace("shop", "first") in known, command
+
+
+def _is_a_target(command: str) -> None:
+    target = command.split()[1]
+    makefile = (ROOT / "Makefile").read_text()
+    assert re.search(rf"^{re.escape(target)}:", makefile, re.MULTILINE), command
+
+
+def _is_of_the_demo(command: str) -> None:
+    said = (ROOT / "demo" / "README.md").read_text() + (ROOT / "demo" / "story.py").read_text()
+    assert "train-demand" in said
+    assert (ROOT / "deploy" / "local" / "cluster.py").is_file()
+    assert command.split()[3] in {"get", "describe"}, command
+
+
+def _is_in_the_golden_values(command: str) -> None:
+    values = yaml.safe_load((ROOT / "helm/examples/ha-postgresql.yaml").read_text())
+    [setting] = re.findall(r"--set (\S+)", command)
+    path, _, value = setting.partition("=")
+    found = values
+    for key in path.split("."):
+        found = found[key]
+    assert found == value, command
+
+
+def _is_a_benchmark(command: str) -> None:
+    [script] = re.findall(r"benchmarks/\w+\.py", command)
+    assert (ROOT / script).is_file()
+    options = re.findall(r" (--[a-z-]+)", command)
+    assert all(f'"{option}"' in (ROOT / script).read_text() for option in options), command
+
+
+def _is_a_setting(command: str) -> None:
+    [name] = re.findall(r"PLIMSOLL_(\w+)=", command)
+    assert name.lower() in ControllerSettings.model_fields, command
+
+
+def _is_walked_in_long(command: str) -> None:
+    long = command.replace(" -n ", " --namespace ").replace("svc/", "service/")
+    page = Page("docs/operations.md")
+    assert long in {each for block in page.blocks("sh") for each in block.commands()}, command
+
+
+def _asks_a_prometheus(command: str) -> None:
+    assert re.search(r"--since \d+[dhm]\b", command), command
+    tests = "".join(path.read_text() for path in (ROOT / "tests/monitoring").glob("test_*.py"))
+    assert "prometheus" in tests.lower()
+
+
+def _is_nextflows(command: str) -> None:
+    assert "-with-trace" in command
+
+
+ELSEWHERE = (
+    Elsewhere(
+        r"(docker|buildah) (build|push) .*",
+        "a registry is needed; tests/e2e/test_image.py builds the same Dockerfile and runs it",
+        _builds_this_checkout,
+    ),
+    Elsewhere(
+        r"export (REGISTRY|IMAGE)=registry\.example\.com/\S+",
+        "a name of the reader's; the walks put the local image there",
+        _names_an_image,
+    ),
+    Elsewhere(
+        r"helm upgrade .* --set certificates\.mode=cert-manager --wait",
+        "no cert-manager runs in the tests; what this renders is tests/chart/golden's",
+        _is_in_the_golden_values,
+    ),
+    Elsewhere(r"make .*", "the targets are how the tests themselves are run", _is_a_target),
+    Elsewhere(
+        r"python3 deploy/local/cluster\.py kubectl .*",
+        "looks at what the demo left; `make demo` ends with it",
+        _is_of_the_demo,
+    ),
+    Elsewhere(
+        r"TRACES=\S+ \.venv/bin/python -P benchmarks/.*",
+        "takes hours, on traces that are not part of the project",
+        _is_a_benchmark,
+    ),
+    Elsewhere(r"export PLIMSOLL_MLFLOW_URL=.*", "tests/tracking runs a real MLflow", _is_a_setting),
+    Elsewhere(
+        r"kubectl port-forward -n plimsoll svc/plimsoll-page 8082",
+        "docs/operations.md walks through the same, in longer words",
+        _is_walked_in_long,
+    ),
+    Elsewhere(
+        r"plimsoll import --prometheus \S+ .*",
+        "tests/monitoring asks a real Prometheus; the options are those of --help",
+        _asks_a_prometheus,
+    ),
+    Elsewhere(r"nextflow run .*", "another's program; its traces are tested", _is_nextflows),
+)
+
+
+README = (
+    Elsewhere(
+        r"(helm (install|test) plimsoll .*|plimsoll (status|enforce) ?.*)",
+        "the same is walked through in docs/install.md and docs/first-task.md",
+        _is_of_install,
+    ),
+)
+"""For README alone, which shows in short what the pages walk through."""
+
+
+def entry_for(page: str, command: str) -> Elsewhere | None:
+    """What says that a command is not walked; None if nothing does."""
+    known = (*ELSEWHERE, *(README if page == "README.md" else ()))
+    return next((each for each in known if each.takes(command)), None)

@@ -1,0 +1,103 @@
+"""Every command that a page shows is run by a test, or is known not to be, and checked."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+from plimsoll_predictor.units import MIB
+from tests.docs.elsewhere import ELSEWHERE, README, entry_for
+from tests.docs.pages import Block, Page, all_pages, pages_of_people
+from tests.docs.walking import WALKED_HERE, WALKED_ON_A_CLUSTER, Walk, walked
+
+PAGES = all_pages()
+BLOCKS = [block for page in pages_of_people() for block in page.blocks("sh")]
+TRACE = "task_id\tname\tstatus\tsubmit\tstart\tcomplete\trealtime\tmemory\tpeak_rss\tcpus\n"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_stand_in_blocks_that_say_so(page: Page) -> None:
+    for language in ("bash", "shell", "console", "zsh"):
+        assert page.blocks(language) == []
+    if page.name.startswith("docs/"):
+        for block in page.blocks(""):
+            assert not block.text.startswith(("plimsoll ", "kubectl ", "helm ", "make ")), block
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_every_command_is_walked_or_known_to_be_run_elsewhere(block: Block) -> None:
+    for command in block.commands():
+        entry = entry_for(block.page, command)
+        if entry is not None:
+            entry.check(command)
+        else:
+            assert block.page in (*WALKED_ON_A_CLUSTER, *WALKED_HERE), (
+                f"{block}: no test runs {command!r}; walk its page, or add it to elsewhere.py"
+            )
+
+
+@pytest.mark.parametrize("name", [*WALKED_ON_A_CLUSTER, *WALKED_HERE])
+def test_a_block_is_walked_as_a_whole(name: str) -> None:
+    page = Page(name)
+    for block in walked(page):
+        left_out = [
+            command
+            for command in block.commands()
+            if entry_for(name, command) is not None and not command.startswith("export ")
+        ]
+        assert left_out == [], block
+
+
+@pytest.mark.parametrize("entry", [*ELSEWHERE, *README], ids=lambda entry: entry.pattern[:30])
+def test_nothing_is_known_to_run_elsewhere_that_no_page_shows(entry: object) -> None:
+    assert any(
+        entry_for(block.page, command) is entry for block in BLOCKS for command in block.commands()
+    )
+
+
+def a_past(folder: Path) -> Walk:
+    """A folder with what docs/replay.md and docs/tracking.md speak of."""
+    rows = ["namespace,task,run,started_s,finished_s,outcome,peak_bytes,request_bytes,feature.rows"]
+    for number in range(40):
+        start, size = 1_760_000_000 + 600 * number, 1 + number % 4
+        rows.append(
+            f"shop,train-demand,r{number},{start},{start + 60},succeeded,"
+            f"{size * 200 * MIB},{4096 * MIB},{size}000"
+        )
+    (folder / "history.csv").write_text("\n".join(rows) + "\n")
+    traced = [
+        f"{n}\tALIGN (s{n})\tCOMPLETED\t2026-01-05 08:{n:02}:00\t2026-01-05 08:{n:02}:05\t"
+        f"2026-01-05 08:{n:02}:45\t40s\t8 GB\t{1 + n % 3} GB\t2\n"
+        for n in range(30)
+    ]
+    for name in ("trace.txt", "more.txt"):
+        (folder / name).write_text(TRACE + "".join(traced))
+    walk = Walk(folder, folder, {"PLIMSOLL_STORE_URL": "sqlite:///plimsoll.db"})
+    walk.shell("plimsoll import history.csv", "a past")
+    walk.shell("plimsoll train shop/train-demand --budget 3", "a past")
+    walk.shell("plimsoll traces convert history.csv --out past.csv.gz", "a past")
+    return walk
+
+
+def test_the_pages_of_past_runs_can_be_followed(tmp_path: Path) -> None:
+    walk = a_past(tmp_path)
+    [replayed, converted] = walked(Page("docs/replay.md"))
+    assert "plimsoll" in walk.run(replayed)
+    assert (tmp_path / "figures.json").stat().st_size > 0
+    assert "<svg" in (tmp_path / "page.html").read_text()
+    walk.run(converted)
+    with gzip.open(tmp_path / "past.csv.gz", "rt") as past:
+        assert sum(1 for _ in past) == 41
+
+
+def test_the_page_of_trainings_can_be_followed(tmp_path: Path) -> None:
+    walk = a_past(tmp_path)
+    listed = walk.shell("plimsoll models shop/train-demand --output json", "its trainings")
+    version = re.findall(r'"version": "(\w+)"', listed)[0]
+    [block] = walked(Page("docs/tracking.md"))
+    text = block.text.replace("3fa9", version[:4])
+    said = walk.run(Block(block.page, block.line, text))
+    assert version in said

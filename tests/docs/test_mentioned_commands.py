@@ -1,0 +1,137 @@
+"""Every command, option, target and value that a page mentions exists."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from deploy.local.commands import main as cluster_command
+from typer.main import get_command
+
+from plimsoll_operator.__main__ import app
+from tests.docs.pages import ROOT, Page, all_pages
+
+PLIMSOLL = get_command(app)
+PAGES = [page for page in all_pages() if "CHANGELOG" not in page.name]
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def mentioned(page: Page) -> Iterator[str]:
+    """Every command of the page, in blocks and in running text."""
+    for block in page.blocks("sh"):
+        for line in block.commands():
+            yield from re.split(r"\s*(?:\||&&|;)\s*", line)
+    yield from page.inline_code()
+
+
+def words_of(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
+
+
+def calls(page: Page) -> list[list[str]]:
+    """Words after ``plimsoll`` of each call of it that names a command."""
+    found = (words_of(each) for each in mentioned(page))
+    return [
+        words[1:]
+        for words in found
+        if len(words) > 1 and words[0] == "plimsoll" and re.match(r"[a-z]+$|--", words[1])
+    ]
+
+
+def unknown_in(words: list[str]) -> str | None:
+    """The first command or option that there is not, in words."""
+    command: Any = PLIMSOLL
+    for word in words:
+        name = word.partition("=")[0]
+        # Only a group has commands; which class it is is typer's own affair.
+        inner = getattr(command, "commands", None)
+        if inner is not None and not name.startswith("-"):
+            if name not in inner:
+                return f"no command {name}"
+            command = inner[name]
+        elif name.startswith("-") and len(name) > 1 and not name[1:].isdigit():
+            options = {each for option in command.params for each in option.opts} | {"--help"}
+            options |= {each for option in PLIMSOLL.params for each in option.opts}
+            if name not in options:
+                return f"no option {name} of {command.name}"
+    return None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_mentioned_command_of_plimsoll_and_its_options_exist(page: Page) -> None:
+    wrong = {" ".join(words): unknown_in(words) for words in calls(page)}
+    assert {call: why for call, why in wrong.items() if why} == {}
+
+
+def test_the_pages_do_mention_commands() -> None:
+    assert sum(len(calls(page)) for page in PAGES) > 30
+
+
+@pytest.mark.parametrize(
+    "call", ["plimsoll guess", "plimsoll status --fast", "plimsoll traces paint"]
+)
+def test_a_command_or_option_that_there_is_not_is_noticed(call: str) -> None:
+    assert unknown_in(call.split()[1:]) is not None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_mentioned_make_target_exists(page: Page) -> None:
+    wanted = {
+        word
+        for command in mentioned(page)
+        if command.startswith("make ")
+        for word in command.split()[1:]
+        if "=" not in word and re.fullmatch(r"[a-z-]+", word)
+    }
+    assert wanted <= TARGETS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_mentioned_value_of_the_chart_exists(page: Page) -> None:
+    values = yaml.safe_load((ROOT / "helm/plimsoll/values.yaml").read_text())
+    paths = set(re.findall(r"--set(?:-string)? ([\w.]+)=", page.text))
+    top = "|".join(values)
+    paths |= {
+        code.partition("=")[0].partition(":")[0]
+        for code in page.inline_code()
+        if re.match(rf"(?:{top})\.\w+[\w.]*(?:[:=].*)?$", code)
+        and not code.endswith((".yaml", ".md", ".py"))
+    }
+    if page.name.startswith("docs/adr"):
+        return  # frozen
+    for path in sorted(paths):
+        found = values
+        for key in path.split("."):
+            if path.startswith("policy.") and key not in found:
+                break
+            assert key in found, f"{page.name}: the chart has no value {path}"
+            found = found[key]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_mentioned_command_of_the_local_cluster_exists(
+    page: Page, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        cluster_command(["--help"])
+    known = set(re.findall(r"^ {4}([a-z]+)\b", capsys.readouterr().out, re.MULTILINE))
+    assert "kubectl" in known
+    for command in mentioned(page):
+        if found := re.match(r"python3 deploy/local/cluster\.py ([a-z]+)", command):
+            assert found[1] in known, f"{page.name}: {command}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_mentioned_file_of_the_checkout_exists(page: Page) -> None:
+    roots = ("deploy/", "helm/", "docs/", "demo/", "benchmarks/", "tests/", "requirements/")
+    for code in page.inline_code():
+        if code.startswith(roots) and re.fullmatch(r"[\w./-]+", code):
+            assert (ROOT / code).exists() or list(Path(ROOT).glob(code)), f"{page.name}: {code}"

@@ -1,0 +1,98 @@
+"""docs/security.md says of rights, tokens and mounts what the chart gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.docs.pages import ROOT, Page
+
+RENDERED = [
+    each
+    for each in yaml.safe_load_all((ROOT / "tests/chart/golden/default.yaml").read_text())
+    if each
+]
+TEXT = " ".join(Page("docs/security.md").text.split())
+WORDS = {
+    "pods": "pods with get, list, watch, create, delete, patch",
+    "pods/resize": "`pods/resize` with patch",
+    "nodes": "nodes",
+    "limitranges": "LimitRanges",
+    "resourcequotas": "ResourceQuotas",
+    "events": "Events to write",
+    "taskprofiles": "TaskProfiles",
+    "taskprofiles/status": "their status",
+    "sizingpolicies": "SizingPolicies",
+    "sizingpolicies/status": "status",
+    "mutatingwebhookconfigurations": "`caBundle`",
+    "leases": "its Lease",
+    "secrets": "the Secrets it made",
+}
+"""Resource to what the page says of it."""
+
+
+def rules() -> list[dict[str, Any]]:
+    return [
+        rule
+        for each in RENDERED
+        if each["kind"] in {"Role", "ClusterRole"}
+        and each["metadata"]["name"].endswith("-controller")
+        for rule in each["rules"]
+    ]
+
+
+def pod_specs() -> dict[str, Any]:
+    return {
+        each["metadata"]["name"].removeprefix("plimsoll-"): each["spec"]["template"]["spec"]
+        for each in RENDERED
+        if each["kind"] in {"Deployment", "DaemonSet"}
+    }
+
+
+def test_every_right_of_the_controller_is_on_the_page() -> None:
+    given = {resource for rule in rules() for resource in rule["resources"]}
+    assert given == set(WORDS)
+    assert [word for word in WORDS.values() if word not in TEXT] == []
+
+
+def test_rights_over_pods_are_those_the_page_names() -> None:
+    [verbs] = [rule["verbs"] for rule in rules() if "pods" in rule["resources"]]
+    assert f"pods with {', '.join(verbs)}" in TEXT
+
+
+def test_no_rule_is_wider_than_the_page_can_say() -> None:
+    for rule in rules():
+        assert "*" not in [*rule["verbs"], *rule["resources"], *rule["apiGroups"]], rule
+        assert "pods/exec" not in rule["resources"], rule
+        assert "configmaps" not in rule["resources"], rule
+        if "secrets" in rule["resources"] and rule["verbs"] != ["create"]:
+            assert rule["resourceNames"], rule
+
+
+@pytest.mark.parametrize("process", ["admission", "agent"])
+def test_the_processes_without_rights_have_no_token(process: str) -> None:
+    assert pod_specs()[process]["automountServiceAccountToken"] is False
+
+
+def test_only_the_agent_mounts_something_of_the_node_and_only_to_read() -> None:
+    for process, spec in pod_specs().items():
+        of_node = [volume for volume in spec["volumes"] if "hostPath" in volume]
+        if process != "agent":
+            assert of_node == [], process
+            continue
+        assert [volume["hostPath"]["path"] for volume in of_node] == ["/sys/fs/cgroup"]
+        [mount] = [
+            each
+            for each in spec["containers"][0]["volumeMounts"]
+            if each["name"] == of_node[0]["name"]
+        ]
+        assert mount["readOnly"] is True
+
+
+def test_the_user_is_the_one_on_the_page() -> None:
+    assert "user and group 65532" in TEXT
+    for spec in pod_specs().values():
+        assert spec["securityContext"]["runAsUser"] == 65532
+        assert spec["securityContext"]["runAsGroup"] == 65532
