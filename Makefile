@@ -13,7 +13,7 @@ TRACES ?= ../shared/traces
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts clean format lint types layers test-unit test-traces test-tracking test-cluster format-check lock cluster-up cluster-down image browser
+.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-chart test-ha format-check lock cluster-up cluster-down image browser postgresql prometheus
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -31,12 +31,12 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml
 demo: setup ## the whole story on a real Kubernetes: sized, OOM-killed, lifted, retried, learned from (CONTEXT=name for a cluster of yours, CHART=1 for the chart's pods)
 	$(BIN)/python -P demo/run.py $(if $(CONTEXT),--context $(CONTEXT)) $(if $(CHART),--chart)
 
-test: check test-traces test-tracking test-cluster ## everything CI runs: check, MLflow, then the tests on the real API server and node
+test: check test-traces test-tracking test-monitoring test-cluster test-chart test-ha ## everything CI runs: check, MLflow, Prometheus, then the tests on the real API server and node, of the chart and of failures
 
 check: setup format-check lint types layers test-unit ## all that needs no cluster
 
-test-unit: setup ## fast tests, no cluster
-	$(BIN)/pytest tests/predictor tests/operator
+test-unit: setup postgresql ## fast tests, no cluster
+	$(BIN)/pytest tests/predictor tests/operator tests/docs
 
 test-traces: setup ## policies on the public traces, where they are (TRACES=folder of yours)
 	@if [ -d "$(TRACES)" ]; then set -x; TRACES="$(TRACES)" $(BIN)/pytest tests/public_traces; else echo "make test-traces: no folder $(TRACES); the public traces are not part of the project (docs/replay.md)" >&2; fi
@@ -44,11 +44,29 @@ test-traces: setup ## policies on the public traces, where they are (TRACES=fold
 test-tracking: setup ## trainings logged to a real MLflow server
 	$(BIN)/pytest tests/tracking
 
+test-monitoring: setup prometheus ## alerts, dashboard and imports against a real Prometheus
+	$(BIN)/pytest tests/monitoring
+
+# Debian starts the services of what it installs, unless a policy-rc.d says no; ours run for a test only.
+INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install -q --yes --no-install-recommends
+
+postgresql:
+	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || { apt-get update -q && $(INSTALL) postgresql; } || { echo "make test: no PostgreSQL; as root: apt-get install postgresql" >&2; exit 2; }
+
+prometheus:
+	@command -v promtool >/dev/null || { apt-get update -q && $(INSTALL) prometheus; } || { echo "make test: no Prometheus; as root: apt-get install prometheus" >&2; exit 2; }
+
 browser:
 	@command -v chromium >/dev/null || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q --yes --no-install-recommends chromium; } || { echo "make test: no chromium for the report's tests; as root: apt-get install chromium" >&2; exit 2; }
 
-test-cluster: setup cluster-up browser ## tests on the real API server and node
+test-cluster: setup cluster-up browser prometheus ## tests on the real API server and node
 	$(INSIDE) $(BIN)/pytest tests/apiserver tests/e2e
+
+test-chart: setup cluster-up ## the Helm chart: lint, schema, golden renders, installed, upgraded, uninstalled on the real node
+	$(INSIDE) $(BIN)/pytest tests/chart
+
+test-ha: setup postgresql cluster-up ## leaders killed and cut off, upgrades under load, random kills, on PostgreSQL
+	$(INSIDE) $(BIN)/pytest tests/ha
 
 format: setup ## rewrite the sources in the house format
 	$(BIN)/ruff format $(SOURCES)
@@ -81,6 +99,9 @@ bench-sap: setup ## software builds as a second kind of workload (TRACES=folder 
 bench-shifts: setup ## what noticing that a task has changed saves, on the public traces cut and joined (TRACES=folder of yours)
 	$(BIN)/python -P benchmarks/shifts.py
 
+bench-scale: setup ## a million observations on SQLite and PostgreSQL, models of thousands of tasks, and bench-scale.json
+	$(BIN)/python -P benchmarks/scale.py
+
 cluster-up: ## a real one-node Kubernetes on this machine (root, Debian 12)
 	$(CLUSTER) up
 
@@ -100,4 +121,4 @@ lock: setup ## rewrite requirements/*.lock from pyproject.toml
 
 clean: ## end the local cluster and remove what was built here (the cache of binaries stays)
 	-[ ! -f deploy/local/cluster.py ] || $(CLUSTER) down
-	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html bench-results.json bench-sizes.json bench-sizes.json
+	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html bench-results.json bench-sizes.json bench-scale.json

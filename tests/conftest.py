@@ -16,6 +16,8 @@ from deploy.local import lifecycle
 from deploy.local.layout import layout_from
 from deploy.local.namespaces import is_inside_network, move_into_network
 
+from tests.databases import PostgreSQL, postgresql_server
+
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
@@ -64,3 +66,32 @@ def cluster() -> Iterator[Cluster]:
     finally:
         if started:
             lifecycle.down(handle)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgreSQL]:
+    """A PostgreSQL server for all tests of this run."""
+    with postgresql_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of a new store, on either database."""
+    yield from _address(request, tmp_path, empty=False)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of a database, either's, without any table."""
+    yield from _address(request, tmp_path, empty=True)
+
+
+def _address(request: pytest.FixtureRequest, folder: Path, *, empty: bool) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{folder}/store.db"
+        return
+    server: PostgreSQL = request.getfixturevalue("postgresql")
+    name = server.new_database(empty=empty)
+    yield server.url(name)
+    server.drop(name)

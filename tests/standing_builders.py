@@ -46,5 +46,6 @@ def facts_of(fleet: Fleet, task: TaskId = TASK) -> StandingFacts:
 def keep(store: Store, fleet: Fleet) -> None:
     """Save a whole fleet, as the controller does."""
     states = {task: fleet.standing(task).to_dict() for task in fleet}
-    shared = SharedState(through=1, pool=fleet.pool.to_dict())
+    pools = {TaskId.parse(task).namespace: fleet.pool.to_dict() for task in fleet}
+    shared = SharedState(through=1, pools=pools)
     assert store.experts.save(shared, states, follows={0})

@@ -183,7 +183,7 @@ async def a_controller(
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "plimsoll_operator", "controller"),
             *("--kubeconfig", str(kubeconfig), "--store", store_url(folder)),
-            *("--port", "0", "--mode", mode, "--token-file", str(token)),
+            *("--port", "0", "--page-port", "0", "--mode", mode, "--token-file", str(token)),
             *("--training-budget", "2"),
             stdout=log,
             stderr=log,

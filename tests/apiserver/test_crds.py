@@ -11,14 +11,9 @@ import pytest
 import yaml
 
 from plimsoll_operator.policies import resolve
-from plimsoll_operator.policy_status import policy_status_of
-from plimsoll_operator.profile_status import (
-    Measurement,
-    ProfileFacts,
-    TrainingFact,
-    changed,
-    status_of,
-)
+from plimsoll_operator.policy_status import PolicyFacts, policy_status_of
+from plimsoll_operator.profile_facts import Measurement, ProfileFacts, TrainingFact
+from plimsoll_operator.profile_status import changed, status_of
 from plimsoll_predictor.knowledge import Expert, Knowledge
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.record import PeakSource
@@ -35,6 +30,7 @@ KINDS = ("TaskProfile", "SizingPolicy")
 API = "plimsoll.dev/v1alpha1"
 VALID = {
     "mode": "enforce",
+    "paused": False,
     "min": "64Mi",
     "max": "16Gi",
     "risk": {"overheadSeconds": 2400, "penalty": 10},
@@ -101,6 +97,7 @@ REFUSED = [
     pytest.param({"firstSize": 0.4}, "firstSize is below 0.5; so little fails more often"),
     pytest.param({"firstSize": 1.1}, "firstSize is above 1; it is a share of the request"),
     pytest.param({"critical": "true"}, "must be of type boolean"),
+    pytest.param({"paused": "true"}, "must be of type boolean"),
     pytest.param({"cpu": {"minRuns": 0}}, "cpu.minRuns is a number from 1 to 10000"),
     pytest.param({"bins": 0}, "bins is a number from 1 to 8"),
     pytest.param({"bins": 9}, "bins is a number from 1 to 8"),
@@ -234,6 +231,8 @@ def test_describe_reads_well(cluster: Cluster, namespace: str) -> None:
         "Saved: 62% (12.4 GB·h)",
         "bin 1 of 1 (up to 512Mi): all of its probability lies at or below",
         "Message: the last peak came from: agent",
+        "Pods get the sizes decided here (mode enforce).",
+        "Reason: AllWell",
     ):
         assert line in lines
 
@@ -246,10 +245,12 @@ def test_every_field_is_explained(cluster: Cluster, namespace: str) -> None:
 def test_a_sizing_policy_shows_whether_it_is_in_force(cluster: Cluster, namespace: str) -> None:
     for name in ("default", "mine"):
         cluster.apply(manifest("SizingPolicy", namespace, {"mode": "enforce", "max": "8Gi"}, name))
-        status = policy_status_of(name, generation=1, now_s=START_S)
+        status = policy_status_of(
+            PolicyFacts(namespace, name, "plimsoll"), generation=1, now_s=START_S
+        )
         assert write_status(cluster, namespace, "sp", name, status) == status
     head, default, mine = cluster.kubectl("get", "sp", "-n", namespace).splitlines()
-    assert " ".join(head.split()) == "NAME MODE MIN MAX OVERHEAD IN FORCE AGE"
+    assert " ".join(head.split()) == "NAME MODE PAUSED MIN MAX OVERHEAD IN FORCE AGE"
     assert default.split()[:4] == ["default", "enforce", "8Gi", "True"]
     assert mine.split()[:4] == ["mine", "enforce", "8Gi", "False"]
     assert "rename it" in cluster.kubectl("get", "sp", "mine", "-n", namespace, "-o", "wide")

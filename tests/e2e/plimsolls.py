@@ -107,7 +107,12 @@ def a_plimsoll(cluster: Cluster, state: Path) -> Iterator[Plimsoll]:
     _refuse_another(cluster)
     ports = Ports.free()
     with (state / "run.log").open("ab") as log:
-        process = subprocess.Popen(_command(cluster, state, ports), stdout=log, stderr=log)
+        process = subprocess.Popen(
+            _command(cluster, state, ports),
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "PLIMSOLL_TASK_METRICS": "5"},
+        )
     try:
         _await_ready(process, state)
         store = Store.open(f"sqlite:///{state}/plimsoll.db")
@@ -125,7 +130,7 @@ def _command(cluster: Cluster, state: Path, ports: Ports) -> list[str]:
         *("--state-dir", str(state), "--kubeconfig", str(cluster.kubeconfig)),
         *("--training-budget", str(TRAINING_BUDGET_S)),
         *("--admission-port", str(ports.admission), "--metrics-port", str(ports.metrics)),
-        *("--controller-port", str(ports.controller)),
+        *("--controller-port", str(ports.controller), "--page-port", "0"),
     ]
 
 

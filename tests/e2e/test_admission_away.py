@@ -13,7 +13,7 @@ from plimsoll_operator.running.webhook import TIMEOUT_S
 from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import ADMISSION, CONTROLLER, Plimsoll
-from tests.e2e.seeing import WITHIN_S, create, decision_of, memory_of
+from tests.e2e.seeing import WITHIN_S, create, decision_of, memory_of, sizes_in_mode
 from tests.e2e.workloads import a_pod, an_airflow_try
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
@@ -38,6 +38,8 @@ async def test_without_admission_pods_are_created_as_they_were_written(
         assert left_alone(await create(shop, a_pod("unsized", "eat 8")))
         assert failed_open(cluster) == counted + 1
     await plimsoll.back(ADMISSION, before)
+    # Its snapshot may be older than the namespace's policy, until it has heard the feed.
+    await sizes_in_mode(shop, "enforce")
     assert decision_of(await create(shop, a_pod("sized", "eat 8")))["mode"] == "enforce"
 
 

@@ -9,7 +9,7 @@ import io
 import ipaddress
 import json
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,9 +131,11 @@ async def until_true(condition: Callable[[], bool], within_s: float = 20.0) -> N
 
 
 @asynccontextmanager
-async def a_feed(board: FeedBoard, port: int = 0) -> AsyncIterator[str]:
+async def a_feed(
+    board: FeedBoard, port: int = 0, middlewares: Sequence[Any] = ()
+) -> AsyncIterator[str]:
     """The board served over HTTP; its URL."""
-    app = web.Application()
+    app = web.Application(middlewares=middlewares)
     app.add_routes(board_routes(board, TOKEN))
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()

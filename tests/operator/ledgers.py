@@ -22,7 +22,7 @@ from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.controller.learning import Learning
 from plimsoll_operator.controller.peak_book import PeakBook
 from plimsoll_operator.controller.profiles import Known, ProfileKeeper
-from plimsoll_operator.controller.retries import Retries
+from plimsoll_operator.controller.retries import Kept, Retries
 from plimsoll_operator.controller.standings import Standings
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.labels import DECISION
@@ -54,6 +54,7 @@ class Inside:
     writer: Writer
     profiles: ProfileKeeper
     items: ItemNeeds
+    metrics: ControllerMetrics
 
     async def see(self, pod: APod, *, gone: bool = False) -> None:
         await self.ledger.see(pod.built(), gone=gone)
@@ -79,14 +80,15 @@ async def an_inside(folder: Path, policy: Policy | None = None) -> AsyncIterator
         standings = Standings(store, writer, book)
 
         async def experts(task: TaskId) -> StandingFacts | None:
-            return facts_or_none(await standings.standing(task), standings.pool)
+            return facts_or_none(await standings.standing(task), await standings.pool(task))
 
         profiles = ProfileKeeper(kube, store, writer, Known(book, experts, announcer.tell), _now_s)
-        retries = Retries(kube, store, writer, announcer, _now_s)
+        retries = Retries(kube, Kept(store, writer), announcer, book.pauses, _now_s)
         queue = TrainingQueue(Spawner(store_url="", command=("false",)), store, _nothing)
         learning = Learning(book, profiles, queue, store, writer)
         items = ItemNeeds(FeedBoard("test"))
         items.restore(store.item_needs())
+        metrics = ControllerMetrics()
         ledger: AttemptLedger
         peaks = PeakBook(on_final=lambda pod_uid: ledger.peak_came(pod_uid))
         ledger = AttemptLedger(
@@ -101,13 +103,13 @@ async def an_inside(folder: Path, policy: Policy | None = None) -> AsyncIterator
                 retries=retries,
                 announcer=announcer,
                 bounds=lambda _: Bounds(),
-                metrics=ControllerMetrics(),
+                metrics=metrics,
             )
         )
         summary = store.summary(TRAIN)
         book.add_up(TRAIN, summary.runs_known, summary.max_need_bytes)
         try:
-            yield Inside(ledger, book, peaks, store, writer, profiles, items)
+            yield Inside(ledger, book, peaks, store, writer, profiles, items, metrics)
         finally:
             await retries.close()
             await queue.close()

@@ -45,7 +45,7 @@ async def test_a_labelled_pod_is_sized(tmp_path: Path) -> None:
         assert memory_of(after) == ("1127Mi", "1127Mi")
         assert decision_of(after)["was"] == {"request": "4Gi", "limit": "4Gi"}
         enforced = server.metrics.registry.get_sample_value(
-            "plimsoll_admission_pods_total", {"outcome": "enforced"}
+            "plimsoll_admission_pods_total", {"outcome": "enforced", "reason": "max-seen"}
         )
         assert enforced == 1
 
@@ -226,7 +226,7 @@ async def test_health_and_metrics_are_on_the_plain_port(tmp_path: Path) -> None:
         assert await page("/readyz") == (200, "ok\n")
         await caller.review(POD)
         _, text = await page("/metrics")
-        assert 'plimsoll_admission_pods_total{outcome="enforced"} 1.0' in text
+        assert 'plimsoll_admission_pods_total{outcome="enforced",reason="max-seen"} 1.0' in text
         assert "plimsoll_admission_tasks 1.0" in text
         server.drain()
         assert (await page("/readyz"))[0] == 503

@@ -112,7 +112,7 @@ def told_to_admission(board: FeedBoard) -> AdmissionState:
 def test_admission_is_told_the_cores_of_the_node_with_the_most_memory() -> None:
     board = FeedBoard("e")
     book = TaskBook(Policy(), board.publish)
-    cluster = ClusterBounds(Policy(), board, book)
+    cluster = ClusterBounds(board, book)
     cluster.see_node(a_node("many-cores", "16Gi", "96"), gone=False)
     cluster.see_node(a_node("much-memory", "256Gi", "32"), gone=False)
     assert told_to_admission(board).largest_node_millicores == 32_000

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll_operator.annotation import DecisionNote, note_to_json
-from plimsoll_operator.controller.controller import _remember_all
+from plimsoll_operator.controller.controller import remember_all
 from plimsoll_operator.controller.peak_book import PeakBook
 from plimsoll_operator.controller.peak_routes import BadReportsError, read_reports
 from plimsoll_operator.cpu_note import CpuNote
@@ -100,6 +100,6 @@ def test_a_controller_that_starts_again_knows_what_runs_used(tmp_path: Path) -> 
     store = Store.open(str(tmp_path / "store.db"))
     for place in range(3):
         store.record([a_run(place)])
-    (remembered,) = _remember_all(store).values()
+    (remembered,) = remember_all(store).values()
     store.close()
     assert remembered.cpu == CpuUse(runs=3, high_cores=0.5, peak_cores=0.9)

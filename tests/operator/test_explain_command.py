@@ -22,6 +22,7 @@ from plimsoll_operator.commands.explaining import (
 )
 from plimsoll_operator.commands.explanation import Asked, Explanation
 from plimsoll_operator.commands.explanation_tables import explained
+from plimsoll_operator.commands.places import Place
 from plimsoll_operator.labels import DECISION
 from plimsoll_operator.output_forms import OutputForm
 from plimsoll_predictor.decision import Reason
@@ -119,7 +120,7 @@ def test_a_task_is_explained_by_its_experts_their_bids_and_their_costs(
         assert words in text
     for name in PANEL:
         assert name in text
-    assert "recommend only writes sizes down" in text
+    assert "its mode is recommend, so this is only written down" in text
     assert "\x1b" not in text, "what came from outside cannot colour the terminal"
 
 
@@ -177,7 +178,7 @@ def test_a_damaged_standing_is_no_reason_to_fail(
 def test_of_a_name_that_is_not_there_the_nearest_are_told(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], named: str, words: str
 ) -> None:
-    nobody = replace(asking(url, named), kubeconfig=str(tmp_path / "absent"))
+    nobody = replace(asking(url, named), place=Place(kubeconfig=str(tmp_path / "absent")))
     assert explain_command(nobody, OutputForm.TABLE) == 1
     said = capsys.readouterr()
     assert words in said.err
@@ -187,7 +188,9 @@ def test_of_a_name_that_is_not_there_the_nearest_are_told(
 def test_an_empty_store_asks_whether_it_is_the_right_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    empty = replace(asking(f"sqlite:///{tmp_path}/empty.db"), kubeconfig=str(tmp_path / "absent"))
+    address = f"sqlite:///{tmp_path}/empty.db"
+    Store.open(address).close()
+    empty = replace(asking(address), place=Place(kubeconfig=str(tmp_path / "absent")))
     assert explain_command(empty, OutputForm.TABLE) == 1
     assert "no task has been observed yet; is the --store right?" in capsys.readouterr().err
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from plimsoll_operator.commands.importing import ImportRequest, import_command
+from plimsoll_predictor.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.task import TaskId
 
@@ -133,3 +134,25 @@ def test_a_store_that_is_no_store_is_named(tmp_path: Path) -> None:
     request = ImportRequest(path=path, store_url=str(tmp_path / "store.db"))
     assert import_command(request, Console(file=out, width=200)) == 1
     assert "holds tables of something else" in out.getvalue()
+
+
+def test_an_attempt_that_plimsoll_observed_itself_stays_as_it_is(tmp_path: Path) -> None:
+    seen = Observation(
+        attempt_uid="pod-1",
+        task=TRAIN,
+        run="job:1",
+        outcome=Outcome.SUCCEEDED,
+        peak_bytes=700_000_000,
+        peak_source=PeakSource.AGENT,
+        finished_s=1_700_000_000.0,
+    )
+    store = Store.open(str(tmp_path / "store.db"))
+    store.record([seen])
+    store.close()
+    header = "namespace,task,attempt_uid,finished_s,runtime_s,peak_bytes"
+    rows = [f"shop,train-demand,pod-{n},170000000{n},60,500000000" for n in (1, 2)]
+    done = run_import(tmp_path, content="\n".join((header, *rows)).encode())
+    assert "1 new, 1 known before" in done.said
+    store = Store.open(str(tmp_path / "store.db"))
+    assert seen in store.observations(TRAIN)
+    store.close()

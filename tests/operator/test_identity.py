@@ -44,6 +44,12 @@ def test_the_label_names_the_task() -> None:
     assert found.task == TaskId("shop", "train-demand")
 
 
+def test_what_the_author_wrote_for_a_namespace_does_not_count_against_the_review() -> None:
+    found = identify(a_pod().in_namespace("shop").built(), "evil")
+    assert found is not None
+    assert found.task.namespace == "evil"
+
+
 def test_at_admission_the_review_says_the_namespace() -> None:
     found = identify(a_pod().in_namespace(None).built(), "shop")
     assert found is not None

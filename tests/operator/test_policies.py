@@ -8,13 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll_operator.policies import (
-    BadPolicy,
-    policy_from_spec,
-    resolve,
-    sizing_policy_problem,
-)
-from plimsoll_operator.policy_status import policy_status_of
+from plimsoll_operator.policies import BadPolicy, policy_from_spec, resolve
+from plimsoll_operator.policy_levels import sizing_policy_problem
+from plimsoll_operator.policy_status import PolicyFacts, policy_status_of
 from plimsoll_operator.profile_names import MAX_NAME, profile_name, task_of_profile
 from plimsoll_predictor.policy import Limits, Mode, Policy, Retry
 from plimsoll_predictor.task import TaskId
@@ -23,6 +19,7 @@ from plimsoll_predictor.units import GIB, MIB
 WHERE = "TaskProfile shop/train"
 EVERYTHING = {
     "mode": "enforce",
+    "paused": True,
     "min": "64Mi",
     "max": "16Gi",
     "risk": {"overheadSeconds": 600, "penalty": 4},
@@ -41,6 +38,7 @@ EVERYTHING = {
 def test_every_field_of_a_spec_reaches_the_policy() -> None:
     assert policy_from_spec(Policy(), EVERYTHING, WHERE) == Policy(
         mode=Mode.ENFORCE,
+        paused=True,
         min_bytes=64 * MIB,
         max_bytes=16 * GIB,
         overhead_s=600.0,
@@ -205,17 +203,18 @@ def test_whatever_slips_past_the_schema_a_sane_policy_comes_out(
 
 
 def test_only_the_sizing_policy_named_default_is_in_force() -> None:
-    assert sizing_policy_problem("default") is None
-    status = policy_status_of("mine", now_s=0.0)
+    assert sizing_policy_problem("shop", "default", "plimsoll") is None
+    status = policy_status_of(PolicyFacts("shop", "mine", "plimsoll"), now_s=0.0)
     [condition] = status["conditions"]
     assert (condition["type"], condition["status"]) == ("InForce", "False")
     assert "only the SizingPolicy named 'default'" in condition["message"]
 
 
 def test_a_sizing_policy_in_force_says_which_of_its_fields_were_ignored() -> None:
-    [condition] = policy_status_of("default", ("bins 0 is bad",), now_s=0.0)["conditions"]
+    facts = PolicyFacts("shop", "default", "plimsoll", ("bins 0 is bad",))
+    [condition] = policy_status_of(facts, now_s=0.0)["conditions"]
     assert (condition["status"], condition["reason"]) == ("True", "FieldsIgnored")
-    assert condition["message"] == "bins 0 is bad"
+    assert condition["message"] == "bins 0 is bad; in force in its namespace"
 
 
 @pytest.mark.parametrize(

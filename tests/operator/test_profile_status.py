@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from plimsoll_operator.profile_status import (
+from plimsoll_operator import profile_conditions
+from plimsoll_operator.controller.measurements import PEAK_DELAY_S, Measured, measurement_of
+from plimsoll_operator.drift_words import Change
+from plimsoll_operator.policy_levels import PausedBy
+from plimsoll_operator.profile_facts import (
+    Ailment,
     Measurement,
     ProfileFacts,
     TrainingFact,
-    changed,
-    newly_shifted,
-    status_of,
+    Trouble,
 )
+from plimsoll_operator.profile_status import changed, newly_shifted, status_of
 from plimsoll_predictor.knowledge import Expert, Knowledge
 from plimsoll_predictor.policy import Mode, Policy
-from plimsoll_predictor.record import PeakSource
+from plimsoll_predictor.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.store import TaskSummary
 from plimsoll_predictor.units import MIB
 from tests.report_builders import START_S, TASK, a_model
 from tests.standing_builders import SHIFTED_MIB, a_fleet, facts_of
 
 SHIFTED = facts_of(a_fleet(SHIFTED_MIB[:-1]))
+FULL = (Trouble(Ailment.STORE, "disk full"),)
+UNSEEN = Measurement(None, 1)
+STALE = Measurement(None, 3, "n1", START_S)
 
 
 def facts(**changes: Any) -> ProfileFacts:
@@ -40,7 +49,7 @@ def facts(**changes: Any) -> ProfileFacts:
     tally = TaskSummary(
         task=TASK, observations=44, oom_kills=2, requested_gb_h=20.0, allocated_gb_h=7.62349
     )
-    return replace(ProfileFacts(knowledge=known, tally=tally), **changes)
+    return replace(ProfileFacts(knowledge=known, tally=tally, trains_from=5), **changes)
 
 
 def knowing(**changes: Any) -> ProfileFacts:
@@ -82,7 +91,7 @@ def test_a_status_is_plain_json() -> None:
         pytest.param(knowing(champion=Expert.REQUEST), "Sizing", id="the request won"),
         pytest.param(knowing(champion=Expert.MAX_SEEN, model=None), "Sizing", id="without a model"),
         pytest.param(knowing(policy=Policy(mode=Mode.OFF)), "Paused", id="switched off"),
-        pytest.param(knowing(paused=True), "Paused", id="paused"),
+        pytest.param(knowing(policy=Policy(paused=True)), "Paused", id="paused"),
         pytest.param(facts(leaking="lifted 3 times"), "Leaking", id="given up"),
     ],
 )
@@ -106,32 +115,44 @@ def test_without_a_model_or_a_request_there_is_nothing_to_boast_of() -> None:
 def test_a_failed_training_leaves_the_model_serving_and_shows() -> None:
     failed = facts(training=TrainingFact(at_s=START_S, failure="killed by signal 9 (memory cap?)"))
     status = status_of(failed, now_s=START_S)
-    trained = condition(status, "Trained")
-    assert (trained["status"], trained["reason"]) == ("False", "TrainingFailed")
-    assert "killed by signal 9" in trained["message"]
-    assert f"model {a_model().version} keeps serving" in trained["message"]
+    failure = condition(status, "TrainingFailed")
+    assert (failure["status"], failure["reason"]) == ("True", "LastTrainingFailed")
+    assert "killed by signal 9" in failure["message"]
+    assert f"model {a_model().version} keeps serving" in failure["message"]
+    assert condition(status, "ModelReady")["status"] == "True"
     assert status["phase"] == "Sizing"
 
 
 def test_a_training_cut_short_says_so() -> None:
     cut = facts(training=TrainingFact(at_s=START_S, note="cut short by its budget of 60 s"))
-    assert "cut short" in condition(status_of(cut, now_s=START_S), "Trained")["message"]
+    assert "cut short" in condition(status_of(cut, now_s=START_S), "ModelReady")["message"]
 
 
 @pytest.mark.parametrize(
     ("now_known", "kind", "verdict", "words"),
     [
-        (facts(), "Measured", "Unknown", "no attempt has succeeded yet"),
-        (facts(measurement=Measurement(None)), "Measured", "False", "is the agent running"),
-        (facts(measurement=Measurement(PeakSource.AGENT)), "Measured", "True", "agent"),
+        (facts(), "MeasurementsFresh", "Unknown", "no attempt has succeeded yet"),
+        (
+            facts(measurement=Measurement(None, 1)),
+            "MeasurementsFresh",
+            "False",
+            "is the agent running",
+        ),
+        (facts(measurement=Measurement(PeakSource.AGENT)), "MeasurementsFresh", "True", "agent"),
+        (facts(measurement=STALE), "MeasurementsFresh", "False", "last 3 attempts"),
+        (facts(measurement=STALE), "MeasurementsFresh", "False", "on node n1"),
         (facts(), "Leaking", "False", "no run is beyond help"),
         (facts(leaking="at the largest node"), "Leaking", "True", "at the largest node"),
-        (facts(problems=("bins 9 is bad",)), "PolicyValid", "False", "bins 9 is bad"),
-        (facts(), "PolicyValid", "True", "every field is in force"),
+        (facts(problems=("bins 9 is bad",)), "Degraded", "True", "bins 9 is bad"),
+        (facts(), "Degraded", "False", "nothing keeps Plimsoll from its work"),
         (facts(), "Drifting", "False", "need what those before them needed"),
         (facts(standing=SHIFTED), "Drifting", "True", "those before 6.05Gi to 6.79Gi"),
-        (facts(trouble="disk full"), "StoreHealthy", "False", "disk full"),
-        (facts(), "StoreHealthy", "True", "observations are being kept"),
+        (facts(troubles=FULL), "Degraded", "True", "disk full"),
+        (facts(training=TrainingFact(at_s=0.0)), "TrainingFailed", "False", "succeeded"),
+        (knowing(model=None, runs=3), "ModelReady", "False", "3 of the 5 runs"),
+        (knowing(model=None), "ModelReady", "False", "a training is due"),
+        (facts(paused_by=PausedBy.CLUSTER), "Paused", "True", "Plimsoll's own namespace"),
+        (facts(), "Paused", "False", "nobody pauses it"),
     ],
 )
 def test_conditions_say_what_holds(
@@ -145,18 +166,16 @@ def test_conditions_say_what_holds(
 def test_a_condition_keeps_its_time_until_it_flips() -> None:
     first = status_of(facts(), now_s=0.0)
     stayed = status_of(facts(), previous=first, now_s=3600.0)
-    flipped = status_of(facts(trouble="disk full"), previous=stayed, now_s=7200.0)
-    times = [
-        condition(each, "StoreHealthy")["lastTransitionTime"] for each in (first, stayed, flipped)
-    ]
+    flipped = status_of(facts(troubles=FULL), previous=stayed, now_s=7200.0)
+    times = [condition(each, "Degraded")["lastTransitionTime"] for each in (first, stayed, flipped)]
     assert times == ["1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "1970-01-01T02:00:00Z"]
-    assert condition(flipped, "Trained")["lastTransitionTime"] == "1970-01-01T00:00:00Z"
+    assert condition(flipped, "ModelReady")["lastTransitionTime"] == "1970-01-01T00:00:00Z"
 
 
 def test_a_damaged_old_status_is_no_reason_to_fail() -> None:
-    previous = {"conditions": [None, "rubbish", {"type": "Trained"}]}
+    previous = {"conditions": [None, "rubbish", {"type": "ModelReady"}]}
     status = status_of(facts(), previous=previous, now_s=0.0)
-    assert condition(status, "Trained")["lastTransitionTime"] == "1970-01-01T00:00:00Z"
+    assert condition(status, "ModelReady")["lastTransitionTime"] == "1970-01-01T00:00:00Z"
 
 
 def test_the_same_facts_are_not_written_twice() -> None:
@@ -220,3 +239,97 @@ def test_another_shift_while_drifting_is_news_again() -> None:
     lower = facts_of(a_fleet([*SHIFTED_MIB, *[500 + place for place in range(8)]]))
     assert lower.drift.shifts == 2
     assert newly_shifted(shifted, status_of(facts(standing=lower), previous=shifted, now_s=2.0))
+
+
+def test_every_condition_and_reason_is_in_the_documentation() -> None:
+    documented = (Path(__file__).parents[2] / "docs" / "status.md").read_text()
+    written = Path(profile_conditions.__file__).read_text()
+    reasons = set(re.findall(r'Verdict\.\w+,\s*"(\w+)"', written))
+    reasons |= {*Ailment, *PausedBy, *Change}
+    kinds = {each["type"] for each in status_of(facts(), now_s=0.0)["conditions"]}
+    assert len(reasons) > 15
+    assert [each for each in sorted(reasons | kinds) if f"`{each}`" not in documented] == []
+
+
+def test_the_worst_of_several_troubles_names_the_condition_and_all_are_told() -> None:
+    troubles = (Trouble(Ailment.FEED, "nobody asks"), Trouble(Ailment.STORE, "disk full"))
+    status = status_of(facts(troubles=troubles, problems=("bins 9 is bad",)), now_s=0.0)
+    found = condition(status, "Degraded")
+    assert found["reason"] == "StoreUnavailable"
+    assert found["message"] == "disk full; nobody asks; bins 9 is bad"
+
+
+def test_the_story_begins_with_what_is_done_to_pods() -> None:
+    told = {
+        mode: status_of(knowing(policy=Policy(mode=mode)), now_s=0.0)["about"][0] for mode in Mode
+    }
+    assert told[Mode.ENFORCE] == "Pods get the sizes decided here (mode enforce)."
+    assert told[Mode.RECOMMEND].startswith("Nothing is changed: what pods would get is written")
+    assert told[Mode.OFF] == "Off: pods are neither changed nor observed."
+    paused = status_of(facts(paused_by=PausedBy.NAMESPACE), now_s=0.0)
+    assert paused["about"][0].startswith("Paused in this namespace")
+
+
+def test_the_story_of_a_task_nobody_knows_yet_promises_nothing() -> None:
+    bare = facts(knowledge=Knowledge(task=TASK, policy=Policy()), tally=TaskSummary(task=TASK))
+    about = status_of(bare, now_s=0.0)["about"]
+    assert "0 of the 1 runs needed are known; until then the request is kept." in about
+    assert not any("aved" in words for words in about)
+
+
+def test_a_task_that_keeps_its_request_for_many_runs_is_sized_and_not_learning() -> None:
+    standing = facts_of(a_fleet())
+    known = knowing(champion=Expert.REQUEST, model=None)
+    assert status_of(known, now_s=0.0)["phase"] == "Learning"
+    assert status_of(replace(known, standing=standing), now_s=0.0)["phase"] == "Sizing"
+
+
+def an_end(number: int, source: PeakSource | None, **changes: Any) -> Observation:
+    return Observation(
+        attempt_uid=f"u{number}",
+        task=TASK,
+        run=f"r{number}",
+        outcome=Outcome.SUCCEEDED,
+        peak_source=source,
+        node="n1",
+        started_s=START_S,
+        finished_s=START_S + 60 * number,
+        **changes,
+    )
+
+
+NOW_S = START_S + 3600
+
+
+@pytest.mark.parametrize(
+    ("sources", "found"),
+    [
+        pytest.param([], None, id="nothing ended"),
+        pytest.param([None, PeakSource.AGENT], Measurement(PeakSource.AGENT), id="the last was"),
+        pytest.param([None, None], Measurement(None, 2, "n1"), id="none ever was"),
+        pytest.param(
+            [PeakSource.AGENT, None, None],
+            Measurement(None, 2, "n1", START_S),
+            id="the last two were not",
+        ),
+    ],
+)
+def test_whether_attempts_are_measured_follows_from_the_latest(
+    sources: list[PeakSource | None], found: Measurement | None
+) -> None:
+    latest = [an_end(number, source) for number, source in enumerate(sources)]
+    assert measurement_of(latest, NOW_S) == Measured(found)
+
+
+def test_a_report_that_may_still_come_is_not_missed_yet() -> None:
+    latest = [an_end(0, PeakSource.AGENT), an_end(1, None)]
+    just_now_s = START_S + 60 + PEAK_DELAY_S - 1
+    found = measurement_of(latest, just_now_s)
+    assert found == Measured(Measurement(PeakSource.AGENT), awaited=True)
+    assert measurement_of(latest, just_now_s + 2).found == Measurement(None, 1, "n1", START_S)
+
+
+def test_an_attempt_that_failed_says_nothing_of_the_agent() -> None:
+    failed = replace(an_end(1, None), outcome=Outcome.FAILED)
+    assert measurement_of([an_end(0, PeakSource.AGENT), failed], NOW_S).found is not None
+    assert measurement_of([failed], NOW_S) == Measured(None)

@@ -40,7 +40,7 @@ from tests.report_builders import (
 )
 
 HOSTILE = "</style><script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
-VOID = {"meta", "link", "br", "img"}
+VOID = {"meta", "link", "br", "img", "input"}
 
 
 class Checked(HTMLParser):
@@ -142,7 +142,7 @@ def test_a_thousand_runs_of_fifty_tasks_stay_a_few_megabytes() -> None:
     one = len(render(a_report(a_task_report(life)), START_S))
     fifty = len(render(a_report(*[a_task_report(life, f"t{n}") for n in range(50)]), START_S))
     assert one < 300_000
-    assert fifty < 5_500_000
+    assert fifty < 6_500_000
 
 
 def test_the_store_is_read_into_what_the_page_shows(store: Store) -> None:
@@ -360,6 +360,7 @@ def test_plimsoll_report_of_what_is_not_there_says_so_and_leaves_the_file(
 ) -> None:
     out = tmp_path / "report.html"
     out.write_text("old")
+    Store.open(f"sqlite:///{tmp_path}/p.db").close()
     assert report_command(task, f"sqlite:///{tmp_path}/p.db", out, now_s=START_S) == 1
     assert words in capsys.readouterr().err
     assert out.read_text() == "old"
@@ -369,6 +370,7 @@ def test_plimsoll_report_into_no_folder_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "none" / "report.html"
+    Store.open(f"sqlite:///{tmp_path}/p.db").close()
     assert report_command(None, f"sqlite:///{tmp_path}/p.db", out, now_s=START_S) == 1
     assert "no report was written" in capsys.readouterr().err
 

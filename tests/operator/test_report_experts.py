@@ -36,7 +36,9 @@ def page_of(store: Store, needs_mib: Sequence[int]) -> str:
 
 def rows_of(page: str) -> list[tuple[str, str, str]]:
     """Class, name and how long the bar is, of each expert."""
-    pattern = r'<tr class="(\w*)" title="[^"]*"><td>([\w-]+)</td>.*?(?:--share:([\d.]+)|>-<)'
+    pattern = (
+        r'<tr class="(\w*)" title="[^"]*"><th scope="row">([\w-]+)</th>.*?(?:width="([\d.]+)%|>-<)'
+    )
     return re.findall(pattern, page)
 
 
@@ -49,7 +51,7 @@ def test_experts_are_drawn_the_champion_first_each_bar_as_long_as_its_cost(store
     most = max(facts.times.values())
     drawn = dict(zip(names, shares, strict=True))
     for name, times in facts.times.items():
-        assert float(drawn[name]) == pytest.approx(times / most, abs=0.001)
+        assert float(drawn[name]) == pytest.approx(100 * times / most, abs=0.1)
     assert drawn["classifier"] == "", "it bids, and has cost nothing yet"
     assert f"sizes decided by {facts.champion}" in page
 

@@ -278,10 +278,10 @@ def test_an_annotation_copied_from_elsewhere_lifts_nothing() -> None:
 
 
 def test_what_the_user_asked_survives_a_changed_mind() -> None:
-    """Sized, then looked at again after the task was paused: the user's own request is back."""
+    """Sized, then looked at again when nothing is known any more: the request is back."""
     sized = after(ASKING, state_of(knowledge_of()))
-    paused = state_of(replace(knowledge_of(), paused=True))
-    assert memory_of(after(sized, paused)) == ("4Gi", "4Gi")
+    forgotten = state_of(replace(knowledge_of(), runs=0))
+    assert memory_of(after(sized, forgotten)) == ("4Gi", "4Gi")
 
 
 def test_ignored_features_are_counted_and_said() -> None:

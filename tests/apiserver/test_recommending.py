@@ -1,0 +1,91 @@
+"""Recommend first, on the real API server: nothing is changed, and it is said what would be."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll_operator import labels
+from plimsoll_operator.sizing import size
+from plimsoll_operator.state import AdmissionState
+from plimsoll_predictor.policy import Mode
+from plimsoll_predictor.store import Store
+from plimsoll_predictor.task import TaskId
+from plimsoll_predictor.units import MIB
+from tests.apiserver.controllers import Shop, a_controller, observed, store_url, until
+from tests.apiserver.waiting import _final, logged, request_of
+from tests.builders import a_pod
+from tests.conftest import Cluster
+from tests.operator.admission_servers import knowledge_of
+
+pytestmark = pytest.mark.cluster
+
+ASKED, FITS, TOO_LITTLE = "1Gi", 200, 900
+"""What pods ask for; the need of a run that its recommended 500Mi would fit, and not, in Mi."""
+RUNS = 6
+
+
+def recommended(task: TaskId) -> dict[str, str]:
+    """What admission writes on a pod of a task that needed 454Mi at most: 500Mi."""
+    pod = a_pod().in_namespace(task.namespace).labelled(task.name).asking(ASKED).limited(ASKED)
+    known = knowledge_of(task, max_need_bytes=454 * MIB, mode=Mode.RECOMMEND)
+    sized = pod.patched(size(pod.built(), AdmissionState(tasks={task: known})).patch).built()
+    assert sized["spec"] == pod.built()["spec"]
+    text = sized["metadata"]["annotations"][labels.DECISION]
+    assert json.loads(text)["allocation"] == "500Mi"
+    return {labels.DECISION: text}
+
+
+async def test_recommend_mode_says_what_enforcing_would_have_saved_and_killed(
+    shop: Shop, cluster: Cluster, tmp_path: Path
+) -> None:
+    async with a_controller(cluster.kubeconfig, tmp_path):
+        await until("it starts", lambda: logged(tmp_path, "controller started"))
+        for number in range(RUNS):
+            await _ran(shop, tmp_path, f"run-{number}", FITS if number else TOO_LITTLE)
+        status = await until("counted", lambda: _counted(shop, RUNS))
+        assert status["mode"] == "recommend"
+        assert (status["wouldKill"], status["wouldKillShare"]) == (1, round(1 / RUNS, 4))
+        # 5 of 6 hold 500Mi for 1Gi; one is killed at 500Mi and lifted to 1000Mi.
+        assert status["wouldSave"].startswith(f"{1 - (RUNS * 500 + 1000) / (RUNS * 1024):.0%} (")
+        assert any("killed 1 of them at the first size" in words for words in status["about"])
+        await shop.pod("heavy", memory=ASKED, annotations=recommended(shop.task()))
+        await shop.end("heavy", "killed")
+        await until("observed", lambda: len(observed(tmp_path, shop.task())) == RUNS + 1)
+        await asyncio.sleep(2)
+        pods = await shop.pods()
+        assert len(pods) == RUNS + 1
+        assert {request_of(pod) for pod in pods.values()} == {ASKED}
+        assert {pod.metadata.generation for pod in pods.values()} == {1}
+        await shop.enforce()
+        await until("enforced", lambda: _is_enforced(shop))
+
+
+async def _ran(shop: Shop, folder: Path, name: str, need_mib: int) -> None:
+    """A pod that was decided, seen to live, and ended; its peak was reported."""
+    uid = await shop.pod(name, memory=ASKED, annotations=recommended(shop.task()))
+    store = Store.open(store_url(folder))
+    try:
+        await until("bid for", lambda: store.experts.bids(uid))
+        store.put_peaks([_final(uid, need_mib * MIB).to_dict()])
+    finally:
+        store.close()
+    await shop.end(name, "succeeded")
+
+
+async def _status(shop: Shop) -> dict[str, Any]:
+    return dict((await shop.profile("train")).get("status") or {})
+
+
+async def _counted(shop: Shop, runs: int) -> dict[str, Any] | None:
+    status = await _status(shop)
+    return status if status.get("wouldRuns") == runs else None
+
+
+async def _is_enforced(shop: Shop) -> bool:
+    status = await _status(shop)
+    return status.get("mode") == "enforce" and "wouldRuns" not in status

@@ -1,0 +1,135 @@
+"""A real Prometheus scrapes a real Plimsoll, and every panel of the dashboard shows something."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import subprocess
+import sys
+import urllib.request
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+from deploy.grafana.panels import ROWS, Kind, Panel
+
+from tests.apiserver.controllers import Shop, a_shop, until
+from tests.conftest import Cluster
+from tests.e2e.plimsolls import Plimsoll
+from tests.e2e.seeing import WITHIN_S, create, sizes_in_mode
+from tests.e2e.workloads import a_pod, features
+from tests.monitoring.prometheus_servers import Prometheus, a_prometheus
+
+pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
+
+PANELS = [panel for _, panels in ROWS for panel in panels]
+RUNS = 6
+AGENT_PORT = 19_091
+
+
+@pytest.fixture(scope="module")
+def agent(plimsoll: Plimsoll, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """A second agent of the node, that shows metrics; gives their port."""
+    folder = tmp_path_factory.mktemp("agent")
+    command = [
+        *(sys.executable, "-P", "-m", "plimsoll_operator", "agent"),
+        *("--controller", f"http://127.0.0.1:{plimsoll.ports.controller}"),
+        *("--token-file", str(plimsoll.state / "token"), "--node-name", "node-1"),
+        *("--state-dir", str(folder), "--metrics-port", str(AGENT_PORT)),
+    ]
+    with (folder / "log").open("w") as log, subprocess.Popen(command, stderr=log) as process:
+        try:
+            yield AGENT_PORT
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="module")
+def prometheus(
+    plimsoll: Plimsoll, agent: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Prometheus]:
+    ports = {
+        "admission": plimsoll.ports.metrics,
+        "controller": plimsoll.ports.controller,
+        "agent": agent,
+    }
+    jobs = [
+        {"job_name": name, "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}
+        for name, port in ports.items()
+    ]
+    with a_prometheus(tmp_path_factory.mktemp("prometheus"), scraping=jobs) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def seen(
+    prometheus: Prometheus, cluster: Cluster, plimsoll: Plimsoll
+) -> AsyncIterator[Prometheus]:
+    """Runs have ended, one was killed and lifted, a model was trained, all since it scrapes."""
+    async with a_shop(cluster.kubeconfig) as shop:
+        await shop.enforce(minRuns=5, min="16Mi")
+        await sizes_in_mode(shop, "enforce")
+        await asyncio.to_thread(prometheus.until, 'plimsoll_build_info{component="agent"}')
+        await asyncio.to_thread(prometheus.until, 'plimsoll_attempts_total{outcome="succeeded"}')
+        await _work(shop)
+
+        async def shows(promql: str) -> None:
+            async def answered() -> bool:
+                return bool(await asyncio.to_thread(prometheus.query, promql))
+
+            await until(promql, answered, WITHIN_S)
+
+        await shows("increase(plimsoll_lifts_total[5m]) > 0")
+        await shows('increase(plimsoll_trainings_total{result="succeeded"}[5m]) > 0')
+        await shows("increase(plimsoll_memory_reserved_byte_seconds_total[5m]) > 0")
+        await shows('increase(plimsoll_oom_kills_total{at="request"}[5m]) > 0')
+        yield prometheus
+
+
+async def _work(shop: Shop) -> None:
+    for number in range(RUNS):
+        rows = (4000, 1000)[number % 2]
+        needed = f"eat {12 + 8 * rows // 1000}"
+        pod = a_pod(f"run-{number}", needed, memory="256Mi", annotated=features(rows=rows))
+        await create(shop, pod)
+    await create(shop, a_pod("too-big", "eat 96", task="growing", memory="64Mi"))
+
+
+def filled_in(promql: str) -> str:
+    """As Grafana fills in the dashboard's variables."""
+    return promql.replace("$namespace", ".*").replace("$__rate_interval", "1m")
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.title)
+async def test_every_question_of_the_dashboard_is_answered(seen: Prometheus, panel: Panel) -> None:
+    for query in panel.queries:
+        found = await asyncio.to_thread(seen.query, filled_in(query.promql))
+        assert found, query.promql
+        values = [float(each["value"][1]) for each in found]
+        assert any(math.isfinite(value) for value in values), (query.promql, values)
+        if panel.kind is Kind.TABLE:
+            assert {each["metric"]["task"] for each in found} >= {"train"}
+
+
+@pytest.mark.parametrize("title", ["Saved, of what was asked for", "Attempts ended"])
+async def test_what_happened_is_in_the_figures(seen: Prometheus, title: str) -> None:
+    panel = next(each for each in PANELS if each.title == title)
+    promql = filled_in(panel.queries[0].promql)
+    assert await asyncio.to_thread(seen.query, f"sum({promql}) != 0")
+
+
+async def test_what_every_process_shows_is_as_prometheus_wants_it(
+    seen: Prometheus, plimsoll: Plimsoll
+) -> None:
+    for port in (plimsoll.ports.metrics, plimsoll.ports.controller, AGENT_PORT):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            shown = answer.read()
+        done = subprocess.run(
+            ["promtool", "check", "metrics"], input=shown, capture_output=True, check=False
+        )
+        assert (done.returncode, done.stdout + done.stderr) == (0, b""), shown
+
+
+async def test_a_scrape_has_a_bounded_number_of_series(seen: Prometheus) -> None:
+    (found,) = await asyncio.to_thread(seen.query, 'count({__name__=~"plimsoll_.*"})')
+    assert float(found["value"][1]) < 250

@@ -1,0 +1,208 @@
+"""Paused: pods are left as they are written, whatever they say; what they need is still learned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.controller.surroundings import ClusterBounds
+from plimsoll_operator.feed.applying import BadEntry, apply
+from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.feed.wire import ChangeKind, decode_message
+from plimsoll_operator.labels import CRITICAL, MODE, RETRY
+from plimsoll_operator.late_binding.resizing import Left, resize_for
+from plimsoll_operator.policies import resolve
+from plimsoll_operator.policy_levels import PausedBy
+from plimsoll_operator.sizing import Outcome, size
+from plimsoll_operator.state import AdmissionState
+from plimsoll_predictor.knowledge import Knowledge
+from plimsoll_predictor.policy import Mode, Policy
+from plimsoll_predictor.task import TaskId
+from tests.builders import a_pod
+from tests.operator.admission_servers import (
+    TRAIN,
+    a_server,
+    knowledge_of,
+    patch_in,
+    until_true,
+)
+from tests.operator.ledgers import a_train, an_inside, decided, killed
+
+POD = a_pod().asking("4Gi").limited("4Gi")
+KEEN = POD.annotated({MODE: "enforce", RETRY: "auto", CRITICAL: "false"})
+WAITING = a_pod().named("train-1").asking("4Gi").limited("4Gi").with_status(phase="Pending")
+
+
+def policy_object(name: str, namespace: str, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
+
+
+def a_cluster() -> tuple[ClusterBounds, TaskBook, FeedBoard, list[Knowledge]]:
+    """A book with two tasks, and what it published of them."""
+    published: list[Knowledge] = []
+    board, book = FeedBoard("epoch"), TaskBook(Policy(), published.append)
+    for namespace in ("shop", "farm"):
+        book.get(TaskId(namespace, "train"))
+    cluster = ClusterBounds(board, book, "plimsoll")
+    published.clear()
+    return cluster, book, board, published
+
+
+def state_of(**changes: Any) -> AdmissionState:
+    known = knowledge_of()
+    return AdmissionState(tasks={known.task: known}, **changes)
+
+
+PAUSED_TASK = AdmissionState(tasks={TRAIN: knowledge_of(paused=True)})
+PAUSED_CLUSTER = state_of(paused=True)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param(PAUSED_TASK, id="the task"),
+        pytest.param(PAUSED_CLUSTER, id="the cluster"),
+        pytest.param(AdmissionState(paused=True), id="the cluster, a task nobody knows"),
+    ],
+)
+@pytest.mark.parametrize("pod", [POD, KEEN], ids=["a pod", "a pod that says enforce"])
+def test_a_paused_pod_is_left_as_it_is_written(state: AdmissionState, pod: Any) -> None:
+    sized = size(pod.built(), state)
+    assert (sized.outcome, sized.patch, sized.note) == (Outcome.PAUSED, [], None)
+
+
+def test_the_same_pod_is_sized_where_nothing_is_paused() -> None:
+    assert size(KEEN.built(), state_of()).outcome is Outcome.ENFORCED
+
+
+def test_a_waiting_pod_is_not_resized_while_paused() -> None:
+    waiting = WAITING.patched(size(WAITING.built(), AdmissionState()).patch).in_mode("enforce")
+    for state in (PAUSED_TASK, PAUSED_CLUSTER):
+        assert resize_for(waiting.built(), state) == Left("it is paused")
+
+
+@pytest.mark.parametrize(
+    ("namespace", "profile", "paused"),
+    [
+        pytest.param({"paused": True}, {"paused": False}, True, id="false resumes nothing"),
+        pytest.param({"paused": True}, None, True, id="by the namespace"),
+        pytest.param(None, {"paused": True}, True, id="by the task"),
+        pytest.param({"paused": False}, {}, False, id="by nobody"),
+        pytest.param({"paused": "yes"}, None, False, id="text is no truth, and is ignored"),
+    ],
+)
+def test_what_a_level_pauses_no_lower_level_resumes(
+    namespace: dict[str, Any] | None, profile: dict[str, Any] | None, paused: bool
+) -> None:
+    assert resolve(Policy(), namespace, profile).policy.paused is paused
+
+
+def test_a_cluster_wide_pause_is_one_entry_of_the_feed_whatever_the_number_of_tasks() -> None:
+    cluster, book, board, published = a_cluster()
+    before = board.revision
+    cluster.see_policy(policy_object("cluster", "plimsoll", paused=True), gone=False)
+    message = decode_message(board.message(before, "epoch"))
+    assert message.defaults is not None
+    assert message.defaults["paused"] is True
+    assert (message.tasks, published, book.paused) == ({}, [], True)
+    assert book.paused_by(TaskId("shop", "train")) is PausedBy.CLUSTER
+
+
+def test_resuming_or_deleting_the_clusters_policy_ends_the_pause() -> None:
+    for document, gone in (
+        (policy_object("cluster", "plimsoll", paused=False), False),
+        (policy_object("cluster", "plimsoll", paused=True), True),
+    ):
+        cluster, book, board, _ = a_cluster()
+        cluster.see_policy(policy_object("cluster", "plimsoll", paused=True), gone=False)
+        cluster.see_policy(document, gone=gone)
+        defaults = decode_message(board.message(0, None)).defaults
+        assert (book.paused, (defaults or {})["paused"]) == (False, False)
+
+
+def test_the_clusters_policy_is_the_default_of_all_namespaces() -> None:
+    cluster, book, board, _ = a_cluster()
+    cluster.see_policy(policy_object("default", "farm", maxLifts=1), gone=False)
+    changed = cluster.see_policy(
+        policy_object("cluster", "plimsoll", mode="enforce", maxLifts=2), gone=False
+    )
+    for task in book:
+        book.resolve_again(task)
+    shop, farm = (book.look(TaskId(name, "train")).policy for name in ("shop", "farm"))
+    assert (changed, shop.mode, shop.max_lifts) == (True, Mode.ENFORCE, 2)
+    assert (farm.mode, farm.max_lifts) == (Mode.ENFORCE, 1)
+    told = decode_message(board.message(0, None))
+    assert (told.defaults or {})["policy"]["mode"] == "enforce"
+    assert told.namespaces["farm"]["policy"]["max_lifts"] == 1
+
+
+def test_a_policy_named_cluster_elsewhere_holds_for_nobody() -> None:
+    cluster, book, _, published = a_cluster()
+    cluster.see_policy(policy_object("cluster", "shop", paused=True, mode="enforce"), gone=False)
+    assert not book.paused
+    assert published == []
+    assert [book.look(task).policy for task in book] == [Policy(), Policy()]
+
+
+def test_a_pause_by_the_namespace_or_the_task_says_who_it_is() -> None:
+    cluster, book, _, _ = a_cluster()
+    shop, farm = TaskId("shop", "train"), TaskId("farm", "train")
+    cluster.see_policy(policy_object("default", "shop", paused=True), gone=False)
+    book.set_profile_spec("farm", "train", {"paused": True})
+    assert book.paused_by(shop) is PausedBy.NAMESPACE
+    assert book.paused_by(farm) is PausedBy.TASK
+    book.set_profile_spec("farm", "train", {})
+    assert book.paused_by(farm) is None
+
+
+def test_a_pause_that_is_no_truth_leaves_the_state_as_it_was() -> None:
+    state = AdmissionState(paused=True)
+    with pytest.raises(BadEntry):
+        apply(
+            state,
+            ChangeKind.DEFAULTS,
+            "",
+            {"policy": Policy().to_dict(), "largest_node_bytes": None, "paused": "no"},
+        )
+    assert state.paused
+
+
+async def test_admission_counts_what_it_left_alone_and_keeps_the_pause_over_a_restart(
+    tmp_path: Path,
+) -> None:
+    async with a_server(tmp_path, knowledge_of()) as (caller, server, board):
+        assert patch_in(await caller.review(KEEN))
+        board.set_defaults(Policy(), largest_node_bytes=None, paused=True)
+        await until_true(lambda: server.state.paused)
+        assert patch_in(await caller.review(KEEN)) == []
+        paused = server.metrics.registry.get_sample_value(
+            "plimsoll_admission_pods_total", {"outcome": "paused", "reason": "paused"}
+        )
+        assert paused == 1
+        snapshot = tmp_path / "snapshot.jsonl"
+        await until_true(lambda: snapshot.exists() and '"paused":true' in snapshot.read_text())
+
+
+async def test_a_kill_while_paused_is_learned_and_never_retried(tmp_path: Path) -> None:
+    async with an_inside(tmp_path, Policy(mode=Mode.ENFORCE, paused=True)) as inside:
+        await inside.see(killed(decided(a_train())))
+        assert inside.known.lifts == {}
+        assert inside.known.max_need_bytes is not None
+        assert len(inside.store.observations(TRAIN)) == 1
+    # Resumed, and seen again after a restart: it is not run again out of the blue.
+    async with an_inside(tmp_path) as inside:
+        await inside.see(killed(decided(a_train())))
+        assert inside.store.open_retries() == []
+        await inside.see(killed(decided(a_train("train-2"))))
+        assert len(inside.store.open_retries()) == 1
+
+
+def test_a_policy_from_a_newer_version_is_read_as_far_as_it_is_known() -> None:
+    policy = replace(Policy(), paused=True, max_lifts=5)
+    data = policy.to_dict()
+    newer = {**data, "fromTomorrow": 1, "cpu": {**data["cpu"], "fromTomorrow": 1}}
+    assert Policy.from_dict(newer) == policy
