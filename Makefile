@@ -13,7 +13,7 @@ TRACES ?= ../shared/traces
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-chart test-ha format-check lock cluster-up cluster-down image browser postgresql prometheus
+.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-chart test-ha format-check lock cluster-up cluster-down image browser postgresql prometheus generated
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -59,14 +59,20 @@ prometheus:
 browser:
 	@command -v chromium >/dev/null || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q --yes --no-install-recommends chromium; } || { echo "make test: no chromium for the report's tests; as root: apt-get install chromium" >&2; exit 2; }
 
-test-cluster: setup cluster-up browser prometheus ## tests on the real API server and node
+test-cluster: setup image browser prometheus ## tests on the real API server and node
 	$(INSIDE) $(BIN)/pytest tests/apiserver tests/e2e
 
-test-chart: setup cluster-up ## the Helm chart: lint, schema, golden renders, installed, upgraded, uninstalled on the real node
+test-chart: setup postgresql image ## the Helm chart: lint, schema, golden renders, installed, upgraded, uninstalled on the real node
 	$(INSIDE) $(BIN)/pytest tests/chart
 
-test-ha: setup postgresql cluster-up ## leaders killed and cut off, upgrades under load, random kills, on PostgreSQL
+test-ha: setup postgresql image ## leaders killed and cut off, upgrades under load, random kills, on PostgreSQL
 	$(INSIDE) $(BIN)/pytest tests/ha
+
+generated: setup ## write again what is made from other files: chart, rendered manifests, dashboard, references
+	$(BIN)/python -P deploy/grafana/dashboard.py
+	$(BIN)/python -P deploy/chart/renew.py
+	$(BIN)/python -P deploy/reference/fields.py
+	$(BIN)/python -P -m plimsoll_operator.command_reference > docs/cli.md
 
 format: setup ## rewrite the sources in the house format
 	$(BIN)/ruff format $(SOURCES)

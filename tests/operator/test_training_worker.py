@@ -132,7 +132,7 @@ def test_a_store_that_is_none_is_named(database: Path) -> None:
             ("shop/train",), "no store: give --store, or set PLIMSOLL_STORE_URL", id="none"
         ),
         pytest.param(("a/b", "--policy", "{"), "is no policy as JSON", id="torn policy"),
-        pytest.param(("a/b", "--policy", '{"x": 1}'), "is no policy as JSON", id="no policy"),
+        pytest.param(("a/b", "--policy", '{"mode": 1}'), "is no policy as JSON", id="no policy"),
     ],
 )
 def test_a_wrong_argument_is_told(options: tuple[str, ...], words: str) -> None:
