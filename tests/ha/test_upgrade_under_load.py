@@ -161,7 +161,8 @@ async def test_a_leading_pod_that_is_killed_is_followed_by_the_other(release: Re
         assert await decided(load)
         await until("another leads", lambda: leader_of(release) not in (None, leader), 40)
         FIGURES.note(
-            "leading_pod_deleted_takeover_s", f"{asyncio.get_running_loop().time() - began_s:.1f}"
+            "ha.leading_pod_deleted_takeover_s",
+            f"{asyncio.get_running_loop().time() - began_s:.1f}",
         )
         await until("it is replaced", lambda: len(release.pods("controller")) == 2, 60)
 

@@ -6,14 +6,13 @@ import asyncio
 import contextlib
 import gc
 import random
-import signal
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import structlog
 import uvloop
@@ -28,6 +27,7 @@ from plimsoll_operator.admission.pages import Pages, Patience
 from plimsoll_operator.admission.quiet_log import QuietLog
 from plimsoll_operator.admission.server import SizingServer
 from plimsoll_operator.admission.settings import AdmissionSettings
+from plimsoll_operator.ending import Told, unless_told, when_told
 from plimsoll_operator.feed.client import FeedClient, FeedSource
 from plimsoll_operator.state import AdmissionState
 
@@ -63,19 +63,17 @@ def serve(settings: AdmissionSettings) -> None:
         OSError: if a port is taken.
 
     """
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with (
+        contextlib.suppress(Told),
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
         runner.run(_serve_until_told(settings))
 
 
 async def _serve_until_told(settings: AdmissionSettings) -> None:
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
+    told = when_told()
     async with AsyncExitStack() as stack:
-        server = await _unless(told, stack.enter_async_context(running(settings)))
-        if server is None:
-            return
+        server = await unless_told(told, stack.enter_async_context(running(settings)))
         # What is loaded by now stays: collections need not look at it again, which takes tens of
         # milliseconds that pods would wait.
         gc.collect()
@@ -145,18 +143,6 @@ async def _certificate(
                 metrics.certificate_errors.inc()
             pages.trouble = str(error)
             await asyncio.sleep(POLL_S)
-
-
-async def _unless(told: asyncio.Event, work: Coroutine[Any, Any, Running]) -> Running | None:
-    """The work's result; None if we are told to end before it is done."""
-    working, waiting = asyncio.ensure_future(work), asyncio.ensure_future(told.wait())
-    try:
-        await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        return working.result() if working.done() else None
-    finally:
-        for each in (working, waiting):
-            each.cancel()
-        await asyncio.gather(working, waiting, return_exceptions=True)
 
 
 @asynccontextmanager

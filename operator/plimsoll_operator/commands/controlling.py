@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, TypeVar
 
 import structlog
 
@@ -17,30 +15,23 @@ from plimsoll_operator.controller.own_objects import OwnObjects
 from plimsoll_operator.controller.process_metrics import ProcessMetrics
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.controller.web import Face, Readiness, listening
+from plimsoll_operator.ending import Told, unless_told, when_told
 from plimsoll_operator.leadership.election import AlwaysFit, Election, Fitness, Terms
 from plimsoll_operator.leadership.store_probe import StoreProbe, asking
 
 log = structlog.get_logger()
 
 FIRST_ANSWER_S = 3.0
-T = TypeVar("T")
-
-
-class _Told(Exception):
-    """SIGTERM or SIGINT came."""
 
 
 def serve(settings: ControllerSettings) -> None:
     """Run until SIGTERM or SIGINT."""
-    with contextlib.suppress(_Told):
+    with contextlib.suppress(Told):
         asyncio.run(_serve(settings))
 
 
 async def _serve(settings: ControllerSettings) -> None:
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
+    told = when_told()
     metrics = ProcessMetrics()
     face = Face(metrics.registry, lambda: Readiness(ready=False, words="starting"))
     async with AsyncExitStack() as stack:
@@ -53,8 +44,8 @@ async def _serve(settings: ControllerSettings) -> None:
         fitness = await stack.enter_async_context(_elected(settings, face, told))
         metrics.leader.set(1)
         leading = Leading(settings, face, kube, metrics, fitness)
-        await _unless(told, stack.enter_async_context(lead(leading)))
-        await leading.watch()
+        await unless_told(told, stack.enter_async_context(lead(leading)))
+        await leading.watch(told)
 
 
 @asynccontextmanager
@@ -75,7 +66,7 @@ async def _elected(
         terms = Terms(settings.lease, settings.instance, settings.lease_s)
         election = Election(OwnObjects(kube, settings.namespace), terms, fitness)
         face.readiness = lambda: _standing_by(election)
-        await _unless(told, election.stand_by())
+        await unless_told(told, election.stand_by())
         stack.push_async_callback(election.give_up)
         keeping = asyncio.create_task(election.keep())
         try:
@@ -99,17 +90,3 @@ def _standing_by(election: Election) -> Readiness:
     if election.trouble is not None:
         return Readiness(ready=False, words=election.trouble)
     return Readiness(ready=True, words=f"standing by: {election.leader or 'nobody yet'} leads")
-
-
-async def _unless(told: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
-    """Do the work, unless we are told to end before it is done."""
-    working, waiting = asyncio.ensure_future(work), asyncio.ensure_future(told.wait())
-    try:
-        await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            return working.result()
-        raise _Told
-    finally:
-        for each in (working, waiting):
-            each.cancel()
-        await asyncio.gather(working, waiting, return_exceptions=True)

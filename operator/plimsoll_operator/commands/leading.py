@@ -55,8 +55,8 @@ class Leading:
     fitness: Fitness
     controller: Controller = field(init=False)
 
-    async def watch(self) -> None:
-        """Act on what the API server tells, until SIGTERM or SIGINT."""
+    async def watch(self, told: asyncio.Event) -> None:
+        """Act on what the API server tells, until SIGTERM or SIGINT, or until ``told`` is set."""
         registry = registry_for(self.controller)
         kopf.on.login(registry=registry)(
             login_with(self.settings.kubeconfig, self.settings.context)
@@ -64,7 +64,11 @@ class Leading:
         kopf_settings = kopf.OperatorSettings()
         configure(kopf_settings)
         await kopf.operator(
-            registry=registry, settings=kopf_settings, clusterwide=True, standalone=True
+            registry=registry,
+            settings=kopf_settings,
+            clusterwide=True,
+            standalone=True,
+            stop_flag=told,
         )
 
 
