@@ -44,14 +44,16 @@ class Quota:
 class NamespaceBounds:
     """A namespace's LimitRanges and ResourceQuotas, read once. None where nothing bounds.
 
-    min_bytes, max_bytes: of a container; pod_max_bytes: of all containers together.
-    max_ratio: limit over request at most, of a container.
+    min_bytes, max_bytes: of a container; pod_min_bytes, pod_max_bytes: of all containers together.
+    max_ratio, pod_max_ratio: limit over request at most, of a container and of all together.
     """
 
     min_bytes: int | None = None
     max_bytes: int | None = None
+    pod_min_bytes: int | None = None
     pod_max_bytes: int | None = None
     max_ratio: float | None = None
+    pod_max_ratio: float | None = None
     quotas: tuple[Quota, ...] = ()
 
 
@@ -84,14 +86,13 @@ def read_namespace(limit_ranges: Sequence[Any], quotas: Sequence[Any]) -> Namesp
     ]
     container = [item for item in items if item.get("type") == "Container"]
     pod = [item for item in items if item.get("type") == "Pod"]
-    ratios = [
-        read_ratio(mapping(item.get("maxLimitRequestRatio")).get("memory")) for item in container
-    ]
     return NamespaceBounds(
         min_bytes=_largest(_memory(item, "min") for item in container),
         max_bytes=_least(_memory(item, "max") for item in container),
+        pod_min_bytes=_largest(_memory(item, "min") for item in pod),
         pod_max_bytes=_least(_memory(item, "max") for item in pod),
-        max_ratio=min((ratio for ratio in ratios if ratio is not None), default=None),
+        max_ratio=least_ratio(container, "memory"),
+        pod_max_ratio=least_ratio(pod, "memory"),
         quotas=tuple(read_quota(mapping(quota)) for quota in quotas),
     )
 
@@ -108,11 +109,18 @@ def bounds_for(
     for quota in namespace.quotas:
         if counts(quota, pod):
             caps += _quota_caps(quota, memory)
-    floor_bytes = namespace.min_bytes
-    if namespace.max_ratio is not None and memory.kept_limit_bytes is not None:
-        ratio_bytes = -int(-memory.kept_limit_bytes // namespace.max_ratio)
-        floor_bytes = max(floor_bytes or 0, ratio_bytes)
-    return Bounds(floor_bytes=floor_bytes, cap_bytes=_least(caps))
+    return Bounds(floor_bytes=_floor_bytes(memory, namespace), cap_bytes=_least(caps))
+
+
+def _floor_bytes(memory: PodMemory, namespace: NamespaceBounds) -> int | None:
+    kept_bytes, others_bytes = memory.kept_limit_bytes, memory.other_request_bytes
+    floors = [namespace.min_bytes, _less(namespace.pod_min_bytes, others_bytes)]
+    if kept_bytes is not None and namespace.max_ratio is not None:
+        floors.append(-int(-kept_bytes // namespace.max_ratio))
+    if kept_bytes is not None and namespace.pod_max_ratio is not None:
+        pod_bytes = kept_bytes + memory.other_limit_bytes
+        floors.append(-int(-pod_bytes // namespace.pod_max_ratio) - others_bytes)
+    return _largest(floor for floor in floors if floor)
 
 
 def _quota_caps(quota: Quota, memory: PodMemory) -> list[int | None]:
@@ -182,6 +190,14 @@ def _parsed(value: object) -> int | None:
         return None if value is None else parse_bytes(value)
     except BadQuantity:
         return None
+
+
+def least_ratio(items: Iterable[Mapping[str, Any]], resource: str) -> float | None:
+    """The tightest maxLimitRequestRatio of a LimitRange's items; None if there is none."""
+    found = (
+        read_ratio(mapping(item.get("maxLimitRequestRatio")).get(resource)) for item in items
+    )
+    return min((ratio for ratio in found if ratio is not None), default=None)
 
 
 def read_ratio(value: object) -> float | None:

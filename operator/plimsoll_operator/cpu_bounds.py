@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from plimsoll_operator.bounds import Quota, counts, read_quota, read_ratio
+from plimsoll_operator.bounds import Quota, counts, least_ratio, read_quota
 from plimsoll_operator.podspec import Pod, mapping, sequence, spec_of
 from plimsoll_operator.quantity import BadQuantity, parse_millicores
 from plimsoll_predictor.cpu import CpuAsk, CpuBounds
@@ -37,12 +37,13 @@ class CpuQuota:
 class NamespaceCpu:
     """A namespace's LimitRanges and ResourceQuotas, their CPU. None where nothing bounds.
 
-    min_millicores, max_millicores: of a container; pod_max_millicores: of all together.
+    min_millicores, max_millicores: of a container; those of a pod: of all together.
     max_ratio: limit over request at most, of a container.
     """
 
     min_millicores: int | None = None
     max_millicores: int | None = None
+    pod_min_millicores: int | None = None
     pod_max_millicores: int | None = None
     max_ratio: float | None = None
     quotas: tuple[CpuQuota, ...] = ()
@@ -80,15 +81,13 @@ def read_namespace_cpu(limit_ranges: Sequence[Any], quotas: Sequence[Any]) -> Na
     ]
     container = [item for item in items if item.get("type") == "Container"]
     pod = [item for item in items if item.get("type") == "Pod"]
-    ratios = [
-        read_ratio(mapping(each.get("maxLimitRequestRatio")).get("cpu")) for each in container
-    ]
     read = (_quota(mapping(quota)) for quota in quotas)
     return NamespaceCpu(
         min_millicores=max(_known(container, "min"), default=None),
         max_millicores=min(_known(container, "max"), default=None),
+        pod_min_millicores=max(_known(pod, "min"), default=None),
         pod_max_millicores=min(_known(pod, "max"), default=None),
-        max_ratio=min((ratio for ratio in ratios if ratio is not None), default=None),
+        max_ratio=least_ratio(container, "cpu"),
         quotas=tuple(quota for quota in read if quota is not None),
     )
 
@@ -106,6 +105,8 @@ def cpu_bounds_for(container: ContainerCpu, place: CpuPlace) -> CpuBounds:
         if counts(quota.pods, container.pod):
             caps.append(min(quota.hard_millicores, quota.free_millicores) - others)
     floor = namespace.min_millicores
+    if namespace.pod_min_millicores is not None:
+        floor = max(floor or 0, namespace.pod_min_millicores - others)
     if namespace.max_ratio is not None and limit is not None:
         floor = max(floor or 0, -int(-limit // namespace.max_ratio))
     known = [cap for cap in caps if cap is not None]

@@ -66,6 +66,7 @@ class Ailment(StrEnum):
     STORE = "StoreUnavailable"
     FORBIDDEN = "Forbidden"
     FEED = "FeedUnheard"
+    DEFINITIONS = "DefinitionsOutdated"
     CROWDED = "TooManyTasks"
     FIELDS = "FieldsIgnored"
 

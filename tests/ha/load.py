@@ -1,4 +1,4 @@
-"""Pods created by dry run from many connections, each with a pause between two, or without."""
+"""Pods created from many connections, by dry run or for good, with a pause between two or without."""
 
 from __future__ import annotations
 
@@ -103,6 +103,14 @@ def labelled() -> dict[str, Any]:
     return a_labelled_pod("under-load", task="under-load")
 
 
+def kept() -> dict[str, Any]:
+    """A labelled pod to be created for good, which nobody schedules."""
+    pod = labelled()
+    pod["metadata"] = {"generateName": "kept-", "labels": pod["metadata"]["labels"]}
+    pod["spec"]["schedulerName"] = "nobody"
+    return pod
+
+
 def unlabelled() -> dict[str, Any]:
     """The same pod, of which the webhook never hears."""
     pod = labelled()
@@ -112,7 +120,9 @@ def unlabelled() -> dict[str, Any]:
 
 
 @contextlib.asynccontextmanager
-async def a_load(cluster: Cluster, namespace: str) -> AsyncIterator[Load]:
+async def a_load(
+    cluster: Cluster, namespace: str, *, dry_run: bool = True
+) -> AsyncIterator[Load]:
     """A client as the cluster's administrator."""
     words = ("config", "view", "--raw", "--flatten", "--minify", "-o", "json")
     found = json.loads(cluster.kubectl(*words))
@@ -126,4 +136,5 @@ async def a_load(cluster: Cluster, namespace: str) -> AsyncIterator[Load]:
         connector=connector, headers=headers, timeout=aiohttp.ClientTimeout(total=30)
     ) as session:
         server = found["clusters"][0]["cluster"]["server"]
-        yield Load(session, f"{server}/api/v1/namespaces/{namespace}/pods?dryRun=All")
+        how = "?dryRun=All" if dry_run else ""
+        yield Load(session, f"{server}/api/v1/namespaces/{namespace}/pods{how}")

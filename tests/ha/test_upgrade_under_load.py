@@ -17,11 +17,13 @@ from tests.chart.installing import CONTROLLER_ADDRESS, Release, a_place, chart_v
 from tests.conftest import Cluster
 from tests.databases import PostgreSQL, postgresql_server
 from tests.ha.figures import FIGURES
-from tests.ha.load import Counted, Load, a_load, labelled, unlabelled
+from tests.ha.load import Counted, Load, a_load, kept, labelled, unlabelled
 
 pytestmark = [pytest.mark.node]
 
 SHOP = "ha-shop"
+UNTOUCHED = "ha-shop-untouched"
+"""A namespace whose pods the webhook is not asked about, and the controller sees all the same."""
 BASELINE_S, SATURATED_S = 6.0, 3.0
 LEAST_SHARE = 0.8
 LONGEST_S = 1.0
@@ -46,6 +48,7 @@ def release(
         policy={"mode": "enforce"},
         database={"existingSecret": "postgresql", "key": "url"},
         controller={"clusterIP": CONTROLLER_ADDRESS, "replicas": 2},
+        webhook={"excludedNamespaces": [UNTOUCHED]},
     )
     secret = {
         "apiVersion": "v1",
@@ -55,11 +58,12 @@ def release(
     }
     with a_place(cluster):
         cluster.apply(secret)
-        cluster.kubectl("create", "namespace", SHOP)
+        for name in (SHOP, UNTOUCHED):
+            cluster.kubectl("create", "namespace", name)
         try:
             yield install(cluster_helm, cluster, values)
         finally:
-            cluster.kubectl("delete", "namespace", SHOP, "--wait=false")
+            cluster.kubectl("delete", "namespace", SHOP, UNTOUCHED, "--wait=false")
 
 
 async def kubectl(release: Release, *words: str) -> str:
@@ -151,6 +155,28 @@ async def test_a_rolling_restart_under_load_fails_no_creation_and_delays_none(
     assert counted.undecided == busy.undecided == 0
     assert counted.slowest_s <= LONGEST_S
     assert share >= LEAST_SHARE
+
+
+async def test_pods_created_as_fast_as_the_cluster_takes_them_are_all_decided_in_a_rolling_restart(
+    release: Release,
+) -> None:
+    async with (
+        a_load(release.cluster, SHOP, dry_run=False) as load,
+        a_load(release.cluster, UNTOUCHED, dry_run=False) as untouched,
+    ):
+        await until("decided", lambda: decided(load), 60)
+        before = await untouched.for_s(BASELINE_S, kept(), 0.0)
+        async with load.going_on(kept(), 0.0) as counted:
+            await asyncio.sleep(2)
+            await rolled(release, "admission")
+            await asyncio.sleep(2)
+        after = await untouched.for_s(BASELINE_S, kept(), 0.0)
+    without_per_s = (before.creations + after.creations) / (before.lasted_s + after.lasted_s)
+    FIGURES.note(
+        "ha.creations_per_s",
+        f"{counted.per_s:.0f} with, {without_per_s:.0f} without the webhook:"
+        f" {counted.per_s / without_per_s:.0%}; {before.per_s:.0f} {after.per_s:.0f} {counted.creations} {counted.undecided} {counted.slowest_s:.2f} {len(counted.refused)}",
+    )
 
 
 async def test_a_leading_pod_that_is_killed_is_followed_by_the_other(release: Release) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 from plimsoll_operator.admission.certificates import Certificate, CertificateError
 from plimsoll_operator.admission.metrics import AdmissionMetrics
@@ -93,6 +94,23 @@ def test_files_that_are_no_pair_keep_the_old_one(
     mounted: Certificate, tmp_path: Path, text: bytes
 ) -> None:
     (tmp_path / "..data" / "tls.crt").write_bytes(text)
+    assert not mounted.reload_if_changed()
+    assert mounted.metrics.certificate_errors._value.get() == 1
+
+
+def test_a_key_with_a_passphrase_keeps_the_old_pair_and_asks_nobody_for_it(
+    mounted: Certificate, tmp_path: Path
+) -> None:
+    a_secret(tmp_path, "..2")
+    file = tmp_path / "..2" / "tls.key"
+    key = serialization.load_pem_private_key(file.read_bytes(), None)
+    file.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"passphrase"),
+        )
+    )
     assert not mounted.reload_if_changed()
     assert mounted.metrics.certificate_errors._value.get() == 1
 

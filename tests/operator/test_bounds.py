@@ -72,6 +72,26 @@ def test_a_kept_limit_must_not_become_too_large_a_multiple_of_the_request() -> N
     assert bounds_of(limit_range).floor_bytes is None
 
 
+def test_a_pods_minimum_is_held_together_with_what_runs_beside() -> None:
+    memory = PodMemory(request_bytes=4 * GIB, other_request_bytes=GIB, other_limit_bytes=2 * GIB)
+    assert bounds_of(a_limit_range("Pod", min={"memory": "3Gi"}), memory=memory).floor_bytes == (
+        2 * GIB
+    )
+    assert bounds_of(a_limit_range("Pod", min={"memory": "1Gi"}), memory=memory) == Bounds()
+
+
+def test_a_pods_kept_limits_must_not_become_too_large_a_multiple_of_its_requests() -> None:
+    limit_range = a_limit_range("Pod", maxLimitRequestRatio={"memory": "2"})
+    memory = PodMemory(
+        request_bytes=4 * GIB,
+        kept_limit_bytes=4 * GIB,
+        other_request_bytes=GIB,
+        other_limit_bytes=2 * GIB,
+    )
+    assert bounds_of(limit_range, memory=memory).floor_bytes == 2 * GIB
+    assert bounds_of(limit_range).floor_bytes is None
+
+
 def test_no_more_than_the_quota_has_is_asked_for() -> None:
     assert bounds_of(quotas=(a_quota({"requests.memory": "8Gi"}),)).cap_bytes == 8 * GIB
     assert bounds_of(quotas=(a_quota({"memory": "6Gi", "requests.memory": "8Gi"}),)).cap_bytes == (

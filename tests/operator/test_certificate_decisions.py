@@ -6,6 +6,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from plimsoll_operator.credentials.deciding import (
     KEPT,
@@ -29,6 +32,7 @@ NAMES = ("plimsoll-admission.plimsoll.svc", "10.0.0.7")
 LIFETIME_S = 90 * 86_400.0
 START_S = 1_800_000_000.0
 DAY_S = 86_400.0
+CURVE = ec.SECP256R1()
 
 
 def a_pair(now_s: float = START_S, lifetime_s: float = LIFETIME_S) -> Pair:
@@ -209,6 +213,21 @@ def test_an_expired_certificate_is_replaced() -> None:
     assert world.look() == [Step.SERVE]
 
 
+def test_a_secret_that_was_deleted_is_made_again_and_trusted_before_it_is_shown() -> None:
+    world = settled()
+    old = world.shown
+    world.secret = None
+    assert world.look() == [Step.PREPARE, Step.PUBLISH]
+    assert world.published is not None
+    assert old in world.published
+    assert world.secret is None
+    world.passes(SETTLE_S)
+    assert world.look() == [Step.SERVE]
+    assert old in world.published  # replicas show it until they have read the new one
+    world.mounted()
+    assert world.look() == []
+
+
 def test_a_clock_that_jumped_ahead_and_back_costs_two_renewals_and_no_trust() -> None:
     world = settled()
     world.now_s += 10 * LIFETIME_S
@@ -292,6 +311,32 @@ def test_a_secret_that_cannot_be_served_is_said_to_be_and_mended(
     world.passes(SETTLE_S)
     assert world.look() == [Step.SERVE]
     world.mounted()
+
+
+def test_a_certificate_that_names_twice_who_it_is_for_is_not_ours() -> None:
+    good, key = x509.load_pem_x509_certificate(GOOD.certificate), ec.generate_private_key(CURVE)
+    builder = (
+        x509.CertificateBuilder(extensions=[*good.extensions, good.extensions[0]])
+        .subject_name(good.subject)
+        .issuer_name(good.issuer)
+        .serial_number(good.serial_number)
+        .not_valid_before(good.not_valid_before_utc)
+        .not_valid_after(good.not_valid_after_utc)
+        .public_key(key.public_key())
+    )
+    twice = builder.sign(key, hashes.SHA256())
+    with pytest.raises(x509.DuplicateExtension):
+        _ = twice.extensions
+    secret = a_secret(
+        tls_crt=twice.public_bytes(serialization.Encoding.PEM),
+        tls_key=key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        ),
+    )
+    with pytest.raises(Unusable, match="its certificate is not for"):
+        read_served(secret, NAMES)
 
 
 def test_a_certificate_for_other_names_is_not_ours() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import subprocess
 import sys
@@ -43,6 +44,15 @@ def test_a_process_that_hangs_is_ended_with_a_line_that_says_why() -> None:
     )
     assert done.returncode == LOST
     assert "the lease was not renewed for 0." in done.stderr
+
+
+def test_the_last_line_can_be_read_whatever_the_reason_holds() -> None:
+    ends = "from plimsoll_operator.leadership.watchdog import end_process; end_process('\"a\"\\n')"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", ends], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.returncode == LOST
+    assert json.loads(done.stderr)["why"] == '"a"\n'
 
 
 def test_a_leader_that_renews_goes_on_and_one_that_does_not_is_ended() -> None:

@@ -94,7 +94,8 @@ class Certificate:
     def _load(self) -> ssl.SSLContext:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         try:
-            context.load_cert_chain(self.certificate_file, self.key_file)
+            # Without a passphrase, OpenSSL would ask the terminal for that of an encrypted key.
+            context.load_cert_chain(self.certificate_file, self.key_file, password="")
         except (OSError, ssl.SSLError) as error:
             raise CertificateError(
                 f"{self.certificate_file} and {self.key_file} are not a certificate and its key:"

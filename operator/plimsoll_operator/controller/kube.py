@@ -271,8 +271,7 @@ async def _json(call: Awaitable[Any]) -> Any:
 
 async def _plain(listing: Callable[..., Awaitable[Any]]) -> Any:
     """As JSON: a typed object for each of thousands of nodes would take the loop for seconds."""
-    answer = await listing(_preload_content=False)
-    return await answer.json()
+    return await _json(listing(_preload_content=False))
 
 
 async def api_settings(kubeconfig: str | None, context: str | None) -> client.Configuration:

@@ -24,8 +24,14 @@ class Permission:
 NEEDED: Final = (
     Permission("watch", "", "pods", "no pod is seen"),
     Permission("create", "", "pods", "killed bare pods are not run again"),
+    Permission("delete", "", "pods", "a copy of a retry that lost a race is left"),
+    Permission("patch", "", "pods", "waiting pods are not decided again"),
+    Permission("watch", "", "limitranges", "sizes may be outside what a namespace allows"),
+    Permission("watch", "", "resourcequotas", "sizes may be more than a quota has"),
+    Permission("watch", "", "nodes", "sizes may be more than the largest node has"),
     Permission("watch", "plimsoll.dev", "sizingpolicies", "no policy or pause is heard"),
     Permission("watch", "plimsoll.dev", "taskprofiles", "no profile's spec is heard"),
+    Permission("create", "plimsoll.dev", "taskprofiles", "no profile of a new task is made"),
     Permission("patch", "plimsoll.dev", "taskprofiles/status", "no status is written"),
     Permission("create", "events.k8s.io", "events", "no Event is told"),
 )

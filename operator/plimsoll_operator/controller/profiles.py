@@ -15,6 +15,7 @@ import structlog
 
 from plimsoll_operator import events
 from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.controller.definitions import Definitions
 from plimsoll_operator.controller.kube import AlreadyThere, ApiError, Kube, NotFound
 from plimsoll_operator.controller.measurements import PEAK_DELAY_S, Measured, measurement_of
 from plimsoll_operator.podstatus import read_time
@@ -86,6 +87,7 @@ class ProfileKeeper:
         self._shown: dict[TaskId, Mapping[str, Any]] = {}
         self._generations: dict[TaskId, int] = {}
         self._leaking: dict[TaskId, str] = {}
+        self._definitions = Definitions()
 
     def mark(self, task: TaskId, *, after_s: float = QUIET_S) -> None:
         """The task's profile may have to change."""
@@ -221,7 +223,11 @@ class ProfileKeeper:
         except NotFound:
             await self._create(task, name)
             answer = await self._kube.patch_profile_status(task.namespace, name, status)
-        self.shown(task, answer.get("status") or {}, answer["metadata"].get("generation"))
+        kept = answer.get("status") or {}
+        self.shown(task, kept, answer["metadata"].get("generation"))
+        if self._definitions.compare(status, kept):
+            for each in self._shown:
+                self.mark(each)
         return answer
 
     async def _create(self, task: TaskId, name: str) -> None:
@@ -258,7 +264,11 @@ class ProfileKeeper:
             leaking=self._leaking.get(task),
             paused_by=self._book.paused_by(task),
             problems=self._book.problems.get(task, ()),
-            troubles=(*self._known.troubles(), *self._crowding(task)),
+            troubles=(
+                *self._known.troubles(),
+                *self._definitions.troubles(),
+                *self._crowding(task),
+            ),
             trains_from=max(policy.min_runs, LEAST_NEW_RUNS),
             generation=self._generations.get(task),
         )

@@ -93,7 +93,8 @@ def decide(state: State, clocks: Clocks, lifetime_s: float) -> Decision:
     if due is None and state.prepared is not None:
         return Decision(Step.DISCARD, "another certificate is served meanwhile")
     trusted = _trusted(state)
-    nobody_serves = state.served is None and state.broken is None
+    # While any authority is trusted, replicas may show what they read before the Secret went.
+    nobody_serves = state.served is None and state.broken is None and not state.published
     if state.prepared is not None and (nobody_serves or state.published is None):
         return Decision(Step.SERVE, due or "", trusted[:KEPT])
     if state.published is not None and state.published != trusted:

@@ -36,7 +36,7 @@ class Keeping:
         return tuple(self._things)
 
     async def look(self) -> None:
-        """Look at each once; never raises what the API server may answer."""
+        """Look at each once; never raises, whatever the API server answers or an object holds."""
         for name, look in self._things.items():
             try:
                 await look()
@@ -44,6 +44,9 @@ class Keeping:
                 continue  # another hand was faster; the next look sees what it did
             except ApiError as error:
                 self._note(name, str(error))
+            # What an object holds is whatever somebody wrote into it; the others are kept on.
+            except Exception as error:
+                self._note(name, f"{type(error).__name__}: {error!s:.300}")
             else:
                 self._note(name, None)
         self._after()

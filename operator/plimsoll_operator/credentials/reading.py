@@ -91,7 +91,12 @@ def _check_key(certificate: x509.Certificate, text: bytes) -> None:
 def _names_of(certificate: x509.Certificate) -> set[str]:
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (x509.ExtensionNotFound, ValueError):
+    except (
+        x509.ExtensionNotFound,
+        x509.DuplicateExtension,
+        x509.UnsupportedGeneralNameType,
+        ValueError,
+    ):
         return set()
     addresses = found.get_values_for_type(x509.IPAddress)
     return {*found.get_values_for_type(x509.DNSName), *(str(each) for each in addresses)}

@@ -198,9 +198,12 @@ class Election:
         self._seen = sighted(None, read_lease(found), boot_clock_s())
 
     def _pause_s(self) -> float:
-        """Until the next look; exactly until the Lease is free, if that comes first."""
+        """Until the next look; exactly until the Lease is free, if that comes first.
+
+        A free Lease that cannot be taken is no reason to ask for it all the time.
+        """
         pause_s = self._terms.renew_every_s
-        if self._seen is not None:
+        if self._seen is not None and self.trouble is None:
             until_free_s = self._seen.free_at_s - boot_clock_s()
             pause_s = min(pause_s, max(until_free_s, 0.05))
         return pause_s

@@ -5,6 +5,7 @@ In a thread of its own: an event loop that hangs must not keep a leader that oth
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -28,8 +29,8 @@ def boot_clock_s() -> float:
 def end_process(why: str) -> None:
     """End at once: no cleaning up, no farewell, nothing more is written anywhere."""
     # Not by the logging libraries: whoever holds their locks may be what hangs.
-    line = f'{{"event": "lost the lead, ending at once", "why": "{why}", "level": "error"}}\n'
-    os.write(2, line.encode())
+    told = {"event": "lost the lead, ending at once", "why": why, "level": "error"}
+    os.write(2, f"{json.dumps(told)}\n".encode())
     os._exit(LOST)
 
 

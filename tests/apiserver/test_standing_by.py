@@ -1,0 +1,88 @@
+"""A candidate that cannot take a free Lease asks for it now and then, and no more often."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from kubernetes_asyncio import client
+
+from plimsoll_operator.controller.kube import Kube
+from plimsoll_operator.controller.own_objects import OwnObjects
+from plimsoll_operator.leadership.election import AlwaysFit, Election, Terms
+from tests.apiserver.candidates import own_objects
+from tests.apiserver.controllers import Shop
+from tests.apiserver.waiting import a_role
+from tests.conftest import Cluster
+
+pytestmark = pytest.mark.cluster
+
+LEASE = "plimsoll-controller"
+TERMS = Terms(LEASE, "one", 5.0)
+FREE = {"holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 3}
+LOOKS_S = 4.0
+MOST_LOOKS = round(LOOKS_S / TERMS.renew_every_s) + 1
+
+
+class StoreAway(AlwaysFit):
+    """A controller whose database does not answer."""
+
+    def unfit_to_compete(self) -> str | None:
+        return "the store does not answer"
+
+
+def looks(objects: OwnObjects) -> list[str]:
+    """Grows by each question about the Lease from now on."""
+    asked: list[str] = []
+    ask = objects.lease
+
+    async def counted(name: str, within_s: float) -> dict[str, object]:
+        asked.append(name)
+        return await ask(name, within_s)
+
+    objects.lease = counted  # type: ignore[method-assign]
+    return asked
+
+
+async def stands_by(election: Election) -> None:
+    standing = asyncio.create_task(election.stand_by())
+    await asyncio.sleep(LOOKS_S)
+    standing.cancel()
+    await asyncio.gather(standing, return_exceptions=True)
+
+
+async def test_whose_database_is_away_does_not_flood_the_api_server(
+    shop: Shop, knowing_cluster: Cluster
+) -> None:
+    async with own_objects(knowing_cluster.kubeconfig, shop.namespace) as objects:
+        await objects.put_lease(LEASE, FREE, None, 5.0)
+        asked = looks(objects)
+        election = Election(objects, TERMS, StoreAway())
+        await stands_by(election)
+    assert election.trouble == "the store does not answer"
+    assert not election.leads
+    assert 2 <= len(asked) <= MOST_LOOKS
+
+
+async def test_who_may_not_write_the_lease_does_not_flood_the_api_server(
+    shop: Shop, knowing_cluster: Cluster, tmp_path: Path
+) -> None:
+    rbac = client.RbacAuthorizationV1Api(shop.core.api_client)
+    reading = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get"]}
+    async with (
+        own_objects(knowing_cluster.kubeconfig, shop.namespace) as admin,
+        a_role(shop, knowing_cluster, tmp_path) as kubeconfig,
+    ):
+        await admin.put_lease(LEASE, FREE, None, 5.0)
+        await rbac.patch_cluster_role(shop.namespace, {"rules": [reading]})
+        kube = await Kube.connect(str(kubeconfig), None)
+        objects = OwnObjects(kube, shop.namespace)
+        asked = looks(objects)
+        election = Election(objects, TERMS, AlwaysFit())
+        await stands_by(election)
+        await kube.close()
+    assert election.trouble is not None
+    assert "forbidden" in election.trouble
+    assert not election.leads
+    assert 2 <= len(asked) <= MOST_LOOKS
