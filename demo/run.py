@@ -28,7 +28,11 @@ LOG_WIDTH = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo. Returns 0 if every run succeeded in the end, else 1; 2 if it could not run."""
-    given = _parser().parse_args(arguments)
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if given.chart and given.context:
+        # It would take a release of that cluster away, and cannot bring the image there.
+        parser.error("--chart is for the local cluster; leave --context out")
     # Ended from outside, what was started here ends as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH)

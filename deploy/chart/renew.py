@@ -15,10 +15,20 @@ sys.path[:] = [str(_HERE.parents[1]), *(entry for entry in sys.path if entry != 
 from deploy.chart.generated import CHECKOUT, generated_files  # noqa: E402  the lines above first
 from deploy.local.tools import tool  # noqa: E402
 
-if __name__ == "__main__":
-    helm = tool("helm", os.environ, lambda text: print(text, file=sys.stderr))
+
+def _renew(helm: Path) -> bool:
+    changed = False
     for path, text in generated_files(helm).items():
         if not path.exists() or path.read_text() != text:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
             print(path.relative_to(CHECKOUT))
+            changed = True
+    return changed
+
+
+if __name__ == "__main__":
+    program = tool("helm", os.environ, lambda text: print(text, file=sys.stderr))
+    # What is rendered shows copied files, such as the CRDs: again until nothing changes.
+    while _renew(program):
+        pass

@@ -194,9 +194,7 @@ def _parsed(value: object) -> int | None:
 
 def least_ratio(items: Iterable[Mapping[str, Any]], resource: str) -> float | None:
     """The tightest maxLimitRequestRatio of a LimitRange's items; None if there is none."""
-    found = (
-        read_ratio(mapping(item.get("maxLimitRequestRatio")).get(resource)) for item in items
-    )
+    found = (read_ratio(mapping(item.get("maxLimitRequestRatio")).get(resource)) for item in items)
     return min((ratio for ratio in found if ratio is not None), default=None)
 
 

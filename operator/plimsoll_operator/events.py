@@ -30,7 +30,6 @@ class EventReason(StrEnum):
     LIFTED = "Lifted"
     RETRIED = "Retried"
     LEAKING = "Leaking"
-    RESCUED = "Rescued"
     RESIZED = "Resized"
     DRIFTING = "Drifting"
     CROWDED = "TooManyTasks"
@@ -41,7 +40,6 @@ _ACTIONS: Final = {
     EventReason.LIFTED: "Lift",
     EventReason.RETRIED: "Retry",
     EventReason.LEAKING: "GiveUp",
-    EventReason.RESCUED: "Resize",
     EventReason.RESIZED: "Resize",
     EventReason.DRIFTING: "Forget",
     EventReason.CROWDED: "Ignore",
@@ -118,15 +116,6 @@ def leaking(reason: str, run: str) -> Happening:
     """No further lift for a run; told on its last pod and on the profile."""
     note = f"given up on run {run}: {reason}; look for a leak, or raise max or maxLifts"
     return Happening(EventReason.LEAKING, note, run)
-
-
-def rescued(used_bytes: int, from_bytes: int, to_bytes: int) -> Happening:
-    """A running pod neared its limit and was resized in place before the kill."""
-    note = (
-        f"used {words_for_bytes(used_bytes)} of {words_for_bytes(from_bytes)} and rising;"
-        f" resized in place to {words_for_bytes(to_bytes)}"
-    )
-    return Happening(EventReason.RESCUED, note, str(to_bytes))
 
 
 def resized(from_bytes: int | None, to_bytes: int, why: str) -> Happening:

@@ -29,7 +29,6 @@ def namespace(cluster: Cluster) -> Iterator[str]:
         pytest.param(events.lifted(512 * MIB, GIB, 2), id="lifted"),
         pytest.param(events.retried("train-2", 2, GIB), id="retried"),
         pytest.param(events.leaking("lifted 3 times", "job:9"), id="leaking"),
-        pytest.param(events.rescued(480 * MIB, 512 * MIB, GIB), id="rescued"),
         pytest.param(events.sized(GIB, GIB, "·" * 5000), id="longer than any event may be"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A controller that is newer than the CRDs: it works, and says what they drop until they are new."""
+"""A controller that is newer than the CRDs: it works, and says what they drop."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""A candidate that cannot take a free Lease asks for it now and then, and no more often."""
+"""Standing by without flooding the API server, and giving a Lease back in any state of it."""
 
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from kubernetes_asyncio import client
 from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.controller.own_objects import OwnObjects
 from plimsoll_operator.leadership.election import AlwaysFit, Election, Terms
+from plimsoll_operator.leadership.lease import Lease, held_spec, read_lease
 from tests.apiserver.candidates import own_objects
 from tests.apiserver.controllers import Shop
 from tests.apiserver.waiting import a_role
@@ -43,6 +45,37 @@ def looks(objects: OwnObjects) -> list[str]:
 
     objects.lease = counted  # type: ignore[method-assign]
     return asked
+
+
+async def found(objects: OwnObjects) -> Lease:
+    return read_lease(await objects.lease(LEASE, 5.0))
+
+
+async def test_a_leader_that_ends_in_the_middle_of_a_renewal_gives_the_lease_back(
+    shop: Shop, knowing_cluster: Cluster
+) -> None:
+    async with own_objects(knowing_cluster.kubeconfig, shop.namespace) as objects:
+        election = Election(objects, TERMS, AlwaysFit())
+        await election.stand_by()
+        held = await found(objects)
+        # The API server has written it, and the answer never came.
+        unheard = held_spec(held, TERMS.me, TERMS.lease_s, datetime.now(UTC))
+        await objects.put_lease(LEASE, unheard, held.version, 5.0)
+        await election.give_up()
+        assert (await found(objects)).holder is None
+
+
+async def test_a_leader_that_ends_after_another_has_begun_leaves_the_lease_to_it(
+    shop: Shop, knowing_cluster: Cluster
+) -> None:
+    async with own_objects(knowing_cluster.kubeconfig, shop.namespace) as objects:
+        election = Election(objects, TERMS, AlwaysFit())
+        await election.stand_by()
+        held = await found(objects)
+        taken = held_spec(held, "two", TERMS.lease_s, datetime.now(UTC))
+        await objects.put_lease(LEASE, taken, held.version, 5.0)
+        await election.give_up()
+        assert (await found(objects)).holder == "two"
 
 
 async def stands_by(election: Election) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -102,7 +102,7 @@ def with_a_passphrase(pair: Pair) -> Pair:
     return Pair(pair.authority, pair.certificate, text)
 
 
-WRONG = {
+WRONG: dict[str, Callable[[Kept], Pair]] = {
     "one that has expired": lambda kept: a_pair(kept, age_s=2 * LIFETIME_S),
     "one for another name": lambda kept: a_pair(kept, name="other.svc"),
     "one of the future": lambda kept: a_pair(kept, age_s=-LIFETIME_S),

@@ -1,4 +1,4 @@
-"""Pods created from many connections, by dry run or for good, with a pause between two or without."""
+"""Pods created from many connections, by dry run or for good, with a pause or without."""
 
 from __future__ import annotations
 
@@ -120,9 +120,7 @@ def unlabelled() -> dict[str, Any]:
 
 
 @contextlib.asynccontextmanager
-async def a_load(
-    cluster: Cluster, namespace: str, *, dry_run: bool = True
-) -> AsyncIterator[Load]:
+async def a_load(cluster: Cluster, namespace: str, *, dry_run: bool = True) -> AsyncIterator[Load]:
     """A client as the cluster's administrator."""
     words = ("config", "view", "--raw", "--flatten", "--minify", "-o", "json")
     found = json.loads(cluster.kubectl(*words))

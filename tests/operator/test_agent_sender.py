@@ -251,6 +251,11 @@ def test_nobody_there_and_no_token_are_answers_not_exceptions(tmp_path: Path) ->
     reply = controller.post([a_report()])
     assert reply.answer is Answer.UNREACHED
     assert "token" in reply.why
+    for broken in (b"", b"\xff\xfe", b"two\nlines"):
+        (tmp_path / "token").write_bytes(broken)
+        reply = controller.post([a_report()])
+        assert reply.answer is Answer.UNREACHED
+        assert "holds no token" in reply.why
 
 
 def test_settings_that_make_no_sense_are_refused_in_words(tmp_path: Path) -> None:
@@ -268,5 +273,7 @@ def test_settings_that_make_no_sense_are_refused_in_words(tmp_path: Path) -> Non
         settings(controller_url="plimsoll:8443")
     with pytest.raises(SettingsError, match="cannot be kept"):
         settings(interval_s=0.0)
+    with pytest.raises(SettingsError, match="70000 is no port"):
+        settings(metrics_listen_port=70_000)
     with pytest.raises(SettingsError, match="--node-name"):
         settings(node_name="")

@@ -56,6 +56,7 @@ def test_nothing_bounds_where_nothing_is_set() -> None:
     ("objects", "expected"),
     [
         pytest.param([a_range(min="50m")], CpuBounds(50, None), id="a minimum"),
+        pytest.param([a_range("Pod", min="1")], CpuBounds(1000, None), id="a pod's minimum"),
         pytest.param([a_range(max="2")], CpuBounds(None, 2000), id="a maximum"),
         pytest.param([a_range(max="2"), a_range(max="1")], CpuBounds(None, 1000), id="the tighter"),
         pytest.param([a_range(min="1"), a_range(min="2")], CpuBounds(2000, None), id="the higher"),

@@ -47,12 +47,6 @@ LIFTED = events.lifted(512 * MIB, GIB, 2)
             "Warning",
             "given up on run job:9: lifted 3 times; look for a leak, or raise max or maxLifts",
         ),
-        pytest.param(
-            events.rescued(480 * MIB, 512 * MIB, GIB),
-            "Rescued",
-            "Normal",
-            "used 480Mi of 512Mi and rising; resized in place to 1Gi",
-        ),
     ],
 )
 def test_each_reason_has_its_words(

@@ -172,6 +172,16 @@ async def test_only_the_bearer_of_the_token_is_answered() -> None:
         assert await status(f"Bearer {TOKEN}", "?wait_s=nan") == 200
 
 
+async def test_a_token_of_bytes_that_are_no_text_is_a_wrong_one() -> None:
+    async with a_feed(a_board()) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        asked = f"GET {FEED_PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ".encode()
+        writer.write(asked + b"\xff\xfe\r\n\r\n")
+        assert (await reader.readline()).split()[1] == b"401"
+        writer.close()
+        await writer.wait_closed()
+
+
 @pytest.mark.parametrize(
     "text",
     [

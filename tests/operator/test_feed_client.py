@@ -197,6 +197,24 @@ async def test_it_follows_a_real_feed(tmp_path: Path, board: FeedBoard) -> None:
     assert not reader.failures
 
 
+@pytest.mark.parametrize("broken", [None, b"", b"\xff\xfe", b"two\nlines", b"x" * 20_000])
+async def test_a_broken_token_is_waited_over(
+    tmp_path: Path, board: FeedBoard, monkeypatch: pytest.MonkeyPatch, broken: bytes | None
+) -> None:
+    monkeypatch.setattr(feed_client, "FIRST_PAUSE_S", 0.01)
+    async with a_feed(board) as url:
+        reader = Reader(tmp_path, url)
+        token_file = reader.client.source.token_file
+        if broken is None:
+            token_file.unlink()
+        else:
+            token_file.write_bytes(broken)
+        async with reader.running():
+            await until_true(lambda: reader.failures.total() >= 2)
+            token_file.write_text(TOKEN)
+            await until_true(lambda: TRAIN in reader.state.tasks)
+
+
 async def test_it_comes_back_after_the_controller_was_away(
     tmp_path: Path, board: FeedBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:

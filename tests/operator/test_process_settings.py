@@ -87,6 +87,12 @@ WRONG = {
     "LEASE_S": ("1", "greater than or equal to 3"),
     "TLS_LIFETIME_S": ("60", "greater than or equal to 120"),
     "TASK_METRICS": ("100000", "less than or equal to"),
+    "LEASE": ("My Lease", "no name in Kubernetes"),
+    "WEBHOOK": ("plim/soll", "no name in Kubernetes"),
+    "TLS_NAMES": ("admission.svc,bücher.svc", "no host"),
+    "TLS_SECRET": ("/tls", "NAME or NAMESPACE/NAME"),
+    "FEED_TOKEN_SECRET": ("a/b/c", "NAME or NAMESPACE/NAME"),
+    "PEAKS_TOKEN_SECRET": ("peaks token", "NAME or NAMESPACE/NAME"),
 }
 
 
@@ -131,6 +137,26 @@ def admission_settings(**changes: Any) -> AdmissionSettings:
 def test_admission_asks_a_service_of_any_kind_of_address() -> None:
     assert admission_settings().feed_url == "http://10.96.0.7:8081"
     assert admission_settings(feed_url="http://fd00::7:8081").feed_url == "http://[fd00::7]:8081"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("listen_port", 65_536),
+        ("metrics_listen_port", -1),
+        ("snapshot_every_s", 0),
+        ("max_feed_age_s", 0),
+        ("unheard_s", -1),
+        ("drain_s", "long"),
+        ("grace_s", -0.5),
+    ],
+)
+def test_admission_names_a_wrong_value(name: str, value: Any) -> None:
+    with pytest.raises(ValidationError) as raised:
+        admission_settings(**{name: value})
+    said = words_for(raised.value)
+    assert said is not None
+    assert said.startswith(f"{name} (PLIMSOLL_{name.upper()}): Input should be ")
 
 
 def test_admission_refuses_a_feed_that_is_no_address() -> None:

@@ -21,6 +21,7 @@ import structlog
 
 from plimsoll_operator.agent.outbox import Outbox
 from plimsoll_operator.agent.settings import AgentSettings
+from plimsoll_operator.bearer_tokens import read_token
 from plimsoll_operator.peaks import PEAKS_PATH, PeakReport
 
 log = structlog.get_logger()
@@ -103,7 +104,7 @@ class Controller:
         return self._request(reports)
 
     def _request(self, reports: Sequence[PeakReport]) -> tuple[int, str]:
-        token = self._token_file.read_text().strip()
+        token = read_token(self._token_file)
         body = {"node": self._node_name, "reports": [report.to_dict() for report in reports]}
         if self._connection is None:
             self._connection = self._connect()

@@ -50,5 +50,9 @@ class AgentSettings:
             raise SettingsError(
                 f"an interval of {self.interval_s} s cannot be kept; use 0.25 to 2 s"
             )
+        if not 0 <= (self.metrics_listen_port or 0) <= 65535:
+            raise SettingsError(
+                f"{self.metrics_listen_port} is no port; use 1 to 65535, or 0 for a free one"
+            )
         if not self.node_name:
             raise SettingsError("the node's name is empty; pass --node-name")

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
+from plimsoll_operator.bearer_tokens import read_token
 from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.controller.own_objects import OwnObjects
 from plimsoll_operator.controller.process_metrics import ProcessMetrics
@@ -43,7 +43,7 @@ async def keep(
 ) -> AsyncIterator[Kept]:
     """Keep them for as long as the context is open; each was looked at once when it opens."""
     objects = OwnObjects(kube, settings.namespace, settings.instance)
-    from_file = None if settings.token_file is None else _read(settings.token_file)
+    from_file = None if settings.token_file is None else read_token(settings.token_file)
     kept = Kept(from_file, from_file)
     feed = _token(objects, settings.feed_token_secret)
     peaks = _token(objects, settings.peaks_token_secret)
@@ -91,10 +91,3 @@ def _certificate(objects: OwnObjects, settings: ControllerSettings) -> Certifica
         settings.webhook,
     )
     return CertificateKeeper(objects, plan, lambda: Clocks(time.time(), time.monotonic()))
-
-
-def _read(path: Path) -> str:
-    token = path.read_text(encoding="utf-8").strip()
-    if not token:
-        raise OSError(f"{path} holds no token; write one into it")
-    return token

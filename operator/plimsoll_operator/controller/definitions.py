@@ -43,7 +43,7 @@ class Definitions:
             return ()
         names = ", ".join(f"status.{name}" for name in self._dropped)
         words = (
-            f"the cluster's TaskProfile definition is of an older version and drops {names}: upgrade"
-            " it with the chart, or kubectl apply -f deploy/crds"
+            f"the cluster's TaskProfile definition is of an older version and drops {names}:"
+            " upgrade it with the chart, or kubectl apply -f deploy/crds"
         )
         return (Trouble(Ailment.DEFINITIONS, words),)

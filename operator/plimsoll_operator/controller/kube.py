@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import yaml
 from kubernetes_asyncio import client, config
 
 GROUP = "plimsoll.dev"
@@ -290,12 +291,17 @@ async def api_settings(kubeconfig: str | None, context: str | None) -> client.Co
         await config.load_kube_config(
             config_file=kubeconfig, context=context, client_configuration=settings
         )
-    except (config.ConfigException, OSError) as error:
+    except (config.ConfigException, OSError, TypeError, ValueError, yaml.YAMLError) as error:
+        # An empty file is a TypeError to the client, one that is no text a ValueError.
         where = kubeconfig or "$KUBECONFIG or ~/.kube/config"
         raise NoCluster(
-            f"no cluster: {where}: {error}; name one with --kubeconfig and --context"
+            f"no cluster: {where}: {_first_line(error)}; name one with --kubeconfig and --context"
         ) from error
     return settings
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _in_cluster(settings: client.Configuration) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,9 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from plimsoll_predictor.policy import Mode
 
 NINETY_DAYS_S = 90 * 86_400.0
+LONGEST_NAME = 253
+_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?", re.ASCII)
+_HOST = re.compile(r"[0-9A-Za-z:](?:[-0-9A-Za-z.:]*[0-9A-Za-z:])?", re.ASCII)
 
 
 class ControllerSettings(BaseSettings):
@@ -77,6 +81,30 @@ class ControllerSettings(BaseSettings):
     def _by_commas(cls, text: Any) -> Any:
         if isinstance(text, str):
             return tuple(name.strip() for name in text.split(",") if name.strip())
+        return text
+
+    @field_validator("tls_names")
+    @classmethod
+    def _are_hosts(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if len(name) > LONGEST_NAME or not _HOST.fullmatch(name):
+                raise ValueError(f"{name!r:.80} is no host; write DNS names or addresses")
+        return names
+
+    @field_validator("lease", "webhook", "namespace")
+    @classmethod
+    def _is_name(cls, name: str | None) -> str | None:
+        if name is not None and (len(name) > LONGEST_NAME or not _NAME.fullmatch(name)):
+            raise ValueError(f"{name!r:.80} is no name in Kubernetes; write a-z, 0-9, '-' and '.'")
+        return name
+
+    @field_validator("tls_secret", "feed_token_secret", "peaks_token_secret")
+    @classmethod
+    def _names_a_secret(cls, text: str | None) -> str | None:
+        if text is not None:
+            parts = text.split("/")
+            if len(parts) > 2 or not all(_NAME.fullmatch(part) for part in parts):
+                raise ValueError(f"{text!r:.80} names no Secret; write NAME or NAMESPACE/NAME")
         return text
 
     @field_validator("page_port", "listen_port", mode="before")

@@ -13,6 +13,7 @@ from typing import Final
 import aiohttp
 import structlog
 
+from plimsoll_operator.bearer_tokens import read_token
 from plimsoll_operator.feed.applying import BadEntry, apply, steps
 from plimsoll_operator.feed.wire import FEED_PATH, VERSION, BadMessage, FeedMessage, decode_message
 from plimsoll_operator.state import AdmissionState
@@ -88,7 +89,7 @@ class FeedClient:
         query = {"since": str(self.position.revision), "wait_s": str(WAIT_S), "v": str(VERSION)}
         if self.position.epoch is not None:
             query["epoch"] = self.position.epoch
-        token = (await asyncio.to_thread(self.source.token_file.read_text)).strip()
+        token = await asyncio.to_thread(read_token, self.source.token_file)
         async with session.get(
             f"{self.source.url.rstrip('/')}{FEED_PATH}",
             params=query,

@@ -36,5 +36,6 @@ def board_routes(board: FeedBoard, token: str) -> list[web.RouteDef]:
 
 def is_bearer(request: web.Request, token: str) -> bool:
     """Whether the request carries the token; compared in constant time."""
-    shown = request.headers.get("Authorization", "")
-    return hmac.compare_digest(shown.encode(), f"Bearer {token}".encode())
+    # Bytes that are no text come as surrogates, which plain encoding would refuse.
+    shown = request.headers.get("Authorization", "").encode(errors="surrogateescape")
+    return hmac.compare_digest(shown, f"Bearer {token}".encode())

@@ -137,8 +137,10 @@ class Election:
             return
         self.leads = False
         try:
-            spec = free_spec(self._seen.lease, datetime.now(UTC))
-            await self._write(spec)
+            # A renewal that was cut short may have been written all the same.
+            await self._look()
+            if self._seen is not None and self.leader == self._terms.me:
+                await self._write(free_spec(self._seen.lease, datetime.now(UTC)))
         except ApiError as error:
             log.warning("lease not given back; it runs out by itself", error=str(error))
 
