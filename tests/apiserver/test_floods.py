@@ -192,7 +192,8 @@ def _malice(victim_uid: str) -> list[dict[str, str]]:
 
 async def _known(shop: Shop, runs: int) -> dict[str, Any] | None:
     status = dict((await shop.profile("train")).get("status") or {})
-    return status if status.get("runs") == runs else None
+    # Runs are known at once, attempts are counted by the store a moment later.
+    return status if status.get("runs") == status.get("observations") == runs else None
 
 
 def _lasting(status: dict[str, Any] | None) -> dict[str, Any]:

@@ -24,6 +24,10 @@ async def holder(shop: Shop) -> str | None:
     return found
 
 
+async def _says(candidate: Candidate, words: str) -> bool:
+    return await candidate.get("/readyz") == (200, words)
+
+
 async def test_of_two_controllers_one_leads_and_the_other_follows_when_it_ends(
     shop: Shop, knowing_cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -32,7 +36,7 @@ async def test_of_two_controllers_one_leads_and_the_other_follows_when_it_ends(
         await until("one leads", one.leads)
         async with a_candidate(knowing_cluster.kubeconfig, tmp_path, "two", told) as two:
             await until("two stands by", two.stands_by)
-            assert await two.get("/readyz") == (200, "standing by: one leads\n")
+            await until("two says who leads", lambda: _says(two, "standing by: one leads\n"))
             assert (await two.get("/v1/feed"))[0] == 503
             assert await two.metric("plimsoll_leader") == 0
             assert await one.get("/readyz") == (200, "ok\n")

@@ -56,7 +56,7 @@ class Helm:
 
     def notes(self, values: Mapping[str, Any]) -> str:
         """What an installation with these values would tell people; needs a cluster."""
-        words = ["-n", NAME, "--dry-run=server"]
+        words = ["-n", NAME, "--dry-run=server", "--take-ownership"]
         for key, value in values.items():
             words += ["--set-json", f"{key}={json.dumps(value)}"]
         return self.do("install", NAME, str(CHART), *words).partition("NOTES:")[2]

@@ -27,6 +27,7 @@ from tests.e2e.workloads import Manifest, a_job, a_pod, features
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
 RUNS = 12
+FIRST_RUNS = 2
 ROWS = (4000, 1000)
 """Needs that come again: of ever growing ones nothing can be learned."""
 ASKED = "256Mi"
@@ -40,12 +41,23 @@ async def trained(plimsoll: Plimsoll, cluster: Cluster) -> AsyncIterator[Shop]:
         await sizes_in_mode(shop, "enforce")
         for number in range(RUNS):
             await create(shop, a_run(f"run-{number}", ROWS[number % len(ROWS)]))
+            if number == FIRST_RUNS - 1:
+                # Who knows nothing bids nothing: only later runs tell what would have served.
+                await until(
+                    "the first runs are known", lambda: knows_runs(shop, FIRST_RUNS), WITHIN_S
+                )
 
-        async def has_model() -> bool:
-            return "modelVersion" in ((await shop.profile("train")).get("status") or {})
+        async def is_learned() -> bool:
+            status = (await shop.profile("train")).get("status") or {}
+            return "modelVersion" in status and status.get("champion") != "request"
 
-        await until("a model in the profile", has_model, WITHIN_S)
+        await until("a model, and a champion that learned", is_learned, WITHIN_S)
         yield shop
+
+
+async def knows_runs(shop: Shop, count: int) -> bool:
+    status = (await shop.profile("train")).get("status") or {}
+    return int(status.get("runs", 0)) >= count
 
 
 def a_run(name: str, rows: int) -> Manifest:
