@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import socket
@@ -10,7 +9,6 @@ import ssl
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -30,8 +28,6 @@ from tests.eater import load_eater
 pytestmark = [pytest.mark.cluster, pytest.mark.node]
 
 READY_WITHIN_S = 30.0
-INSTALLATIONS = 3
-"""At most, of which the last counts."""
 MOST_MILLICORES, MOST_BYTES = 500, 600 * 2**20
 LIFETIME_S = 300
 SHOP = "chart-shop"
@@ -46,25 +42,12 @@ def release(cluster_helm: Helm, cluster: Cluster, image: str) -> Iterator[Releas
     cluster.kubectl("delete", "namespace", SHOP, "--ignore-not-found")
     cluster.kubectl("create", "namespace", SHOP)
     try:
-        with _a_quick_release(cluster_helm, cluster, values) as made:
+        with a_release(cluster_helm, cluster, values) as made:
+            words = f"{made.ready_after_s:.1f} (at most {READY_WITHIN_S:.0f})"
+            FIGURES.note("chart.install_to_ready_s", words)
             yield made
     finally:
         cluster.kubectl("delete", "namespace", SHOP, "--wait=false")
-
-
-@contextlib.contextmanager
-def _a_quick_release(helm: Helm, cluster: Cluster, values: Mapping[str, Any]) -> Iterator[Release]:
-    """The first that is Ready in time: this machine may be busy with something else."""
-    took_s: list[float] = []
-    for left in reversed(range(INSTALLATIONS)):
-        with a_release(helm, cluster, values) as made:
-            took_s.append(made.ready_after_s)
-            if made.ready_after_s > READY_WITHIN_S and left:
-                continue
-            words = " then ".join(f"{each:.1f}" for each in took_s)
-            FIGURES.note("chart.install_to_ready_s", f"{words} (at most {READY_WITHIN_S:.0f})")
-            yield made
-            return
 
 
 @pytest.fixture(scope="module")
