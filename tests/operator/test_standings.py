@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -16,6 +17,7 @@ from plimsoll_predictor.experts.names import BOOSTING, CLASSIFIER, MAX_SEEN, YOU
 from plimsoll_predictor.experts.panel import EXPERTS, PANEL
 from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.store.schema import standings as standing_table
+from plimsoll_predictor.store.standings import StandingRecords
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import MIB
 from tests.operator import folding_until_killed
@@ -153,6 +155,25 @@ async def test_every_expert_bids_for_a_pod_and_a_models_too(tmp_path: Path) -> N
         assert set(bids) == {*PANEL, CLASSIFIER, BOOSTING}
         assert bids[CLASSIFIER] == 600 * MIB
         assert life.store.experts.bids("u") == bids
+
+
+async def test_a_task_of_which_nothing_is_known_is_looked_up_once_until_it_learns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_life(tmp_path) as life:
+        looked_up: list[str] = []
+        look_up = StandingRecords.standings_of
+
+        def counted(records: StandingRecords, tasks: list[str]) -> dict[str, dict[str, Any]]:
+            looked_up.extend(tasks)
+            return look_up(records, tasks)
+
+        monkeypatch.setattr(StandingRecords, "standings_of", counted)
+        for uid in ("first", "second", "third"):
+            assert await life.decided(uid) == {}
+        assert looked_up == [str(TRAIN)]
+        await life.ran(300, 310)
+        assert set(await life.decided("later")) == set(PANEL)
 
 
 async def test_a_training_seeds_its_models_and_one_without_models_retires_them(

@@ -44,6 +44,7 @@ SLICE_S: Final = 0.02
 """The event loop is held by folding for so long at a time."""
 READ_PAUSE_S: Final = 1.0
 HELD_TASKS: Final = 1000
+UNKNOWN_TASKS: Final = 10_000
 
 
 class Standings:
@@ -63,6 +64,8 @@ class Standings:
         """Serial of the last lesson folded."""
         self._saved_through = {0}
         """Of the last that was saved; and of those that may have been, where nobody heard."""
+        self._unknown: set[str] = set()
+        """Tasks of which nothing is saved: else each of their pods would be looked up in vain."""
         self._unsaved: dict[str, None] = {}
         self._unsaved_pools: dict[str, None] = {}
         self._news = asyncio.Event()
@@ -80,9 +83,13 @@ class Standings:
     async def standing(self, task: TaskId) -> Standing | None:
         """The task's experts, to look at only; None if they know nothing of it."""
         held = self.held(task)
-        if held is not None:
+        if held is not None or str(task) in self._unknown:
             return held
+        through = self._through
         saved = await self._writer.read(self._store.experts.standings_of, [str(task)])
+        # Unless something was learned while the store was read.
+        if not saved and self._through == through and len(self._unknown) < UNKNOWN_TASKS:
+            self._unknown.add(str(task))
         return next(iter(_readable(saved).values()), None)
 
     async def pool(self, task: TaskId) -> Pool:
@@ -125,6 +132,7 @@ class Standings:
             shared = await self._writer.read(self._store.experts.shared)
             self._fleet = Fleet(namespace_of)
             self._used.clear()
+            self._unknown.clear()
             self._unsaved.clear()
             self._unsaved_pools.clear()
             self._through = shared.through
@@ -254,6 +262,7 @@ class Standings:
             log.exception("a lesson could not be learned", task=str(lesson.task), run=lesson.run)
         self._through = lesson.serial
         task = str(lesson.task)
+        self._unknown.discard(task)
         self._unsaved[task] = self._used[task] = None
         self._unsaved_pools[lesson.task.namespace] = None
         self._used.move_to_end(task)

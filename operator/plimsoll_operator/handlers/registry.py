@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import kopf
 
 from plimsoll_operator import labels
+from plimsoll_operator.handlers.no_state import NoDiffBase, NoProgress
 
 Raw = Mapping[str, Any]
 
@@ -68,6 +69,8 @@ def registry_for(controller: Sees) -> kopf.OperatorRegistry:
 def configure(settings: kopf.OperatorSettings) -> None:
     """Set kopf up as a watcher of many short-lived pods."""
     settings.posting.enabled = False
+    settings.persistence.diffbase_storage = NoDiffBase()
+    settings.persistence.progress_storage = NoProgress()
     settings.peering.standalone = True
     settings.scanning.disabled = True
     # Server-side, so that a cluster's other pods never reach us.
