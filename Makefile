@@ -13,7 +13,7 @@ TRACES ?= ../shared/traces
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-chart test-ha format-check lock cluster-up cluster-down image browser postgresql prometheus generated
+.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-forecast bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-e2e test-chart test-ha test-alone format-check lock cluster-up cluster-down image browser postgresql prometheus generated
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -31,7 +31,8 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml
 demo: setup ## the whole story on a real Kubernetes: sized, OOM-killed, lifted, retried, learned from (CONTEXT=name for a cluster of yours, CHART=1 for the chart's pods)
 	$(BIN)/python -P demo/run.py $(if $(CONTEXT),--context $(CONTEXT)) $(if $(CHART),--chart)
 
-test: check test-traces test-tracking test-monitoring test-cluster test-chart test-ha ## everything CI runs: check, MLflow, Prometheus, then the tests on the real API server and node, of the chart and of failures
+test: setup postgresql prometheus browser ## everything CI runs: check, then all the tests, side by side on clusters of their own, and what measures speed alone at the end
+	$(BIN)/python -m tests.suites
 
 check: setup format-check lint types layers test-unit ## all that needs no cluster
 
@@ -59,14 +60,27 @@ prometheus:
 browser:
 	@command -v chromium >/dev/null || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q --yes --no-install-recommends chromium; } || { echo "make test: no chromium for the report's tests; as root: apt-get install chromium" >&2; exit 2; }
 
-test-cluster: setup image browser prometheus ## tests on the real API server and node
-	$(INSIDE) $(BIN)/pytest tests/apiserver tests/e2e
+BROWSED := $(wildcard tests/e2e/test_*_browser.py)
+
+test-browser: setup browser ## the pages in a real browser, no cluster
+	$(BIN)/pytest $(BROWSED)
+
+test-cluster: test-browser test-apiserver test-e2e ## pages, and tests on the real API server and node
+
+test-apiserver: setup cluster-up ## tests on the real API server
+	$(INSIDE) $(BIN)/pytest tests/apiserver
+
+test-e2e: setup image prometheus ## tests on the real node
+	$(INSIDE) $(BIN)/pytest tests/e2e $(BROWSED:%=--ignore=%)
 
 test-chart: setup postgresql image ## the Helm chart: lint, schema, golden renders, installed, upgraded, uninstalled on the real node
 	$(INSIDE) $(BIN)/pytest tests/chart
 
 test-ha: setup postgresql image ## leaders killed and cut off, upgrades under load, random kills, on PostgreSQL
 	$(INSIDE) $(BIN)/pytest tests/ha
+
+test-alone: setup postgresql image ## of the tests on clusters, what measures speed, and so needs the machine for itself
+	$(INSIDE) $(BIN)/pytest -m alone tests/apiserver tests/chart tests/e2e tests/ha
 
 generated: setup ## write again what is made from other files: chart, rendered manifests, dashboard, references
 	$(BIN)/python -P deploy/grafana/dashboard.py
@@ -105,6 +119,9 @@ bench-sap: setup ## software builds as a second kind of workload (TRACES=folder 
 bench-shifts: setup ## what noticing that a task has changed saves, on the public traces cut and joined (TRACES=folder of yours)
 	$(BIN)/python -P benchmarks/shifts.py
 
+bench-forecast: setup ## forecasts of runtimes on the public logs beside their bars, and bench-forecast.json (TRACES=folder of yours)
+	$(BIN)/python -P benchmarks/forecast.py
+
 bench-scale: setup ## a million observations on SQLite and PostgreSQL, models of thousands of tasks, and bench-scale.json
 	$(BIN)/python -P benchmarks/scale.py
 
@@ -127,4 +144,5 @@ lock: setup ## rewrite requirements/*.lock from pyproject.toml
 
 clean: ## end the local cluster and remove what was built here (the cache of binaries stays)
 	-[ ! -f deploy/local/cluster.py ] || $(CLUSTER) down
-	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html bench-results.json bench-sizes.json bench-scale.json
+	-[ ! -d .local/test-logs ] || $(PYTHON) -m tests.suites down
+	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html bench-results.json bench-sizes.json bench-forecast.json bench-scale.json

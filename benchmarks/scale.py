@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final, TypeVar
@@ -20,7 +20,8 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import scale_feed, scale_store
+from benchmarks import scale_admission, scale_feed, scale_store
+from benchmarks.scale_admission import AdmissionFigures
 from benchmarks.scale_data import Size, fill
 from benchmarks.scale_feed import FeedFigures
 from benchmarks.scale_store import StoreFigures
@@ -30,6 +31,10 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 RESULTS: Final = ROOT / "bench-scale.json"
 FEEDS: Final = ((500, 500), (2_500, 500), (10_000, 500), (10_000, 2_500))
 """Tasks, and how many of them have a model."""
+SMALL: Final = 100
+"""One in so many observations make the store that admission is compared beside."""
+LEAST_SHARE: Final = 0.9
+"""Of the decisions a second; two equal replicas differ by some hundredths."""
 
 Figures = TypeVar("Figures")
 
@@ -53,20 +58,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     console, size = Console(), Size(observations=chosen.observations, tasks=chosen.tasks)
     stores: dict[str, StoreFigures] = {}
+    admissions: dict[str, AdmissionFigures] = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, url in _stores(Path(folder)):
             with console.status(f"measuring: {name}, {size.observations:,} observations"):
-                stores[name] = _apart(_store, url, size)
+                _apart(fill, url, size)
+                admissions[name] = _apart(_admission, url, size)
+                stores[name] = _apart(scale_store.measure, url, size)
     feeds: list[FeedFigures] = []
     for tasks, models in FEEDS[: 1 if chosen.quick else None]:
         with console.status(f"measuring: {tasks:,} tasks, {models:,} models"):
             feeds.append(_apart(_feed, tasks, models))
     found = {
         "stores": {name: asdict(figures) for name, figures in stores.items()},
+        "admissions": {name: asdict(figures) for name, figures in admissions.items()},
         "feeds": [asdict(figures) for figures in feeds],
     }
     RESULTS.write_text(json.dumps(found, indent=2) + "\n")
     lines = [line for name, figures in stores.items() for line in _of_store(name, figures)]
+    lines += [line for name, figures in admissions.items() for line in _of_admission(name, figures)]
     lines += [line for figures in feeds for line in _of_feed(figures)]
     console.print(_table(lines))
     return 0 if all(line.holds is not False for line in lines) else 1
@@ -90,9 +100,12 @@ def _apart(work: Callable[..., Figures], *arguments: object) -> Figures:
         return process.submit(work, *arguments).result()
 
 
-def _store(url: str, size: Size) -> StoreFigures:
-    _apart(fill, url, size)
-    return scale_store.measure(url, size)
+def _admission(url: str, size: Size) -> AdmissionFigures:
+    smaller = replace(size, observations=size.observations // SMALL)
+    with tempfile.TemporaryDirectory() as folder:
+        smaller_url = f"sqlite:///{folder}/smaller.db"
+        _apart(fill, smaller_url, smaller)
+        return asyncio.run(scale_admission.measure(Path(folder), smaller_url, url))
 
 
 def _feed(tasks: int, models: int) -> FeedFigures:
@@ -112,6 +125,21 @@ def _of_store(name: str, figures: StoreFigures) -> list[Figure]:
             f"{name}: likewise while {figures.pruned_rows:,} rows are pruned, ms",
             *_within(1e3 * figures.pruned_write_s, 2_000),
         ),
+    ]
+
+
+def _of_admission(name: str, figures: AdmissionFigures) -> list[Figure]:
+    (small_per_s, large_per_s), (small_bytes, large_bytes) = figures.per_s, figures.rss_bytes
+    name = f"{name}: admission beside it and beside 1/{SMALL}"
+    return [
+        Figure(f"{name}, decisions a second", f"{large_per_s:.0f}, {small_per_s:.0f}"),
+        Figure(
+            f"{name}, ratio",
+            f"{figures.share:.2f}",
+            f"≥ {LEAST_SHARE:g}",
+            figures.share >= LEAST_SHARE,
+        ),
+        Figure(f"{name}, RSS, MB", f"{large_bytes / 1e6:.0f}, {small_bytes / 1e6:.0f}"),
     ]
 
 

@@ -82,7 +82,7 @@ async def measure(folder: Path, tasks: int, models: int) -> FeedFigures:
             await asyncio.sleep(0)
         await _until_used(callers, tasks - 1, 1000)
         retrained_s = time.monotonic() - began_s
-        rss = max(_peak_rss_bytes(process.pid) for process in processes)
+        rss = max(peak_rss_bytes(process.pid) for process in processes)
     return FeedFigures(
         tasks=tasks,
         models=models,
@@ -194,7 +194,8 @@ async def _patch(caller: Caller, task: TaskId) -> str:
     return json.dumps(patch_in(await caller.review(pod, namespace=task.namespace)))
 
 
-def _peak_rss_bytes(process: int) -> int:
+def peak_rss_bytes(process: int) -> int:
+    """The most that a process was resident with so far."""
     status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
     [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
     return int(line.split()[1]) * 1024

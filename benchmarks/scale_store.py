@@ -58,7 +58,7 @@ async def _measure(url: str, size: Size) -> StoreFigures:
     before, began_s = psutil.Process().memory_info().rss, time.monotonic()
     store = Store.open(url)
     writer = Writer(store)
-    await _start(store, writer)
+    await take_up(store, writer, FeedBoard("bench"))
     start_s, cpu_s = time.monotonic() - began_s, time.process_time() - cpu_s
     rss = psutil.Process().memory_info().rss - before
     largest = TaskId.parse(task_name(0))
@@ -87,9 +87,8 @@ async def _measure(url: str, size: Size) -> StoreFigures:
     return figures
 
 
-async def _start(store: Store, writer: Writer) -> None:
+async def take_up(store: Store, writer: Writer, board: FeedBoard) -> None:
     """As ``Controller.start`` takes up what the store knows."""
-    board = FeedBoard("bench")
     book = TaskBook(Policy(), board.publish)
     await writer.call(store.mend_totals)
     for task, known in (await writer.read(remember_all, store)).items():

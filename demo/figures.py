@@ -58,8 +58,6 @@ class Learned:
     u_score: float | None
     accuracy: float | None
     version: str | None
-    trained: str | None
-    """When, as the profile writes it."""
 
 
 def figures(views: Sequence[RunView], peaks: Mapping[str, int]) -> Figures:
@@ -110,7 +108,6 @@ def learned(profiles: Iterable[Mapping[str, Any]]) -> dict[str, Learned]:
             u_score=status.get("uScore"),
             accuracy=status.get("accuracy"),
             version=status.get("modelVersion"),
-            trained=status.get("trainedTime"),
         )
     return found
 

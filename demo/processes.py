@@ -25,7 +25,7 @@ STATE: Final = ROOT / ".local" / "demo"
 LOG: Final = STATE / "run.log"
 STORE: Final = f"sqlite:///{STATE}/plimsoll.db"
 READY: Final = STATE / "ready.json"
-READY_WITHIN_S: Final = 90.0
+READY_WITHIN_S: Final = 180.0
 END_WITHIN_S: Final = 40.0
 
 

@@ -11,14 +11,14 @@ from typing import Final
 from demo import figures
 from demo.happenings import happenings, states
 from demo.kubectl import Kubectl, KubectlError
+from demo.patience import Patience
 from demo.place import ROOT, Place
 from demo.plan import IMPORTED_TASKS, NAMESPACES, LiveRun, Phase, plan
 from demo.pods import PART_OF, manifest, namespace, policy
 from demo.screen import Screen
 from demo.service import Service
+from demo.trainings import LONGEST_TRAINING_S, failures, trained, trainings
 from demo.watch import AttemptState, RunView, is_overdue, last_kill_s, views
-
-from plimsoll_operator.podstatus import read_time
 
 HISTORY: Final = ROOT / "demo" / "history.csv"
 SUMMARY: Final = ROOT / "demo-summary.json"
@@ -28,10 +28,12 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in PART_OF.items())
 AT_ONCE: Final = 6
 """Runs in flight, as if a workflow engine started them: what ends teaches what starts later."""
 POLL_S: Final = 1.0
-PHASE_WITHIN_S: Final = 480.0
-"""Several times what a phase takes on two idle cores: only a hang is cut off."""
-LEARNED_WITHIN_S: Final = 90.0
+RUN_WITHIN_S: Final = 300.0
+"""The heaviest run takes half a minute on an idle core: where so long nothing begins or ends,
+something hangs."""
 SETTLED_WITHIN_S: Final = 30.0
+CALL_S: Final = 60.0
+"""Most that a cluster takes between two signs of life for what it does by itself."""
 
 
 class StoryError(Exception):
@@ -71,49 +73,57 @@ class Story:
         """Namespaces of our own, new and empty, with the CRDs and policies."""
         self._remove_own_namespaces()
         self.kubectl.apply_files(CRDS)
-        self.kubectl("wait", "--for=condition=Established", "--timeout=20s", "-f", str(CRDS))
+        self.kubectl("wait", "--for=condition=Established", "--timeout=25s", "-f", str(CRDS))
         self.kubectl.create([namespace(name) for name in NAMESPACES])
         self.kubectl.apply([policy(name) for name in NAMESPACES])
         for name in NAMESPACES:
             self._await_service_account(name)
 
     def _remove_own_namespaces(self) -> None:
-        found = [
-            each for each in self.kubectl.objects("ns") if each["metadata"]["name"] in NAMESPACES
-        ]
-        for each in found:
-            name, labels = each["metadata"]["name"], each["metadata"].get("labels", {})
+        found = self._own_namespaces()
+        for name, labels in found.items():
             if not PART_OF.items() <= labels.items():
                 raise StoryError(f"there is a namespace {name} that is not the demo's; it stays")
-        for each in found:
-            name = each["metadata"]["name"]
+        for name in found:
             self.kubectl("delete", "ns", name, "--wait=false")
-        for each in found:
-            name = each["metadata"]["name"]
-            self.kubectl("wait", "--for=delete", f"ns/{name}", "--timeout=25s")
+        patience = Patience(CALL_S)
+        while left := self._own_namespaces():
+            patience.saw([len(self.kubectl.objects("pods", "-n", name)) for name in left])
+            if patience.is_over:
+                raise StoryError(f"namespaces {', '.join(left)} do not go away")
+            self.screen.wait(f"an earlier demo's namespaces go: {', '.join(left)}")
+            time.sleep(POLL_S)
+
+    def _own_namespaces(self) -> dict[str, Mapping[str, str]]:
+        """Those that are there by our names, with their labels."""
+        found = [each["metadata"] for each in self.kubectl.objects("ns")]
+        return {
+            each["name"]: each.get("labels", {}) for each in found if each["name"] in NAMESPACES
+        }
 
     def _await_service_account(self, name: str) -> None:
         """A namespace takes no pods until its default service account is there."""
-        deadline_s = time.monotonic() + SETTLED_WITHIN_S
+        patience = Patience(CALL_S)
         while not self.kubectl("get", "sa", "default", "-n", name, "--ignore-not-found"):
-            if time.monotonic() > deadline_s:
+            if patience.is_over:
                 raise StoryError(f"namespace {name} gets no default service account")
             time.sleep(0.2)
 
     def play(self, phase: Phase) -> None:
         """Create a phase's pods and watch them to their ends; then wait until it was learned."""
         waiting = list(phase.runs)
-        deadline_s = time.monotonic() + PHASE_WITHIN_S
+        patience = Patience(RUN_WITHIN_S)
         while True:
             seen = self.look(phase)
+            patience.saw(dict(self._seen))
             going = [
                 view for view in seen if not view.is_over and not is_overdue(view, time.time())
             ]
             if not going and not waiting:
                 break
-            if time.monotonic() > deadline_s:
+            if patience.is_over:
                 names = ", ".join(view.run.name for view in going)
-                raise StoryError(f"not ended after {PHASE_WITHIN_S:.0f} s: {names}")
+                raise StoryError(f"nothing happened for {RUN_WITHIN_S:.0f} s to {names}")
             self._start(waiting[: max(0, AT_ONCE - len(going))])
             del waiting[: max(0, AT_ONCE - len(going))]
             time.sleep(POLL_S)
@@ -147,31 +157,33 @@ class Story:
 
     def await_learned(self, since_s: Mapping[str, float]) -> None:
         """Wait until each of these tasks has a model trained at or after that time."""
-        deadline_s = time.monotonic() + LEARNED_WITHIN_S
+        patience = Patience(LONGEST_TRAINING_S + CALL_S)
         left = dict(since_s)
         while left:
-            for task, each in self.learned().items():
-                trained_s = read_time(each.trained)
-                if task in left and trained_s is not None and trained_s >= left[task]:
-                    del left[task]
-                    line = f"{task}: {each.champion} serves, model {each.version}"
-                    self.screen.tell([f"[cyan]{line}, {len(each.bins)} bins[/cyan]"])
-            if left and time.monotonic() > deadline_s:
+            profiles = self.kubectl.objects("taskprofiles", "-A")
+            now = trainings(profiles)
+            for task in trained(now, left):
+                del left[task]
+                each = figures.learned(profiles)[task]
+                line = f"{task}: {each.champion} serves, model {each.version}"
+                self.screen.tell([f"[cyan]{line}, {len(each.bins)} bins[/cyan]"])
+            if failed := failures(now, left):
+                raise StoryError(f"{'; '.join(failed)}; see {self.service.logs}")
+            patience.saw(now)
+            if left and patience.is_over:
                 names = ", ".join(left)
-                raise StoryError(f"no training of {names}; see {self.service.logs}")
+                waited = f"no training ended for {patience.silence_s:.0f} s"
+                raise StoryError(f"{waited}, {names} still untrained; see {self.service.logs}")
             self.screen.wait(f"training: {', '.join(left)}")
             time.sleep(POLL_S / 2)
 
-    def learned(self) -> dict[str, figures.Learned]:
-        """What the TaskProfiles say now."""
-        return figures.learned(self.kubectl.objects("taskprofiles", "-A"))
-
     def settle(self, seen: Sequence[RunView]) -> None:
         """Wait until the last attempts' peaks have arrived in the store; some may never."""
-        deadline_s = time.monotonic() + SETTLED_WITHIN_S
+        patience = Patience(SETTLED_WITHIN_S)
         wanted = {view.success.uid for view in seen if view.success is not None}
-        while wanted - self.peaks(seen).keys() and time.monotonic() < deadline_s:
-            self.screen.wait("the last peaks arrive")
+        while (left := wanted - self.peaks(seen).keys()) and not patience.is_over:
+            patience.saw(len(left))
+            self.screen.wait(f"{len(left)} peaks are to arrive")
             time.sleep(POLL_S)
 
     def peaks(self, seen: Sequence[RunView]) -> Mapping[str, int]:
@@ -180,7 +192,8 @@ class Story:
 
     def conclude(self, seen: Sequence[RunView]) -> None:
         """The figures on the screen and in demo-summary.json, and the report."""
-        peaks, known = self.peaks(seen), self.learned()
+        peaks = self.peaks(seen)
+        known = figures.learned(self.kubectl.objects("taskprofiles", "-A"))
         total = figures.figures(seen, peaks)
         self.screen.figures(total, figures.by_task(seen, peaks), known)
         write_json(SUMMARY, figures.summary(total, known))

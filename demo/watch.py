@@ -19,8 +19,9 @@ from plimsoll_operator.podstatus import AttemptStatus, read_status
 from plimsoll_operator.quantity import parse_bytes
 
 Object = Mapping[str, Any]
-NEXT_ATTEMPT_WITHIN_S: Final = 90.0
-"""A Job waits 10, 20, 40 s before its next pods; Plimsoll makes a bare pod's at once."""
+NEXT_ATTEMPT_WITHIN_S: Final = 240.0
+"""A Job waits 10, 20, 40 s before its next pods; Plimsoll makes a bare pod's at once. On a machine
+that is busy with something else, all of them take several times as long."""
 
 
 class AttemptState(StrEnum):

@@ -111,16 +111,16 @@ class Tab:
         """Text where the focus is."""
         self.call("Input.insertText", text=text)
 
-    def picture(self, out: Path, *, height: int | None = None) -> None:
-        """A PNG of the whole page, or of its top."""
+    def picture(self, out: Path, *, height: int | None = None, only: str | None = None) -> None:
+        """A PNG of the whole page, of its top, or only of a selector's element."""
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {
-            "x": 0,
-            "y": 0,
-            "width": size["width"],
-            "height": height or size["height"],
-            "scale": 1,
-        }
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": height or size["height"]}
+        if only is not None:
+            box = f"document.querySelector({only!r}).getBoundingClientRect()"
+            sides = {"x": "x + scrollX", "y": "y + scrollY", "width": "width", "height": "height"}
+            clip = {side: self.ask(f"{box}.{what}") for side, what in sides.items()}
+            clip["height"] = min(height or clip["height"], clip["height"])
+        clip["scale"] = 1
         shot = self.call(
             "Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True
         )

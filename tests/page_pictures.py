@@ -14,7 +14,9 @@ from plimsoll_operator.report.data import gather
 from plimsoll_predictor.store import Store
 from tests.browsers import Tab, a_browser
 from tests.page_builders import a_cluster, served
+from tests.page_readers import bare
 from tests.report_builders import START_S
+from tests.runtime_builders import NIGHTLY, a_telling_past
 
 WIDTHS = {"desktop": 1280, "phone": 390}
 TASKS = 300
@@ -43,8 +45,22 @@ def main(folder: Path) -> None:
             tab.open(f"{address}/tasks/shop/train-demand")
             _small(tab, folder / "page-task-dark.png")
         store.close()
+        _runtimes(folder, Path(scratch))
     for each in sorted(folder.glob("*.png")):
         print(f"{each} {each.stat().st_size:,} bytes")
+
+
+def _runtimes(folder: Path, scratch: Path) -> None:
+    """Of one task's runtimes, with a what-if asked."""
+    store = Store.open(f"sqlite:///{scratch}/runtimes.db", clock=lambda: START_S)
+    a_telling_past(store)
+    live = bare(store).live
+    with served(store, live) as address, a_browser(scratch / "another-profile") as tab:
+        for name, width in WIDTHS.items():
+            tab.show(width, dark=name == "phone")
+            tab.open(f"{address}/tasks/{NIGHTLY}?node-type=n2-standard-8")
+            _small(tab, folder / f"page-runtime-{name}.png", only="#runtime")
+    store.close()
 
 
 def _take(tab: Tab, out: Path, address: str, width: int) -> None:
@@ -53,13 +69,13 @@ def _take(tab: Tab, out: Path, address: str, width: int) -> None:
     _small(tab, out)
 
 
-def _small(tab: Tab, out: Path) -> None:
-    """As much of the page's top as makes a small file."""
+def _small(tab: Tab, out: Path, only: str | None = None) -> None:
+    """As much of the top of the page, or of an element of it, as makes a small file."""
     height = 1500
-    tab.picture(out, height=height)
+    tab.picture(out, height=height, only=only)
     while out.stat().st_size > MOST_BYTES:
         height = int(0.9 * height)
-        tab.picture(out, height=height)
+        tab.picture(out, height=height, only=only)
 
 
 if __name__ == "__main__":

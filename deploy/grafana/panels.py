@@ -336,12 +336,45 @@ _TASKS: Final = (
     ),
 )
 
+_RUNTIMES: Final = (
+    Panel(
+        title="Runs that run long",
+        words="Under way for longer than 99 of 100 like them take, and all that are under way.",
+        queries=(
+            Query(f"sum(plimsoll_run_running_long{{{WHERE}}})", "running long"),
+            Query(f"sum(plimsoll_run_running{{{WHERE}}})", "under way"),
+        ),
+    ),
+    Panel(
+        title="Forecasts",
+        words="Runs a second: forecast when they were submitted, and held against it at their end.",
+        queries=(
+            Query(_rate("plimsoll_run_forecasts_total"), "forecast"),
+            Query(_rate("plimsoll_run_forecasts_scored_total"), "ended"),
+        ),
+        unit="ops",
+    ),
+    Panel(
+        title="Longer than their forecast's P95",
+        words="Of the runs that ended within an hour; a twentieth is right.",
+        queries=(
+            Query(
+                f"{_raised('plimsoll_run_beyond_p95_total', '1h')}"
+                f" / {_raised('plimsoll_run_forecasts_scored_total', '1h')}",
+                "beyond P95",
+            ),
+        ),
+        unit="percentunit",
+    ),
+)
+
 ROWS: Final[tuple[tuple[str, tuple[Panel, ...]], ...]] = (
     ("At a glance", _GLANCE),
     ("What it saves", _MEMORY),
     ("Attempts", _ATTEMPTS),
     ("Admission", _ADMISSION),
     ("Learning and late binding", _LEARNING),
+    ("How long runs take", _RUNTIMES),
     ("Processes", _PROCESSES),
     ("Tasks", _TASKS),
 )

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from plimsoll_operator.command_line import looking, moving, options, setting
+from plimsoll_operator.command_line import forecasts, looking, moving, options, setting
 from plimsoll_operator.command_line.options import (
     PROCESSES,
     Context,
@@ -40,6 +40,7 @@ app = typer.Typer(
 Token = Annotated[Path | None, typer.Option(help="File with the bearer token of feed and peaks.")]
 
 looking.add_to(app)
+forecasts.add_to(app)
 setting.add_to(app)
 moving.add_to(app)
 

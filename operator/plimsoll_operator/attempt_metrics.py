@@ -54,10 +54,15 @@ class AttemptMetrics:
             return Counter(f"plimsoll_memory_{name}_byte_seconds", words, registry=registry)
 
         self._tasks = tasks
-        self._awaited: OrderedDict[str, float] = OrderedDict()
-        """Attempt UID -> bytes reserved for it, until its peak is known."""
+        self._awaited: OrderedDict[str, int | None] = OrderedDict()
+        """Attempt UID -> bytes reserved for it if known, until its peak is known."""
         self._ended = Counter(
             "plimsoll_attempts", "Attempts seen to end, by outcome.", ["outcome"], registry=registry
+        )
+        self._measured = Counter(
+            "plimsoll_attempts_measured",
+            "Attempts that succeeded and whose peak became known.",
+            registry=registry,
         )
         self._oom_kills = Counter(
             "plimsoll_oom_kills",
@@ -93,24 +98,25 @@ class AttemptMetrics:
         if outcome is Outcome.OOM_KILLED:
             self._oom_kills.labels(sizes.at).inc()
             self._tasks.oom_killed(task)
+        if outcome is Outcome.SUCCEEDED:
+            self._await_peak(observation, sizes.reserved_bytes)
         runtime_s = observation.runtime_s
         if sizes.reserved_bytes is None or runtime_s is None:
             return
         self._reserved.inc(sizes.reserved_bytes * runtime_s)
         self._compare(observation, sizes, runtime_s)
-        if outcome is Outcome.SUCCEEDED:
-            self._await_peak(observation, sizes.reserved_bytes)
-        else:
+        if outcome is not Outcome.SUCCEEDED:
             self._waste(observation, sizes.reserved_bytes * runtime_s)
 
     def measured(self, observation: Observation) -> None:
         """The attempt's peak may be known by now; counts only the first time that it is."""
         peak_bytes, runtime_s = observation.peak_bytes, observation.runtime_s
-        if peak_bytes is None or runtime_s is None:
+        if peak_bytes is None or observation.attempt_uid not in self._awaited:
             return
-        reserved_bytes = self._awaited.pop(observation.attempt_uid, None)
-        if reserved_bytes is not None:
-            self._waste(observation, max(0.0, reserved_bytes - peak_bytes) * runtime_s)
+        reserved_bytes = self._awaited.pop(observation.attempt_uid)
+        self._measured.inc()
+        if reserved_bytes is not None and runtime_s is not None:
+            self._waste(observation, max(0, reserved_bytes - peak_bytes) * runtime_s)
 
     def _compare(self, observation: Observation, sizes: Sizes, runtime_s: float) -> None:
         asked_bytes, reserved_bytes = sizes.asked_bytes, sizes.reserved_bytes
@@ -125,8 +131,8 @@ class AttemptMetrics:
         (self._saved if saved >= 0 else self._added).inc(abs(saved))
         self._tasks.saved(observation.task, saved)
 
-    def _await_peak(self, observation: Observation, reserved_bytes: int) -> None:
-        self._awaited[observation.attempt_uid] = float(reserved_bytes)
+    def _await_peak(self, observation: Observation, reserved_bytes: int | None) -> None:
+        self._awaited[observation.attempt_uid] = reserved_bytes
         if len(self._awaited) > AWAITED:
             self._awaited.popitem(last=False)
         self.measured(observation)

@@ -23,7 +23,8 @@ in the pod of the controller that leads, by the same means as `kubectl exec`; fi
 machine. With `--store` or `PLIMSOLL_STORE_URL` it runs here, on that store.
 
 **Exit status.** 0: done; `status`: healthy. 1: not done, or not healthy; a sentence on stderr says
-why. 2: the command line was not understood, or nobody confirmed.
+why. 2: the command line was not understood, or nobody confirmed. 3: `sla`: less likely than
+`--at-least`.
 
 `--output json` and `--output yaml` print the same for programs, with bytes as whole numbers.
 

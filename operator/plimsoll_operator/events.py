@@ -33,6 +33,7 @@ class EventReason(StrEnum):
     RESIZED = "Resized"
     DRIFTING = "Drifting"
     CROWDED = "TooManyTasks"
+    RUNNING_LONG = "RunningLong"
 
 
 _ACTIONS: Final = {
@@ -43,9 +44,12 @@ _ACTIONS: Final = {
     EventReason.RESIZED: "Resize",
     EventReason.DRIFTING: "Forget",
     EventReason.CROWDED: "Ignore",
+    EventReason.RUNNING_LONG: "Observe",
 }
-_WARNINGS: Final = frozenset({EventReason.LIFTED, EventReason.LEAKING, EventReason.CROWDED})
-"""A kill or a task left alone wants a look; the rest is Plimsoll at work."""
+_WARNINGS: Final = frozenset(
+    {EventReason.LIFTED, EventReason.LEAKING, EventReason.CROWDED, EventReason.RUNNING_LONG}
+)
+"""A kill, a task left alone or a run that may hang wants a look; the rest is Plimsoll at work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +136,11 @@ def crowded(most: int) -> Happening:
         " one task the same plimsoll.dev/task, without a date or a number of the run in it"
     )
     return Happening(EventReason.CROWDED, note, "crowded")
+
+
+def running_long(words: str, run: str) -> Happening:
+    """A run passed its own P99; told on its pod, once."""
+    return Happening(EventReason.RUNNING_LONG, words, run)
 
 
 def drifting(words: str, shift: int) -> Happening:

@@ -11,6 +11,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from plimsoll_operator.attempt_metrics import AttemptMetrics
 from plimsoll_operator.live_metrics import Live, LiveMetrics, StoreHealth, Trouble
+from plimsoll_operator.run_metrics import RunMetrics
 from plimsoll_operator.task_metrics import TaskMetrics
 
 _TRAINING_SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 240, 480)
@@ -40,6 +41,7 @@ class ControllerMetrics:
             registry=self.registry,
         )
         self.late_binding = LateBindingMetrics(self.registry)
+        self.runs = RunMetrics(self.registry, by_task)
         self.tracked_trainings = Counter(
             "plimsoll_tracked_trainings",
             "Tries to log a training to the tracking server, by result.",

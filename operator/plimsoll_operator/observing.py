@@ -16,12 +16,38 @@ END_SEEN_WITHIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterLoad:
+    """How full the cluster was, of watched pods. Shares are of what may be allocated.
+
+    None where no node says what it may hold.
+    """
+
+    memory_share: float | None
+    cpu_share: float | None
+    waiting_pods: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLoad:
+    """How full a node was, of watched pods; as ``ClusterLoad``."""
+
+    memory_share: float | None
+    cpu_share: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What an attempt started among: of its node, the labelled pods that Plimsoll watches."""
+    """What an attempt started among: of its node, the labelled pods that Plimsoll watches.
+
+    submitted, started, node: the loads then; None where nobody looked in time.
+    """
 
     memory_bytes: int
     cpu: float
     neighbours: tuple[str, ...]
+    submitted: ClusterLoad | None = None
+    started: ClusterLoad | None = None
+    node: NodeLoad | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +73,14 @@ class Attempt:
     """CPU the user asked for; None if nothing."""
     allocated_cores: float | None = None
     """CPU request that it ran under; None if none."""
+    request_memory_ran_bytes: int | None = None
+    """Memory request that it ran under; None if none."""
+    limit_cores: float | None = None
+    """CPU limit that it ran under; None if none."""
+    requested_s: float | None = None
+    """Seconds that it may run at most; None if nobody said."""
+    node_type: str | None = None
+    """Of the node that it ran on; None if unknown."""
 
 
 def observe(
@@ -70,11 +104,15 @@ def observe(
         started_s=status.started_s,
         finished_s=status.finished_s,
         node=status.node,
+        node_type=attempt.node_type,
         image=attempt.image,
         exit_code=status.terminated.exit_code if status.terminated else None,
         model_version=attempt.model_version,
         request_cores=attempt.request_cores,
         allocated_cores=attempt.allocated_cores,
+        request_memory_ran_bytes=attempt.request_memory_ran_bytes,
+        limit_cores=attempt.limit_cores,
+        requested_s=attempt.requested_s,
         workflow_run=attempt.work.run,
         item=attempt.work.item,
         **_measured(peak, status.finished_s),
@@ -113,4 +151,24 @@ def _among(surroundings: Surroundings | None) -> dict[str, Any]:
         "node_memory_bytes": surroundings.memory_bytes,
         "node_cpu": surroundings.cpu,
         "neighbours": surroundings.neighbours,
+        **_loads(surroundings),
     }
+
+
+def _loads(surroundings: Surroundings) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if (submitted := surroundings.submitted) is not None:
+        found |= {
+            "submitted_memory_share": submitted.memory_share,
+            "submitted_cpu_share": submitted.cpu_share,
+            "submitted_waiting_pods": submitted.waiting_pods,
+        }
+    if (started := surroundings.started) is not None:
+        found |= {
+            "cluster_memory_share": started.memory_share,
+            "cluster_cpu_share": started.cpu_share,
+            "waiting_pods": started.waiting_pods,
+        }
+    if (node := surroundings.node) is not None:
+        found |= {"node_memory_share": node.memory_share, "node_cpu_share": node.cpu_share}
+    return found

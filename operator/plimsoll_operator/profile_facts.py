@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
 from plimsoll_operator.policy_levels import PausedBy
+from plimsoll_operator.runtime_status import RuntimeFacts
 from plimsoll_operator.standing_facts import StandingFacts
 from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.record import PeakSource
@@ -84,7 +85,7 @@ class ProfileFacts:
     """All a status is made of.
 
     decisions: newest first, in words. training, measurement: None before the first.
-    standing: its experts; None before its first run.
+    standing: its experts; None before its first run. runtime: what is forecast of its runs' times.
     leaking: why the task is left alone; None if it is not.
     paused_by: who pauses it; None if it is not paused.
     problems: fields of policies that had to be ignored. troubles: whatever else is wrong.
@@ -97,6 +98,7 @@ class ProfileFacts:
     decisions: Sequence[str] = ()
     training: TrainingFact | None = None
     standing: StandingFacts | None = None
+    runtime: RuntimeFacts = field(default_factory=RuntimeFacts)
     measurement: Measurement | None = None
     leaking: str | None = None
     paused_by: PausedBy | None = None

@@ -16,6 +16,7 @@ from plimsoll_operator.profile_facts import ProfileFacts
 from plimsoll_operator.profile_phases import Phase, Progress, phase_of
 from plimsoll_operator.profile_story import profile_story, saving_words, serving
 from plimsoll_operator.quantity import format_bytes
+from plimsoll_operator.runtime_status import runtime_status
 from plimsoll_operator.standing_facts import StandingFacts
 from plimsoll_predictor.experts.names import CLASSIFIER, words_for_expert
 from plimsoll_predictor.experts.would import Would
@@ -52,6 +53,7 @@ def status_of(
         "championWords": words_for_expert(serving(known)),
         "expertCosts": _costs(facts.standing, old.get("expertCosts")),
         "cpu": cpu_status_of(known),
+        "runtime": runtime_status(facts.runtime),
         "savedGbH": _rounded(asked - given) if asked > 0 else None,
         "saved": saving_words(asked, given) if asked > 0 else None,
         **_would_fields(facts),

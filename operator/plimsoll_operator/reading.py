@@ -82,6 +82,7 @@ def _attempt(
 ) -> Attempt:
     container = mapping(sequence(spec_of(pod)["containers"])[sized.index])
     context = note.context if note else NO_CONTEXT
+    resources = mapping(container.get("resources"))
     return Attempt(
         task=identity.task,
         run=identity.run or "",
@@ -97,7 +98,10 @@ def _attempt(
         model_version=note.model if note else None,
         containers=len(sequence(spec_of(pod).get("containers"))),
         request_cores=_asked_cores(pod, sized, note),
-        allocated_cores=_cores(mapping(mapping(container.get("resources")).get("requests"))),
+        allocated_cores=_cores(mapping(resources.get("requests"))),
+        request_memory_ran_bytes=sized.request_bytes,
+        limit_cores=_cores(mapping(resources.get("limits"))),
+        requested_s=_requested_s(pod),
     )
 
 
@@ -129,6 +133,14 @@ def _cpu(pod: Pod) -> float:
         _cores(mapping(mapping(mapping(c).get("resources")).get("requests"))) or 0.0
         for c in sequence(spec_of(pod).get("containers"))
     )
+
+
+def _requested_s(pod: Pod) -> float | None:
+    """How long the pod may run at most, by its own spec; a Job's deadline is of all its pods."""
+    deadline = spec_of(pod).get("activeDeadlineSeconds")
+    if isinstance(deadline, bool) or not isinstance(deadline, int) or deadline <= 0:
+        return None
+    return float(deadline)
 
 
 def _asked_cores(pod: Pod, sized: SizedContainer, note: DecisionNote | None) -> float | None:

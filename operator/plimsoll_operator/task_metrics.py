@@ -11,11 +11,11 @@ among the shown begins at what is counted from then on, and one that leaves it g
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from plimsoll_predictor.task import TaskId
@@ -44,6 +44,16 @@ class TaskMetrics(Collector):
         """Byte-seconds wasted since the start, shown or not."""
         self._shown: dict[TaskId, _Figures] = {}
         self._other = _Figures()
+        self._forecasts: OrderedDict[TaskId, Mapping[str, float]] = OrderedDict()
+
+    def forecast(self, task: TaskId, quantiles_s: Mapping[str, float]) -> None:
+        """What the task's next run is forecast to take. quantiles_s: share, as text -> seconds."""
+        if not self._most:
+            return
+        self._forecasts[task] = quantiles_s
+        self._forecasts.move_to_end(task)
+        if len(self._forecasts) > REMEMBERED:
+            self._forecasts.popitem(last=False)
 
     def wasted(self, task: TaskId, byte_seconds: float) -> None:
         """Memory-time that an attempt of the task wasted."""
@@ -79,6 +89,18 @@ class TaskMetrics(Collector):
             for namespace, task, figures in rows:
                 family.add_metric([namespace, task], float(getattr(figures, attribute)))
             yield family
+        yield self._runtimes()
+
+    def _runtimes(self) -> Metric:
+        family = GaugeMetricFamily(
+            "plimsoll_run_seconds",
+            "Forecast of the next run's time, of the tasks that waste most.",
+            labels=(*_LABELS, "quantile"),
+        )
+        for task in self._shown:
+            for share, seconds in self._forecasts.get(task, {}).items():
+                family.add_metric([task.namespace, task.name, share], seconds)
+        return family
 
     def _figures(self, task: TaskId) -> _Figures:
         return self._shown.get(task, self._other)

@@ -24,6 +24,16 @@ peak_cores             no         cores of its busiest minute
 node, node_type,       no         where and what it ran
 image, exit_code
 workflow_run, item     no         the run of a workflow it was part of, and what it worked on
+request_memory_ran_    no         the memory request it ran under, in plain bytes, and the CPU
+bytes, limit_cores                limit, in cores
+requested_s            no         seconds it might run at most
+node_memory_share,     no         how full its node was when it started, of what may be allocated:
+node_cpu_share                    1 is full
+cluster_memory_share,  no         likewise all nodes together, and how many pods waited
+cluster_cpu_share,
+waiting_pods
+submitted_...          no         the same when it was submitted: submitted_memory_share,
+                                  submitted_cpu_share, submitted_waiting_pods
 feature.<name>         no         a number, a date (ISO 8601) or a category; empty: missing
 =====================  =========  ==================================================================
 """
@@ -44,16 +54,28 @@ from plimsoll_predictor.task import TaskId
 FEATURE: Final = "feature."
 ALIASES: Final = {"finished": "finished_s", "started": "started_s", "submitted": "submitted_s"}
 _TIMES: Final = ("submitted_s", "started_s", "finished_s")
-_BYTES: Final = ("peak_bytes", "request_bytes", "allocation_bytes")
-_CORES: Final = ("peak_cores", "request_cores", "allocated_cores")
+_BYTES: Final = ("peak_bytes", "request_bytes", "allocation_bytes", "request_memory_ran_bytes")
+_CORES: Final = ("peak_cores", "request_cores", "allocated_cores", "limit_cores")
+_SHARES: Final = (
+    "node_memory_share",
+    "node_cpu_share",
+    "cluster_memory_share",
+    "cluster_cpu_share",
+    "submitted_memory_share",
+    "submitted_cpu_share",
+)
+_WAITING: Final = ("waiting_pods", "submitted_waiting_pods")
 _TEXTS: Final = ("node", "node_type", "image", "workflow_run", "item")
 COLUMNS: Final = frozenset(
     {"namespace", "task", "run", "attempt", "attempt_uid", "outcome", "runtime_s", "cpu_s"}
-    | {"exit_code", *_TIMES, *_BYTES, *_CORES, *_TEXTS}
+    | {"exit_code", "requested_s", *_TIMES, *_BYTES, *_CORES, *_TEXTS, *_SHARES, *_WAITING}
 )
 
 _MOST_BYTES: Final = 10**18
 _MOST_CORES: Final = 100_000
+_MOST_SHARE: Final = 1_000
+"""Nodes are filled over what they have, where requests are low; nothing is so full."""
+_MOST_PODS: Final = 10_000_000
 _LATEST_S: Final = 4_102_444_800.0
 """The year 2100: what is later was written in milliseconds."""
 _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
@@ -84,6 +106,8 @@ def observation(cells: Cells, namespace: str | None) -> Observation:
     sizes: dict[str, Any] = {name: _bytes(cells, name) for name in _BYTES}
     _check_teaches(outcome, sizes)
     cores: dict[str, Any] = {name: _cores(cells, name) for name in _CORES}
+    loads: dict[str, Any] = {name: _share(cells, name) for name in _SHARES}
+    loads |= {name: _whole(cells, name, 0, _MOST_PODS) for name in _WAITING}
     texts: dict[str, Any] = {name: _text(cells, name) for name in _TEXTS}
     uid = _uid(cells, task)
     return Observation(
@@ -96,8 +120,10 @@ def observation(cells: Cells, namespace: str | None) -> Observation:
         peak_source=None if sizes["peak_bytes"] is None else PeakSource.IMPORTED,
         cpu_s=_seconds(cells, "cpu_s"),
         exit_code=_whole(cells, "exit_code", -255, 255),
+        requested_s=_seconds(cells, "requested_s"),
         **sizes,
         **cores,
+        **loads,
         **times,
         **texts,
     )
@@ -221,6 +247,13 @@ def _cores(cells: Cells, name: str) -> float | None:
     number = _number(cells, name)
     if number is not None and not 0 <= number <= _MOST_CORES:
         raise CellError(f"{name} {_short(cells[name])} is no number of cores, 0 to {_MOST_CORES}")
+    return number
+
+
+def _share(cells: Cells, name: str) -> float | None:
+    number = _number(cells, name)
+    if number is not None and not 0 <= number <= _MOST_SHARE:
+        raise CellError(f"{name} {_short(cells[name])} is no share; 1 is all there is")
     return number
 
 

@@ -41,6 +41,17 @@ OWN_COLUMNS: Final[Mapping[str, type]] = MappingProxyType(
         "exit_code": int,
         "workflow_run": str,
         "item": str,
+        "request_memory_ran_bytes": int,
+        "limit_cores": float,
+        "requested_s": float,
+        "node_memory_share": float,
+        "node_cpu_share": float,
+        "cluster_memory_share": float,
+        "cluster_cpu_share": float,
+        "waiting_pods": int,
+        "submitted_memory_share": float,
+        "submitted_cpu_share": float,
+        "submitted_waiting_pods": int,
     }
 )
 """All that a history file may have, but for what follows from the others, and the features."""

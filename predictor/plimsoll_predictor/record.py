@@ -101,6 +101,35 @@ class Observation:
     """The run of a workflow it was part of; None if nobody said. Not ``run``, the task's own."""
     item: str | None = None
     """What it worked on: a sample, a partition, a date; None if nobody said."""
+    request_memory_ran_bytes: int | None = None
+    """Memory request it ran under, after sizing; None if none."""
+    limit_cores: float | None = None
+    """CPU limit it ran under, in cores; None if none."""
+    requested_s: float | None = None
+    """Seconds that it might run at most (activeDeadlineSeconds); None if nobody said."""
+    node_memory_share: float | None = None
+    """Of its node's allocatable memory, what watched pods had when it started, itself included."""
+    node_cpu_share: float | None = None
+    """Likewise of the node's CPU."""
+    cluster_memory_share: float | None = None
+    """Of all nodes' allocatable memory, what watched pods had when it started."""
+    cluster_cpu_share: float | None = None
+    """Likewise of the CPU."""
+    waiting_pods: int | None = None
+    """Watched pods that waited for a node, or to begin, when it started."""
+    submitted_memory_share: float | None = None
+    """As ``cluster_memory_share``, when it was submitted; no node is known then."""
+    submitted_cpu_share: float | None = None
+    """As ``cluster_cpu_share``, when it was submitted."""
+    submitted_waiting_pods: int | None = None
+    """As ``waiting_pods``, when it was submitted, without itself."""
+
+    @property
+    def queued_s(self) -> float | None:
+        """Seconds from submission to start. None if unknown, or the clock jumped backwards."""
+        if self.submitted_s is None or self.started_s is None or self.started_s < self.submitted_s:
+            return None
+        return self.started_s - self.submitted_s
 
     @property
     def runtime_s(self) -> float | None:

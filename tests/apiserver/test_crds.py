@@ -14,6 +14,8 @@ from plimsoll_operator.policies import resolve
 from plimsoll_operator.policy_status import PolicyFacts, policy_status_of
 from plimsoll_operator.profile_facts import Measurement, ProfileFacts, TrainingFact
 from plimsoll_operator.profile_status import changed, status_of
+from plimsoll_operator.runtime_status import RuntimeFacts
+from plimsoll_predictor.forecasting.forecaster import Forecaster
 from plimsoll_predictor.knowledge import Expert, Knowledge
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.record import PeakSource
@@ -178,8 +180,19 @@ def sized_facts() -> ProfileFacts:
         training=TrainingFact(at_s=START_S, note="cut short by its budget of 60 s"),
         standing=facts_of(a_fleet()),
         measurement=Measurement(PeakSource.AGENT),
+        runtime=runtime_facts(),
         generation=1,
     )
+
+
+def runtime_facts() -> RuntimeFacts:
+    """Of runs of a minute or so, of which the last take longer."""
+    runtimes_s = [60.0 + n % 9 for n in range(40)] + [120.0 + n % 9 for n in range(20)]
+    forecaster = Forecaster()
+    for number, runtime_s in enumerate(runtimes_s):
+        forecaster.learn(str(TASK), TASK.namespace, runtime_s, START_S + 200 * number)
+    forecast = forecaster.forecast(str(TASK), TASK.namespace, START_S + 12_000)
+    return RuntimeFacts(forecast, runtimes_s)
 
 
 def write_status(cluster: Cluster, namespace: str, plural: str, name: str, new: Any) -> Any:
@@ -197,9 +210,10 @@ def test_a_status_is_kept_field_by_field_and_read_in_the_columns(
     assert not changed(stored, new)
     assert not changed(stored, status_of(sized_facts(), previous=stored, now_s=START_S + 60))
     head, row = cluster.kubectl("get", "tp", TASK.name, "-n", namespace).splitlines()
-    assert " ".join(head.split()) == "NAME TASK MODE PHASE BINS RUNS OOMS SAVED MODEL AGE"
+    assert " ".join(head.split()) == "NAME TASK MODE PHASE BINS RUNS OOMS SAVED RUNTIME MODEL AGE"
     assert row.startswith("train-demand   train-demand   enforce   Sizing   512Mi   40     2 ")
-    assert f"62% (12.4 GB·h)   classifier {a_model().version}" in row
+    assert f"62% (12.4 GB·h)   {new['runtime']['text']} " in row
+    assert f"classifier {a_model().version}" in row
 
 
 def test_what_no_longer_holds_is_taken_away_from_the_status(
@@ -208,11 +222,16 @@ def test_what_no_longer_holds_is_taken_away_from_the_status(
     cluster.apply(manifest("TaskProfile", namespace, {}, "forgetful"))
     facts = sized_facts()
     write_status(cluster, namespace, "tp", "forgetful", status_of(facts, now_s=START_S))
-    without = replace(facts, knowledge=replace(facts.knowledge, model=None), standing=None)
+    without = replace(
+        facts,
+        knowledge=replace(facts.knowledge, model=None),
+        standing=None,
+        runtime=RuntimeFacts(),
+    )
     new = status_of(without, now_s=START_S)
     stored = write_status(cluster, namespace, "tp", "forgetful", new)
     assert not changed(stored, new)
-    assert {"bins", "modelVersion", "uScore"}.isdisjoint(stored)
+    assert {"bins", "modelVersion", "uScore", "runtime"}.isdisjoint(stored)
 
 
 def test_describe_reads_well(cluster: Cluster, namespace: str) -> None:

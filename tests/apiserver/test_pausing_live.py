@@ -106,6 +106,7 @@ async def seconds_until(caller: Caller, pod: APod, wanted: bool) -> float:
     return time.monotonic() - began_s
 
 
+@pytest.mark.alone
 async def test_a_cluster_wide_pause_holds_within_seconds_and_ends_as_fast(
     own: Shop, cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -157,6 +158,7 @@ async def test_while_paused_nothing_is_retried_or_resized_and_all_is_observed(
     assert await _retries_are(own, 1)
 
 
+@pytest.mark.alone
 async def test_a_paused_namespace_and_a_paused_task_pause_just_that(
     shop: Shop, cluster: Cluster, tmp_path: Path
 ) -> None:

@@ -147,8 +147,13 @@ def _volume(folder: Path) -> Document:
 def _remove_everything(cluster: Cluster) -> None:
     """What a release, or other tests of this cluster, may have left. The webhook goes first."""
     roles = [f"{NAME}-{role}" for role in ("controller", "view", "edit")]
+    cluster.kubectl("delete", "mutatingwebhookconfiguration", NAME, "--ignore-not-found")
+    # A namespace that still has pods when it is deleted is only looked at again after half of the
+    # longest of their grace periods, however soon they end.
+    for namespace in (NAME, AGENTS):
+        cluster.kubectl("delete", "deployments,daemonsets,jobs", "--all", "-n", namespace)
+        cluster.kubectl("delete", "pods", "--all", "-n", namespace, "--now", "--timeout=90s")
     for kind, names in (
-        ("mutatingwebhookconfiguration", [NAME]),
         ("namespace", [NAME, AGENTS]),
         ("persistentvolume", [f"{NAME}-store"]),
         ("clusterrolebinding", roles[:1]),

@@ -12,6 +12,7 @@ from plimsoll_predictor.units import MIB
 from tests.docs.elsewhere import ELSEWHERE, README, entry_for
 from tests.docs.pages import Block, Page, all_pages, pages_of_people
 from tests.docs.walking import WALKED_HERE, WALKED_ON_A_CLUSTER, Walk, walked
+from tests.runtime_log_builders import a_log_run, write_log
 
 PAGES = all_pages()
 BLOCKS = [block for page in pages_of_people() for block in page.blocks("sh")]
@@ -101,3 +102,30 @@ def test_the_page_of_trainings_can_be_followed(tmp_path: Path) -> None:
     text = block.text.replace("3fa9", version[:4])
     said = walk.run(Block(block.page, block.line, text))
     assert version in said
+
+
+def test_the_page_of_the_benchmark_of_forecasts_can_be_followed(tmp_path: Path) -> None:
+    runs = [a_log_run(line).of(f"t{line % 3}").at(100.0 * line).run for line in range(2, 92)]
+    write_log(tmp_path / "log.csv.gz", runs)
+    [replayed] = walked(Page("docs/forecast-benchmark.md"))
+    said = Walk(tmp_path, tmp_path, {}).run(replayed)
+    assert "own-history" in said
+    assert '"pin_runs"' in (tmp_path / "figures.json").read_text()
+
+
+def test_the_page_of_forecasts_can_be_followed(tmp_path: Path) -> None:
+    walk = a_past(tmp_path)
+    past = (tmp_path / "history.csv").read_text().replace("train-demand", "join-sales")
+    (tmp_path / "more.csv").write_text(past)
+    walk.shell("plimsoll import more.csv", "a past")
+    page = Page("docs/forecast.md")
+    [plan] = page.blocks("json")
+    (tmp_path / "plan.json").write_text(plan.text)
+    forecast, sla, what_if = walked(page)
+    said = walk.run(forecast)
+    assert "40 runs, usually 60 s" in said
+    assert '"p95_s"' in said
+    said = walk.run(sla)
+    assert "the branch that decides" in said
+    assert '"enough": true' in said
+    assert "nothing to compare" in walk.run(what_if)

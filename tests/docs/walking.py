@@ -13,7 +13,12 @@ from tests.docs.elsewhere import entry_for
 from tests.docs.pages import ROOT, Block, Page
 
 WALKED_ON_A_CLUSTER = ("docs/install.md", "docs/first-task.md", "docs/operations.md")
-WALKED_HERE = ("docs/replay.md", "docs/tracking.md")
+WALKED_HERE = (
+    "docs/replay.md",
+    "docs/tracking.md",
+    "docs/forecast.md",
+    "docs/forecast-benchmark.md",
+)
 
 
 @dataclass

@@ -202,7 +202,7 @@ def test_the_attempts_table_opens_by_keyboard(tab: Tab, address: str) -> None:
     tab.ask("document.querySelector('summary').focus()")
     tab.press("Enter", 13)
     tab.wait_until("document.querySelector('details').open")
-    rows = tab.ask("document.querySelectorAll('details tbody tr').length")
+    rows = tab.ask("document.querySelectorAll('details[open] tbody tr').length")
     assert rows == DRAWN_ATTEMPTS // TABLED_SHARE
     assert tab.ask(probes.OVERFLOW)["scrolls"] == 0
 

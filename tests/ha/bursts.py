@@ -10,9 +10,10 @@ from typing import Any
 from plimsoll_operator import labels
 from plimsoll_predictor.record import Outcome
 from plimsoll_predictor.store import Store
-from tests.apiserver.controllers import Shop
+from tests.apiserver.controllers import Shop, until
 from tests.e2e.workloads import a_pod
 
+ALL_DONE_WITHIN_S = 90.0
 EATS_MIB = 90
 """More than the 64Mi that a pod asks for, less than it gets in its second attempt."""
 
@@ -63,3 +64,21 @@ class Burst:
         seen = store.observations(self.shop.task(self.task))
         assert len({each.attempt_uid for each in seen}) == len(seen)
         return Counter(each.outcome for each in seen)
+
+    async def some_are_over(self) -> bool:
+        """Whether the burst is in its middle."""
+        return await self.killed() >= 3
+
+    async def nothing_lost_nothing_doubled(self, store: Store, settled_s: float) -> None:
+        """Each was killed and observed once, retried once, and its retry observed once.
+
+        settled_s: how long to wait for whoever would do it once more.
+        """
+        count = len(self.uids)
+        await until("all retried", self.all_succeeded, ALL_DONE_WITHIN_S)
+        expected = {Outcome.OOM_KILLED: count, Outcome.SUCCEEDED: count}
+        await until("all observed", lambda: self.outcomes(store) == expected, 30)
+        await asyncio.sleep(settled_s)
+        assert self.outcomes(store) == expected
+        assert [len(pods) for pods in (await self.retries()).values()] == [1] * count
+        assert store.open_retries() == []

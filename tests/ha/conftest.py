@@ -10,10 +10,12 @@ import pytest_asyncio
 from tests.apiserver.controllers import Shop, a_shop
 from tests.apiserver.crds import install_crds
 from tests.chart.conftest import cluster_helm, helm_program, image
+from tests.chart.helm import Helm
 from tests.conftest import Cluster
 from tests.databases import PostgreSQL, postgresql_server
 from tests.eater import load_eater
 from tests.ha.figures import FIGURES
+from tests.ha.replicated import Replicated, a_replicated_release
 
 __all__ = ["cluster_helm", "helm_program", "image"]
 
@@ -31,6 +33,20 @@ def postgresql(node: Cluster) -> Iterator[PostgreSQL]:
     """A server in the cluster's network, for pods, too."""
     with postgresql_server("*") as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def replicated(
+    cluster_helm: Helm, node: Cluster, image: str, postgresql: PostgreSQL
+) -> Iterator[Replicated]:
+    """The chart's pods, installed once for all that use them."""
+    with a_replicated_release(cluster_helm, node, image, postgresql) as made:
+        yield made
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put what needs the chart's pods last: its controllers would act on others' pods, too."""
+    items.sort(key=lambda item: "replicated" in getattr(item, "fixturenames", ()))
 
 
 @pytest_asyncio.fixture

@@ -70,6 +70,13 @@ class Load:
         else:
             counted.undecided += 1
 
+    async def decides(self) -> bool:
+        """Whether a pod that is created now gets a decision."""
+        counted = Counted()
+        await self.create(counted, json.dumps(labelled()).encode())
+        assert counted.refused == []
+        return counted.decided == 1
+
     @contextlib.asynccontextmanager
     async def going_on(
         self, pod: dict[str, Any], pause_s: float = PAUSE_S

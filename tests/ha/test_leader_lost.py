@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_predictor.record import Outcome
 from plimsoll_predictor.store import Store
 from tests.apiserver.candidates import LOST, Candidate, a_candidate, environment
 from tests.apiserver.controllers import Shop, until
@@ -29,7 +28,6 @@ OVER_S = 10
 LEASE_S = 10
 """The default."""
 TAKES_OVER_WITHIN_S = 20.0
-ALL_DONE_WITHIN_S = 90.0
 
 
 @dataclass(slots=True)
@@ -85,17 +83,6 @@ def at_s(record: dict[str, str]) -> float:
     return datetime.fromisoformat(record["timestamp"]).timestamp()
 
 
-async def nothing_lost_nothing_doubled(burst: Burst, pair: Pair) -> None:
-    """Each was killed and observed once, retried once, and its retry observed once."""
-    await until("all retried", burst.all_succeeded, ALL_DONE_WITHIN_S)
-    expected = {Outcome.OOM_KILLED: PODS, Outcome.SUCCEEDED: PODS}
-    await until("all observed", lambda: burst.outcomes(pair.store) == expected, 30)
-    await asyncio.sleep(2 * LEASE_S / 5)  # time for whoever would do it once more
-    assert burst.outcomes(pair.store) == expected
-    assert [len(pods) for pods in (await burst.retries()).values()] == [1] * PODS
-    assert pair.store.open_retries() == []
-
-
 async def test_each_kill_is_retried_once_when_the_leader_is_killed_in_a_burst(
     shop: Shop, node: Cluster, postgresql: PostgreSQL, tmp_path: Path
 ) -> None:
@@ -103,13 +90,13 @@ async def test_each_kill_is_retried_once_when_the_leader_is_killed_in_a_burst(
         leader, other = await pair.roles()
         burst = Burst(shop, "killed")
         await burst.begin(PODS, OVER_S)
-        await until("some are over", lambda: _some(burst), 60)
+        await until("some are over", burst.some_are_over, 60)
         lost_s = datetime.now().timestamp()
         await leader.end(signal.SIGKILL)
         (started,) = await until("another leads", lambda: other.logged("controller started"), 60)
         assert await burst.killed() >= 1
         takes_s = at_s(started) - lost_s
-        await nothing_lost_nothing_doubled(burst, pair)
+        await burst.nothing_lost_nothing_doubled(pair.store, 2 * LEASE_S / 5)
     FIGURES.note("ha.leader_killed_takeover_s", f"{takes_s:.1f} (<= {TAKES_OVER_WITHIN_S:.0f})")
     assert takes_s <= TAKES_OVER_WITHIN_S
 
@@ -121,7 +108,7 @@ async def test_each_kill_is_retried_once_when_the_leader_is_cut_off_in_a_burst(
         leader, other = await pair.roles()
         burst = Burst(shop, "cut")
         await burst.begin(PODS, OVER_S)
-        await until("some are over", lambda: _some(burst), 60)
+        await until("some are over", burst.some_are_over, 60)
         lost_s = datetime.now().timestamp()
         pair.networks[leader.name].cut()
         assert await asyncio.wait_for(leader.process.wait(), LEASE_S) == LOST
@@ -129,7 +116,7 @@ async def test_each_kill_is_retried_once_when_the_leader_is_cut_off_in_a_burst(
         assert not other.logged("leads")  # never two at once
         (started,) = await until("another leads", lambda: other.logged("controller started"), 60)
         takes_s = at_s(started) - lost_s
-        await nothing_lost_nothing_doubled(burst, pair)
+        await burst.nothing_lost_nothing_doubled(pair.store, 2 * LEASE_S / 5)
     FIGURES.note("ha.leader_cut_off_ends_itself_s", f"{ended_s:.1f} (< {LEASE_S})")
     FIGURES.note("ha.leader_cut_off_takeover_s", f"{takes_s:.1f} (<= {TAKES_OVER_WITHIN_S:.0f})")
     assert takes_s <= TAKES_OVER_WITHIN_S
@@ -154,7 +141,3 @@ async def test_a_controller_whose_database_is_down_waits_for_it_and_says_so(
 async def _says_why(candidate: Candidate) -> bool:
     status, words = await candidate.get("/readyz")
     return status == 503 and "does not answer" in words
-
-
-async def _some(burst: Burst) -> bool:
-    return await burst.killed() >= 3

@@ -20,9 +20,13 @@ from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.item_needs import ItemNeeds
 from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.controller.learning import Learning
+from plimsoll_operator.controller.nodes import ClusterNodes
 from plimsoll_operator.controller.peak_book import PeakBook
 from plimsoll_operator.controller.profiles import Known, ProfileKeeper
 from plimsoll_operator.controller.retries import Kept, Retries
+from plimsoll_operator.controller.runtimes import Runtimes
+from plimsoll_operator.controller.runtimes_running import RunningRuns, Told
+from plimsoll_operator.controller.runtimes_seen import RunSightings
 from plimsoll_operator.controller.standings import Standings
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.labels import DECISION
@@ -55,6 +59,8 @@ class Inside:
     profiles: ProfileKeeper
     items: ItemNeeds
     metrics: ControllerMetrics
+    nodes: ClusterNodes
+    runtimes: Runtimes
 
     async def see(self, pod: APod, *, gone: bool = False) -> None:
         await self.ledger.see(pod.built(), gone=gone)
@@ -88,7 +94,9 @@ async def an_inside(folder: Path, policy: Policy | None = None) -> AsyncIterator
         learning = Learning(book, profiles, queue, store, writer)
         items = ItemNeeds(FeedBoard("test"))
         items.restore(store.item_needs())
-        metrics = ControllerMetrics()
+        metrics, nodes = ControllerMetrics(), ClusterNodes()
+        running = RunningRuns(Told(announcer.tell, profiles.mark), metrics.runs, _now_s)
+        runtimes = await _runtimes(store, writer, running)
         ledger: AttemptLedger
         peaks = PeakBook(on_final=lambda pod_uid: ledger.peak_came(pod_uid))
         ledger = AttemptLedger(
@@ -99,22 +107,34 @@ async def an_inside(folder: Path, policy: Policy | None = None) -> AsyncIterator
                 peaks=peaks,
                 learning=learning,
                 standings=standings,
+                sightings=RunSightings(writer, runtimes, running),
                 items=items,
                 retries=retries,
                 announcer=announcer,
                 bounds=lambda _: Bounds(),
+                nodes=nodes,
                 metrics=metrics,
+                now_s=_now_s,
             )
         )
         summary = store.summary(TRAIN)
         book.add_up(TRAIN, summary.runs_known, summary.max_need_bytes)
         try:
-            yield Inside(ledger, book, peaks, store, writer, profiles, items, metrics)
+            yield Inside(
+                ledger, book, peaks, store, writer, profiles, items, metrics, nodes, runtimes
+            )
         finally:
             await retries.close()
             await queue.close()
             await writer.close()
             store.close()
+
+
+async def _runtimes(store: Store, writer: Writer, running: RunningRuns) -> Runtimes:
+    runtimes = Runtimes(store, writer, running)
+    running.noted = runtimes.told
+    await runtimes.restore()
+    return runtimes
 
 
 def ended(

@@ -101,8 +101,15 @@ def test_a_size_above_the_request_is_added_and_never_a_counter_that_falls() -> N
 def test_an_attempt_without_a_request_has_no_memory_time() -> None:
     metrics = ControllerMetrics()
     metrics.attempts.ended(an_attempt(peak_bytes=GIB), Sizes(None, None, REQUEST))
-    assert of_memory(metrics, "reserved") == 0
+    assert of_memory(metrics, "reserved") == of_memory(metrics, "wasted", outcome="succeeded") == 0
     assert value(metrics, "attempts_total", outcome="succeeded") == 1
+    assert value(metrics, "attempts_measured_total") == 1
+
+
+def test_an_attempt_that_nobody_measured_is_not_counted_as_measured() -> None:
+    metrics = ControllerMetrics()
+    metrics.attempts.ended(an_attempt(peak_bytes=None), Sizes(GIB, GIB, REQUEST))
+    assert value(metrics, "attempts_measured_total") == 0
 
 
 def test_a_peak_over_what_was_reserved_wastes_nothing() -> None:
@@ -133,6 +140,7 @@ async def test_the_ledger_counts_an_attempt_and_its_late_peak_once(tmp_path: Pat
         await inside.see(pod)
         amending.cancel()
         assert value(inside.metrics, "attempts_total", outcome="succeeded") == 1
+        assert value(inside.metrics, "attempts_measured_total") == 1
         assert of_memory(inside.metrics, "wasted", outcome="succeeded") == 38
     async with an_inside(tmp_path) as restarted:
         await restarted.see(pod)

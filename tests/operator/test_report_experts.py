@@ -9,13 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll_operator.figure_words import words_for_share
 from plimsoll_operator.report.data import gather
 from plimsoll_operator.report.page import render
+from plimsoll_predictor.experts.fleet import Fleet
 from plimsoll_predictor.experts.panel import YOUNG
 from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.store import Store
+from plimsoll_predictor.units import MIB
 from tests.report_builders import START_S, TASK, a_model, an_attempt
-from tests.standing_builders import NEEDS_MIB, SHIFTED_MIB, a_fleet, facts_of, keep
+from tests.standing_builders import NEEDS_MIB, SHIFTED_MIB, a_fleet, a_run, facts_of, keep
 
 OLD = {"experts": {"max-seen": {"cost_gb_h": 1.5}, "request": {"cost_gb_h": 3.0}}}
 
@@ -77,3 +80,32 @@ def test_with_experts_the_trainings_comparison_is_left_out(store: Store) -> None
     page = page_of(store, NEEDS_MIB)
     assert "Who decides its sizes" in page
     assert "What each would have cost" not in page
+
+
+def a_recommended_fleet() -> Fleet:
+    """One task whose runs asked for 4Gi and would have got 320Mi, which is too little for some."""
+    fleet = Fleet()
+    for need_mib in NEEDS_MIB:
+        fleet.learn(str(TASK), replace(a_run(need_mib), decided_bytes=320 * MIB))
+    return fleet
+
+
+def test_what_enforcing_would_have_saved_and_killed_is_told(store: Store) -> None:
+    fleet = a_recommended_fleet()
+    would = facts_of(fleet).would
+    keep(store, fleet)
+    page = render(gather(store), START_S)
+    saved = words_for_share(would.saved_gb_h, would.asked_gb_h)
+    assert would.killed == sum(need > 320 for need in NEEDS_MIB) > 0
+    facts = (
+        f"<dt>enforcing would have saved</dt><dd>{saved} <small>",
+        f"<dt>and killed at first</dt><dd>{would.killed} <small>of {len(NEEDS_MIB)} runs",
+    )
+    for fact in facts:
+        assert page.count(fact) == 2, "of all tasks, and of its own"
+
+
+def test_nothing_is_said_of_what_enforcing_would_have_done_where_it_is_enforced(
+    store: Store,
+) -> None:
+    assert "enforcing would" not in page_of(store, NEEDS_MIB)

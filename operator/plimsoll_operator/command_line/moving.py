@@ -161,12 +161,26 @@ def replay(
         str | None,
         typer.Option(metavar="NAMESPACE/TASK", help="Replay a task's own history, too."),
     ] = None,
+    runtime: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="LOG", help="A log of runtimes to forecast; may be repeated."),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Of --runtime: plimsoll, a baseline, or all."),
+    ] = None,
     store: StoreUrl = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     installed_in: InstalledIn = None,
 ) -> None:
     """Play past runs through a policy: what it would have wasted, how often failed."""
+    if runtime:
+        if traces or from_store or html:
+            raise typer.BadParameter("a log of runtimes is replayed alone, and has no page")
+        raise typer.Exit(_replay_runtimes(runtime, method, json))
+    if method:
+        raise typer.BadParameter("--method is of --runtime LOG; a trace has --policy")
     import time
 
     from plimsoll_operator.commands.replaying import ReplayRequest, replay_command
@@ -183,6 +197,17 @@ def replay(
         html_file=html,
     )
     raise typer.Exit(replay_command(request, time.time()))
+
+
+def _replay_runtimes(logs: list[Path], methods: list[str] | None, json: Path | None) -> int:
+    from plimsoll_operator.commands.runtime_replaying import (
+        RuntimeReplayRequest,
+        runtime_replay_command,
+    )
+
+    chosen = tuple(methods or ("plimsoll",))
+    request = RuntimeReplayRequest(logs=logs, methods=chosen, json_file=json)
+    return runtime_replay_command(request)
 
 
 traces_app = typer.Typer(
@@ -252,6 +277,7 @@ def add_to(app: typer.Typer) -> None:
                 "a task's own history",
                 "plimsoll replay --from-store shop/train-demand --policy plimsoll",
             ),
+            ("how well runtimes are forecast", "plimsoll replay --runtime log.csv.gz"),
         ),
     )(replay)
     app.add_typer(traces_app, name="traces", rich_help_panel=PAST_RUNS)

@@ -66,7 +66,7 @@ def _explanation(request: ExplainRequest) -> Explanation:
         tasks = store.tasks()
         if named in tasks or store.decisions(named, limit=1):
             return _of_task(store, _Subject(named), request.place)
-        pod = _pod(request, named, tasks, store.where)
+        pod = find_pod(named, request.place, tasks, store.where)
         task, decision = decided(pod, named)
         ask = asked_by(pod, decision)
         return _of_task(store, _Subject(task, decision, ask), request.place)
@@ -134,17 +134,19 @@ def seen_values(latest: Sequence[Observation]) -> dict[str, list[FeatureValue]]:
     return {name: [value for value, _ in found.most_common()] for name, found in counted.items()}
 
 
-def _pod(request: ExplainRequest, named: TaskId, tasks: Sequence[TaskId], where: str) -> Pod:
+def find_pod(named: TaskId, place: Place, tasks: Sequence[TaskId], where: str) -> Pod:
     """The pod of that name, where no task has it.
+
+    tasks: that there are. where: the store, in words.
 
     Raises NothingToExplain if there is none either.
     """
     unknown = f"{named}: {where} knows no such task"
-    near = _nearest(named, tasks)
+    near = nearest(named, tasks)
     # The client logs that there is no kubeconfig, which we say ourselves.
     logging.disable(logging.CRITICAL)
     try:
-        return asyncio.run(_read_pod(request, named))
+        return asyncio.run(_read_pod(place, named))
     except NotFound:
         raise NothingToExplain(f"{unknown}, and the cluster no such pod; {near}") from None
     except NoCluster:
@@ -157,9 +159,9 @@ def _pod(request: ExplainRequest, named: TaskId, tasks: Sequence[TaskId], where:
         logging.disable(logging.NOTSET)
 
 
-async def _read_pod(request: ExplainRequest, named: TaskId) -> Pod:
+async def _read_pod(place: Place, named: TaskId) -> Pod:
     async with asyncio.timeout(ANSWER_WITHIN_S):
-        kube = await Kube.connect(request.place.kubeconfig, request.place.context)
+        kube = await Kube.connect(place.kubeconfig, place.context)
         try:
             return await kube.read_pod(named.namespace, named.name)
         finally:
@@ -190,7 +192,7 @@ def asked_by(pod: Pod, decision: PodDecision) -> Ask | None:
     return Ask(features=features, request_bytes=request_bytes)
 
 
-def _nearest(named: TaskId, tasks: Sequence[TaskId]) -> str:
+def nearest(named: TaskId, tasks: Sequence[TaskId]) -> str:
     """What was perhaps meant."""
     if not tasks:
         return "no task has been observed yet; is the --store right?"

@@ -56,7 +56,7 @@ def _pod(pod: PodDecision) -> Panel:
             "attempt": str(note.attempt),
             "mode": note.mode.value,
         }
-    return _panel(f"pod {pod.name}", {name: plain(words) for name, words in rows.items()})
+    return panel(f"pod {pod.name}", {name: plain(words) for name, words in rows.items()})
 
 
 def _head(explanation: Explanation) -> Panel:
@@ -76,7 +76,7 @@ def _head(explanation: Explanation) -> Panel:
         rows["drift"] = plain(standing.drift.words, style=style)
     changes = [plain(f"• {words}") for words in explanation.would_change]
     rows["would change"] = Text("\n").join(changes)
-    return _panel(str(explanation.task), rows)
+    return panel(str(explanation.task), rows)
 
 
 def _serving(standing: StandingFacts | None) -> dict[str, Text]:
@@ -113,7 +113,7 @@ def _outlook(outlook: Outlook) -> RenderableType:
         rows["it would be"] = Text("\n").join(lines)
     if outlook.assumed is not None:
         rows["but"] = plain(outlook.assumed, style="yellow")
-    return _panel("such a run now", rows)
+    return panel("such a run now", rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def _experts(standing: StandingFacts, *, roomy: bool) -> Table:
             plain(each.name, style=style),
             words_for_size(each.bid_bytes),
             "-" if each.times is None else f"{each.times:.2f}×",
-            Text(_bar(each.times, most), style="green" if each.serves else "blue"),
+            Text(bar(each.times, most), style="green" if each.serves else "blue"),
             *([how] if roomy else []),
         )
     return table
@@ -159,7 +159,8 @@ def _how(each: ExpertFacts) -> str:
     return each.words if each.eligible else f"{each.words}; not while so few runs are known"
 
 
-def _bar(times: float | None, most: float) -> str:
+def bar(times: float | None, most: float) -> str:
+    """A bar of up to BAR columns; ``most`` is as long as it gets."""
     eighths = round(8 * BAR * (times or 0.0) / most) if most > 0 else 0
     return "█" * (eighths // 8) + _BLOCKS[eighths % 8].strip()
 
@@ -176,7 +177,8 @@ def _decisions(explanation: Explanation) -> RenderableType:
     return table
 
 
-def _panel(title: str, rows: dict[str, Text]) -> Panel:
+def panel(title: str, rows: dict[str, Text]) -> Panel:
+    """Named lines in a frame."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column()

@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ParamSpec, TypeVar
 
 import structlog
@@ -29,9 +29,11 @@ from plimsoll_operator.controller.announcer import Announcer
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.item_needs import ItemNeeds
 from plimsoll_operator.controller.learning import Learning
+from plimsoll_operator.controller.nodes import ClusterNodes
 from plimsoll_operator.controller.peak_book import PeakBook
 from plimsoll_operator.controller.placement import Placed, Placement
 from plimsoll_operator.controller.retries import Retries
+from plimsoll_operator.controller.runtimes_seen import RunSightings
 from plimsoll_operator.controller.standings import Standings
 from plimsoll_operator.metrics import ControllerMetrics
 from plimsoll_operator.observing import observe, with_peak
@@ -88,12 +90,15 @@ class Tools:
     peaks: PeakBook
     learning: Learning
     standings: Standings
+    sightings: RunSightings
     items: ItemNeeds
     retries: Retries
     announcer: Announcer
     bounds: Callable[[str], Bounds]
     """The cluster's bounds in a namespace."""
+    nodes: ClusterNodes
     metrics: ControllerMetrics
+    now_s: Callable[[], float]
 
 
 class AttemptLedger:
@@ -101,7 +106,7 @@ class AttemptLedger:
 
     def __init__(self, tools: Tools) -> None:
         self._with = tools
-        self._placement = Placement()
+        self._placement = Placement(tools.nodes)
         self._done: OrderedDict[str, None] = OrderedDict()
         self._sized: OrderedDict[str, None] = OrderedDict()
         self._unmet: OrderedDict[str, None] = OrderedDict()
@@ -159,11 +164,8 @@ class AttemptLedger:
             _first_time(self._done, status.attempt_uid)
 
     async def _live(self, pod: Pod, reading: PodReading, status: AttemptStatus) -> None:
-        if status.node is not None and status.started_s is not None:
-            size = reading.limit_bytes or reading.attempt.request_bytes or 0
-            self._placement.start(
-                status.uid, status.node, Placed(reading.task, size, reading.cpu_request)
-            )
+        self._place(reading, status)
+        await self._with.sightings.living(pod, reading.task, status)
         if reading.note is not None and _first_time(self._sized, status.uid):
             attempt = reading.attempt
             bids = await self._with.standings.bids(
@@ -173,17 +175,27 @@ class AttemptLedger:
             await self._with.announcer.sized(pod, reading.task, reading.note, bids)
             self._with.learning.note(reading.task)
 
+    def _place(self, reading: PodReading, status: AttemptStatus) -> None:
+        now_s = self._with.now_s()
+        if status.node is not None and status.started_s is not None:
+            size = reading.limit_bytes or reading.attempt.request_bytes or 0
+            placed = Placed(reading.task, size, reading.cpu_request)
+            self._placement.start(status.uid, status.node, placed, now_s - status.started_s)
+        elif status.submitted_s is not None:
+            self._placement.wait(status.uid, now_s - status.submitted_s)
+
     async def _end(self, ended: Ended) -> bool:
         """Whether all is done; False if the pod must be looked at again."""
         status, outcome = ended.status, ended.verdict.outcome
         surroundings = self._placement.end(status.uid)
-        observation = observe(
-            ended.reading.attempt, status, outcome, await self._peak(ended), surroundings
-        )
+        node_type = self._with.nodes.type_of(status.node)
+        attempt = replace(ended.reading.attempt, node_type=node_type)
+        observation = observe(attempt, status, outcome, await self._peak(ended), surroundings)
         kept = await self._with.writer.record(observation)
         # Nothing may come in between: what is added up from the store counts it from here on.
         self._with.learning.learn(observation, kept)
         self._with.standings.news()
+        self._with.sightings.ended()
         self._expect_peaks(ended, observation)
         if kept.new or kept.learned:  # not those met again after a restart: others came since
             self._with.items.learn(observation)

@@ -16,11 +16,15 @@ from plimsoll_operator.controller.item_needs import ItemNeeds
 from plimsoll_operator.controller.kube import Kube, Refused, Unreachable
 from plimsoll_operator.controller.late_binding import LateBinding
 from plimsoll_operator.controller.learning import Learning
+from plimsoll_operator.controller.nodes import ClusterNodes
 from plimsoll_operator.controller.peak_book import PeakBook
 from plimsoll_operator.controller.pod_resizer import Tools as ResizerTools
 from plimsoll_operator.controller.policy_statuses import PolicyStatuses
 from plimsoll_operator.controller.profiles import Known, ProfileKeeper
 from plimsoll_operator.controller.retries import Kept, Retries
+from plimsoll_operator.controller.runtimes import Runtimes
+from plimsoll_operator.controller.runtimes_running import RunningRuns, Told
+from plimsoll_operator.controller.runtimes_seen import RunSightings
 from plimsoll_operator.controller.standings import Standings
 from plimsoll_operator.controller.surroundings import ClusterBounds
 from plimsoll_operator.controller.troubles import Troubles
@@ -32,6 +36,7 @@ from plimsoll_operator.profile_names import profile_name, task_of_profile
 from plimsoll_operator.standing_facts import StandingFacts, facts_or_none
 from plimsoll_operator.training.queue import Trained, TrainingQueue
 from plimsoll_predictor.cpu import CpuUse
+from plimsoll_predictor.forecasting.forecast import Forecast
 from plimsoll_predictor.knowledge import Knowledge, Lift
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.store import SavedModel, Store, TaskSummary, Writer
@@ -88,7 +93,9 @@ class Controller:
             kube,
             store,
             self.writer,
-            Known(self.book, self._experts, self._announcer.tell, self._troubles.now),
+            Known(
+                self.book, self._experts, self._announcer.tell, self._troubles.now, self._forecast
+            ),
             identity.now_s,
         )
         self._retries = Retries(
@@ -97,6 +104,12 @@ class Controller:
         self.queue = queue(self._trained)
         self.learning = Learning(self.book, self._profiles, self.queue, store, self.writer)
         self.standings = Standings(store, self.writer, self.book)
+        self._running = RunningRuns(
+            Told(self._announcer.tell, self._profiles.mark), self.metrics.runs, identity.now_s
+        )
+        self.runtimes = Runtimes(store, self.writer, self._running)
+        self._running.noted = self.runtimes.told
+        self._nodes = ClusterNodes()
         self._ledger = AttemptLedger(
             Tools(
                 store=store,
@@ -105,11 +118,14 @@ class Controller:
                 peaks=self.peaks,
                 learning=self.learning,
                 standings=self.standings,
+                sightings=RunSightings(self.writer, self.runtimes, self._running),
                 items=self.items,
                 retries=self._retries,
                 announcer=self._announcer,
                 bounds=self._bounds.in_namespace,
+                nodes=self._nodes,
                 metrics=self.metrics,
+                now_s=identity.now_s,
             )
         )
         self._policies = PolicyStatuses(kube, self.book, identity.now_s, identity.namespace)
@@ -150,6 +166,7 @@ class Controller:
             self._take_up(task, remembered)
         self.items.restore(await self.writer.read(self._store.item_needs))
         await self.standings.restore()
+        await self.runtimes.restore()
         self.book.publish_learned()
         await self._retries.resume()
         self.started = True
@@ -158,6 +175,8 @@ class Controller:
             self._announcer.run,
             self._ledger.run,
             self.standings.run,
+            self.runtimes.run,
+            self._running.run,
             self._policies.run,
             self._late_binding.run,
             self._troubles.run,
@@ -175,6 +194,7 @@ class Controller:
         await self._retries.close()
         await self.queue.close()
         await self.standings.close()
+        await self.runtimes.close()
         await self.writer.close()
 
     def profile_status(self, task: TaskId) -> Raw:
@@ -239,6 +259,7 @@ class Controller:
     async def see_node(self, node: Raw, *, gone: bool) -> None:
         """A node appeared, changed or went."""
         self._bounds.see_node(node, gone=gone)
+        self._nodes.see(node, gone=gone)
 
     async def _trained(self, result: Trained) -> None:
         self.metrics.trainings.labels("failed" if result.failure else "succeeded").inc()
@@ -270,6 +291,12 @@ class Controller:
     async def _experts(self, task: TaskId) -> StandingFacts | None:
         standing = await self.standings.standing(task)
         return facts_or_none(standing, await self.standings.pool(task))
+
+    async def _forecast(self, task: TaskId) -> Forecast | None:
+        found = await self.runtimes.forecast(task, self._now_s())
+        if found is not None:
+            self.metrics.runs.forecast(task, found)
+        return found
 
     def _live(self) -> Live:
         return Live(
@@ -315,6 +342,7 @@ class Controller:
             self._profiles.mark(task)
         if found.tasks:
             self.standings.news()
+            self.runtimes.news()
         self._imported = found.serial
 
     async def _prune(self) -> None:
@@ -325,6 +353,7 @@ class Controller:
         self.book.keep_lifts(await self.writer.call(self._store.lifts))
         stored = await self.writer.call(self._store.tasks)
         self.standings.keep(stored)
+        await self.runtimes.keep(stored)
         for task in self.learning.idle(stored):
             self.learning.forget(task)
             self.board.remove(task)

@@ -12,6 +12,8 @@ from yarl import URL
 from plimsoll_operator.page.query import query_of
 from plimsoll_operator.page.rendering import content_policy
 from plimsoll_operator.page.serving import Pages, Served
+from plimsoll_operator.page.task_page import TaskQuery
+from plimsoll_operator.page.what_if_query import what_if_query_of
 from plimsoll_predictor.task import TaskId
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -62,7 +64,8 @@ def page_routes(pages: Pages) -> list[web.RouteDef]:
             asked = TaskId.parse(f"{found['namespace']}/{found['name']}")
         except ValueError:
             return _response(request, pages.missing("../../"))
-        return _response(request, await pages.task(asked))
+        query = TaskQuery(asked, what_if_query_of(request.query))
+        return _response(request, await pages.task(query))
 
     async def missing(request: web.Request) -> web.Response:
         return _response(request, pages.missing("../" * request.path.strip("/").count("/") or "./"))

@@ -27,9 +27,11 @@ from plimsoll_operator.profile_facts import (
 )
 from plimsoll_operator.profile_names import profile_name
 from plimsoll_operator.profile_status import changed, newly_shifted, status_of
+from plimsoll_operator.runtime_status import RuntimeFacts
 from plimsoll_operator.standing_facts import StandingFacts
 from plimsoll_operator.training.when import LEAST_NEW_RUNS
 from plimsoll_predictor.cpu import use_of
+from plimsoll_predictor.forecasting.forecast import Forecast
 from plimsoll_predictor.store import Store, StoreError, TaskSummary, TrainingOutcome, Writer
 from plimsoll_predictor.task import TaskId
 
@@ -38,6 +40,8 @@ log = structlog.get_logger()
 QUIET_S = 2.0
 LATEST = 50
 """Attempts looked through for the last success."""
+RECENT_RUNTIMES = 200
+"""Runs that the status' shape and trend are of."""
 MADE_BY_US = {"app.kubernetes.io/managed-by": "plimsoll"}
 UNKNOWN_KEPT_S = 24 * 3600.0
 """A profile of which nothing was ever learned is kept this long."""
@@ -48,17 +52,23 @@ RETRY_S = 10.0
 API_VERSION = "plimsoll.dev/v1alpha1"
 
 
+async def _no_forecast(_task: TaskId) -> Forecast | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """What the controller has in memory of its tasks, and where it tells Events.
 
-    standing: None for a task of which no run is known. troubles: of the whole controller.
+    standing: None for a task of which no run is known. forecast: of its next run, likewise.
+    troubles: of the whole controller.
     """
 
     book: TaskBook
     standing: Callable[[TaskId], Awaitable[StandingFacts | None]]
     tell: Callable[[events.Happening, events.Regarding, TaskId], None]
     troubles: Callable[[], Sequence[Trouble]] = tuple
+    forecast: Callable[[TaskId], Awaitable[Forecast | None]] = _no_forecast
 
 
 class _Stored(NamedTuple):
@@ -68,6 +78,7 @@ class _Stored(NamedTuple):
     training: TrainingFact | None
     decisions: list[str]
     measurement: Measured
+    runtimes_s: list[float]
 
 
 class ProfileKeeper:
@@ -246,7 +257,7 @@ class ProfileKeeper:
     async def _facts(self, task: TaskId) -> ProfileFacts:
         now_s = self._now_s()
         stored = await self._writer.read(_stored, self._store, task, now_s)
-        tally, training, decisions, measurement = stored
+        tally, training, decisions, measurement, runtimes_s = stored
         if task in self._book:
             # It is looked up when a profile changes, as often as a run ends but no more than that.
             runs = await self._writer.read(self._store.run_cpus, [task])
@@ -260,6 +271,7 @@ class ProfileKeeper:
             decisions=decisions,
             training=training,
             standing=await self._known.standing(task),
+            runtime=RuntimeFacts(await self._known.forecast(task), runtimes_s),
             measurement=measurement.found,
             leaking=self._leaking.get(task),
             paused_by=self._book.paused_by(task),
@@ -281,6 +293,7 @@ def _stored(store: Store, task: TaskId, now_s: float) -> _Stored:
         _training(store.last_training(task)),
         decisions,
         measurement_of(store.observations(task, limit=LATEST), now_s),
+        store.runtimes.newest(task, limit=RECENT_RUNTIMES),
     )
 
 

@@ -36,6 +36,7 @@ COLUMNS: Final[dict[str, Column]] = {
     "champion": Column(title="decided by", key=lambda row: row.champion, order="asc"),
     "runs": Column(title="runs", key=lambda row: row.runs),
     "kills": Column(title="OOM kills", key=lambda row: row.oom_kills),
+    "runtime": Column(title="runtime", key=lambda row: row.runtime_p50_s),
     "asked": Column(title="asked", key=lambda row: row.requested_gb_h),
     "allocated": Column(title="allocated", key=lambda row: row.allocated_gb_h),
     "needed": Column(title="needed", key=lambda row: row.needed_gb_h),

@@ -10,12 +10,15 @@ from urllib.parse import quote
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 
-from plimsoll_operator.figure_words import number_words, words_for_share
+from plimsoll_operator.figure_words import number_words
+from plimsoll_operator.forecast_words import words_for_chance, words_for_odds
 from plimsoll_operator.page.columns import COLUMNS, Column
 from plimsoll_operator.page.listing import Listing
 from plimsoll_operator.page.query import MODES, PHASES, Query
 from plimsoll_operator.page.task_page import TaskPage
 from plimsoll_operator.report.environment import content_hash, environment_of, own_text
+from plimsoll_operator.report.runtime_plots import NARROW_RUNS
+from plimsoll_predictor.durations import words_for_duration
 from plimsoll_predictor.task import TaskId
 
 _NO_WORD: Final = re.compile(r"\W+", re.ASCII)
@@ -88,13 +91,20 @@ def _environment() -> Environment:
     environment = environment_of(ChoiceLoader(loaders))
     style, script = _inlined()
     environment.filters.update(
-        share=words_for_share,
         plain_gb_h=number_words,
+        duration=words_for_duration,
+        odds=words_for_odds,
+        chance=words_for_chance,
         task_address=task_address,
         # Of a status, so anybody's; as a class it must be one word.
         word=lambda text: _NO_WORD.sub("", text)[:40],
     )
     environment.globals.update(
-        style=style, script=script, columns=COLUMNS, modes=MODES, phases=PHASES
+        style=style,
+        script=script,
+        columns=COLUMNS,
+        modes=MODES,
+        phases=PHASES,
+        narrow_runs=NARROW_RUNS,
     )
     return environment

@@ -37,6 +37,7 @@ class TaskRow:
 
     would_save_gb_h, would_kill: had every run been sized that was not; None where nothing is
         said of it, as where it is enforced. last_s: Unix seconds; None if none ended.
+    runtime: of the next run, p50 and p95 in words; None while nothing is forecast.
     """
 
     task: TaskId
@@ -54,6 +55,8 @@ class TaskRow:
     would_kill: int | None = None
     decision: str = ""
     last_s: float | None = None
+    runtime: str | None = None
+    runtime_p50_s: float | None = None
 
     @property
     def saved_gb_h(self) -> float:
@@ -71,6 +74,8 @@ def row_of(summary: TaskSummary, known: Known) -> TaskRow:
     status, policy = known.status, known.policy
     decisions = status.get("lastDecisions")
     recommended = policy.mode is Mode.RECOMMEND
+    runtime = status.get("runtime")
+    forecast = runtime if isinstance(runtime, Mapping) else {}
     return TaskRow(
         task=summary.task,
         name=str(summary.task),
@@ -87,6 +92,8 @@ def row_of(summary: TaskSummary, known: Known) -> TaskRow:
         would_kill=_count(status.get("wouldKill")) if recommended else None,
         decision=_text(decisions[0]) or "" if isinstance(decisions, list) and decisions else "",
         last_s=summary.last_finished_s,
+        runtime=_text(forecast.get("text")),
+        runtime_p50_s=_number(forecast.get("p50Seconds")),
     )
 
 

@@ -10,6 +10,7 @@ import asyncio
 import functools
 import hashlib
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,9 +28,8 @@ from plimsoll_operator.page.rendering import (
     render_task,
     render_trouble,
 )
-from plimsoll_operator.page.task_page import NoSuchTask, gather_page
+from plimsoll_operator.page.task_page import NoSuchTask, TaskQuery, gather_page
 from plimsoll_predictor.store import Store, StoreError
-from plimsoll_predictor.task import TaskId
 
 log: Final = logging.getLogger(__name__)
 
@@ -55,12 +55,22 @@ class Served:
 
 
 class Pages:
-    """Make it on the event loop that asks it. clock: seconds, never going back."""
+    """Make it on the event loop that asks it.
 
-    def __init__(self, store: Store, live: Live, clock: Callable[[], float]) -> None:
+    clock: seconds, never going back. now: Unix seconds, for which runs are forecast.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        live: Live,
+        clock: Callable[[], float],
+        now: Callable[[], float] = time.time,
+    ) -> None:
         self._store = store
         self._live = live
         self._clock = clock
+        self._now = now
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="plimsoll-page")
         self._refreshing = ThreadPoolExecutor(1, thread_name_prefix="plimsoll-page-index")
         self._index = TaskIndex(store, live, self._later, clock)
@@ -76,9 +86,9 @@ class Pages:
         """The index."""
         return await self._answer(query, lambda: self._draw_index(query), home="./")
 
-    async def task(self, task: TaskId) -> Served:
+    async def task(self, query: TaskQuery) -> Served:
         """One task's page."""
-        return await self._answer(task, lambda: self._draw_task(task), home="../../")
+        return await self._answer(query, lambda: self._draw_task(query), home="../../")
 
     def missing(self, home: str) -> Served:
         """There is no such page. home: the index, relative to what was asked for."""
@@ -129,8 +139,9 @@ class Pages:
     def _draw_index(self, query: Query) -> str:
         return render_index(list_tasks(self._index.rows(), query), paused=self._live.paused)
 
-    def _draw_task(self, task: TaskId) -> str:
-        return render_task(gather_page(self._store, self._live, task), paused=self._live.paused)
+    def _draw_task(self, query: TaskQuery) -> str:
+        page = gather_page(self._store, self._live, query, self._now())
+        return render_task(page, paused=self._live.paused)
 
     def _later(self, work: Callable[[], object]) -> None:
         self._refreshing.submit(_logged, work)

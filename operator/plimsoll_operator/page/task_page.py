@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from plimsoll_operator.conditions import cut
 from plimsoll_operator.page.live import Live
 from plimsoll_operator.page.rows import TaskRow, row_of
+from plimsoll_operator.page.runtime_section import RuntimeSection, gather_section
+from plimsoll_operator.page.what_if_query import WhatIfQuery
 from plimsoll_operator.report.data import gather_task
 from plimsoll_operator.report.page import Section, section_of
 from plimsoll_predictor.store import Store
@@ -37,26 +39,36 @@ class TaskPage:
     """All that one task's page shows.
 
     row: over all that is kept; section: of the newest attempts. about: sentences, as in
-        `kubectl describe taskprofile`.
+        `kubectl describe taskprofile`. runtime: None while no run of it has succeeded.
     """
 
     row: TaskRow
     about: tuple[str, ...]
     section: Section
     conditions: tuple[SaidCondition, ...]
+    runtime: RuntimeSection | None = None
 
 
 class NoSuchTask(LookupError):
     """No attempt of the task was observed."""
 
 
-def gather_page(store: Store, live: Live, task: TaskId) -> TaskPage:
-    """Read one task.
+@dataclass(frozen=True, slots=True)
+class TaskQuery:
+    """Which task's page is asked for, and what its reader wants to imagine."""
+
+    task: TaskId
+    what_if: WhatIfQuery = field(default_factory=WhatIfQuery)
+
+
+def gather_page(store: Store, live: Live, query: TaskQuery, now_s: float) -> TaskPage:
+    """Read one task. now_s: Unix seconds.
 
     Raises:
         NoSuchTask: if the store knows nothing of it.
         StoreError: if the store cannot be read now.
     """
+    task = query.task
     summary = store.summary(task)
     if not summary.observations:
         raise NoSuchTask(f"no attempt of {cut(str(task), 200)} was observed")
@@ -67,6 +79,7 @@ def gather_page(store: Store, live: Live, task: TaskId) -> TaskPage:
         about=_sentences(known.status.get("about")),
         section=section_of(report, "task", DRAWN_ATTEMPTS),
         conditions=_conditions(known.status.get("conditions")),
+        runtime=gather_section(store, task, query.what_if, now_s),
     )
 
 

@@ -43,6 +43,7 @@ def environment_of(loader: BaseLoader) -> Environment:
         short=lambda text: cut(str(text), MAX_TEXT),
         sentence=lambda text: cut(str(text)[:1].upper() + str(text)[1:], MAX_TEXT),
         saved=_saved,
+        share=words_for_share,
         search_plot=search_plot,
         amount=_amount,
     )

@@ -9,6 +9,7 @@ from plimsoll_operator.profile_phases import Phase
 from plimsoll_operator.report.cpu import CpuFigures
 from plimsoll_operator.standing_facts import StandingFacts
 from plimsoll_operator.training_facts import KeptTraining
+from plimsoll_predictor.experts.would import Would
 from plimsoll_predictor.record import Outcome
 from plimsoll_predictor.savings import Saving
 from plimsoll_predictor.task import TaskId
@@ -147,6 +148,12 @@ class TaskReport:
     champion: str
     detail: TaskDetail | None = None
 
+    @property
+    def would(self) -> Would:
+        """What enforcing would have come to on its runs that were only recommended for."""
+        experts = self.detail.experts if self.detail else None
+        return experts.would if experts else Would()
+
 
 @dataclass(frozen=True, slots=True)
 class GroupsReport:
@@ -169,6 +176,17 @@ class ReportData:
     omitted: int = 0
     since_s: float | None = None
     groups: GroupsReport | None = None
+
+    @property
+    def would(self) -> Would:
+        """The same of all tasks with a section of their own."""
+        found = [report.would for report in self.tasks]
+        return Would(
+            runs=sum(each.runs for each in found),
+            asked_gb_h=sum(each.asked_gb_h for each in found),
+            decided_gb_h=sum(each.decided_gb_h for each in found),
+            killed=sum(each.killed for each in found),
+        )
 
 
 def total(figures: Sequence[Figures]) -> Figures:

@@ -18,8 +18,11 @@ from plimsoll_predictor.store.item_needs import ItemNeed
 from plimsoll_predictor.store.lessons import Lesson, LessonKind
 from plimsoll_predictor.store.models import SavedModel, TrainingOutcome
 from plimsoll_predictor.store.observations import Recorded
+from plimsoll_predictor.store.past_runtimes import PastRuntime
 from plimsoll_predictor.store.queued import Kept
 from plimsoll_predictor.store.retries import RetryIntent
+from plimsoll_predictor.store.runtimes import KeptForecast, RuntimeChanges, RuntimeRecords
+from plimsoll_predictor.store.sightings import NewSighting, Sighting, SightingKind
 from plimsoll_predictor.store.standings import SharedState, StandingRecords
 from plimsoll_predictor.store.store import Store
 from plimsoll_predictor.store.summaries import TaskSummary
@@ -32,12 +35,19 @@ __all__ = [
     "Imported",
     "ItemNeed",
     "Kept",
+    "KeptForecast",
     "Lesson",
     "LessonKind",
+    "NewSighting",
+    "PastRuntime",
     "Recorded",
     "RetryIntent",
+    "RuntimeChanges",
+    "RuntimeRecords",
     "SavedModel",
     "SharedState",
+    "Sighting",
+    "SightingKind",
     "StandingRecords",
     "Store",
     "StoreDamagedError",

@@ -12,7 +12,7 @@ import orjson
 import sqlalchemy as sa
 
 from plimsoll_predictor.record import Observation, Outcome, PeakSource
-from plimsoll_predictor.store import lessons, totals
+from plimsoll_predictor.store import lessons, sightings, totals
 from plimsoll_predictor.store.errors import BadRecordError
 from plimsoll_predictor.store.lessons import LessonKind, NewLesson
 from plimsoll_predictor.store.schema import observations as table
@@ -42,6 +42,17 @@ _PLAIN: Final = (
     "node_cpu",
     "workflow_run",
     "item",
+    "request_memory_ran_bytes",
+    "limit_cores",
+    "requested_s",
+    "node_memory_share",
+    "node_cpu_share",
+    "cluster_memory_share",
+    "cluster_cpu_share",
+    "waiting_pods",
+    "submitted_memory_share",
+    "submitted_cpu_share",
+    "submitted_waiting_pods",
 )
 """Columns stored as they are; an amendment replaces each where it knows better."""
 _TIMES: Final = ("finished_s", "started_s", "submitted_s")
@@ -77,11 +88,14 @@ def record(
     teaching = {_run(each): each for each in observations if _teaches_a_need(each)}
     uids, runs = {each.attempt_uid for each in observations}, {_run(each) for each in observations}
     before, added_up = _needs(connection, runs), totals.of_attempts(connection, uids)
+    timed = sightings.timed(connection, uids)
     new = _write(connection, observations, now_s)
     after = _needs(connection, runs)
     new_runs = Counter(task for task, _ in after.keys() - before.keys())
     totals.move(connection, added_up, totals.of_attempts(connection, uids), new_runs)
     lessons.append(connection, _lessons(observations, new, (before, after), now_s))
+    ends = sightings.of_ends(observations, new, timed, sightings.timed(connection, uids))
+    sightings.append(connection, ends)
     learned = {each.attempt_uid for run, each in teaching.items() if run in after.keys() - before}
     return Recorded(new, frozenset(learned))
 

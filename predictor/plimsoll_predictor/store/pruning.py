@@ -9,16 +9,19 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plimsoll_predictor.store import decisions, lifts, standings, totals, trainings
+from plimsoll_predictor.store import decisions, lifts, runtimes, standings, totals, trainings
 from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.schema import bids as bid_table
 from plimsoll_predictor.store.schema import decisions as decision_table
+from plimsoll_predictor.store.schema import forecaster as forecaster_table
 from plimsoll_predictor.store.schema import imports as import_table
+from plimsoll_predictor.store.schema import kept_forecasts as kept_table
 from plimsoll_predictor.store.schema import lessons as lesson_table
 from plimsoll_predictor.store.schema import lifts as lift_table
 from plimsoll_predictor.store.schema import observations as observation_table
 from plimsoll_predictor.store.schema import peaks as peak_table
 from plimsoll_predictor.store.schema import retries as retry_table
+from plimsoll_predictor.store.schema import sightings as sighting_table
 from plimsoll_predictor.store.schema import standings as standing_table
 from plimsoll_predictor.store.schema import totals as total_table
 from plimsoll_predictor.store.schema import trainings as training_table
@@ -43,6 +46,8 @@ _OF_A_TASK: Final = (
     bid_table,
     lesson_table,
     standing_table,
+    sighting_table,
+    kept_table,
 )
 
 
@@ -72,6 +77,7 @@ def steps(database: Database, now_s: float, bounds: Bounds) -> Iterator[int]:
         (lift_table.c.put_s, lifts.KEPT_S),
         (peak_table.c.put_s, _PEAKS_KEPT_S),
         (bid_table.c.put_s, standings.BIDS_KEPT_S),
+        (kept_table.c.put_s, runtimes.KEPT_S),
         (retry_table.c.closed_s, _CLOSED_RETRIES_KEPT_S),
     ):
         yield from prune.delete(column.table, column < now_s - kept_s)
@@ -103,6 +109,8 @@ class _Pruning:
             for table in _OF_A_TASK:
                 adds_up = name if table is observation_table else None
                 yield from self.delete(table, table.c.task == name, adds_up=adds_up)
+            key = f"{runtimes.TASK}{name}"
+            yield from self.delete(forecaster_table, forecaster_table.c.key == key)
 
     def forget_pools(self) -> Iterator[int]:
         """What the tasks of a namespace shared, once the namespace has none."""
@@ -112,6 +120,11 @@ class _Pruning:
         for pool in pools:
             if pool.removesuffix("/") not in living:
                 yield from self.delete(standing_table, column == pool)
+        column = forecaster_table.c.key
+        owners = self._names(sa.select(column).where(column.startswith(runtimes.OWNER)))
+        for owner in owners:
+            if owner.removeprefix(runtimes.OWNER) not in living:
+                yield from self.delete(forecaster_table, column == owner)
 
     def forget_attempts(self) -> Iterator[int]:
         column, keep = observation_table.c, self.bounds.per_task

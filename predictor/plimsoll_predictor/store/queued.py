@@ -9,6 +9,7 @@ from typing import Any
 
 from plimsoll_predictor.record import Observation
 from plimsoll_predictor.store.decisions import DecisionRecord
+from plimsoll_predictor.store.sightings import NewSighting
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,12 @@ class Decided:
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """One write: an observation or a decision, kept together with others; else ``call`` is run."""
+    """One write: an observation, a decision, sightings, kept with others'; else ``call`` is run."""
 
     future: asyncio.Future[Any]
     observation: Observation | None = None
     decision: Decided | None = None
+    seen: tuple[NewSighting, ...] = ()
     call: Callable[[], Any] | None = None
     result: Any = field(default=None)
     error: BaseException | None = None
@@ -53,7 +55,7 @@ class Job:
 
 
 def batches(jobs: Iterable[Job]) -> list[list[Job]]:
-    """Split in order: neighbouring observations and decisions share one, a call stands alone."""
+    """Split in order: what neighbours each other shares one, a call stands alone."""
     found: list[list[Job]] = []
     for job in jobs:
         if job.call is None and found and found[-1][-1].call is None:

@@ -56,6 +56,19 @@ observations: Final = sa.Table(
     sa.Column("neighbours", sa.Text, nullable=False),
     sa.Column("workflow_run", sa.Text),
     sa.Column("item", sa.Text),
+    sa.Column("request_memory_ran_bytes", sa.BigInteger),
+    sa.Column("limit_cores", sa.Double),
+    sa.Column("requested_s", sa.Double),
+    sa.Column("node_memory_share", sa.Double),
+    sa.Column("node_cpu_share", sa.Double),
+    sa.Column("cluster_memory_share", sa.Double),
+    sa.Column("cluster_cpu_share", sa.Double),
+    sa.Column("waiting_pods", sa.Integer),
+    sa.Column("submitted_memory_share", sa.Double),
+    sa.Column("submitted_cpu_share", sa.Double),
+    sa.Column("submitted_waiting_pods", sa.Integer),
+    # Share of the forecast it was given at submission that its runtime was not below.
+    sa.Column("forecast_share", sa.Double),
     sa.Index(None, "task", "ordered_s", "id"),
     sa.Index(None, "task", "run"),
     sa.Index(
@@ -220,6 +233,54 @@ standings: Final = sa.Table(
     metadata,
     sa.Column("task", sa.Text, primary_key=True),
     sa.Column("state", sa.Text, nullable=False),
+)
+
+# What was seen of runs' times, in the order it became known, until folded into the forecaster.
+sightings: Final = sa.Table(
+    "sightings",
+    metadata,
+    sa.Column("serial", RowId, primary_key=True, autoincrement=True),
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("attempt_uid", sa.Text, nullable=False),
+    sa.Column("at_s", sa.Double, nullable=False),
+    sa.Column("runtime_s", sa.Double),
+    # A serial is never given twice, though folded sightings are deleted.
+    sqlite_autoincrement=True,
+)
+
+# The forecaster's state in parts: "task/<namespace>/<name>", "owner/<namespace>", "shared"; and
+# under "through" the last sighting folded into all of them.
+forecaster: Final = sa.Table(
+    "forecaster",
+    metadata,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("state", sa.LargeBinary, nullable=False),
+)
+
+# Of runs in flight: what was forecast when they were submitted, to be scored at their end.
+kept_forecasts: Final = sa.Table(
+    "kept_forecasts",
+    metadata,
+    sa.Column("attempt_uid", sa.Text, primary_key=True),
+    sa.Column("task", sa.Text, nullable=False),
+    sa.Column("put_s", sa.Double, nullable=False, index=True),
+    sa.Column("started_s", sa.Double),
+    # When people were told that it runs long.
+    sa.Column("told_s", sa.Double),
+    sa.Column("forecast", sa.Text, nullable=False),
+    sa.Column("state", sa.LargeBinary, nullable=False),
+)
+
+# Shapes that were learned over all tasks, the newest few.
+shape_catalogues: Final = sa.Table(
+    "shape_catalogues",
+    metadata,
+    # How its runtimes are set beside the usual: "ratio" or "delta".
+    sa.Column("normalisation", sa.Text, primary_key=True),
+    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("made_s", sa.Double, nullable=False),
+    sa.Column("document", sa.Text, nullable=False),
 )
 
 # One row: the oldest step of the schema whose code may use this one (migrations/__init__.py).

@@ -20,6 +20,8 @@ from plimsoll_predictor.store import (
     peaks,
     pruning,
     retries,
+    runtimes,
+    sightings,
     standings,
     summaries,
     totals,
@@ -33,6 +35,7 @@ from plimsoll_predictor.store.migrations import migrate
 from plimsoll_predictor.store.observations import Recorded
 from plimsoll_predictor.store.queued import Decided
 from plimsoll_predictor.store.retries import RetryIntent
+from plimsoll_predictor.store.sightings import NewSighting
 from plimsoll_predictor.store.stored_trainings import StoredTrainings
 from plimsoll_predictor.store.summaries import TaskSummary
 from plimsoll_predictor.task import TaskId
@@ -53,6 +56,8 @@ class Store(StoredTrainings):
         super().__init__(database, clock)
         self.experts = standings.StandingRecords(database)
         """What the experts know, and are to learn."""
+        self.runtimes = runtimes.RuntimeRecords(database)
+        """What is known of runs' runtimes, and is to be learned."""
 
     @classmethod
     def open(
@@ -107,13 +112,23 @@ class Store(StoredTrainings):
         with self._database.write() as connection:
             return observations.record(connection, new, self._clock())
 
-    def keep(self, new: Sequence[Observation], decided: Sequence[Decided]) -> Recorded:
-        """As ``record`` and ``put_decision``, of several at once."""
+    def keep(
+        self,
+        new: Sequence[Observation],
+        decided: Sequence[Decided],
+        seen: Sequence[NewSighting] = (),
+    ) -> Recorded:
+        """As ``record``, ``put_decision`` and ``sight``, of several at once."""
         with self._database.write() as connection:
             now_s = self._clock()
+            sightings.append(connection, seen)
             decisions.put(connection, [each.record for each in decided])
             standings.put_bids(connection, decided, now_s)
             return observations.record(connection, new, now_s)
+
+    def sight(self, seen: Sequence[NewSighting]) -> None:
+        """Keep what was seen of runs that have not ended; ends are told by ``record``."""
+        self.keep((), (), seen)
 
     def record_history(self, past: Sequence[Observation]) -> Recorded:
         """As ``record``, and tells a running controller of it through ``imported``.

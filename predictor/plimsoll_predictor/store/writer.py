@@ -7,7 +7,7 @@ import functools
 import logging
 import queue
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar, cast
 
@@ -15,6 +15,7 @@ from plimsoll_predictor.record import Observation
 from plimsoll_predictor.store.decisions import DecisionRecord
 from plimsoll_predictor.store.errors import StoreError
 from plimsoll_predictor.store.queued import Decided, Job, Kept, batches
+from plimsoll_predictor.store.sightings import NewSighting
 from plimsoll_predictor.store.store import Store
 
 log: Final = logging.getLogger(__name__)
@@ -72,6 +73,10 @@ class Writer:
         """Keep a decision, as ``Store.put_decision`` does; returns after the commit."""
         decided = Decided(record, bids or {})
         await self._enqueue(Job(self._loop.create_future(), decision=decided))
+
+    async def sight(self, seen: Sequence[NewSighting]) -> None:
+        """Keep what was seen of a run that has not ended; returns after the commit."""
+        await self._enqueue(Job(self._loop.create_future(), seen=tuple(seen)))
 
     async def call(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a writing method of the store, in order with all other writes."""
@@ -144,7 +149,8 @@ class Writer:
             return
         new = [job.observation for job in batch if job.observation is not None]
         decided = [job.decision for job in batch if job.decision is not None]
-        recorded = self._store.keep(new, decided)
+        seen = [sighting for job in batch for sighting in job.seen]
+        recorded = self._store.keep(new, decided, seen)
         uids, learned = set(recorded.new), set(recorded.learned)
         for job in batch:
             if job.observation is not None:

@@ -1,0 +1,197 @@
+"""Forecasts of runtimes on public logs, beside what they must reach: `make bench-forecast`.
+
+    .venv/bin/python -P benchmarks/forecast.py [--traces FOLDER] [--quick] [--peers] [--json FILE]
+
+docs/forecast-benchmark.md says what the figures mean, and where the logs come from. Every
+runtime-*.csv in the folder is replayed, and its nf-core traces together. Ends with 1 where a bar
+is missed or could not be measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+# Run as a file by `python -P`: the checkout is where benchmarks.* are found.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from benchmarks.forecast_bars import (
+    MB_OF_100_000_TASKS,
+    NFCORE,
+    NFCORE_FILES,
+    OWN,
+    bars,
+    by_log_and_method,
+    shape_bars,
+)
+from benchmarks.forecast_memory import measured_mb
+from benchmarks.forecast_peers import PEERS, judge_peer
+from benchmarks.forecast_tables import bars_table, figures_table
+from benchmarks.sizes_bars import Bar, below
+from plimsoll_predictor.replay.reading import trace_name
+from plimsoll_predictor.runtime_log.judging import Judged, judge
+from plimsoll_predictor.runtime_log.log_reading import LogError, read_logs
+from plimsoll_predictor.runtime_log.log_run import RuntimeLog
+from plimsoll_predictor.runtime_log.methods import METHODS
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+TRACES_FOLDER: Final = Path(os.environ.get("TRACES") or ROOT.parent / "shared" / "traces")
+QUICK: Final = ("runtime-llnl-thunder", NFCORE)
+WORKERS: Final = 2
+WIDTH: Final = 130
+"""Columns of the tables where there is no terminal."""
+KEYS: Final = (
+    "log",
+    "method",
+    "pin_runs",
+    "pin_tasks",
+    "p95_coverage",
+    "p99_coverage",
+    "skill_2x",
+    "skill_10x",
+    "us_per_forecast",
+    "bytes_per_task",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A log and its files."""
+
+    name: str
+    paths: tuple[Path, ...]
+
+    def bytes(self) -> int:
+        """Of all files."""
+        return sum(path.stat().st_size for path in self.paths)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One method on one log."""
+
+    source: Source
+    method: str
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Replay, print, write. Returns 0 if every bar holds."""
+    given = _parser().parse_args(arguments)
+    console = Console(width=None if sys.stdout.isatty() else WIDTH)
+    methods = [*METHODS, *(PEERS if given.peers else ())]
+    try:
+        sources = log_sources(given.traces, quick=given.quick)
+        figures = _replayed(sources, methods, console)
+    except LogError as error:
+        console.print(f"benchmarks/forecast.py: {error}", markup=False, soft_wrap=True)
+        return 2
+    written = [{key: each[key] for key in KEYS} for each in figures]
+    given.json.write_text(json.dumps(written, indent=2) + "\n")
+    console.print(figures_table(figures))
+    lines = [*bars(by_log_and_method(figures)), _memory(console)]
+    if not given.no_shapes:
+        lines += _shapes(given.traces, console)
+    console.print(bars_table(lines))
+    console.print(f"written to {given.json}", markup=False)
+    return 0 if all(line.holds for line in lines) else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="benchmarks/forecast.py", description=__doc__)
+    parser.add_argument("--traces", type=Path, default=TRACES_FOLDER, help="folder with the logs")
+    parser.add_argument("--quick", action="store_true", help="two small logs")
+    parser.add_argument("--peers", action="store_true", help="a random forest and boosting, too")
+    parser.add_argument("--no-shapes", action="store_true", help="not the tables of shapes")
+    parser.add_argument("--json", type=Path, default=ROOT / "bench-forecast.json")
+    return parser
+
+
+def log_sources(folder: Path, *, quick: bool) -> list[Source]:
+    """Every log of runtimes in a folder, and its nf-core traces as one log; the largest first.
+
+    Raises LogError if there is none.
+    """
+    found = [
+        Source(trace_name(path), (path,))
+        for path in sorted(folder.glob("runtime-*"))
+        if {".csv", ".parquet"} & set(path.suffixes)
+    ]
+    nfcore = tuple(folder / f"{name}.csv.gz" for name in NFCORE_FILES)
+    if all(path.is_file() for path in nfcore):
+        found.append(Source(NFCORE, nfcore))
+    if quick:
+        found = [source for source in found if source.name in QUICK]
+    if not found:
+        raise LogError(
+            f"{folder} has no runtime-*.csv, nor the nf-core traces; set TRACES to a folder with"
+            " logs (docs/forecast-benchmark.md says where they come from)"
+        )
+    return sorted(found, key=Source.bytes, reverse=True)
+
+
+def _replayed(
+    sources: Sequence[Source], methods: Sequence[str], console: Console
+) -> list[dict[str, Any]]:
+    """The figures of all logs and methods."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    jobs = [Job(source, method) for source in sources for method in methods]
+    context = multiprocessing.get_context("spawn")
+    with (
+        ProcessPoolExecutor(WORKERS, mp_context=context) as pool,
+        Progress(*columns, console=console, disable=not console.is_terminal) as progress,
+    ):
+        futures = [pool.submit(_work, job) for job in jobs]
+        bar = progress.add_task("replaying", total=len(futures))
+        for done in as_completed(futures):
+            done.result()
+            progress.advance(bar)
+    return [future.result() for future in futures]
+
+
+def _work(job: Job) -> dict[str, Any]:
+    log = _log(job.source)
+    return _judged(log, job.method).to_dict()
+
+
+def _judged(log: RuntimeLog, method: str) -> Judged:
+    if method in PEERS:
+        return judge_peer(log, method)
+    return judge(log, METHODS[method])
+
+
+@cache
+def _log(source: Source) -> RuntimeLog:
+    return read_logs(source.paths, source.name)
+
+
+def _memory(console: Console) -> Bar:
+    with console.status("measuring the memory of 100,000 tasks"):
+        mb = measured_mb()
+    return below(f"{OWN}: MB of 100,000 tasks", mb, MB_OF_100_000_TASKS, "{:.0f}")
+
+
+def _shapes(folder: Path, console: Console) -> list[Bar]:
+    from benchmarks.forecast_shapes import tables
+
+    return shape_bars(tables(folder, console))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""``plimsoll what-if NAMESPACE/TASK``: what other conditions would change of a task's runtimes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from plimsoll_operator.commands.explaining import NothingToExplain, nearest
+from plimsoll_operator.commands.plain_text import plain
+from plimsoll_operator.commands.printing import complain, print_output
+from plimsoll_operator.commands.stored import existing_store
+from plimsoll_operator.output_forms import OutputForm
+from plimsoll_operator.past_conditions import ask_what_if
+from plimsoll_predictor.store import StoreError
+from plimsoll_predictor.task import TaskId
+from plimsoll_predictor.what_if.change import Verdict
+from plimsoll_predictor.what_if.scenario import Scenario
+from plimsoll_predictor.what_if.what_if import WhatIf
+
+_STYLES: Final = {Verdict.LESS: "green", Verdict.MORE: "red"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfRequest:
+    """What to imagine of which task. named: ``namespace/task``."""
+
+    named: str
+    store_url: str
+    scenario: Scenario
+
+
+def what_if_command(request: WhatIfRequest, output: OutputForm) -> int:
+    """Print what would change, as far as past runs can tell; the exit status."""
+    try:
+        task = TaskId.parse(request.named)
+        with existing_store(request.store_url) as store:
+            tasks = store.tasks()
+            if task not in tasks:
+                unknown = f"{task}: {store.where} knows no such task"
+                raise NothingToExplain(f"{unknown}; {nearest(task, tasks)}")
+            found = ask_what_if(store, task, request.scenario)
+    except (StoreError, NothingToExplain, ValueError) as error:
+        complain(f"plimsoll what-if: {error}")
+        return 1
+    print_output({"task": str(task), **found.to_dict()}, what_if_table(task, found), output)
+    return 0
+
+
+def what_if_table(task: TaskId, found: WhatIf) -> RenderableType:
+    """The answer in sentences, those that carry figures in a table."""
+    table = Table(
+        title=f"{task} {found.scenario.words}",
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+    )
+    table.add_column("what past runs say")
+    of_changes = {
+        f"{change.words[0].upper()}{change.words[1:]}.": change for change in found.changes
+    }
+    for sentence in found.words:
+        change = of_changes.get(sentence)
+        style = _STYLES.get(change.verdict, "dim") if change else ""
+        table.add_row(plain(sentence, style=style))
+    return Group(table)

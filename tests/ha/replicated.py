@@ -1,0 +1,130 @@
+"""The chart's pods on PostgreSQL: two controllers, two admission replicas, namespaces for pods."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from deploy.chart.rendering import NAME
+from deploy.local.layout import NODE_ADDRESS
+
+from tests.apiserver.controllers import until
+from tests.chart.helm import Helm
+from tests.chart.installing import CONTROLLER_ADDRESS, Release, a_place, chart_values, install
+from tests.conftest import Cluster
+from tests.databases import PostgreSQL
+
+SHOP = "ha-shop"
+UNTOUCHED = "ha-shop-untouched"
+"""A namespace whose pods the webhook is not asked about, and the controller sees all the same."""
+PLAIN = "ha-shop-plain"
+"""A namespace where another webhook is asked, which does nothing but answer."""
+_SECRET = "postgresql"
+
+
+@dataclass(frozen=True, slots=True)
+class Replicated:
+    """What is installed. url: of its database, as this process and the pods reach it."""
+
+    release: Release
+    database: PostgreSQL
+    url: str
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.release.cluster
+
+    async def kubectl(self, *words: str) -> str:
+        return await asyncio.to_thread(self.cluster.kubectl, *words)
+
+    async def rolled(self, deployment: str) -> None:
+        """Restart a Deployment's pods one after another, until all are others."""
+        name = f"deployment/{NAME}-{deployment}"
+        await self.kubectl("rollout", "restart", "-n", NAME, name)
+        await self.kubectl("rollout", "status", "-n", NAME, name, "--timeout=120s")
+
+    async def scaled(self, deployment: str, count: int) -> None:
+        """Ask for so many pods of a Deployment, without waiting for them."""
+        name = f"deployment/{NAME}-{deployment}"
+        await self.kubectl("scale", "-n", NAME, name, f"--replicas={count}")
+
+    async def only(self, component: str, count: int) -> None:
+        """Wait until there are no more pods than that, those that are about to end included."""
+        selector = f"app.kubernetes.io/component={component}"
+
+        async def found() -> bool:
+            words = ("get", "pods", "-n", NAME, "-l", selector, "-o", "name")
+            return len((await self.kubectl(*words)).split()) == count
+
+        await until(f"{count} pods of {component}", found, 90)
+
+    def leader(self) -> str | None:
+        """The pod that leads and is ready, as the controller's Service sees it."""
+        slices = self.cluster.get(
+            "endpointslices", "-n", NAME, "-l", f"kubernetes.io/service-name={NAME}-controller"
+        )["items"]
+        ready = [
+            endpoint["targetRef"]["name"]
+            for each in slices
+            for endpoint in each.get("endpoints") or []
+            if endpoint["conditions"].get("ready")
+        ]
+        assert len(ready) <= 1
+        return ready[0] if ready else None
+
+    def holder(self) -> str | None:
+        """Who holds the Lease; empty if it was given back."""
+        lease = self.cluster.get("lease", f"{NAME}-controller", "-n", NAME)
+        found: str | None = lease["spec"].get("holderIdentity")
+        return found
+
+    def stands_by(self, pod: str) -> bool:
+        """Whether a controller's pod says that it waits for another's end."""
+        path = f"/api/v1/namespaces/{NAME}/pods/{pod}:8081/proxy/readyz"
+        done = subprocess.run(
+            self.cluster.handle.kubectl("get", "--raw", path),
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return done.returncode == 0 and done.stdout.startswith("standing by: ")
+
+    def logged(self, pod: str, event: str, *words: str) -> list[dict[str, Any]]:
+        """Records of a controller's log. words: more of `kubectl logs`, such as --previous."""
+        lines = self.cluster.kubectl("logs", "-n", NAME, pod, *words).splitlines()
+        records = [json.loads(line) for line in lines if line.startswith("{")]
+        return [record for record in records if record["event"] == event]
+
+
+@contextlib.contextmanager
+def a_replicated_release(
+    helm: Helm, cluster: Cluster, image: str, database: PostgreSQL
+) -> Iterator[Replicated]:
+    """Install the chart in enforce mode on a new database, and take it away afterwards."""
+    url = database.url(database.new_database(empty=True), NODE_ADDRESS)
+    values = chart_values(
+        image,
+        policy={"mode": "enforce"},
+        database={"existingSecret": _SECRET, "key": "url"},
+        controller={"clusterIP": CONTROLLER_ADDRESS, "replicas": 2},
+        webhook={"excludedNamespaces": [UNTOUCHED, PLAIN]},
+    )
+    with a_place(cluster):
+        cluster.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": _SECRET, "namespace": NAME},
+                "data": {"url": base64.b64encode(url.encode()).decode()},
+            }
+        )
+        for name in (SHOP, UNTOUCHED, PLAIN):
+            cluster.kubectl("create", "namespace", name)
+        try:
+            yield Replicated(install(helm, cluster, values), database, url)
+        finally:
+            cluster.kubectl("delete", "namespace", SHOP, UNTOUCHED, PLAIN, "--wait=false")

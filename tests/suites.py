@@ -1,0 +1,263 @@
+"""All suites, as CI runs them: side by side where they wait, alone where they measure speed.
+
+``python -m tests.suites`` is what ``make test`` does; ``down`` takes away what a killed one left.
+Most of what tests on a cluster do is wait: for kubelets, leases, timers. So lanes run beside each
+other, each with a cluster of its own, and the suites of a lane one after the other. What measures
+speed (pytest's marker ``alone``) follows when nothing else runs. Every suite runs to its end,
+whatever became of the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deploy.local import lifecycle
+from deploy.local.layout import CHECKOUT, Layout, layout_from
+from deploy.local.trouble import Trouble
+
+HEAVY = "10"
+"""Niceness of what needs no cluster: it uses all it gets, and what waits answers when it is due."""
+INTERRUPTED_WITHIN_S = 20.0
+NO_CLUSTER = 2
+NOT_ALONE = "-m 'not alone'"
+MAKES_OWN = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
+"""What the make that started this run says to those below it, of which ours are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Targets of the Makefile that run one after the other.
+
+    on_cluster: whether they get a cluster of their own, named by the lane. options: for pytest.
+    """
+
+    name: str
+    targets: tuple[str, ...]
+    on_cluster: bool = True
+    options: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What runs.
+
+    afterwards: one after the other when the rest has ended, on clusters of lanes before.
+    """
+
+    side_by_side: tuple[Lane, ...]
+    afterwards: tuple[Lane, ...] = ()
+
+    @property
+    def clusters(self) -> list[str]:
+        """Their names."""
+        return [lane.name for lane in self.side_by_side if lane.on_cluster]
+
+
+EVERYTHING = Plan(
+    (
+        Lane(
+            "unclustered",
+            ("check", "test-browser", "test-tracking", "test-monitoring", "test-traces"),
+            on_cluster=False,
+        ),
+        Lane("chart", ("test-chart",), options=NOT_ALONE),
+        Lane("api", ("test-apiserver",), options=NOT_ALONE),
+        Lane("node", ("test-e2e", "test-ha"), options=NOT_ALONE),
+    ),
+    (Lane("chart", ("test-alone",)),),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A target that has run. status: its exit status."""
+
+    target: str
+    status: int
+    took_s: float
+
+    def __str__(self) -> str:
+        how = "passed" if self.status == 0 else f"FAILED ({self.status})"
+        return f"{self.target:<16} {clock(self.took_s)}  {how}"
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds."""
+    return f"{int(seconds) // 60:3d}:{int(seconds) % 60:02d}"
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of all suites.
+
+    folder: with the Makefile. home: of the checkout's cluster; the lanes' are beside it.
+    """
+
+    plan: Plan
+    folder: Path
+    home: Path
+    began_s: float = field(default_factory=time.monotonic)
+    ended: list[Ended] = field(default_factory=list)
+
+    @property
+    def logs(self) -> Path:
+        """Where each target's output is while it runs."""
+        return self.home.parent / "test-logs"
+
+    def cluster(self, lane: str) -> lifecycle.Cluster:
+        """The cluster of a lane."""
+        home = self.home.with_name(f"{self.home.name}-{lane}")
+        return lifecycle.Cluster(Layout(home), dict(os.environ))
+
+    def say(self, text: str) -> None:
+        """Tell how far it is."""
+        print(f"[{clock(time.monotonic() - self.began_s)}] {text}", flush=True)
+
+    async def everything(self) -> int:
+        """Run all suites; 0 if all passed."""
+        async with self.clusters() as up:
+            async with asyncio.TaskGroup() as group:
+                for lane in self.plan.side_by_side:
+                    group.create_task(self.lane(lane, up if lane.on_cluster else None))
+            kept = {lane.name for lane in self.plan.afterwards}
+            # An idle cluster takes a tenth of a processor.
+            self.down([name for name in self.plan.clusters if name not in kept])
+            for lane in self.plan.afterwards:
+                await self.lane(lane)
+        return self.verdict()
+
+    def verdict(self) -> int:
+        """Say how each ended, and return the exit status of all."""
+        print("\n".join(map(str, self.ended)))
+        failed = [each.target for each in self.ended if each.status]
+        self.say(f"FAILED: {', '.join(failed)}" if failed else "all passed")
+        return 1 if failed else 0
+
+    @contextlib.asynccontextmanager
+    async def clusters(self) -> AsyncIterator[asyncio.Task[None]]:
+        """New clusters, coming up; ended with the block however that ends."""
+        up = asyncio.create_task(asyncio.to_thread(self._up))
+        try:
+            yield up
+        finally:
+            # A thread cannot be interrupted: what it brings up is waited for, and taken away.
+            await asyncio.wait([up])
+            self.down(self.plan.clusters)
+
+    def _up(self) -> None:
+        # All before any suite: one of them counts what clusters leave on this machine.
+        for name in self.plan.clusters:
+            lifecycle.down(self.cluster(name))  # left by a run that was killed
+            lifecycle.up(self.cluster(name), self.say)
+
+    def down(self, names: Sequence[str]) -> None:
+        """Take clusters away, with all that runs in their networks."""
+        for name in names:
+            lifecycle.down(self.cluster(name))
+
+    async def lane(self, lane: Lane, up: asyncio.Task[None] | None = None) -> None:
+        """Run the targets of a lane, once its cluster is up."""
+        try:
+            if up is not None:
+                await asyncio.shield(up)
+        except Trouble as trouble:
+            self.say(f"{lane.name}: {trouble}")
+            self.ended += [Ended(target, NO_CLUSTER, 0.0) for target in lane.targets]
+            return
+        environment = {k: v for k, v in os.environ.items() if k not in MAKES_OWN}
+        environment["PYTEST_ADDOPTS"] = f"{os.environ.get('PYTEST_ADDOPTS', '')} {lane.options}"
+        if lane.on_cluster:
+            environment["PLIMSOLL_CLUSTER_HOME"] = str(self.cluster(lane.name).layout.home)
+        command = ["make", "--no-print-directory"]
+        if not lane.on_cluster:
+            command = ["nice", "-n", HEAVY, *command]
+        for target in lane.targets:
+            await self.target([*command, target], environment)
+
+    async def target(self, command: Sequence[str], environment: dict[str, str]) -> None:
+        """Run one; what it printed follows when it has ended, in one piece."""
+        target, began_s = command[-1], time.monotonic()
+        log = self.logs / f"{target}.log"
+        self.say(f"{target} begins")
+        with log.open("wb") as out:
+            process = await asyncio.create_subprocess_exec(
+                *command, cwd=self.folder, env=environment, start_new_session=True,
+                stdin=asyncio.subprocess.DEVNULL, stdout=out, stderr=out,
+            )  # fmt: skip
+            try:
+                status = await process.wait()
+            finally:
+                await _end(process)
+        ended = Ended(target, status, time.monotonic() - began_s)
+        self.ended.append(ended)
+        print(f"\n===== {target}\n{log.read_text(errors='replace')}=====", flush=True)
+        self.say(str(ended))
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End it with all that it has started, if it has not ended by itself."""
+    if process.returncode is not None:
+        return
+    for how in (signal.SIGINT, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, how)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), INTERRUPTED_WITHIN_S)
+            return
+
+
+@contextlib.contextmanager
+def only_one(logs: Path) -> Iterator[None]:
+    """Refuse a second run of one checkout: it would take the first one's clusters away.
+
+    Raises:
+        Trouble: if there is another.
+
+    """
+    logs.mkdir(parents=True, exist_ok=True)
+    # No child inherits it: one that outlives a killed run does not stand in the way of the next.
+    descriptor = os.open(logs, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise Trouble("`make test` runs in this checkout already; wait for its end") from None
+    finally:
+        os.close(descriptor)
+
+
+async def _interruptible(run: Run) -> int:
+    whole = asyncio.ensure_future(run.everything())
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(name, whole.cancel)
+    return await whole
+
+
+def main(words: Sequence[str], plan: Plan = EVERYTHING, folder: Path = CHECKOUT) -> int:
+    """Run all, or take away what a killed run left. words: ``down``, or none."""
+    run = Run(plan, folder, layout_from(os.environ).home)
+    try:
+        with only_one(run.logs):
+            if list(words) == ["down"]:
+                run.down(plan.clusters)
+                return 0
+            return asyncio.run(_interruptible(run))
+    except asyncio.CancelledError:
+        run.say("interrupted; the clusters are taken away")
+        return 130
+    except Trouble as trouble:
+        run.say(f"make test: {trouble}")
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
