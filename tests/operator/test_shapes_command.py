@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.commands.shapes import ShapesRequest, runs_of, shapes_command
+from plimsoll_operator.commands.shapes import ShapesRequest, shapes_command
 from plimsoll_operator.output_forms import OutputForm
 from plimsoll_operator.task_runtimes import gather_runtimes
+from plimsoll_operator.training.shapes import runs_of
 from plimsoll_predictor.record import Outcome
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.task import TaskId

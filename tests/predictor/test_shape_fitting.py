@@ -7,7 +7,6 @@ import pytest
 
 from plimsoll_predictor.shapes.catalogue import ShapeCatalogue
 from plimsoll_predictor.shapes.fitting import (
-    SUPPORT,
     TooFewRuns,
     elbow_of,
     fit,
@@ -16,7 +15,7 @@ from plimsoll_predictor.shapes.fitting import (
     statistics_of,
 )
 from plimsoll_predictor.shapes.naming import distance, matches, modes_in
-from plimsoll_predictor.shapes.normalising import BINS, Normalisation, histogram
+from plimsoll_predictor.shapes.normalising import BINS, SUPPORT, Normalisation, histogram
 from tests.shape_builders import a_catalogue, a_shape, spread_out, steady, the_tasks, two_moded
 
 RATIO, DELTA = Normalisation.RATIO, Normalisation.DELTA

@@ -34,6 +34,7 @@ from plimsoll_operator.page.serving import Pages
 from plimsoll_operator.peaks import PeakReport
 from plimsoll_operator.training.mlflow_client import MlflowServer
 from plimsoll_operator.training.queue import TrainingQueue
+from plimsoll_operator.training.shape_learning import ShapeLearning, ShapeRules
 from plimsoll_operator.training.spawning import Spawner
 from plimsoll_operator.training.tracking import Outbox, TrackingRules, tracking
 from plimsoll_predictor.policy import Policy
@@ -95,6 +96,7 @@ async def lead(leading: Leading) -> AsyncIterator[None]:
         await stack.enter_async_context(_tracking(settings, controller, store))
         await controller.start()
         pages.warm()
+        await stack.enter_async_context(_learning_shapes(settings, controller, store))
         yield
 
 
@@ -175,6 +177,20 @@ def _queue(
         return TrainingQueue(spawner, store, on_result)
 
     return make
+
+
+@asynccontextmanager
+async def _learning_shapes(
+    settings: ControllerSettings, controller: Controller, store: Store
+) -> AsyncIterator[None]:
+    rules = ShapeRules(store_url=settings.store_url, memory_mib=settings.training_memory_mib)
+    learning = ShapeLearning(rules, store, controller.writer, controller.queue.turn, time.time)
+    task = asyncio.create_task(learning.run(), name="learning shapes")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def _persist(controller: Controller, store: Store) -> Callable[..., Any]:

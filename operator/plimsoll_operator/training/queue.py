@@ -94,6 +94,8 @@ class TrainingQueue:
         self._on_result = on_result
         self._rules = rules or QueueRules()
         self._now_s = now_s
+        self.turn = asyncio.Semaphore(self._rules.workers)
+        """Held while a process trains; others that need as much memory take it, too."""
         self._loop = asyncio.get_running_loop()
         self._wanted: dict[TaskId, _Wanted] = {}
         self._running: dict[TaskId, asyncio.Task[None]] = {}
@@ -154,10 +156,11 @@ class TrainingQueue:
             self._wake = self._loop.call_at(min(due), self._start_due)
 
     async def _train(self, task: TaskId, wanted: _Wanted) -> None:
-        log.info("training", task=str(task), why=wanted.why)
-        began = self._loop.time()
         try:
-            failure, result = await self._one_process(task, wanted.policy)
+            async with self.turn:
+                log.info("training", task=str(task), why=wanted.why)
+                began = self._loop.time()
+                failure, result = await self._one_process(task, wanted.policy)
             done = Trained(
                 task=task,
                 why=wanted.why,
@@ -190,7 +193,7 @@ class TrainingQueue:
         except TimeoutError:
             return f"ended after {limit_s:.0f} s, far over its budget", {}
         finally:
-            await _end(process)
+            await end(process)
         return outcome(process.returncode or 0, said)
 
     async def _record(self, task: TaskId, failure: str, policy: Policy) -> None:
@@ -203,7 +206,7 @@ class TrainingQueue:
             log.error("a failed training could not be recorded", task=str(task), error=str(error))
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def end(process: asyncio.subprocess.Process) -> None:
     """Kill what is left of its group; nothing if it has ended."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):

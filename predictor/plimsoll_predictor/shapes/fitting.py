@@ -18,6 +18,7 @@ from plimsoll_predictor.shapes.naming import names_for
 from plimsoll_predictor.shapes.normalising import (
     BINS,
     OUTLIER_FROM,
+    SUPPORT,
     FloatArray,
     IntArray,
     Normalisation,
@@ -27,8 +28,6 @@ from plimsoll_predictor.shapes.normalising import (
     usual_of,
 )
 
-SUPPORT: Final = 20
-"""Runs a task needs to be learned from, as in the paper's data set D1."""
 MOST_TASKS: Final = 20_000
 """More are thinned evenly: eight shapes need no more, and time and memory stay bounded."""
 MOST_SHAPES: Final = 12

@@ -14,6 +14,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.intp]
 
 BINS: Final = 200
+SUPPORT: Final = 20
+"""Runs a task needs for shapes to be learned from it, as in the paper's data set D1."""
 
 
 class Normalisation(StrEnum):

@@ -207,6 +207,11 @@ class RuntimeRecords:
         with self._database.write() as connection:
             shape_catalogues.put(connection, catalogue, made_s)
 
+    def shapes_made_s(self) -> float | None:
+        """When shapes were learned last, Unix seconds; None if they never were."""
+        with self._database.read() as connection:
+            return shape_catalogues.made_s(connection)
+
     def explanation(self) -> Explanation | None:
         """Why tasks were foretold their shapes; None if nothing is stored that can be read."""
         document = self._states([_EXPLANATION]).get(_EXPLANATION)

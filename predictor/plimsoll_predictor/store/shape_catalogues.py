@@ -26,6 +26,12 @@ def newest(connection: sa.Connection, normalisation: str) -> str | None:
     return document
 
 
+def made_s(connection: sa.Connection) -> float | None:
+    """When the newest version of any was made; None if there is none."""
+    found: float | None = connection.execute(sa.select(sa.func.max(table.c.made_s))).scalar()
+    return found
+
+
 def put(connection: sa.Connection, catalogue: ShapeCatalogue, made_s: float) -> None:
     """Keep a version, and forget those that are beyond the newest few."""
     row = {

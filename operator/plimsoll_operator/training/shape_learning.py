@@ -1,0 +1,120 @@
+"""When the shapes of runtimes are learned: once a day, by a process of its own.
+
+Who leads does it. The process takes its turn with trainings: the controller's memory has room for
+one of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from plimsoll_operator.training.limits import ONE_THREAD
+from plimsoll_operator.training.queue import end, outcome
+from plimsoll_operator.training.spawning import STORE_URL
+from plimsoll_predictor.shapes.normalising import SUPPORT
+from plimsoll_predictor.store import Store, StoreError, Writer
+
+log = structlog.get_logger()
+
+COMMAND: Final = (sys.executable, "-P", "-m", "plimsoll_operator.training.shapes_worker")
+LEARN_EVERY_S: Final = 24 * 3600.0
+TRY_AGAIN_S: Final = 3600.0
+"""After a failure."""
+LOOK_EVERY_S: Final = 300.0
+LIMIT_S: Final = 1200.0
+"""A learning takes seconds; on a busy node it gives way to everything else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeRules:
+    """How shapes are learned. memory_mib: cap of the process."""
+
+    store_url: str
+    memory_mib: int = 1024
+    command: Sequence[str] = COMMAND
+    look_every_s: float = LOOK_EVERY_S
+
+
+def is_due(made_s: float | None, tried_s: float | None, now_s: float) -> bool:
+    """Whether to learn now. made_s: when shapes were learned last; tried_s: when it was tried."""
+    if made_s is not None and now_s - made_s < LEARN_EVERY_S:
+        return False
+    return tried_s is None or now_s - tried_s >= TRY_AGAIN_S
+
+
+class ShapeLearning:
+    """One per controller. turn: held by whoever trains. now_s: gives Unix seconds."""
+
+    def __init__(
+        self,
+        rules: ShapeRules,
+        store: Store,
+        writer: Writer,
+        turn: asyncio.Semaphore,
+        now_s: Callable[[], float],
+    ) -> None:
+        self._rules = rules
+        self._store = store
+        self._writer = writer
+        self._turn = turn
+        self._now_s = now_s
+        self._tried_s: float | None = None
+
+    async def run(self) -> None:
+        """Look now and then whether it is time, until cancelled."""
+        while True:
+            try:
+                await self.look()
+            except StoreError as error:
+                log.warning("the store cannot be read for shapes", error=str(error))
+            except Exception:
+                log.exception("shapes of runtimes could not be learned")
+            await asyncio.sleep(self._rules.look_every_s)
+
+    async def look(self) -> bool:
+        """Learn if it is time and there is something to learn from; whether it did."""
+        now_s = self._now_s()
+        made_s = await self._writer.read(self._store.runtimes.shapes_made_s)
+        if not is_due(made_s, self._tried_s, now_s):
+            return False
+        summaries = await self._writer.read(self._store.summaries)
+        if all(each.observations < SUPPORT for each in summaries.values()):
+            return False
+        self._tried_s = now_s
+        async with self._turn:
+            failure, words = await self._one_process()
+        if failure is None:
+            log.info("shapes of runtimes are learned", words=words)
+        else:
+            # The old shapes serve on; nothing is decided by them.
+            log.warning("shapes of runtimes could not be learned", why=failure)
+        return failure is None
+
+    async def _one_process(self) -> tuple[str | None, Sequence[str]]:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._rules.command,
+                *("--memory-mib", str(self._rules.memory_mib)),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                start_new_session=True,
+                env={**os.environ, **ONE_THREAD, STORE_URL: self._rules.store_url},
+            )
+        except OSError as error:
+            return f"the process could not be started: {error}", ()
+        try:
+            async with asyncio.timeout(LIMIT_S):
+                said, _ = await process.communicate()
+        except TimeoutError:
+            return f"ended after {LIMIT_S:.0f} s", ()
+        finally:
+            await end(process)
+        failure, result = outcome(process.returncode or 0, said)
+        return failure, result.get("words") or ()

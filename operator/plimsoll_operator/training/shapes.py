@@ -1,0 +1,71 @@
+"""The shapes that runtimes come in, learned from a store's runs and kept in it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from plimsoll_predictor.record import Observation, Outcome
+from plimsoll_predictor.runtime_log.log_run import LogRun
+from plimsoll_predictor.shapes.normalising import Normalisation
+from plimsoll_predictor.store import Store
+
+MOST_TASKS: Final = 2_000
+"""Those with the most attempts."""
+RUNS_OF_A_TASK: Final = 500
+MOST_RUNS: Final = 100_000
+SEED: Final = 20
+
+
+def learn_and_keep(store: Store, now_s: float) -> tuple[str, ...]:
+    """Learn shapes and why tasks have theirs, and keep both; what was done, in words.
+
+    Raises ValueError where nothing can be learned yet, StoreError where the store fails.
+    """
+    # The trainer's libraries, which only this needs.
+    from plimsoll_predictor.shapes.learning import learn_shapes
+    from plimsoll_predictor.shapes.run_table import table_of
+
+    previous = [store.runtimes.catalogue(kind) for kind in Normalisation]
+    runs = runs_of(store)
+    if not runs:
+        raise ValueError("no run of any task has succeeded yet")
+    learned = learn_shapes(table_of(runs), [each for each in previous if each], seed=SEED)
+    for catalogue in learned.catalogues:
+        store.runtimes.save_catalogue(catalogue, now_s)
+    if learned.explanation is not None:
+        store.runtimes.save_explanation(learned.explanation)
+    return learned.words
+
+
+def runs_of(store: Store) -> list[LogRun]:
+    """The newest runs of the tasks with the most, in the order of submission."""
+    summaries = store.summaries()
+    most = sorted(summaries, key=lambda task: (-summaries[task].observations, task))[:MOST_TASKS]
+    runs: list[LogRun] = []
+    for task in most:
+        observations = store.observations(task, limit=RUNS_OF_A_TASK)
+        runs += [run for each in observations if (run := _run(each, len(runs))) is not None]
+        if len(runs) >= MOST_RUNS:
+            break
+    return sorted(runs, key=lambda run: run.submitted_s)
+
+
+def _run(each: Observation, line: int) -> LogRun | None:
+    """None of an attempt that left no runtime. line: orders runs submitted at the same moment."""
+    started_s, runtime_s = each.started_s, each.runtime_s
+    if each.outcome is not Outcome.SUCCEEDED or runtime_s is None or started_s is None:
+        return None
+    submitted_s = started_s if each.submitted_s is None else each.submitted_s
+    return LogRun(
+        line=line,
+        task=str(each.task),
+        owner=each.task.namespace,
+        submitted_s=submitted_s,
+        started_s=started_s,
+        runtime_s=runtime_s,
+        finished_s=started_s + runtime_s,
+        requested_s=each.requested_s,
+        requested_bytes=each.request_bytes,
+        busy=each.submitted_cpu_share,
+        queued=each.submitted_waiting_pods,
+    )
