@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from demo.asking import answered
 from demo.place import ROOT, Place
 from demo.service import TRAINING_BUDGET_S, ServiceError
 
@@ -68,6 +69,10 @@ class Processes:
             yield
         finally:
             _end(process)
+
+    def answer(self, *arguments: str) -> Sequence[str]:
+        """What `plimsoll` prints when it is asked with these words, line by line."""
+        return answered([*PLIMSOLL, *arguments, "--store", STORE])
 
     def write_report(self, out: Path) -> None:
         """Write the report page as one file."""

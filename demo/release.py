@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from demo.asking import answered
 from demo.place import ROOT, Place, built_image
 from demo.service import TRAINING_BUDGET_S, ServiceError
 
@@ -70,6 +71,10 @@ class Release:
         )
         self._plimsoll("import", str(history), "--strict")
         yield
+
+    def answer(self, *arguments: str) -> Sequence[str]:
+        """What `plimsoll` prints when it is asked with these words, line by line."""
+        return answered([*self.place.enter, *PLIMSOLL, *arguments, *self.place.flags])
 
     def write_report(self, out: Path) -> None:
         """Write the report page as one file."""

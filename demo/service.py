@@ -38,6 +38,9 @@ class Service(Protocol):
 
         """
 
+    def answer(self, *arguments: str) -> Sequence[str]:
+        """What `plimsoll` prints when it is asked with these words, line by line."""
+
     def write_report(self, out: Path) -> None:
         """Write the report page as one file."""
 

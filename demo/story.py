@@ -34,6 +34,11 @@ something hangs."""
 SETTLED_WITHIN_S: Final = 30.0
 CALL_S: Final = 60.0
 """Most that a cluster takes between two signs of life for what it does by itself."""
+QUESTIONS: Final = (
+    ("forecast", "shop/train-demand"),
+    ("what-if", "shop/train-demand", "--memory", "512Mi"),
+)
+"""Asked at the end, of what the demo has taught."""
 
 
 class StoryError(Exception):
@@ -198,6 +203,9 @@ class Story:
         self.screen.figures(total, figures.by_task(seen, peaks), known)
         write_json(SUMMARY, figures.summary(total, known))
         self.service.write_report(REPORT)
+        for question in QUESTIONS:
+            self.screen.step(f"plimsoll {' '.join(question)}")
+            self.screen.tell(self.service.answer(*question))
         self.screen.tell(self.kubectl("get", "taskprofiles", "-A").splitlines())
 
 

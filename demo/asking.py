@@ -1,0 +1,29 @@
+"""What `plimsoll` answers to a question, caught to be shown with the rest of the story."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from typing import Final
+
+from demo.place import ROOT
+from demo.service import ServiceError
+
+COLUMNS: Final = 110
+"""Width of what is shown of an answer."""
+
+
+def answered(command: Sequence[str]) -> Sequence[str]:
+    """Run it; its output, line by line. Raises ServiceError where it fails."""
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        check=False,
+        text=True,
+        capture_output=True,
+        env={**os.environ, "COLUMNS": str(COLUMNS)},
+    )
+    if done.returncode != 0:
+        raise ServiceError(f"`{' '.join(command)}` ended with {done.returncode}: {done.stderr}")
+    return done.stdout.rstrip().splitlines()
