@@ -94,8 +94,8 @@ class TaskMetrics(Collector):
     def _runtimes(self) -> Metric:
         family = GaugeMetricFamily(
             "plimsoll_run_seconds",
-            "Forecast of the next run's time, of the tasks that waste most.",
-            labels=(*_LABELS, "quantile"),
+            "What that share of a task's runs stay within, as forecast; of those that waste most.",
+            labels=(*_LABELS, "share"),
         )
         for task in self._shown:
             for share, seconds in self._forecasts.get(task, {}).items():

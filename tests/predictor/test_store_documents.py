@@ -178,7 +178,8 @@ def test_pruning_forgets_the_tasks_that_ended_longest_ago(store: Store) -> None:
     store.record([an_attempt("old").built])
     store.record([an_attempt("new").of(JOIN).running(NOON_S, NOON_S + 9999).built])
     store.put_decision(a_decision("old"))
-    assert sum(store.prune_steps(NOON_S, pruning.Bounds(tasks=1))) == 3
+    # Its observation, its sum, its decision, and what was seen of its run.
+    assert sum(store.prune_steps(NOON_S, pruning.Bounds(tasks=1))) == 4
     assert store.tasks() == [JOIN]
     assert store.decisions(TRAIN) == []
 
