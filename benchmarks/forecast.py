@@ -39,6 +39,7 @@ from benchmarks.forecast_bars import (
 from benchmarks.forecast_memory import measured_mb
 from benchmarks.forecast_peers import PEERS, judge_peer
 from benchmarks.forecast_tables import bars_table, figures_table
+from benchmarks.forecast_what_if import tables as what_ifs
 from benchmarks.sizes_bars import Bar, below
 from plimsoll_predictor.replay.reading import trace_name
 from plimsoll_predictor.runtime_log.judging import Judged, judge
@@ -50,6 +51,8 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 TRACES_FOLDER: Final = Path(os.environ.get("TRACES") or ROOT.parent / "shared" / "traces")
 QUICK: Final = ("runtime-llnl-thunder", NFCORE)
 WORKERS: Final = 2
+WHAT_IF_SEEDS: Final = 12
+"""Tasks made up of each kind; its own program makes up more."""
 WIDTH: Final = 130
 """Columns of the tables where there is no terminal."""
 KEYS: Final = (
@@ -103,6 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lines = [*bars(by_log_and_method(figures)), _memory(console)]
     if not given.no_shapes:
         lines += _shapes(given.traces, console)
+        what_ifs(given.traces, console, seeds=WHAT_IF_SEEDS)
     console.print(bars_table(lines))
     console.print(f"written to {given.json}", markup=False)
     return 0 if all(line.holds for line in lines) else 1
@@ -113,7 +117,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--traces", type=Path, default=TRACES_FOLDER, help="folder with the logs")
     parser.add_argument("--quick", action="store_true", help="two small logs")
     parser.add_argument("--peers", action="store_true", help="a random forest and boosting, too")
-    parser.add_argument("--no-shapes", action="store_true", help="not the tables of shapes")
+    parser.add_argument(
+        "--no-shapes", action="store_true", help="no shapes, no what-ifs"
+    )
     parser.add_argument("--json", type=Path, default=ROOT / "bench-forecast.json")
     return parser
 

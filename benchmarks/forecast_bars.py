@@ -106,7 +106,8 @@ def shape_bars(judged: Sequence[Figure]) -> list[Bar]:
     gains = {
         f"{each['log']}, {each['normalisation']}": window["posterior"] - window["same"]
         for each in judged
-        if (window := each["next_window"])["posterior"] is not None
+        # The others are bars of its own, which these repeat.
+        if "next_window" in each and (window := each["next_window"])["posterior"] is not None
     }
     lines = [
         at_least(

@@ -7,11 +7,12 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from plimsoll_predictor.forecasting.forecast import QUANTILES
 from plimsoll_predictor.runtime_log.log_run import LogRun
 
 FloatArray = npt.NDArray[np.float64]
 
-SHARES: Final[FloatArray] = np.array([0.01, *(place / 20 for place in range(1, 20)), 0.99])
+SHARES: Final[FloatArray] = QUANTILES
 """The 21 quantiles that are scored."""
 SHORTEST_S: Final = 0.5
 """A runtime below counts as this long wherever its logarithm is taken: a clock of whole seconds
