@@ -117,9 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--traces", type=Path, default=TRACES_FOLDER, help="folder with the logs")
     parser.add_argument("--quick", action="store_true", help="two small logs")
     parser.add_argument("--peers", action="store_true", help="a random forest and boosting, too")
-    parser.add_argument(
-        "--no-shapes", action="store_true", help="no shapes, no what-ifs"
-    )
+    parser.add_argument("--no-shapes", action="store_true", help="no shapes, no what-ifs")
     parser.add_argument("--json", type=Path, default=ROOT / "bench-forecast.json")
     return parser
 
