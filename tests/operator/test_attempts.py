@@ -37,8 +37,14 @@ async def amending(inside: Inside) -> AsyncIterator[None]:
 
 
 async def until_peaked(inside: Inside, peak_bytes: int) -> None:
+    """Written, and then told to the book, too."""
+
+    def peaked() -> bool:
+        written = [each.peak_bytes for each in inside.store.observations(TRAIN)]
+        return written == [peak_bytes] == [inside.known.max_need_bytes]
+
     async with asyncio.timeout(10):
-        while [each.peak_bytes for each in inside.store.observations(TRAIN)] != [peak_bytes]:
+        while not peaked():
             await asyncio.sleep(0.01)
 
 
