@@ -24,6 +24,7 @@ from typing import Any, Final
 
 import structlog
 
+from plimsoll_operator.controller.folding_loop import SAVE_EVERY_S, fold_and_save
 from plimsoll_operator.controller.runtimes_folding import Folding, Listener
 from plimsoll_operator.running_long import RunForecast
 from plimsoll_predictor.forecasting.forecast import Forecast
@@ -34,12 +35,8 @@ from plimsoll_predictor.task import TaskId
 
 log = structlog.get_logger()
 
-SAVE_EVERY_S: Final = 5.0
-SAVING_SHARE: Final = 0.05
-"""Of the time, at most, for saving: where many runs end, it is done less often."""
 SLICE_S: Final = 0.02
 """The event loop is held by folding for so long at a time."""
-READ_PAUSE_S: Final = 1.0
 HELD_TASKS: Final = 2_000
 
 
@@ -140,24 +137,7 @@ class Runtimes:
 
     async def run(self) -> None:
         """Fold what comes and save it now and then, until cancelled."""
-        loop = asyncio.get_running_loop()
-        next_save_s = loop.time() + SAVE_EVERY_S
-        while True:
-            if (began_s := loop.time()) >= next_save_s:
-                await self.save()
-                took_s = loop.time() - began_s
-                next_save_s = loop.time() + max(SAVE_EVERY_S, took_s / SAVING_SHARE)
-            try:
-                async with asyncio.timeout_at(next_save_s):
-                    await self._news.wait()
-                self._news.clear()
-                await self.fold()
-            except TimeoutError:
-                continue
-            except StoreError as error:
-                log.warning("the store cannot be read, waiting", error=str(error))
-                self._news.set()
-                await asyncio.sleep(READ_PAUSE_S)
+        await fold_and_save(self, self._news)
 
     async def close(self) -> None:
         """Save what was folded; the rest is folded at the next start."""

@@ -23,6 +23,7 @@ from typing import Any, Final
 import structlog
 
 from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.controller.folding_loop import fold_and_save
 from plimsoll_predictor.decision import Ask
 from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.fleet import Fleet
@@ -37,12 +38,8 @@ from plimsoll_predictor.task import TaskId
 
 log = structlog.get_logger()
 
-SAVE_EVERY_S: Final = 5.0
-SAVING_SHARE: Final = 0.05
-"""Of the time, at most, for saving: where many tasks learn, it is done less often."""
 SLICE_S: Final = 0.02
 """The event loop is held by folding for so long at a time."""
-READ_PAUSE_S: Final = 1.0
 HELD_TASKS: Final = 1000
 UNKNOWN_TASKS: Final = 10_000
 
@@ -186,24 +183,7 @@ class Standings:
 
     async def run(self) -> None:
         """Fold what comes and save it now and then, until cancelled."""
-        loop = asyncio.get_running_loop()
-        next_save_s = loop.time() + SAVE_EVERY_S
-        while True:
-            if (began_s := loop.time()) >= next_save_s:
-                await self.save()
-                took_s = loop.time() - began_s
-                next_save_s = loop.time() + max(SAVE_EVERY_S, took_s / SAVING_SHARE)
-            try:
-                async with asyncio.timeout_at(next_save_s):
-                    await self._news.wait()
-                self._news.clear()
-                await self.fold()
-            except TimeoutError:
-                continue
-            except StoreError as error:
-                log.warning("the store cannot be read, waiting", error=str(error))
-                self._news.set()
-                await asyncio.sleep(READ_PAUSE_S)
+        await fold_and_save(self, self._news)
 
     async def close(self) -> None:
         """Fold and save what is left; what cannot be is folded at the next start."""
