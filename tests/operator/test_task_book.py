@@ -31,9 +31,31 @@ def test_what_many_attempts_teach_is_told_once() -> None:
     for size in range(1, 6):
         book.learn(TRAIN, Need(size * MIB, censored=False), new_runs=1)
     assert [each.runs for each in told] == [0]
+    book.caught_up(book.ahead())
     book.publish_learned()
     book.publish_learned()
     assert [each.runs for each in told] == [0, 5]
+
+
+def test_a_run_decides_once_the_experts_know_it() -> None:
+    told: list[Knowledge] = []
+    book = a_book(told)
+    book.learn(TRAIN, Need(MIB, censored=False), new_runs=1)
+    ahead = book.ahead()
+    book.learn(TRAIN, Need(2 * MIB, censored=False), new_runs=1)
+    book.learn(TRAIN, Need(3 * MIB, censored=True), new_runs=0)
+    assert book.look(TRAIN).runs == 2, "trainings and profiles count at once"
+    book.publish_learned()
+    book.lift(TRAIN, "r", LIFT)
+    assert [each.runs for each in told[-2:]] == [0, 0]
+    assert told[-1].max_need_bytes == 3 * MIB
+    book.caught_up(ahead)
+    assert book.deciding(TRAIN).runs == 1, "what ended since the experts were asked is not known"
+    book.publish_learned()
+    book.caught_up(book.ahead())
+    book.publish_learned()
+    assert [each.runs for each in told[-2:]] == [1, 2]
+    assert book.ahead() == {}
 
 
 def test_a_lift_is_told_at_once_with_all_that_was_learned() -> None:

@@ -43,6 +43,8 @@ class TaskBook:
         self._in_namespace: Counter[str] = Counter()
         self.most_tasks = TASKS_PER_NAMESPACE
         self._unpublished: dict[TaskId, None] = {}
+        self._ahead: Counter[TaskId] = Counter()
+        """Runs counted whose lessons the experts may not have learned yet; see ``deciding``."""
         self._namespace_specs: dict[str, Spec] = {}
         self._profile_specs: dict[tuple[str, str], Spec] = {}
         self._by_profile: dict[tuple[str, str], TaskId] = {}
@@ -71,6 +73,14 @@ class TaskBook:
         """What is known of ``task``; looking makes no task known that is not."""
         return self._tasks.get(task) or Knowledge(task=task, policy=self._resolved(task).policy)
 
+    def deciding(self, task: TaskId) -> Knowledge:
+        """What is known of ``task``, of the runs that its experts have learned: what is decided by.
+
+        A run is counted before they learn it. Counted at once, the run that makes enough of them
+        would be the first to decide, by a rule that does not know it.
+        """
+        return self._learned(self.look(task))
+
     def get(self, task: TaskId) -> Knowledge:
         """What is known of ``task``; a task never met is met now."""
         known = self._tasks.get(task)
@@ -85,6 +95,7 @@ class TaskBook:
             self._in_namespace[task.namespace] -= 1
             self._by_profile.pop((task.namespace, profile_name(task)), None)
             self._unpublished.pop(task, None)
+            self._ahead.pop(task, None)
             self.problems.pop(task, None)
 
     def has_own_policy(self, task: TaskId) -> bool:
@@ -112,7 +123,19 @@ class TaskBook:
             runs=known.runs + new_runs,
             max_need_bytes=max(known.max_need_bytes or 0, need.size_bytes),
         )
+        if new_runs:
+            self._ahead[task] += new_runs
         self._unpublished[task] = None
+
+    def ahead(self) -> Mapping[TaskId, int]:
+        """How many runs each task counts that its experts may not know. All are in the store."""
+        return dict(self._ahead)
+
+    def caught_up(self, ahead: Mapping[TaskId, int]) -> None:
+        """The experts have learned all that was ``ahead``; what came since is still."""
+        for task in ahead.keys() & self._ahead.keys():
+            self._unpublished[task] = None
+        self._ahead -= Counter(ahead)
 
     def learn_cpu(self, task: TaskId, use: CpuUse | None) -> None:
         """What the task's newest runs used of the CPU, as the store has it."""
@@ -142,11 +165,14 @@ class TaskBook:
         A publication carries the whole task, without its model; what is urgent goes at once.
         """
         for task in self._unpublished:
-            self._publish(self._tasks[task])
+            self._publish(self.deciding(task))
         self._unpublished.clear()
 
     def add_up(self, task: TaskId, runs: int, max_need_bytes: int | None) -> None:
-        """What the store has added up, where others than us put something in."""
+        """What the store has added up, where others than us put something in.
+
+        Experts first: what they have not learned must not decide; see ``deciding``.
+        """
         self._change(self.get(task), runs=runs, max_need_bytes=max_need_bytes)
 
     def serve(self, task: TaskId, model: Model | None) -> None:
@@ -255,7 +281,11 @@ class TaskBook:
     def _set(self, knowledge: Knowledge) -> None:
         self._keep(knowledge)
         self._unpublished.pop(knowledge.task, None)
-        self._publish(knowledge)
+        self._publish(self._learned(knowledge))
+
+    def _learned(self, known: Knowledge) -> Knowledge:
+        ahead = self._ahead.get(known.task)
+        return replace(known, runs=max(0, known.runs - ahead)) if ahead else known
 
     def _keep(self, knowledge: Knowledge) -> None:
         task = knowledge.task

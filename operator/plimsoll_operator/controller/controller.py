@@ -39,7 +39,7 @@ from plimsoll_predictor.cpu import CpuUse
 from plimsoll_predictor.forecasting.forecast import Forecast
 from plimsoll_predictor.knowledge import Knowledge, Lift
 from plimsoll_predictor.policy import Policy
-from plimsoll_predictor.store import SavedModel, Store, TaskSummary, Writer
+from plimsoll_predictor.store import SavedModel, Store, StoreError, TaskSummary, Writer
 from plimsoll_predictor.task import TaskId
 
 log = structlog.get_logger()
@@ -316,7 +316,20 @@ class Controller:
     async def _publishing(self) -> None:
         while True:
             await asyncio.sleep(PUBLISH_EVERY_S)
+            await self._catch_up()
             self.book.publish_learned()
+
+    async def _catch_up(self) -> None:
+        """Have the experts learn what is counted already; what they cannot read waits."""
+        ahead = self.book.ahead()
+        if not ahead:
+            return
+        try:
+            await self.standings.fold()
+        except StoreError as error:
+            log.warning("new runs do not decide yet: the store cannot be read", error=str(error))
+            return
+        self.book.caught_up(ahead)
 
     async def _housekeeping(self) -> None:
         """What an import put into the store is met without a restart; old rows go."""
@@ -334,6 +347,7 @@ class Controller:
         if found.tasks:
             # In the order of all writes, likewise: no need that is learned meanwhile is lost.
             self.items.restore(await self.writer.call(self._store.item_needs))
+            await self.standings.fold()
         for task in found.tasks:
             # In the order of all writes: what was recorded before is added up, and was learned.
             summary = await self.writer.call(self._store.summary, task)

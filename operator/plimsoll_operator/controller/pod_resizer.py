@@ -80,7 +80,7 @@ class PodResizer:
 
     def state_of(self, task: TaskId) -> AdmissionState:
         """All that sizing a task's pods depends on, as admission has it from the feed."""
-        known = self._with.book.look(task)
+        known = self._with.book.deciding(task)
         bounds = self._with.bounds.of_namespace(task.namespace)
         return AdmissionState(
             default_policy=known.policy,
