@@ -9,7 +9,7 @@ from math import log
 import numpy as np
 import pytest
 
-from plimsoll_predictor.runtime_log.baselines import OwnHistory, RequestedTime
+from plimsoll_predictor.runtime_log.baselines import HISTORY, OwnHistory, RequestedTime
 from plimsoll_predictor.runtime_log.judging import judge
 from plimsoll_predictor.runtime_log.log_run import LogRun
 from plimsoll_predictor.runtime_log.method import Method
@@ -118,6 +118,15 @@ def test_own_history_draws_from_the_tasks_runs_and_from_all_for_a_task_without()
     assert own.quantiles_ln()[[0, 10, 20]] == pytest.approx(np.log([10, 20, 30]), rel=0.01)
     everybodys = method.submit(9, a_log_run().of("new").run)
     assert everybodys.quantiles_ln()[20] > log(900)
+
+
+def test_own_history_keeps_so_many_runs_and_no_more() -> None:
+    old, new = ([a_log_run().taking(taken).run] * HISTORY for taken in (1000, 10))
+    method = after(OwnHistory(), [*old, *new[1:]])
+    assert method.submit(9, new[0]).quantiles_ln()[-1] == pytest.approx(log(10), rel=0.01)
+    assert method.submit(9, new[0]).longer_than(100) == pytest.approx(1.5 / (HISTORY + 1))
+    after(method, new[:1])
+    assert method.submit(9, new[0]).longer_than(100) == pytest.approx(0.5 / (HISTORY + 1))
 
 
 def test_the_newest_runs_push_out_the_oldest() -> None:

@@ -36,7 +36,7 @@ METHODS: Final[Mapping[str, MethodKind]] = MappingProxyType(
         kind.name: kind
         for kind in (
             MethodKind(OWN, "the forecaster that serves", lambda _: Product()),
-            MethodKind("own-history", "the task's known runs", lambda _: OwnHistory()),
+            MethodKind("own-history", "the task's newest 2,000 runs", lambda _: OwnHistory()),
             MethodKind("last-20", "the task's newest 20", lambda _: OwnHistory(NEWEST)),
             MethodKind("requested-time", "the request, as used so far", lambda _: RequestedTime()),
             MethodKind("shapes-8", "the paper's 8 shapes, scaled", PaperShapes),

@@ -1,9 +1,10 @@
-"""The paper's method in time order: one of 8 shapes, times the median of the task's known runs.
+"""The paper's method in time order: one of 8 shapes, times the median of a task's known runs.
 
 Shapes are learned once, from what is known as the test begins: ratio-normalised, of the tasks with
-20 known runs or more. A task's shape is the one with the highest posterior likelihood of its known
-runs (section 5.2), the newest counting most. The paper has nothing to say of a task without a
-known run: it gets what the product's forecaster says of its owner.
+20 known runs or more, of each the newest 2,000. A task's shape is the one with the highest
+posterior likelihood of its known runs (section 5.2), the newest counting most. The paper has
+nothing to say of a task without a known run: it gets what the product's forecaster says of its
+owner.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from plimsoll_predictor.forecasting.forecaster import Forecaster
-from plimsoll_predictor.runtime_log.baselines import NOTHING_KNOWN, runtime_ln
+from plimsoll_predictor.runtime_log.baselines import HISTORY, NOTHING_KNOWN, runtime_ln
 from plimsoll_predictor.runtime_log.log_run import LogRun
 from plimsoll_predictor.runtime_log.method import SHARES, SHORTEST_S, FloatArray, Foretold
 from plimsoll_predictor.runtime_log.past_runs import Drawn, PastRuns
@@ -63,7 +64,7 @@ class Scaled:
 class _TaskRuns:
     """Known runtimes in s: as logarithms sorted, and the newest in their order."""
 
-    known: PastRuns = field(default_factory=PastRuns)
+    known: PastRuns = field(default_factory=lambda: PastRuns(HISTORY))
     newest_s: deque[float] = field(default_factory=lambda: deque(maxlen=NEWEST))
 
     def usual_s(self) -> float:
@@ -113,7 +114,7 @@ class PaperShapes:
         runs.newest_s.append(max(run.runtime_s, SHORTEST_S))
 
     def bytes_per_task(self) -> float | None:
-        """It keeps all runs of a task."""
+        """It keeps up to 2,000 runs of a task."""
         return None
 
     def _learn_shapes(self) -> None:
