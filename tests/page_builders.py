@@ -19,7 +19,9 @@ from plimsoll_operator.page.live import Live
 from plimsoll_operator.page.serving import Pages
 from plimsoll_operator.profile_facts import Measurement, ProfileFacts, TrainingFact
 from plimsoll_operator.profile_status import status_of
+from plimsoll_operator.runtime_status import RuntimeFacts
 from plimsoll_operator.standing_facts import facts_or_none
+from plimsoll_operator.stored_forecasts import READ_RUNS, stored_forecast, succeeded
 from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.fleet import Fleet
 from plimsoll_predictor.experts.names import words_for_expert
@@ -85,8 +87,14 @@ class ACluster:
             training=TrainingFact(at_s=last.at_s, failure=last.failure) if last else None,
             standing=facts_or_none(self.fleet.standing(str(task)), self.fleet.pool),
             measurement=Measurement(PeakSource.AGENT),
+            runtime=self._runtime(task),
         )
         return status_of(facts, now_s=START_S)
+
+    def _runtime(self, task: TaskId) -> RuntimeFacts:
+        past = self.store.runtimes.history(task, limit=READ_RUNS)
+        found = stored_forecast(self.store, task, START_S, past)
+        return RuntimeFacts(found.forecast, [each.ran_s for each in succeeded(past)])
 
 
 def a_cluster(store: Store, tasks: int, seed: int = 7) -> ACluster:

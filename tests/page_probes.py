@@ -7,11 +7,13 @@ OVERFLOW = """(() => {
   for (const each of document.body.querySelectorAll("*")) {
     const box = each.getBoundingClientRect();
     const unseen = each.closest(".unseen, .skip, thead, svg, details:not([open]) > table");
-    if (box.width > 0 && box.right > wide + 1 && !unseen) over.push(each.outerHTML.slice(0, 90));
+    const panel = each.closest("section"), right = panel?.getBoundingClientRect().right ?? wide;
+    const sticksOut = box.width > 0 && box.right > Math.min(wide, right) + 1;
+    if (sticksOut && !unseen) over.push(each.outerHTML.slice(0, 90));
   }
   return {scrolls: document.documentElement.scrollWidth - wide, over: over.slice(0, 5)};
 })()"""
-"""How far one could scroll sideways, and what sticks out."""
+"""How far one could scroll sideways, and what sticks out of the window or of its panel."""
 
 FAINT = """(() => {
   const scratch = document.createElement("canvas").getContext("2d", {willReadFrequently: true});

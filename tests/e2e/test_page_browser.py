@@ -75,7 +75,7 @@ def tab(browser: Tab) -> Tab:
     return browser
 
 
-@pytest.mark.parametrize("width", [1280, 800, 360, 320])
+@pytest.mark.parametrize("width", [1280, 1160, 800, 360, 320])
 @pytest.mark.parametrize("page", [*PAGES, "file"])
 def test_nothing_scrolls_sideways(page: str, width: int, tab: Tab, address: str, file: str) -> None:
     tab.show(width)

@@ -32,6 +32,7 @@ SEED: Final = 7
 NEWEST: Final = 100
 """Known runs that a label is made of: the weight of an older one is below 1 %."""
 _EDGES: Final[FloatArray] = np.linspace(0.0, 10.0, 201)
+_MIDDLES: Final[FloatArray] = (_EDGES[:-1] + _EDGES[1:]) / 2
 _LEAST_S: Final = 1e-3
 
 
@@ -43,8 +44,9 @@ class Scaled:
     usual_s: float
 
     def quantiles_ln(self) -> FloatArray:
-        """In proportion within a bin; an outlier counts as the longest ratio there is."""
-        ratios = np.interp(SHARES, self._cumulative(), _EDGES)
+        """The middle of the bin; an outlier counts as the longest ratio there is."""
+        bins = np.searchsorted(self._cumulative()[1:], SHARES)
+        ratios = _MIDDLES[np.minimum(bins, _MIDDLES.size - 1)]
         found: FloatArray = np.log(np.maximum(ratios * self.usual_s, _LEAST_S))
         return found
 
