@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any, Final
 
 from plimsoll_operator.clock_words import clock_words, two_digits
+from plimsoll_predictor.durations import words_for_duration
 from plimsoll_predictor.forecasting.forecast import Forecast
 from plimsoll_predictor.forecasting.grid import SMALLEST_S
 from plimsoll_predictor.shapes.summary import summarise
@@ -107,7 +108,7 @@ def _trend_fields(runtimes_s: Sequence[float]) -> Mapping[str, str | None]:
     if trend is Trend.UNKNOWN:
         return {"trend": None, "trendWords": None}
     last, before = runtimes_s[-RECENT_RUNS:], runtimes_s[:-RECENT_RUNS]
-    usual, usually = (clock_words(two_digits(median(each))) for each in (last, before))
+    usual, usually = (words_for_duration(median(each)) for each in (last, before))
     words = f"{trend}: the last {len(last)} runs usually took {usual}, the earlier ones {usually}"
     return {"trend": trend.value, "trendWords": words}
 
