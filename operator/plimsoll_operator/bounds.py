@@ -12,7 +12,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from plimsoll_operator.podspec import Pod, mapping, sequence, spec_of
-from plimsoll_operator.quantity import BadQuantity, parse_bytes
+from plimsoll_operator.quantity import bytes_or_none
 from plimsoll_predictor.decision import Bounds
 
 _HARD_KEYS: Final = {
@@ -79,13 +79,7 @@ def read_namespace(limit_ranges: Sequence[Any], quotas: Sequence[Any]) -> Namesp
 
     limit_ranges, quotas: the objects as the API gives them; only spec and status are looked at.
     """
-    items = [
-        mapping(item)
-        for limit_range in limit_ranges
-        for item in sequence(mapping(mapping(limit_range).get("spec")).get("limits"))
-    ]
-    container = [item for item in items if item.get("type") == "Container"]
-    pod = [item for item in items if item.get("type") == "Pod"]
+    container, pod = limits_of(limit_ranges, "Container"), limits_of(limit_ranges, "Pod")
     return NamespaceBounds(
         min_bytes=_largest(_memory(item, "min") for item in container),
         max_bytes=_least(_memory(item, "max") for item in container),
@@ -101,15 +95,40 @@ def bounds_for(
     pod: Pod, memory: PodMemory, namespace: NamespaceBounds, largest_node_bytes: int | None
 ) -> Bounds:
     """The bounds of the sized container's allocation: LimitRanges, quotas, the largest node."""
+    quotas = [quota for quota in namespace.quotas if counts(quota, pod)]
+    return Bounds(
+        floor_bytes=_floor_bytes(memory, namespace),
+        cap_bytes=_cap_bytes(memory, namespace, quotas, largest_node_bytes),
+    )
+
+
+def bounds_of_any_pod(namespace: NamespaceBounds, largest_node_bytes: int | None) -> Bounds:
+    """The bounds of an allocation in a namespace, whichever pod gets it.
+
+    All its quotas count, and they count in full: a lifted attempt may wait for free quota.
+    """
+    memory = PodMemory(request_bytes=None, may_wait=True)
+    return Bounds(
+        # A pod's least is not one container's: what runs beside it counts as well.
+        floor_bytes=namespace.min_bytes,
+        cap_bytes=_cap_bytes(memory, namespace, namespace.quotas, largest_node_bytes),
+    )
+
+
+def _cap_bytes(
+    memory: PodMemory,
+    namespace: NamespaceBounds,
+    quotas: Iterable[Quota],
+    largest_node_bytes: int | None,
+) -> int | None:
     caps = [
         namespace.max_bytes,
         _less(namespace.pod_max_bytes, memory.other_limit_bytes),
         _less(largest_node_bytes, memory.other_request_bytes),
     ]
-    for quota in namespace.quotas:
-        if counts(quota, pod):
-            caps += _quota_caps(quota, memory)
-    return Bounds(floor_bytes=_floor_bytes(memory, namespace), cap_bytes=_least(caps))
+    for quota in quotas:
+        caps += _quota_caps(quota, memory)
+    return _least(caps)
 
 
 def _floor_bytes(memory: PodMemory, namespace: NamespaceBounds) -> int | None:
@@ -159,11 +178,11 @@ def read_quota(quota: Mapping[str, Any]) -> Quota:
     hard, used = mapping(spec.get("hard")), mapping(status.get("used"))
     found: dict[str, int] = {}
     for key, field in _HARD_KEYS.items():
-        size_bytes = _parsed(hard.get(key))
+        size_bytes = bytes_or_none(hard.get(key))
         if size_bytes is None:
             continue
         found[f"{field}_bytes"] = min(size_bytes, found.get(f"{field}_bytes", size_bytes))
-        used_bytes = _parsed(used.get(key))
+        used_bytes = bytes_or_none(used.get(key))
         if used_bytes is not None:
             found[f"free_{field}_bytes"] = max(0, size_bytes - used_bytes)
     return Quota(
@@ -182,14 +201,17 @@ def _priority_classes(selector: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 
 def _memory(item: Mapping[str, Any], kind: str) -> int | None:
-    return _parsed(mapping(item.get(kind)).get("memory"))
+    return bytes_or_none(mapping(item.get(kind)).get("memory"))
 
 
-def _parsed(value: object) -> int | None:
-    try:
-        return None if value is None else parse_bytes(value)
-    except BadQuantity:
-        return None
+def limits_of(limit_ranges: Iterable[Any], kind: str) -> list[Mapping[str, Any]]:
+    """What a namespace's LimitRanges say of a kind. kind: Container or Pod."""
+    items = (
+        mapping(item)
+        for limit_range in limit_ranges
+        for item in sequence(mapping(mapping(limit_range).get("spec")).get("limits"))
+    )
+    return [item for item in items if item.get("type") == kind]
 
 
 def least_ratio(items: Iterable[Mapping[str, Any]], resource: str) -> float | None:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from plimsoll_operator.bounds import Quota, counts, least_ratio, read_quota
+from plimsoll_operator.bounds import Quota, counts, least_ratio, limits_of, read_quota
 from plimsoll_operator.podspec import Pod, mapping, sequence, spec_of
-from plimsoll_operator.quantity import BadQuantity, parse_millicores
+from plimsoll_operator.quantity import BadQuantity, millicores_or_none, parse_millicores
 from plimsoll_predictor.cpu import CpuAsk, CpuBounds
 
 NODE_SHARE: Final = 0.9
@@ -74,13 +74,7 @@ def read_namespace_cpu(limit_ranges: Sequence[Any], quotas: Sequence[Any]) -> Na
 
     limit_ranges, quotas: the objects as the API gives them; only spec and status are looked at.
     """
-    items = [
-        mapping(item)
-        for limit_range in limit_ranges
-        for item in sequence(mapping(mapping(limit_range).get("spec")).get("limits"))
-    ]
-    container = [item for item in items if item.get("type") == "Container"]
-    pod = [item for item in items if item.get("type") == "Pod"]
+    container, pod = limits_of(limit_ranges, "Container"), limits_of(limit_ranges, "Pod")
     read = (_quota(mapping(quota)) for quota in quotas)
     return NamespaceCpu(
         min_millicores=max(_known(container, "min"), default=None),
@@ -144,7 +138,10 @@ def _asked_or_nothing(container: Mapping[str, Any]) -> int:
 def _quota(quota: Mapping[str, Any]) -> CpuQuota | None:
     hard = mapping(mapping(quota.get("spec")).get("hard"))
     used = mapping(mapping(quota.get("status")).get("used"))
-    found = [(_parsed(hard.get(key)), _parsed(used.get(key))) for key in _REQUEST_KEYS]
+    found = [
+        (millicores_or_none(hard.get(key)), millicores_or_none(used.get(key)))
+        for key in _REQUEST_KEYS
+    ]
     known = [(size, taken or 0) for size, taken in found if size is not None]
     if not known:
         return None
@@ -156,12 +153,5 @@ def _quota(quota: Mapping[str, Any]) -> CpuQuota | None:
 
 
 def _known(items: Iterable[Mapping[str, Any]], kind: str) -> list[int]:
-    found = (_parsed(mapping(item.get(kind)).get("cpu")) for item in items)
+    found = (millicores_or_none(mapping(item.get(kind)).get("cpu")) for item in items)
     return [each for each in found if each is not None]
-
-
-def _parsed(value: object) -> int | None:
-    try:
-        return None if value is None else parse_millicores(value)
-    except BadQuantity:
-        return None

@@ -8,6 +8,7 @@ would cost admission more memory than everything else in it. The table is the on
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from decimal import ROUND_CEILING, Decimal, localcontext
 from functools import lru_cache
 from typing import Final
@@ -77,6 +78,23 @@ def parse_millicores(text: object) -> int:
     if not isinstance(text, str) or len(text) > _LONGEST_TEXT:
         raise _not_one(text)
     return _parse(text, 1000)
+
+
+def bytes_or_none(text: object) -> int | None:
+    """Bytes of a quantity; None for none, and for what is no quantity."""
+    return _or_none(parse_bytes, text)
+
+
+def millicores_or_none(text: object) -> int | None:
+    """Thousandths of a core of a quantity; None for none, and for what is no quantity."""
+    return _or_none(parse_millicores, text)
+
+
+def _or_none(parse: Callable[[object], int], text: object) -> int | None:
+    try:
+        return None if text is None else parse(text)
+    except BadQuantity:
+        return None
 
 
 @lru_cache(maxsize=4096)  # the same few sizes come with every pod; decimals are slow

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from plimsoll_operator.bounds import read_namespace
+from plimsoll_operator.bounds import bounds_of_any_pod, read_namespace
 from plimsoll_operator.commands.cluster_objects import (
     ClusterObjects,
     cluster_objects,
@@ -20,7 +20,7 @@ from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.policies import resolve
 from plimsoll_operator.policy_levels import CLUSTER_POLICY_NAME, SIZING_POLICY_NAME
 from plimsoll_operator.profile_names import profile_name
-from plimsoll_operator.quantity import BadQuantity, parse_bytes
+from plimsoll_operator.quantity import bytes_or_none
 from plimsoll_predictor.decision import Bounds
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.task import TaskId
@@ -92,21 +92,9 @@ def bounds_from(
     nodes: Sequence[Mapping[str, Any]],
 ) -> Bounds:
     """What a namespace's LimitRanges, its hard quotas and the largest node allow a container."""
-    known = read_namespace(limit_ranges, quotas)
-    caps = [known.max_bytes, known.pod_max_bytes]
-    caps += [quota.limit_bytes for quota in known.quotas]
-    caps += [quota.request_bytes for quota in known.quotas]
-    caps.append(max((_allocatable_bytes(node) for node in nodes), default=0) or None)
-    return Bounds(
-        floor_bytes=known.min_bytes, cap_bytes=min((c for c in caps if c is not None), default=None)
-    )
-
-
-def _allocatable_bytes(node: Mapping[str, Any]) -> int:
-    try:
-        return parse_bytes(part(node, "status", "allocatable", "memory") or 0)
-    except BadQuantity:
-        return 0
+    sizes = (bytes_or_none(part(node, "status", "allocatable", "memory")) for node in nodes)
+    largest_bytes = max((size for size in sizes if size), default=None)
+    return bounds_of_any_pod(read_namespace(limit_ranges, quotas), largest_bytes)
 
 
 async def _object(objects: ClusterObjects, path: str) -> dict[str, Any]:

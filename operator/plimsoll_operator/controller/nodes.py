@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from plimsoll_operator.podspec import mapping
-from plimsoll_operator.quantity import BadQuantity, parse_bytes, parse_millicores
+from plimsoll_operator.quantity import bytes_or_none, millicores_or_none
 
 TYPE_LABELS: Final = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 _TYPE_CHARS: Final = 63
@@ -77,21 +77,6 @@ def read_node(document: Mapping[str, Any]) -> Node:
     allocatable = mapping(mapping(document.get("status")).get("allocatable"))
     labels = mapping(mapping(document.get("metadata")).get("labels"))
     found = next((labels[name] for name in TYPE_LABELS if labels.get(name)), None)
-    return Node(
-        Capacity(_bytes(allocatable.get("memory")), _cores(allocatable.get("cpu"))),
-        str(found)[:_TYPE_CHARS] if found else None,
-    )
-
-
-def _bytes(quantity: object) -> int:
-    try:
-        return 0 if quantity is None else parse_bytes(quantity)
-    except BadQuantity:
-        return 0
-
-
-def _cores(quantity: object) -> float:
-    try:
-        return 0.0 if quantity is None else parse_millicores(quantity) / 1000
-    except BadQuantity:
-        return 0.0
+    memory_bytes = bytes_or_none(allocatable.get("memory")) or 0
+    cores = (millicores_or_none(allocatable.get("cpu")) or 0) / 1000
+    return Node(Capacity(memory_bytes, cores), str(found)[:_TYPE_CHARS] if found else None)

@@ -5,14 +5,14 @@ Watched objects come in one at a time; what admission needs of them goes to the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from plimsoll_operator.bounds import NamespaceBounds, read_namespace
+from plimsoll_operator.bounds import NamespaceBounds, bounds_of_any_pod, read_namespace
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.policy_levels import OWN_NAMESPACE, SIZING_POLICY_NAME, is_cluster_policy
-from plimsoll_operator.quantity import BadQuantity, parse_bytes, parse_millicores
+from plimsoll_operator.quantity import bytes_or_none, millicores_or_none
 from plimsoll_predictor.decision import Bounds
 
 Object = Mapping[str, Any]
@@ -52,15 +52,8 @@ class ClusterBounds:
         return max((each for each in cores if each is not None), default=None)
 
     def in_namespace(self, namespace: str) -> Bounds:
-        """The bounds of a lift in ``namespace``; free quota is not one: a lift may wait for it."""
-        known = self._read.get(namespace, NamespaceBounds())
-        hard = [quota.limit_bytes for quota in known.quotas]
-        hard += [quota.request_bytes for quota in known.quotas]
-        caps = [known.max_bytes, known.pod_max_bytes, self.largest_node_bytes, *hard]
-        return Bounds(
-            floor_bytes=known.min_bytes,
-            cap_bytes=min((cap for cap in caps if cap is not None), default=None),
-        )
+        """The bounds of a lift in ``namespace``, whichever of its pods is lifted."""
+        return bounds_of_any_pod(self.of_namespace(namespace), self.largest_node_bytes)
 
     def of_namespace(self, namespace: str) -> NamespaceBounds:
         """What a namespace's LimitRanges and quotas allow a pod, as admission is told it."""
@@ -104,8 +97,8 @@ class ClusterBounds:
         name = document["metadata"]["name"]
         allocatable = {} if gone else (document.get("status") or {}).get("allocatable") or {}
         before = self.largest_node_bytes, self.largest_node_millicores
-        _put(self._nodes, name, _parsed(parse_bytes, allocatable.get("memory")))
-        _put(self._cores, name, _parsed(parse_millicores, allocatable.get("cpu")))
+        _put(self._nodes, name, bytes_or_none(allocatable.get("memory")))
+        _put(self._cores, name, millicores_or_none(allocatable.get("cpu")))
         if (self.largest_node_bytes, self.largest_node_millicores) != before:
             self._publish_defaults()
 
@@ -129,13 +122,6 @@ class ClusterBounds:
             limit_ranges=limit_ranges,
             quotas=quotas,
         )
-
-
-def _parsed(parse: Callable[[object], int], quantity: object) -> int | None:
-    try:
-        return None if quantity is None else parse(quantity)
-    except BadQuantity:
-        return None
 
 
 def _put(sizes: dict[str, int], name: str, size: int | None) -> None:
