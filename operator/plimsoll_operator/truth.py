@@ -23,7 +23,10 @@ from plimsoll_operator.podstatus import AttemptStatus
 from plimsoll_predictor.record import Outcome
 
 NODE_REASONS = frozenset(
-    {"Evicted", "NodeLost", "NodeShutdown", "Shutdown", "Terminated", "Preempting", "Preempted"}
+    {
+        *("Evicted", "NodeAffinity", "NodeLost", "NodeShutdown", "Preempted", "Preempting"),
+        *("Shutdown", "Terminated"),
+    }
 )
 """``status.reason`` of pods that ended by their node's or the scheduler's doing."""
 
@@ -45,27 +48,62 @@ class Verdict:
     why: str
 
 
-def judge(
-    status: AttemptStatus, limit_bytes: int | None, kernel_peak_bytes: int | None = None
-) -> Verdict | None:
-    """The outcome of an ended attempt; None while it has not ended.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """What is known of an attempt's end, while its pod is there or from what was measured of it.
 
+    phase, pod_reason: of the pod. disruption: what of the cluster ended it; None if nothing did.
+    reason, exit_code: of the sized container; None where nobody says.
     limit_bytes: the sized container's memory limit; None if unlimited.
     kernel_peak_bytes: the kernel's own final peak; None if not (yet) measured.
     """
+
+    phase: str | None
+    pod_reason: str | None = None
+    disruption: str | None = None
+    taken_away: bool = False
+    reason: str | None = None
+    exit_code: int | None = None
+    limit_bytes: int | None = None
+    kernel_peak_bytes: int | None = None
+
+
+def judge(
+    status: AttemptStatus, limit_bytes: int | None, kernel_peak_bytes: int | None = None
+) -> Verdict | None:
+    """The outcome of an attempt whose pod is there; None while it has not ended.
+
+    limit_bytes, kernel_peak_bytes: as in ``End``.
+    """
     if not status.ended:
         return _gone(status)
-    end = status.terminated
-    if end is not None and end.reason == "OOMKilled":
-        return _oom(end.exit_code, limit_bytes, kernel_peak_bytes)
-    if status.pod_reason in NODE_REASONS or status.disruption is not None:
-        cause = status.disruption or status.pod_reason
+    terminated = status.terminated
+    return judge_end(
+        End(
+            phase=status.phase,
+            pod_reason=status.pod_reason,
+            disruption=status.disruption,
+            taken_away=status.taken_away,
+            reason=None if terminated is None else terminated.reason,
+            exit_code=None if terminated is None else terminated.exit_code,
+            limit_bytes=limit_bytes,
+            kernel_peak_bytes=kernel_peak_bytes,
+        )
+    )
+
+
+def judge_end(end: End) -> Verdict:
+    """The table."""
+    if end.reason == "OOMKilled":
+        return _oom(end)
+    if end.pod_reason in NODE_REASONS or end.disruption is not None:
+        cause = end.disruption or end.pod_reason
         return Verdict(Outcome.EVICTED, f"ended by the cluster ({cause}), not by itself")
-    if status.taken_away:
+    if end.taken_away:
         # Many a task answers SIGTERM with exit 0: half its work, and half its need.
         return Verdict(Outcome.DELETED, "deleted before it ended")
-    if end is None:
-        return _without_container(status)
+    if end.exit_code is None:
+        return _without_exit_code(end)
     if end.exit_code == 0:
         return Verdict(Outcome.SUCCEEDED, "completed")
     return Verdict(
@@ -74,25 +112,26 @@ def judge(
     )
 
 
-def _oom(exit_code: int, limit_bytes: int | None, kernel_peak_bytes: int | None) -> Verdict:
-    if limit_bytes is None:
+def _oom(end: End) -> Verdict:
+    if end.limit_bytes is None:
         return Verdict(Outcome.EVICTED, "OOM-killed without a limit: the node ran out of memory")
-    if kernel_peak_bytes is not None and kernel_peak_bytes < FAR_FROM_LIMIT * limit_bytes:
+    peak_bytes = end.kernel_peak_bytes
+    if peak_bytes is not None and peak_bytes < FAR_FROM_LIMIT * end.limit_bytes:
         return Verdict(
             Outcome.EVICTED, "OOM-killed far below its limit: the node ran out of memory"
         )
-    if exit_code == 137:
+    if end.exit_code in (None, 137):
         return Verdict(Outcome.OOM_KILLED, "the kernel killed it at its limit")
     return Verdict(
         Outcome.OOM_KILLED,
-        f"the kernel killed a child at the limit; it ended with exit {exit_code}",
+        f"the kernel killed a child at the limit; it ended with exit {end.exit_code}",
     )
 
 
-def _without_container(status: AttemptStatus) -> Verdict:
-    if status.phase == "Succeeded":
+def _without_exit_code(end: End) -> Verdict:
+    if end.phase == "Succeeded":
         return Verdict(Outcome.SUCCEEDED, "completed")
-    return Verdict(Outcome.FAILED, status.pod_reason or "failed before its container started")
+    return Verdict(Outcome.FAILED, end.pod_reason or "failed before its container started")
 
 
 def _gone(status: AttemptStatus) -> Verdict | None:

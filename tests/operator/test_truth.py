@@ -111,6 +111,13 @@ NOT_DISRUPTED = [{"type": "DisruptionTarget", "status": "False", "reason": "Term
             ended("Completed", 0, "Succeeded"), LIMIT, LIMIT, Outcome.SUCCEEDED, id="completed"
         ),
         pytest.param(
+            {"metadata": {"uid": "u1"}, "status": {"phase": "Failed", "reason": "NodeAffinity"}},
+            LIMIT,
+            None,
+            Outcome.EVICTED,
+            id="its node would not have it",
+        ),
+        pytest.param(
             {"metadata": {"uid": "u1"}, "status": {"phase": "Failed", "reason": "Evicted"}},
             LIMIT,
             None,

@@ -12,6 +12,7 @@ from plimsoll_operator.prometheus_history import questions
 from plimsoll_operator.prometheus_history.client import Sample
 from plimsoll_operator.prometheus_history.past_pods import PastContainer, PastPod
 from plimsoll_operator.prometheus_history.questions import Where
+from plimsoll_operator.truth import NODE_REASONS
 
 MOST_BYTES: Final = 2.0**50
 MOST_SECONDS: Final = 2.0**33
@@ -161,8 +162,9 @@ def _phase(pod: PastPod, each: Sample) -> None:
         pod.phase = each.get("phase")
 
 
-def _evicted(pod: PastPod, each: Sample) -> None:
-    pod.evicted = pod.evicted or each.value > 0
+def _reason(pod: PastPod, each: Sample) -> None:
+    if each.value > 0:
+        pod.reason = each.get("reason")
 
 
 _OF_PODS: Final[Mapping[str, _OfPod]] = {
@@ -171,7 +173,7 @@ _OF_PODS: Final[Mapping[str, _OfPod]] = {
     "kube_pod_completion_time": _time("finished_s"),
     "kube_pod_status_phase": _OfPod(_phase, by="phase", only='phase=~"Succeeded|Failed"'),
     "kube_pod_status_reason": _OfPod(
-        _evicted, only='reason=~"Evicted|NodeLost|NodeShutdown|Shutdown|Terminated|NodeAffinity"'
+        _reason, by="reason", only=f'reason=~"{"|".join(sorted(NODE_REASONS))}"'
     ),
 }
 

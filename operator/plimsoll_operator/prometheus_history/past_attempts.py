@@ -16,6 +16,7 @@ from plimsoll_operator.prometheus_history.past_pods import (
     as_pod,
     sized_container_of,
 )
+from plimsoll_operator.truth import End, judge_end
 from plimsoll_predictor.record import Features, Observation, Outcome, PeakSource
 
 LEAST_SAMPLES: Final = 3
@@ -55,7 +56,8 @@ class _Life:
         """The life before the last: killed when the last began, and its start is not told."""
         number = container.restarts - 1
         uid = pod.uid if number == 0 else f"{pod.uid}/{number}"
-        return cls(uid, Outcome.OOM_KILLED, None, container.started_s, None, sampled=False)
+        outcome = _outcome(pod, container, container.ended_before)
+        return cls(uid, outcome, None, container.started_s, None, sampled=False)
 
     @classmethod
     def last(cls, pod: PastPod, container: PastContainer, how: Reading) -> _Life:
@@ -65,16 +67,20 @@ class _Life:
         started_s = container.started_s or (None if restarted else pod.started_s)
         watched = not restarted and _watched(pod, container, started_s, how.interval_s)
         peak_bytes = _peak_bytes(container, how.margin) if watched else None
-        outcome = _outcome(pod, container)
+        outcome = _outcome(pod, container, container.ended)
         return cls(uid, outcome, started_s, pod.finished_s, peak_bytes, sampled=not restarted)
 
 
-def _outcome(pod: PastPod, container: PastContainer) -> Outcome:
-    if pod.evicted:
-        return Outcome.EVICTED
-    if container.ended == "OOMKilled":
-        return Outcome.OOM_KILLED
-    return Outcome.SUCCEEDED if pod.phase == "Succeeded" else Outcome.FAILED
+def _outcome(pod: PastPod, container: PastContainer, reason: str | None) -> Outcome:
+    """By the rules for pods that are there. reason: why that life of the container ended."""
+    # The kernel's peak is only as new as its last sample, so it says nothing of the end.
+    end = End(
+        phase=pod.phase,
+        pod_reason=pod.reason,
+        reason=reason,
+        limit_bytes=_whole(container.limit_bytes),
+    )
+    return judge_end(end).outcome
 
 
 def _watched(

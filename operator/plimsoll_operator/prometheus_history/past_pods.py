@@ -111,7 +111,8 @@ class PastPod:
     started_s: float | None = None
     finished_s: float | None = None
     phase: str | None = None
-    evicted: bool = False
+    reason: str | None = None
+    """What of the cluster ended it, of truth.NODE_REASONS; None if nothing did."""
     containers: dict[str, PastContainer] = field(default_factory=dict)
 
     def container(self, name: str) -> PastContainer:
@@ -140,7 +141,7 @@ class PastPod:
     @property
     def ended(self) -> bool:
         """Whether its end was seen."""
-        return self.evicted or self.phase in ("Succeeded", "Failed")
+        return self.reason is not None or self.phase in ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
