@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from demo.service import TRAINING_BUDGET_S
 
+from plimsoll_operator.conditions import ConditionType
 from plimsoll_operator.podstatus import read_time
-from plimsoll_operator.profile_conditions import TRAINING_FAILED
 from plimsoll_operator.training.queue import GRACE_S, PATIENCE
 
 LONGEST_TRAINING_S: Final = PATIENCE * TRAINING_BUDGET_S + GRACE_S
@@ -42,7 +42,7 @@ def trainings(profiles: Iterable[Mapping[str, Any]]) -> dict[str, Training]:
 def _training(status: Mapping[str, Any]) -> Training:
     trained_s = read_time(status.get("trainedTime"))
     for condition in status.get("conditions") or ():
-        if (condition["type"], condition["status"]) == (TRAINING_FAILED, "True"):
+        if (condition["type"], condition["status"]) == (ConditionType.TRAINING_FAILED, "True"):
             failed_s = read_time(condition["lastTransitionTime"])
             return Training(trained_s, failed_s, condition["message"])
     return Training(trained_s)

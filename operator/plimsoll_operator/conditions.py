@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -11,43 +11,82 @@ from typing import Any, Final
 MAX_MESSAGE: Final = 1024
 
 
-class Verdict(StrEnum):
-    """A condition's status."""
+class ConditionStatus(StrEnum):
+    """Whether a condition holds."""
 
     TRUE = "True"
     FALSE = "False"
     UNKNOWN = "Unknown"
 
 
+class ConditionType(StrEnum):
+    """All conditions there are; docs/status.md has them with their reasons."""
+
+    DEGRADED = "Degraded"
+    LEAKING = "Leaking"
+    TRAINING_FAILED = "TrainingFailed"
+    MEASUREMENTS_FRESH = "MeasurementsFresh"
+    MODEL_READY = "ModelReady"
+    DRIFTING = "Drifting"
+    PAUSED = "Paused"
+    IN_FORCE = "InForce"
+    """The only one of a SizingPolicy; the others are a TaskProfile's."""
+
+
+TROUBLE: Final[Mapping[str, str]] = {
+    ConditionType.DEGRADED: ConditionStatus.TRUE,
+    ConditionType.LEAKING: ConditionStatus.TRUE,
+    ConditionType.TRAINING_FAILED: ConditionStatus.TRUE,
+    ConditionType.MEASUREMENTS_FRESH: ConditionStatus.FALSE,
+}
+"""The status with which a condition is trouble. Unknown is none: nothing was learned yet."""
+
+
 @dataclass(frozen=True, slots=True)
-class Condition:
-    """One thing that holds or does not.
+class Finding:
+    """What is found of one condition.
 
     reason: one CamelCase word. message: a sentence for people, cut to MAX_MESSAGE characters.
     """
 
-    type: str
-    verdict: Verdict
+    status: ConditionStatus
     reason: str
     message: str
 
 
 def conditions_of(
-    conditions: Iterable[Condition],
-    previous: Sequence[Mapping[str, Any]] | None,
+    findings: Mapping[ConditionType, Finding],
+    previous: object,
     now_s: float,
 ) -> list[dict[str, Any]]:
     """The conditions as the API server takes them.
 
-    previous: the status' conditions before; lastTransitionTime stays where the verdict stays.
+    previous: the status' conditions before; lastTransitionTime stays where the status stays.
     now_s: Unix seconds.
     """
-    since = {
-        old.get("type"): (old.get("status"), old.get("lastTransitionTime"))
-        for old in previous or ()
-        if isinstance(old, Mapping)
-    }
-    return [_manifest(condition, since.get(condition.type), now_s) for condition in conditions]
+    before = {old.get("type"): old for old in read_conditions(previous)}
+    return [
+        {
+            "type": kind.value,
+            "status": found.status.value,
+            "reason": found.reason,
+            "message": cut(found.message, MAX_MESSAGE),
+            "lastTransitionTime": _since(found, before.get(kind, {})) or timestamp(now_s),
+        }
+        for kind, found in findings.items()
+    ]
+
+
+def read_conditions(found: object) -> list[Mapping[str, Any]]:
+    """A status' conditions as the API server has them; what is none is left out."""
+    listed = found if isinstance(found, list | tuple) else ()
+    return [each for each in listed if isinstance(each, Mapping)]
+
+
+def is_trouble(condition: Mapping[str, Any]) -> bool:
+    """Whether a status' condition, as the API server has it, is one that somebody should mend."""
+    status = TROUBLE.get(str(condition.get("type")))
+    return status is not None and status == condition.get("status")
 
 
 def timestamp(at_s: float) -> str:
@@ -64,12 +103,6 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _manifest(condition: Condition, since: tuple[Any, Any] | None, now_s: float) -> dict[str, Any]:
-    stayed = since is not None and since[0] == condition.verdict.value and since[1]
-    return {
-        "type": condition.type,
-        "status": condition.verdict.value,
-        "reason": condition.reason,
-        "message": cut(condition.message, MAX_MESSAGE),
-        "lastTransitionTime": since[1] if stayed and since else timestamp(now_s),
-    }
+def _since(found: Finding, before: Mapping[str, Any]) -> Any:
+    """Since when its status is the same; None if it changes now."""
+    return before.get("lastTransitionTime") if before.get("status") == found.status else None

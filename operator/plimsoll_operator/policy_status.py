@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll_operator.conditions import Condition, Verdict, conditions_of
+from plimsoll_operator.conditions import ConditionStatus, ConditionType, Finding, conditions_of
 from plimsoll_operator.policy_levels import is_cluster_policy, sizing_policy_problem
 
 
@@ -40,14 +40,14 @@ def policy_status_of(
     old = (previous or {}).get("conditions")
     return {
         "observedGeneration": generation,
-        "conditions": conditions_of([_in_force(facts)], old, now_s),
+        "conditions": conditions_of({ConditionType.IN_FORCE: _in_force(facts)}, old, now_s),
     }
 
 
-def _in_force(facts: PolicyFacts) -> Condition:
+def _in_force(facts: PolicyFacts) -> Finding:
     ignored = sizing_policy_problem(facts.namespace, facts.name, facts.own_namespace)
     if ignored is not None:
-        return Condition("InForce", Verdict.FALSE, "NotNamedDefault", ignored)
+        return Finding(ConditionStatus.FALSE, "NotNamedDefault", ignored)
     everywhere = is_cluster_policy(facts.namespace, facts.name, facts.own_namespace)
     where = "in every namespace" if everywhere else "in its namespace"
     words = f"in force {where}"
@@ -57,10 +57,8 @@ def _in_force(facts: PolicyFacts) -> Condition:
             " what pods need is still observed and learned"
         )
     if facts.problems:
-        return Condition(
-            "InForce", Verdict.TRUE, "FieldsIgnored", "; ".join([*facts.problems, words])
-        )
+        return Finding(ConditionStatus.TRUE, "FieldsIgnored", "; ".join([*facts.problems, words]))
     if facts.paused:
-        return Condition("InForce", Verdict.TRUE, "Paused", words)
+        return Finding(ConditionStatus.TRUE, "Paused", words)
     reason = "ClusterDefault" if everywhere else "NamespaceDefault"
-    return Condition("InForce", Verdict.TRUE, reason, words)
+    return Finding(ConditionStatus.TRUE, reason, words)

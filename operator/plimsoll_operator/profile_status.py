@@ -8,10 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from plimsoll_operator.conditions import conditions_of, cut, timestamp
+from plimsoll_operator.conditions import (
+    ConditionType,
+    conditions_of,
+    cut,
+    read_conditions,
+    timestamp,
+)
 from plimsoll_operator.cpu_status import cpu_status_of
 from plimsoll_operator.drift_words import Change
-from plimsoll_operator.profile_conditions import DRIFTING, profile_conditions
+from plimsoll_operator.profile_conditions import profile_conditions
 from plimsoll_operator.profile_facts import ProfileFacts
 from plimsoll_operator.profile_phases import Phase, Progress, phase_of
 from plimsoll_operator.profile_story import profile_story, saving_words, serving
@@ -71,20 +77,15 @@ def changed(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> bool:
 
 def newly_shifted(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> bool:
     """Whether ``new`` says of a shift of level what ``old`` did not."""
-    said = _condition(new, DRIFTING)
+    said = _drifting(new)
     if said.get("reason") != Change.LEVEL.value:
         return False
-    return _condition(old or {}, DRIFTING).get("message") != said.get("message")
+    return _drifting(old or {}).get("message") != said.get("message")
 
 
-def _condition(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
-    found = status.get("conditions")
-    named = [
-        each
-        for each in (found if isinstance(found, list) else ())
-        if isinstance(each, Mapping) and each.get("type") == kind
-    ]
-    return named[0] if named else {}
+def _drifting(status: Mapping[str, Any]) -> Mapping[str, Any]:
+    conditions = read_conditions(status.get("conditions"))
+    return next((each for each in conditions if each.get("type") == ConditionType.DRIFTING), {})
 
 
 def _without_nones(value: Any) -> Any:

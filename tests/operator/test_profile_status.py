@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from plimsoll_operator import profile_conditions
+from plimsoll_operator.conditions import TROUBLE, ConditionType
 from plimsoll_operator.controller.measurements import PEAK_DELAY_S, Measured, measurement_of
 from plimsoll_operator.drift_words import Change
 from plimsoll_operator.policy_levels import PausedBy
@@ -241,10 +242,24 @@ def test_another_shift_while_drifting_is_news_again() -> None:
     assert newly_shifted(shifted, status_of(facts(standing=lower), previous=shifted, now_s=2.0))
 
 
+def test_a_profile_has_every_condition_and_no_other_is_trouble() -> None:
+    kinds = {each["type"] for each in status_of(facts(), now_s=0.0)["conditions"]}
+    assert kinds == {*ConditionType} - {ConditionType.IN_FORCE}
+    assert kinds >= TROUBLE.keys()
+
+
+def test_the_columns_of_the_definitions_show_conditions_that_there_are() -> None:
+    for kind, found in (("taskprofiles", 3), ("sizingpolicies", 2)):
+        definition = (Path(__file__).parents[2] / "deploy" / "crds" / f"{kind}.yaml").read_text()
+        named = re.findall(r'conditions\[\?\(@\.type=="(\w+)"\)\]', definition)
+        assert len(named) >= found
+        assert {*named} <= {*ConditionType}
+
+
 def test_every_condition_and_reason_is_in_the_documentation() -> None:
     documented = (Path(__file__).parents[2] / "docs" / "status.md").read_text()
     written = Path(profile_conditions.__file__).read_text()
-    reasons = set(re.findall(r'Verdict\.\w+,\s*"(\w+)"', written))
+    reasons = set(re.findall(r'ConditionStatus\.\w+,\s*"(\w+)"', written))
     reasons |= {*Ailment, *PausedBy, *Change}
     kinds = {each["type"] for each in status_of(facts(), now_s=0.0)["conditions"]}
     assert len(reasons) > 15

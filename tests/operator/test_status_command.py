@@ -9,17 +9,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from plimsoll_operator import profile_conditions
 from plimsoll_operator.commands.status.checks import Check, Level, checks_of
 from plimsoll_operator.commands.status.reading import lease_name
 from plimsoll_operator.commands.status.seen import Seen, Unseen
 from plimsoll_operator.commands.status.summary import Summary, summary_of
 from plimsoll_operator.commands.status.tables import status_tables
-from plimsoll_operator.commands.status.tasks import (
-    TROUBLE_IF_FALSE,
-    TROUBLE_IF_TRUE,
-    task_states,
-)
+from plimsoll_operator.commands.status.tasks import task_states
 from tests.status_builders import (
     NOW_S,
     a_bundle,
@@ -227,12 +222,6 @@ def test_tasks_in_trouble_come_first_with_the_reason_then_those_with_most_to_gai
     assert "LiftsExhausted: 3 lifts" in text
     assert text.index("in trouble") < text.index("large")
     assert "look at shop/leaks: plimsoll explain shop/leaks" in told.next_steps
-
-
-def test_the_conditions_that_are_trouble_are_those_that_profiles_have() -> None:
-    constants = {key: value for key, value in vars(profile_conditions).items() if key.isupper()}
-    names = {value for key, value in constants.items() if not key.startswith("_")}
-    assert names >= TROUBLE_IF_TRUE | TROUBLE_IF_FALSE
 
 
 @pytest.mark.parametrize(

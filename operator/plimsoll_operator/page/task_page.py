@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from plimsoll_operator.conditions import cut
+from plimsoll_operator.conditions import cut, read_conditions
 from plimsoll_operator.page.live import Live
 from plimsoll_operator.page.rows import TaskRow, row_of
 from plimsoll_operator.page.runtime_section import RuntimeSection, gather_section
@@ -78,7 +78,10 @@ def gather_page(store: Store, live: Live, query: TaskQuery, now_s: float) -> Tas
         row=row_of(summary, known),
         about=_sentences(known.status.get("about")),
         section=section_of(report, "task", DRAWN_ATTEMPTS),
-        conditions=_conditions(known.status.get("conditions")),
+        conditions=tuple(
+            _condition(each)
+            for each in read_conditions(known.status.get("conditions"))[:MAX_CONDITIONS]
+        ),
         runtime=gather_section(store, task, query.what_if, now_s),
     )
 
@@ -86,12 +89,6 @@ def gather_page(store: Store, live: Live, query: TaskQuery, now_s: float) -> Tas
 def _sentences(found: object) -> tuple[str, ...]:
     listed = found[:MAX_SENTENCES] if isinstance(found, list) else []
     return tuple(cut(each, MAX_MESSAGE) for each in listed if isinstance(each, str))
-
-
-def _conditions(found: object) -> tuple[SaidCondition, ...]:
-    if not isinstance(found, Sequence) or isinstance(found, str):
-        return ()
-    return tuple(_condition(each) for each in found[:MAX_CONDITIONS] if isinstance(each, Mapping))
 
 
 def _condition(found: Mapping[str, Any]) -> SaidCondition:

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from plimsoll_operator.commands.status.authorities import authority_ends_s
 from plimsoll_operator.commands.status.seen import Object, Seen, label, part
-from plimsoll_operator.commands.status.tasks import CLUSTER_POLICY, is_paused
+from plimsoll_operator.commands.status.tasks import is_paused
+from plimsoll_operator.policy_levels import CLUSTER_POLICY_NAME
 
 VERSION_LABEL: Final = "app.kubernetes.io/version"
 SKEW_S: Final = 5.0
@@ -218,7 +219,7 @@ def _pause(seen: Seen) -> Check:
     pausing = [
         each
         for each in seen.policies
-        if part(each, "metadata", "name") == CLUSTER_POLICY
+        if part(each, "metadata", "name") == CLUSTER_POLICY_NAME
         and part(each, "metadata", "namespace") == seen.installed_in
         and is_paused(each)
     ]

@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from plimsoll_operator.commands.status.seen import Object, part
-
-TROUBLE_IF_TRUE: Final = frozenset({"Leaking", "TrainingFailed", "Degraded"})
-TROUBLE_IF_FALSE: Final = frozenset({"MeasurementsFresh"})
-"""Conditions of profile_conditions.py, by name: loading that would load numpy. One that is Unknown
-is no trouble: nothing was learned yet."""
-CLUSTER_POLICY: Final = "cluster"
-NAMESPACE_POLICY: Final = "default"
+from plimsoll_operator.conditions import is_trouble, read_conditions
+from plimsoll_operator.policy_levels import SIZING_POLICY_NAME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +116,7 @@ def namespace_states(
     paused = {
         str(part(each, "metadata", "namespace"))
         for each in policies
-        if part(each, "metadata", "name") == NAMESPACE_POLICY and is_paused(each)
+        if part(each, "metadata", "name") == SIZING_POLICY_NAME and is_paused(each)
     }
     groups: dict[str, list[TaskState]] = {}
     for task in tasks:
@@ -161,14 +156,11 @@ def _state(profile: Object) -> TaskState:
 
 
 def _troubles(conditions: object) -> list[str]:
-    found = []
-    for each in conditions if isinstance(conditions, list) else ():
-        kind, status = part(each, "type"), part(each, "status")
-        if (kind in TROUBLE_IF_TRUE and status == "True") or (
-            kind in TROUBLE_IF_FALSE and status == "False"
-        ):
-            found.append(f"{part(each, 'reason') or kind}: {part(each, 'message')}")
-    return found
+    return [
+        f"{each.get('reason') or each['type']}: {each.get('message')}"
+        for each in read_conditions(conditions)
+        if is_trouble(each)
+    ]
 
 
 def _together(namespace: str, tasks: Sequence[TaskState], paused: bool) -> NamespaceState:
