@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import structlog
@@ -45,7 +46,26 @@ LONGEST_PAUSE_S = 30.0
 
 PASSED_OVER = ""
 """Manifest of a retry that is not to be made."""
-_WHY_PASSED_OVER = "passed over: it was killed while its task was paused"
+
+
+class Ending(StrEnum):
+    """How a retry ended; counted by these."""
+
+    CREATED = "created"
+    THERE_ALREADY = "there-already"
+    GIVEN_UP = "given-up"
+    PASSED_OVER = "passed-over"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a retry. words: for the log and the store."""
+
+    ending: Ending
+    words: str
+
+
+_PASSED_OVER = Result(Ending.PASSED_OVER, "passed over: it was killed while its task was paused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +95,7 @@ class Retries:
         self._pauses = pauses
         self._now_s = now_s
         self._under_way: dict[str, asyncio.Task[None]] = {}
-        self.results = Counter({"created": 0, "there-already": 0, "given-up": 0, "passed-over": 0})
+        self.results = Counter({ending.value: 0 for ending in Ending})
 
     async def resume(self) -> None:
         """After a start: carry out what was intended and not known to be done."""
@@ -114,7 +134,7 @@ class Retries:
             planned_s=self._now_s(),
         )
         if await self._writer.call(self._store.plan_retry, intent):
-            await self._close(intent, _WHY_PASSED_OVER)
+            await self._close(intent, _PASSED_OVER)
 
     def _is_history(self, status: AttemptStatus) -> bool:
         ended_s = status.finished_s
@@ -170,15 +190,15 @@ class Retries:
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
-    async def _close(self, intent: RetryIntent, result: str) -> None:
-        await self._writer.call(self._store.close_retry, intent.attempt_uid, result)
-        self.results[_in_one_word(result)] += 1
-        log.info("retry", pod=intent.new_pod, follows=intent.pod, result=result)
+    async def _close(self, intent: RetryIntent, result: Result) -> None:
+        await self._writer.call(self._store.close_retry, intent.attempt_uid, result.words)
+        self.results[result.ending.value] += 1
+        log.info("retry", pod=intent.new_pod, follows=intent.pod, result=result.words)
 
-    async def _try(self, intent: RetryIntent) -> str | None:
+    async def _try(self, intent: RetryIntent) -> Result | None:
         """One attempt at creating the pod: what came of it, or None to try again."""
         if intent.manifest == PASSED_OVER:
-            return _WHY_PASSED_OVER  # ended between planning and closing it
+            return _PASSED_OVER  # ended between planning and closing it
         manifest = json.loads(intent.manifest)
         if self._is_paused(manifest):
             return None
@@ -187,7 +207,7 @@ class Retries:
         except AlreadyThere:
             return await self._whose(intent, manifest)
         except NotFound as error:
-            return f"given up: {error}"
+            return _given_up(str(error))
         except (Unreachable, Changed) as error:
             log.warning("retry postponed", pod=intent.new_pod, error=str(error))
             return None
@@ -195,23 +215,23 @@ class Retries:
             if self._now_s() - intent.planned_s < GIVE_UP_AFTER_S:
                 log.warning("retry refused", pod=intent.new_pod, error=str(error))
                 return None
-            return f"given up: {error}"
-        return "created"
+            return _given_up(str(error))
+        return Result(Ending.CREATED, "created")
 
     def _is_paused(self, manifest: Pod) -> bool:
         identity = identify(manifest)
         return identity is not None and self._pauses(identity.task)
 
-    async def _whose(self, intent: RetryIntent, manifest: Mapping[str, Any]) -> str | None:
+    async def _whose(self, intent: RetryIntent, manifest: Mapping[str, Any]) -> Result | None:
         """What came of a retry whose name is taken: made before a crash, or someone else's pod."""
         try:
             there = await self._kube.read_pod(intent.namespace, intent.new_pod)
         except ApiError:
             return None
         if _retry_of(there) == _retry_of(manifest):
-            return "was there already"
+            return Result(Ending.THERE_ALREADY, "was there already")
         log.error("retry given up, another pod has its name", pod=intent.new_pod)
-        return "given up: another pod has its name"
+        return _given_up("another pod has its name")
 
     async def _replace(self, pod: Pod, reading: PodReading) -> None:
         """A container restarted in place keeps the pod's old limit: only a new pod gets more.
@@ -232,12 +252,8 @@ class Retries:
             log.warning("pod not replaced", pod=meta["name"], error=str(error))
 
 
-def _in_one_word(result: str) -> str:
-    if result == "created":
-        return result
-    if result.startswith("passed over"):
-        return "passed-over"
-    return "given-up" if result.startswith("given up") else "there-already"
+def _given_up(why: str) -> Result:
+    return Result(Ending.GIVEN_UP, f"given up: {why}")
 
 
 def _retry_of(pod: Mapping[str, Any]) -> object:
