@@ -14,8 +14,9 @@ from kubernetes_asyncio import client
 
 from plimsoll_operator import labels
 from plimsoll_operator.controller.announcer import Announcer
+from plimsoll_operator.controller.api_server import MERGE_PATCH
 from plimsoll_operator.controller.book import TaskBook
-from plimsoll_operator.controller.kube import MERGE_PATCH, Kube
+from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.controller.profiles import UNKNOWN_KEPT_S, Known, ProfileKeeper
 from plimsoll_operator.events_budget import OF_A_TASK
 from plimsoll_operator.profile_names import profile_name

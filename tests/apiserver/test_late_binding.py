@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from kubernetes_asyncio import client
 
+from plimsoll_operator.controller.api_server import CORE
 from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.late_binding.support import why_not
 from plimsoll_predictor.units import MIB
@@ -293,7 +294,7 @@ async def test_the_real_server_is_found_able_and_would_not_be_one_version_too_ol
 ) -> None:
     kube = await Kube.connect(str(cluster.kubeconfig), None)
     try:
-        version, resources = await kube.server()
+        version, resources = await kube.api.get("/version"), await kube.api.get(CORE)
     finally:
         await kube.close()
     assert why_not(version, resources) is None

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.commands.history_files import given_history
-from plimsoll_operator.commands.leading_pod import LeadingPod, NoLeader, choose
-from plimsoll_operator.commands.pod_exec import Broken, exit_status
-from plimsoll_operator.controller.kube import Refused
+from plimsoll_operator.commands.leading_pod import NoLeader, choose
+from plimsoll_operator.commands.pod_exec import Broken, PodContainer, exit_status
+from plimsoll_operator.controller.kube_errors import Refused
 from plimsoll_predictor.history import HistoryError
 
 LEADS = {"plimsoll.dev/leader": "true"}
@@ -29,7 +29,7 @@ def a_controller_pod(name: str = "a", *, phase: str = "Running", **meta: Any) ->
 
 def test_the_pod_that_leads_is_chosen_and_its_controller_container() -> None:
     pods = [a_controller_pod("a"), a_controller_pod("b", labels=LEADS)]
-    assert choose(pods, "the cluster") == LeadingPod("plimsoll", "b", "controller")
+    assert choose(pods, "the cluster") == PodContainer("plimsoll", "b", "controller")
 
 
 def test_the_default_container_is_the_one_that_people_named() -> None:

@@ -11,11 +11,10 @@ import pytest
 from aiohttp import web
 from kubernetes_asyncio import client
 
-from plimsoll_operator.commands.leading_pod import LeadingPod
-from plimsoll_operator.commands.pod_exec import Broken, Streams, TooMuch, run_in_pod
-from plimsoll_operator.controller.kube import Refused, Unreachable
+from plimsoll_operator.commands.pod_exec import Broken, PodContainer, Streams, TooMuch, run_in_pod
+from plimsoll_operator.controller.kube_errors import Refused, Unreachable
 
-POD = LeadingPod("plimsoll", "leader", "controller")
+POD = PodContainer("plimsoll", "leader", "controller")
 OUT, ERR, STATUS = b"\x01", b"\x02", b"\x03"
 SUCCESS = STATUS + json.dumps({"status": "Success"}).encode()
 Speaking = Callable[[web.WebSocketResponse, web.Request], Awaitable[None]]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from plimsoll_operator.commands.cluster_objects import cluster_objects, custom_path
+from plimsoll_operator.commands.cluster_objects import cluster_objects
 from plimsoll_operator.commands.places import Place
 from plimsoll_operator.commands.status.tasks import task_states
-from plimsoll_operator.controller.kube import ApiError
+from plimsoll_operator.controller.api_server import custom_path
+from plimsoll_operator.controller.kube_errors import ApiError
 
 WITHIN_S: Final = 2.0
 MOST_NAMES: Final = 200

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from plimsoll_operator.annotation import read_note
+from plimsoll_operator.commands.cluster_objects import cluster_objects
 from plimsoll_operator.commands.counterfactuals import Situation, outlook_of
 from plimsoll_operator.commands.explanation import Asked, Explanation, PodDecision
 from plimsoll_operator.commands.explanation_tables import explained
@@ -18,7 +18,8 @@ from plimsoll_operator.commands.places import Place
 from plimsoll_operator.commands.policies_in_force import policy_in_force
 from plimsoll_operator.commands.printing import complain, print_output
 from plimsoll_operator.commands.stored import existing_store
-from plimsoll_operator.controller.kube import ApiError, Kube, NoCluster, NotFound
+from plimsoll_operator.controller.api_server import CORE, path_of
+from plimsoll_operator.controller.kube_errors import ApiError, NoCluster, NotFound
 from plimsoll_operator.identity import identify
 from plimsoll_operator.output_forms import OutputForm
 from plimsoll_operator.pod_features import read_features
@@ -143,8 +144,6 @@ def find_pod(named: TaskId, place: Place, tasks: Sequence[TaskId], where: str) -
     """
     unknown = f"{named}: {where} knows no such task"
     near = nearest(named, tasks)
-    # The client logs that there is no kubeconfig, which we say ourselves.
-    logging.disable(logging.CRITICAL)
     try:
         return asyncio.run(_read_pod(place, named))
     except NotFound:
@@ -155,17 +154,11 @@ def find_pod(named: TaskId, place: Place, tasks: Sequence[TaskId], where: str) -
     except (ApiError, TimeoutError) as error:
         why = str(error) or f"no answer within {ANSWER_WITHIN_S:g} s"
         raise NothingToExplain(f"{unknown}, and no pod could be looked up: {why}; {near}") from None
-    finally:
-        logging.disable(logging.NOTSET)
 
 
 async def _read_pod(place: Place, named: TaskId) -> Pod:
-    async with asyncio.timeout(ANSWER_WITHIN_S):
-        kube = await Kube.connect(place.kubeconfig, place.context)
-        try:
-            return await kube.read_pod(named.namespace, named.name)
-        finally:
-            await kube.close()
+    async with asyncio.timeout(ANSWER_WITHIN_S), cluster_objects(place) as objects:
+        return await objects.get(path_of(CORE, "pods", named.namespace, named.name))
 
 
 def decided(pod: Pod, named: TaskId) -> tuple[TaskId, PodDecision]:

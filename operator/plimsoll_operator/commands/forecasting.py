@@ -10,7 +10,7 @@ from plimsoll_operator.commands.forecasting_tables import forecast_table
 from plimsoll_operator.commands.places import Place
 from plimsoll_operator.commands.printing import complain, print_output
 from plimsoll_operator.commands.stored import existing_store
-from plimsoll_operator.controller.kube import ApiError
+from plimsoll_operator.controller.kube_errors import ApiError
 from plimsoll_operator.identity import identify
 from plimsoll_operator.output_forms import OutputForm
 from plimsoll_operator.podspec import NotSizable, Pod, sized_container

@@ -20,7 +20,7 @@ from plimsoll_operator.commands.leading_pod import NoLeader, find_leading_pod
 from plimsoll_operator.commands.places import Place
 from plimsoll_operator.commands.pod_exec import Streams, run_in_pod
 from plimsoll_operator.commands.printing import complain
-from plimsoll_operator.controller.kube import ApiError, NoCluster
+from plimsoll_operator.controller.kube_errors import ApiError, NoCluster
 
 PLIMSOLL: Final = ("python", "-P", "-m", "plimsoll_operator")
 MOST_PRINTED_BYTES: Final = 64 * 2**20

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from plimsoll_operator.commands.cluster_objects import ClusterObjects
 from plimsoll_operator.commands.leading_pod import CONTROLLERS, USUAL_NAMESPACE
 from plimsoll_operator.commands.places import Place
-from plimsoll_operator.controller.kube import Refused
+from plimsoll_operator.controller.api_server import ApiServer
+from plimsoll_operator.controller.kube_errors import Refused
 
 DEPLOYMENTS: Final = "/apis/apps/v1/deployments"
 
@@ -16,7 +16,7 @@ class NotInstalled(LookupError):
     """There is no installation, or more than one; says what to do."""
 
 
-async def find_namespace(objects: ClusterObjects, place: Place) -> str:
+async def find_namespace(objects: ApiServer, place: Place) -> str:
     """The namespace that the controller's Deployment is in.
 
     Who may not look for it everywhere is told the usual one.

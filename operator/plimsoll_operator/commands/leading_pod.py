@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
-from plimsoll_operator.commands.cluster_objects import ClusterObjects
 from plimsoll_operator.commands.places import Place
-from plimsoll_operator.controller.kube import Refused
+from plimsoll_operator.commands.pod_exec import PodContainer
+from plimsoll_operator.controller.api_server import ApiServer
+from plimsoll_operator.controller.kube_errors import Refused
 
 NAME_LABEL: Final = "app.kubernetes.io/name"
 COMPONENT_LABEL: Final = "app.kubernetes.io/component"
@@ -23,16 +23,7 @@ class NoLeader(LookupError):
     """No controller's pod can be asked; says what was found and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeadingPod:
-    """Where a command is run: a running container of the controller that leads."""
-
-    namespace: str
-    name: str
-    container: str
-
-
-async def find_leading_pod(objects: ClusterObjects, place: Place) -> LeadingPod:
+async def find_leading_pod(objects: ApiServer, place: Place) -> PodContainer:
     """Look for the controller that leads.
 
     Raises:
@@ -51,7 +42,7 @@ async def find_leading_pod(objects: ClusterObjects, place: Place) -> LeadingPod:
         return choose(await objects.items(_pods(where), query), f"namespace {where}")
 
 
-def choose(pods: Sequence[Mapping[str, Any]], where: str) -> LeadingPod:
+def choose(pods: Sequence[Mapping[str, Any]], where: str) -> PodContainer:
     """The pod that leads, of the controllers' pods.
 
     where: that was looked through, in words.
@@ -79,7 +70,7 @@ def choose(pods: Sequence[Mapping[str, Any]], where: str) -> LeadingPod:
         )
     newest = max(leading, key=lambda pod: str((pod.get("status") or {}).get("startTime") or ""))
     meta = newest["metadata"]
-    return LeadingPod(str(meta["namespace"]), str(meta["name"]), _container(newest))
+    return PodContainer(str(meta["namespace"]), str(meta["name"]), _container(newest))
 
 
 def _pods(namespace: str) -> str:

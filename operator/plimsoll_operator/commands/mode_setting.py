@@ -8,18 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll_operator.commands.cluster_objects import (
-    ClusterObjects,
-    cluster_objects,
-    custom_path,
-)
+from plimsoll_operator.commands.cluster_objects import cluster_objects
 from plimsoll_operator.commands.places import Place
 from plimsoll_operator.commands.plain_text import plain
 from plimsoll_operator.commands.policy_writing import Target, spec_of, write_spec
 from plimsoll_operator.commands.printing import complain
 from plimsoll_operator.commands.status.seen import Object, part
 from plimsoll_operator.commands.status.tasks import TaskState, task_states
-from plimsoll_operator.controller.kube import ApiError, NotFound
+from plimsoll_operator.controller.api_server import ApiServer, custom_path
+from plimsoll_operator.controller.kube_errors import ApiError, NotFound
 from plimsoll_operator.figure_words import words_for_gb_h
 from plimsoll_predictor.policy import Mode
 from plimsoll_predictor.task import TaskId
@@ -139,7 +136,7 @@ def _would_have(changing: Sequence[TaskState]) -> list[str]:
     ]
 
 
-async def _profiles(objects: ClusterObjects, target: Target) -> list[Mapping[str, Any]]:
+async def _profiles(objects: ApiServer, target: Target) -> list[Mapping[str, Any]]:
     if target.task is None:
         return list(await objects.items(custom_path("taskprofiles", target.namespace)))
     try:

@@ -10,7 +10,7 @@ from plimsoll_operator.commands.installations import NotInstalled, find_namespac
 from plimsoll_operator.commands.places import Place
 from plimsoll_operator.commands.policy_writing import Target, spec_of, write_spec
 from plimsoll_operator.commands.printing import complain
-from plimsoll_operator.controller.kube import ApiError
+from plimsoll_operator.controller.kube_errors import ApiError
 from plimsoll_predictor.task import TaskId
 
 

@@ -16,8 +16,7 @@ import aiohttp
 from kubernetes_asyncio import client
 from kubernetes_asyncio.stream import WsApiClient
 
-from plimsoll_operator.commands.leading_pod import LeadingPod
-from plimsoll_operator.controller.kube import ApiError, Refused, Unreachable
+from plimsoll_operator.controller.kube_errors import ApiError, Refused, Unreachable
 
 STDIN, STDOUT, STDERR, STATUS = range(4)
 CHUNK_BYTES: Final = 32 * 1024
@@ -35,6 +34,15 @@ class TooMuch(ApiError):
     """The command printed more than is taken."""
 
 
+@dataclass(frozen=True, slots=True)
+class PodContainer:
+    """Where a command is run."""
+
+    namespace: str
+    name: str
+    container: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Streams:
     """Where bytes come from and go to.
@@ -49,7 +57,7 @@ class Streams:
 
 
 async def run_in_pod(
-    settings: client.Configuration, pod: LeadingPod, argv: Sequence[str], streams: Streams
+    settings: client.Configuration, pod: PodContainer, argv: Sequence[str], streams: Streams
 ) -> int:
     """Run a command; its exit status.
 

@@ -8,14 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from plimsoll_operator.bounds import bounds_of_any_pod, read_namespace
-from plimsoll_operator.commands.cluster_objects import (
-    ClusterObjects,
-    cluster_objects,
-    custom_path,
-)
+from plimsoll_operator.commands.cluster_objects import cluster_objects
 from plimsoll_operator.commands.places import Place
 from plimsoll_operator.commands.status.seen import part
-from plimsoll_operator.controller.kube import ApiError, NotFound
+from plimsoll_operator.controller.api_server import ApiServer, custom_path
+from plimsoll_operator.controller.kube_errors import ApiError, NotFound
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.policies import resolve
 from plimsoll_operator.policy_levels import CLUSTER_POLICY_NAME, SIZING_POLICY_NAME
@@ -53,7 +50,7 @@ async def policy_in_force(task: TaskId, place: Place) -> InForce:
     return InForce(policy, bounds, unseen)
 
 
-async def _policy(objects: ClusterObjects, task: TaskId, where: tuple[Policy, str]) -> Policy:
+async def _policy(objects: ApiServer, task: TaskId, where: tuple[Policy, str]) -> Policy:
     chart, own_namespace = where
     cluster, namespace, profile = await asyncio.gather(
         _object(objects, custom_path("sizingpolicies", own_namespace, CLUSTER_POLICY_NAME)),
@@ -67,7 +64,7 @@ async def _policy(objects: ClusterObjects, task: TaskId, where: tuple[Policy, st
     return replace(policy, mode=Mode(told)) if told in {each.value for each in Mode} else policy
 
 
-async def _bounds(objects: ClusterObjects, namespace: str) -> tuple[Bounds, list[str]]:
+async def _bounds(objects: ApiServer, namespace: str) -> tuple[Bounds, list[str]]:
     """The bounds of any pod there; and what may not be read."""
     unread: list[str] = []
 
@@ -97,7 +94,7 @@ def bounds_from(
     return bounds_of_any_pod(read_namespace(limit_ranges, quotas), largest_bytes)
 
 
-async def _object(objects: ClusterObjects, path: str) -> dict[str, Any]:
+async def _object(objects: ApiServer, path: str) -> dict[str, Any]:
     try:
         return await objects.get(path)
     except NotFound:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll_operator.commands.cluster_objects import ClusterObjects, custom_path
 from plimsoll_operator.commands.status.seen import part
-from plimsoll_operator.controller.kube import GROUP, VERSION, NotFound
+from plimsoll_operator.controller.api_server import GROUP, VERSION, ApiServer, custom_path
+from plimsoll_operator.controller.kube_errors import NotFound
 from plimsoll_operator.profile_names import profile_name
 from plimsoll_predictor.task import TaskId
 
@@ -49,7 +49,7 @@ class Target:
         }
 
 
-async def spec_of(objects: ClusterObjects, target: Target) -> Mapping[str, Any]:
+async def spec_of(objects: ApiServer, target: Target) -> Mapping[str, Any]:
     """What people wrote; empty if there is no such object."""
     try:
         spec: Mapping[str, Any] = part(await objects.get(target.path), "spec") or {}
@@ -58,14 +58,14 @@ async def spec_of(objects: ClusterObjects, target: Target) -> Mapping[str, Any]:
     return spec
 
 
-async def write_spec(objects: ClusterObjects, target: Target, spec: Mapping[str, Any]) -> None:
+async def write_spec(objects: ApiServer, target: Target, spec: Mapping[str, Any]) -> None:
     """Set fields of the spec, None takes one away; the object is made if it is not there.
 
     Raises:
         ApiError: if it may not be written.
     """
     try:
-        await objects.merge(target.path, {"spec": dict(spec)})
+        await objects.patch(target.path, {"spec": dict(spec)})
     except NotFound:
         kept = {name: value for name, value in spec.items() if value is not None}
         if kept:

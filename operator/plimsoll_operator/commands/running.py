@@ -14,7 +14,9 @@ import aiohttp
 import structlog
 from kubernetes_asyncio import client
 
-from plimsoll_operator.controller.kube import MERGE_PATCH, api_settings
+from plimsoll_operator.controller.api_server import ApiServer, api_settings
+from plimsoll_operator.controller.kube_errors import AlreadyThere, ApiError, NotFound
+from plimsoll_operator.controller.own_objects import WEBHOOKS
 from plimsoll_operator.running.certificates import make_certificates
 from plimsoll_operator.running.processes import Command, keep_running
 from plimsoll_operator.running.settings import RunSettings
@@ -44,7 +46,9 @@ async def _run(settings: RunSettings) -> None:
     authority = make_certificates(
         settings.state_dir / "certificates", [settings.host, "localhost"], datetime.now(UTC)
     )
-    async with client.ApiClient(await api_settings(settings.kubeconfig, settings.context)) as api:
+    api_client = client.ApiClient(await api_settings(settings.kubeconfig, settings.context))
+    async with api_client:
+        api = ApiServer(api_client)
         commands = _commands(settings, token)
         children = [asyncio.create_task(keep_running(command)) for command in commands]
         ready_file = settings.state_dir / "ready.json"
@@ -130,24 +134,19 @@ async def _answers(session: aiohttp.ClientSession, page: str) -> bool:
         return False
 
 
-async def _register(api: client.ApiClient, settings: RunSettings, authority: bytes) -> None:
+async def _register(api: ApiServer, settings: RunSettings, authority: bytes) -> None:
     url = f"https://{settings.host}:{settings.admission_port}/size"
     body = webhook_configuration(url, authority)
-    registration = client.AdmissionregistrationV1Api(api)
     try:
-        await registration.create_mutating_webhook_configuration(body)
-    except client.ApiException as error:
-        if error.status != 409:
-            raise
-        await registration.patch_mutating_webhook_configuration(
-            NAME, body, _content_type=MERGE_PATCH
-        )
+        await api.create(WEBHOOKS, body)
+    except AlreadyThere:
+        await api.patch(f"{WEBHOOKS}/{NAME}", body)
 
 
-async def _unregister(api: client.ApiClient) -> None:
+async def _unregister(api: ApiServer) -> None:
     try:
-        await client.AdmissionregistrationV1Api(api).delete_mutating_webhook_configuration(NAME)
-    except (client.ApiException, aiohttp.ClientError, OSError) as error:
-        if getattr(error, "status", None) == 404:
-            return  # it ended before it was registered
+        await api.delete(f"{WEBHOOKS}/{NAME}")
+    except NotFound:
+        return  # it ended before it was registered
+    except ApiError as error:
         log.warning("webhook configuration not removed; pods start as without it", error=str(error))

@@ -13,7 +13,8 @@ import structlog
 
 from plimsoll_operator import events
 from plimsoll_operator.annotation import DecisionNote
-from plimsoll_operator.controller.kube import AlreadyThere, ApiError, Kube, NotFound, Unreachable
+from plimsoll_operator.controller.kube import Kube
+from plimsoll_operator.controller.kube_errors import AlreadyThere, ApiError, NotFound, Unreachable
 from plimsoll_operator.events_budget import EventsBudget
 from plimsoll_operator.identity import identify
 from plimsoll_operator.podspec import Pod

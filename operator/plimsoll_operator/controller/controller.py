@@ -13,7 +13,8 @@ from plimsoll_operator.controller.announcer import Announcer
 from plimsoll_operator.controller.attempts import AttemptLedger, Tools
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.item_needs import ItemNeeds
-from plimsoll_operator.controller.kube import Kube, Refused, Unreachable
+from plimsoll_operator.controller.kube import Kube
+from plimsoll_operator.controller.kube_errors import Refused, Unreachable
 from plimsoll_operator.controller.late_binding import LateBinding
 from plimsoll_operator.controller.learning import Learning
 from plimsoll_operator.controller.nodes import ClusterNodes

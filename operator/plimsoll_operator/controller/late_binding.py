@@ -11,7 +11,8 @@ from typing import Final
 
 import structlog
 
-from plimsoll_operator.controller.kube import ApiError, Unreachable
+from plimsoll_operator.controller.api_server import CORE
+from plimsoll_operator.controller.kube_errors import ApiError, Unreachable
 from plimsoll_operator.controller.pod_resizer import NotAllowed, PodResizer, Tools
 from plimsoll_operator.late_binding.backlog import Backlog, Rate, Turn
 from plimsoll_operator.late_binding.resizing import (
@@ -139,7 +140,8 @@ class LateBinding:
     async def _why_not(self) -> str | None:
         while True:
             try:
-                return why_not(*await self._with.kube.server())
+                api = self._with.kube.api
+                return why_not(await api.get("/version"), await api.get(CORE))
             except Unreachable:
                 await asyncio.sleep(UNREACHABLE_PAUSE_S)
             except ApiError as error:

@@ -7,7 +7,7 @@ from typing import Any
 
 import kopf
 
-from plimsoll_operator.controller.kube import api_settings
+from plimsoll_operator.controller.api_server import api_settings
 
 
 def login_with(

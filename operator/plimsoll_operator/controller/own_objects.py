@@ -7,15 +7,16 @@ waits for an answer that never comes cannot know that it has lost the lead.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from kubernetes_asyncio import client
-
 from plimsoll_operator import labels
-from plimsoll_operator.controller.kube import MERGE_PATCH, STRATEGIC_PATCH, ApiError, Kube
+from plimsoll_operator.controller.api_server import CORE, STRATEGIC_PATCH, path_of
+from plimsoll_operator.controller.kube import Kube
+from plimsoll_operator.controller.kube_errors import ApiError
 
 ANSWER_WITHIN_S: Final = 5.0
+WEBHOOKS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 
 
 class OwnObjects:
@@ -23,17 +24,13 @@ class OwnObjects:
 
     def __init__(self, kube: Kube, namespace: str, instance: str = "plimsoll") -> None:
         self._kube = kube
+        self._api = kube.api.within(ANSWER_WITHIN_S)
         self.namespace = namespace
         self.instance = instance
-        self._leases = client.CoordinationV1Api(kube.api)
-        self._core = client.CoreV1Api(kube.api)
-        self._webhooks = client.AdmissionregistrationV1Api(kube.api)
 
     async def lease(self, name: str, within_s: float) -> dict[str, Any]:
         """One Lease."""
-        return await self._ask(
-            self._leases.read_namespaced_lease, name, self.namespace, within_s=within_s
-        )
+        return await self._kube.api.within(within_s).get(self._leases(name))
 
     async def put_lease(
         self, name: str, spec: Mapping[str, Any], version: str | None, within_s: float
@@ -42,36 +39,27 @@ class OwnObjects:
 
         version: its resourceVersion; None creates it. Else ``Changed`` if it is another by now.
         """
-        body: dict[str, Any] = {"metadata": {"name": name}, "spec": dict(spec)}
+        api = self._kube.api.within(within_s)
         if version is None:
-            return await self._ask(
-                self._leases.create_namespaced_lease, self.namespace, body, within_s=within_s
-            )
-        body["metadata"]["resourceVersion"] = version
-        return await self._ask(
-            self._leases.patch_namespaced_lease,
-            name,
-            self.namespace,
-            body,
-            within_s=within_s,
-            _content_type=MERGE_PATCH,
-        )
+            body = {"metadata": {"name": name}, "spec": dict(spec)}
+            return await api.create(self._leases(), body)
+        metadata = {"name": name, "resourceVersion": version}
+        return await api.patch(self._leases(name), {"metadata": metadata, "spec": dict(spec)})
 
     async def secret(self, namespace: str, name: str) -> dict[str, Any]:
         """One Secret."""
-        return await self._ask(self._core.read_namespaced_secret, name, namespace)
+        return await self._api.get(path_of(CORE, "secrets", namespace, name))
 
     async def create_secret(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
         """Create a Secret in its namespace."""
-        namespace = manifest["metadata"]["namespace"]
-        return await self._ask(self._core.create_namespaced_secret, namespace, dict(manifest))
+        path = path_of(CORE, "secrets", manifest["metadata"]["namespace"])
+        return await self._api.create(path, manifest)
 
     async def replace_secret(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
         """Replace exactly the version of a Secret that its resourceVersion names."""
         meta = manifest["metadata"]
-        return await self._ask(
-            self._core.replace_namespaced_secret, meta["name"], meta["namespace"], dict(manifest)
-        )
+        path = path_of(CORE, "secrets", meta["namespace"], meta["name"])
+        return await self._api.replace(path, manifest)
 
     async def tell(self, event: Mapping[str, Any]) -> None:
         """Create an Event, as a comfort: that it could not be told is no trouble."""
@@ -80,21 +68,16 @@ class OwnObjects:
 
     async def webhook(self, name: str) -> dict[str, Any]:
         """One MutatingWebhookConfiguration."""
-        return await self._ask(self._webhooks.read_mutating_webhook_configuration, name)
+        return await self._api.get(f"{WEBHOOKS}/{name}")
 
     async def patch_webhook(self, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Merge into a MutatingWebhookConfiguration; its webhooks are merged by their names."""
-        return await self._ask(
-            self._webhooks.patch_mutating_webhook_configuration,
-            name,
-            dict(body),
-            _content_type=STRATEGIC_PATCH,
-        )
+        return await self._api.patch(f"{WEBHOOKS}/{name}", body, STRATEGIC_PATCH)
 
     async def pods(self, selector: str) -> list[dict[str, Any]]:
         """Plimsoll's own pods with these labels."""
-        found = await self._ask(
-            self._core.list_namespaced_pod, self.namespace, label_selector=selector
+        found = await self._api.get(
+            path_of(CORE, "pods", self.namespace), {"labelSelector": selector}
         )
         items: list[dict[str, Any]] = found["items"]
         return items
@@ -108,17 +91,7 @@ class OwnObjects:
         await self._patch_pod(pod, {"annotations": {labels.CERTIFICATE: value}})
 
     async def _patch_pod(self, pod: str, metadata: Mapping[str, Any]) -> None:
-        body = {"metadata": metadata}
-        await self._ask(
-            self._core.patch_namespaced_pod, pod, self.namespace, body, _content_type=MERGE_PATCH
-        )
+        await self._api.patch(path_of(CORE, "pods", self.namespace, pod), {"metadata": metadata})
 
-    async def _ask(
-        self,
-        method: Callable[..., Any],
-        *args: object,
-        within_s: float = ANSWER_WITHIN_S,
-        **options: object,
-    ) -> dict[str, Any]:
-        call = method(*args, _preload_content=False, _request_timeout=within_s, **options)
-        return await self._kube.ask(call)
+    def _leases(self, name: str | None = None) -> str:
+        return path_of("/apis/coordination.k8s.io/v1", "leases", self.namespace, name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from plimsoll_operator.controller.kube import ApiError, Kube
+from plimsoll_operator.controller.kube import Kube
+from plimsoll_operator.controller.kube_errors import ApiError
 
 
 @dataclass(frozen=True, slots=True)

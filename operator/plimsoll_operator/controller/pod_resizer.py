@@ -23,7 +23,8 @@ from plimsoll_operator.annotation import note_to_json
 from plimsoll_operator.controller.announcer import Announcer
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.item_needs import ItemNeeds
-from plimsoll_operator.controller.kube import ApiError, Changed, Kube, NotFound, Unreachable
+from plimsoll_operator.controller.kube import Kube
+from plimsoll_operator.controller.kube_errors import ApiError, Changed, NotFound, Unreachable
 from plimsoll_operator.controller.surroundings import ClusterBounds
 from plimsoll_operator.identity import identify
 from plimsoll_operator.late_binding.resizing import (
@@ -116,14 +117,13 @@ class PodResizer:
 
     async def why_denied(self, namespace: str) -> str | None:
         """What the role lacks to resize pods in a namespace, in words; None if nothing."""
-        for subresource in ("", "resize"):
+        for resource in ("pods", "pods/resize"):
             try:
-                allowed = await self._with.kube.may_patch_pods(namespace, subresource)
+                allowed = await self._with.kube.may("patch", "", resource, namespace)
             except ApiError:
                 continue  # cannot be asked: then a refusal is taken to be the pod's own
             if not allowed:
-                what = "pods/resize" if subresource else "pods"
-                return f'its role lacks the verb "patch" on {what} in {namespace}'
+                return f'its role lacks the verb "patch" on {resource} in {namespace}'
         return None
 
     async def resize(self, uid: str) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import structlog
 
 from plimsoll_operator.controller.book import TaskBook
-from plimsoll_operator.controller.kube import ApiError, Kube, NotFound
+from plimsoll_operator.controller.kube import Kube
+from plimsoll_operator.controller.kube_errors import ApiError, NotFound
 from plimsoll_operator.policy_levels import SIZING_POLICY_NAME, is_cluster_policy
 from plimsoll_operator.policy_status import PolicyFacts, policy_status_of
 from plimsoll_operator.profile_status import changed
@@ -91,7 +92,7 @@ class PolicyStatuses:
         if not changed(shown.status, status):
             return True
         try:
-            await self._kube.patch_policy_status(namespace, name, status)
+            await self._kube.patch_status("sizingpolicies", namespace, name, status)
         except NotFound:
             self._shown.pop(key, None)
         except ApiError as error:

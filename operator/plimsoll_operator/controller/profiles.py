@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 import structlog
 
 from plimsoll_operator import events
+from plimsoll_operator.controller.api_server import custom_path
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.definitions import Definitions
-from plimsoll_operator.controller.kube import AlreadyThere, ApiError, Kube, NotFound
+from plimsoll_operator.controller.kube import Kube
+from plimsoll_operator.controller.kube_errors import AlreadyThere, ApiError, NotFound
 from plimsoll_operator.controller.measurements import PEAK_DELAY_S, Measured, measurement_of
 from plimsoll_operator.podstatus import read_time
 from plimsoll_operator.profile_facts import (
@@ -159,7 +161,9 @@ class ProfileKeeper:
         As it was read: what people write into it meanwhile is not lost.
         """
         try:
-            profile = await self._kube.read_profile(task.namespace, profile_name(task))
+            profile = await self._kube.api.get(
+                custom_path("taskprofiles", task.namespace, profile_name(task))
+            )
             meta = profile["metadata"]
             ours = MADE_BY_US.items() <= (meta.get("labels") or {}).items()
             made_s = read_time(meta.get("creationTimestamp")) or 0.0
@@ -230,10 +234,10 @@ class ProfileKeeper:
         """The profile as it is then."""
         name = profile_name(task)
         try:
-            answer = await self._kube.patch_profile_status(task.namespace, name, status)
+            answer = await self._kube.patch_status("taskprofiles", task.namespace, name, status)
         except NotFound:
             await self._create(task, name)
-            answer = await self._kube.patch_profile_status(task.namespace, name, status)
+            answer = await self._kube.patch_status("taskprofiles", task.namespace, name, status)
         kept = answer.get("status") or {}
         self.shown(task, kept, answer["metadata"].get("generation"))
         if self._definitions.compare(status, kept):
@@ -250,7 +254,7 @@ class ProfileKeeper:
             "spec": spec,
         }
         try:
-            await self._kube.create_profile(manifest)
+            await self._kube.api.create(custom_path("taskprofiles", task.namespace), manifest)
         except AlreadyThere:
             return
 

@@ -15,11 +15,11 @@ import structlog
 from plimsoll_operator import labels
 from plimsoll_operator.annotation import DecisionNote, note_to_json
 from plimsoll_operator.controller.announcer import Announcer
-from plimsoll_operator.controller.kube import (
+from plimsoll_operator.controller.kube import Kube
+from plimsoll_operator.controller.kube_errors import (
     AlreadyThere,
     ApiError,
     Changed,
-    Kube,
     NotFound,
     Unreachable,
 )

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import structlog
 
-from plimsoll_operator.controller.kube import ApiError, NotFound
+from plimsoll_operator.controller.kube_errors import ApiError, NotFound
 from plimsoll_operator.controller.own_objects import OwnObjects
 from plimsoll_operator.credentials.deciding import Clocks, Decision, Prepared, State, Step, decide
 from plimsoll_operator.credentials.events import mended

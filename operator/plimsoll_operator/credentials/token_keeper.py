@@ -6,7 +6,7 @@ import time
 
 import structlog
 
-from plimsoll_operator.controller.kube import NotFound
+from plimsoll_operator.controller.kube_errors import NotFound
 from plimsoll_operator.controller.own_objects import OwnObjects
 from plimsoll_operator.credentials.events import mended
 from plimsoll_operator.credentials.secrets import OPAQUE, SecretName, data_of, manifest

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import structlog
 
-from plimsoll_operator.controller.kube import AlreadyThere, ApiError, Changed, NotFound
+from plimsoll_operator.controller.kube_errors import AlreadyThere, ApiError, Changed, NotFound
 from plimsoll_operator.controller.own_objects import OwnObjects
 from plimsoll_operator.leadership.lease import (
     PATIENCE,

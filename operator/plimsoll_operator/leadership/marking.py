@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from plimsoll_operator import labels
-from plimsoll_operator.controller.kube import NotFound
+from plimsoll_operator.controller.kube_errors import NotFound
 from plimsoll_operator.controller.own_objects import OwnObjects
 
 CONTROLLERS: Final = "app.kubernetes.io/component=controller"

@@ -13,7 +13,7 @@ from plimsoll_operator.commands.status.reading import Reading
 from plimsoll_operator.commands.status.seen import Seen
 from plimsoll_operator.commands.status.summary import summary_of
 from plimsoll_operator.commands.status.tables import status_tables
-from plimsoll_operator.controller.kube import ApiError
+from plimsoll_operator.controller.kube_errors import ApiError
 from plimsoll_operator.output_forms import OutputForm
 
 

@@ -7,11 +7,11 @@ import math
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Final
 
-from plimsoll_operator.commands.cluster_objects import MOST_OBJECTS, ClusterObjects, custom_path
 from plimsoll_operator.commands.leading_pod import PRODUCT, USUAL_NAMESPACE
 from plimsoll_operator.commands.places import Place
 from plimsoll_operator.commands.status.seen import Object, Seen, Unseen, label, part
-from plimsoll_operator.controller.kube import ApiError, NotFound, Refused, Unreachable
+from plimsoll_operator.controller.api_server import MOST_OBJECTS, ApiServer, custom_path
+from plimsoll_operator.controller.kube_errors import ApiError, NotFound, Refused, Unreachable
 
 OURS: Final = {"labelSelector": f"app.kubernetes.io/name={PRODUCT}"}
 DEPLOYMENTS: Final = "/apis/apps/v1/deployments"
@@ -28,7 +28,7 @@ METRICS_WITHIN_S: Final = 3.0
 class Reading:
     """One look at a cluster. Every part is read apart from the others."""
 
-    def __init__(self, objects: ClusterObjects, place: Place, namespace: str | None) -> None:
+    def __init__(self, objects: ApiServer, place: Place, namespace: str | None) -> None:
         self._objects = objects
         self._place = place
         self._namespace = namespace
