@@ -1,7 +1,7 @@
 """What workflow engines write on their pods: the task's and the run's own names.
 
-One reader per engine, tried in order. A reader takes labels that only its engine writes; what it
-returns never holds a name that was generated for one run, or every run would be a new task.
+``ENGINES`` lists them. A reader never returns a name that was generated for one run, because every
+run would be a new task then.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def engine_run(pod: Pod, found: Mapping[str, Any]) -> EngineRun | None:
 
     found: the pod's labels.
     """
-    for label, read in _READERS:
-        if label in found:
-            run = read(pod, found)
+    for engine in ENGINES:
+        if any(mark in found for mark in engine.marks):
+            run = engine.read(pod, found)
             if run is not None:
                 return run
     return None
@@ -98,6 +98,8 @@ def _airflow(_: Pod, found: Mapping[str, Any]) -> EngineRun | None:
 
 
 _ARGO_WORKFLOW: Final = "workflows.argoproj.io/workflow"
+_ARGO_NODE: Final = "workflows.argoproj.io/node-name"
+_ARGO_TEMPLATE: Final = "workflows.argoproj.io/template"
 _ARGO_RETRY: Final = re.compile(r"\([0-9]+\)$")
 _ARGO_ITEM: Final = re.compile(r"\([0-9]+:([^()]+)\)")
 
@@ -107,7 +109,7 @@ def _argo(pod: Pod, found: Mapping[str, Any]) -> EngineRun | None:
     if workflow is None:
         return None
     annotations = annotations_of(pod)
-    node = _text(annotations, "workflows.argoproj.io/node-name") or ""
+    node = _text(annotations, _ARGO_NODE) or ""
     # A retry's node is named after its step with "(0)", "(1)"; an item's "(0:apple)" stays.
     step = _ARGO_RETRY.sub("", node)
     uid = next(
@@ -125,7 +127,7 @@ def _argo(pod: Pod, found: Mapping[str, Any]) -> EngineRun | None:
 
 
 def _argo_template(pod: Pod, workflow: str) -> str | None:
-    texts = [annotations_of(pod).get("workflows.argoproj.io/template")]
+    texts = [annotations_of(pod).get(_ARGO_TEMPLATE)]
     spec = spec_of(pod)
     for container in [*sequence(spec.get("containers")), *sequence(spec.get("initContainers"))]:
         for variable in sequence(mapping(container).get("env")):
@@ -151,17 +153,20 @@ def _name_in_json(text: object) -> str | None:
         return None
 
 
+_SPARK_APPS: Final = ("spark-app-selector", "spark-app-id")
+_SPARK_NAMES: Final = (
+    "sparkoperator.k8s.io/scheduled-app-name",
+    "sparkoperator.k8s.io/app-name",
+    "spark-app-name",
+)
+"""The operator's names stand first: spark-app-name repeats a scheduled application's run."""
+
+
 def _spark(_: Pod, found: Mapping[str, Any]) -> EngineRun | None:
-    role, app = _text(found, "spark-role"), _text(found, "spark-app-selector", "spark-app-id")
+    role, app = _text(found, "spark-role"), _text(found, *_SPARK_APPS)
     if role is None or app is None:
         return None
-    # The operator's names first: spark-app-name repeats the name of a scheduled application's run.
-    name = _text(
-        found,
-        "sparkoperator.k8s.io/scheduled-app-name",
-        "sparkoperator.k8s.io/app-name",
-        "spark-app-name",
-    )
+    name = _text(found, *_SPARK_NAMES)
     kept = recurring_name(name) if name else None
     # A lost executor's successor has a new id: the role is what stays the same within a run.
     return EngineRun("spark", f"{kept}.{role}" if kept else None, f"{app}:{role}")
@@ -192,14 +197,50 @@ def _tekton(_: Pod, found: Mapping[str, Any]) -> EngineRun | None:
     return EngineRun("tekton", ".".join(kept) or None, f"{run}:{named[-1]}", work)
 
 
-_Reader = Callable[[Pod, Mapping[str, Any]], EngineRun | None]
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A workflow engine, as live pods and pods in a Prometheus' past show it.
 
-_READERS: Final[tuple[tuple[str, _Reader], ...]] = (
-    ("dag_id", _airflow),
-    (_ARGO_WORKFLOW, _argo),
-    ("spark-role", _spark),
-    ("nextflow.io/processName", _nextflow),
-    ("tekton.dev/pipelineRun", _tekton),
-    ("tekton.dev/taskRun", _tekton),
+    marks: labels that only its pods carry; a pod with one of them is read.
+    labels, annotations: what ``read`` reads besides.
+    main_containers: what it calls the container that does the work, where a pod has several.
+    """
+
+    read: Callable[[Pod, Mapping[str, Any]], EngineRun | None]
+    marks: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    annotations: tuple[str, ...] = ()
+    main_containers: tuple[str, ...] = ()
+
+
+ENGINES: Final = (
+    Engine(
+        _airflow,
+        marks=("dag_id",),
+        labels=("task_id", "run_id", "execution_date", "map_index"),
+        main_containers=("base",),
+    ),
+    Engine(
+        _argo,
+        marks=(_ARGO_WORKFLOW,),
+        annotations=(_ARGO_NODE, _ARGO_TEMPLATE),
+        main_containers=("main",),
+    ),
+    Engine(
+        _spark,
+        marks=("spark-role",),
+        labels=(*_SPARK_APPS, *_SPARK_NAMES),
+        main_containers=("spark-kubernetes-driver", "spark-kubernetes-executor"),
+    ),
+    Engine(
+        _nextflow,
+        marks=("nextflow.io/processName",),
+        labels=("nextflow.io/runName", "nextflow.io/taskName"),
+    ),
+    Engine(
+        _tekton,
+        marks=("tekton.dev/pipelineRun", "tekton.dev/taskRun"),
+        labels=("tekton.dev/pipeline", "tekton.dev/pipelineTask", "tekton.dev/task"),
+    ),
 )
-"""A label that only pods of the engine carry, and the reader of the pod and its labels."""
+"""All engines that are recognised; they are tried in this order. A new one is added here."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from plimsoll_operator import labels
-from plimsoll_operator.identity import AUTO, Identity, identify
+from plimsoll_operator.engines import ENGINES
+from plimsoll_operator.identity import AUTO, COMPLETION_INDEX, Identity, identify
 
 _ANNOTATION: Final = "annotation_"
 _FEATURE: Final = "annotation_features_plimsoll_dev_"
@@ -16,43 +17,17 @@ _SERVICES: Final = frozenset(
     {"ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Node"}
 )
 """What owns pods that run until they are taken away."""
-_MAIN_CONTAINERS: Final = ("main", "base", "spark-kubernetes-driver", "spark-kubernetes-executor")
-"""How Argo, Airflow and Spark name the one of several containers that does the work."""
-_KNOWN_LABELS: Final = (
-    labels.TASK,
-    labels.RUN,
-    labels.ITEM,
-    "batch.kubernetes.io/job-completion-index",
-    "dag_id",
-    "task_id",
-    "run_id",
-    "execution_date",
-    "map_index",
-    "workflows.argoproj.io/workflow",
-    "spark-role",
-    "spark-app-selector",
-    "spark-app-id",
-    "spark-app-name",
-    "sparkoperator.k8s.io/app-name",
-    "sparkoperator.k8s.io/scheduled-app-name",
-    "nextflow.io/processName",
-    "nextflow.io/runName",
-    "nextflow.io/taskName",
-    "tekton.dev/pipelineRun",
-    "tekton.dev/taskRun",
-    "tekton.dev/pipeline",
-    "tekton.dev/pipelineTask",
-    "tekton.dev/task",
-)
-_KNOWN_ANNOTATIONS: Final = (
+_MAIN_CONTAINERS: Final = [name for engine in ENGINES for name in engine.main_containers]
+_ENGINE_LABELS: Final = {name for engine in ENGINES for name in (*engine.marks, *engine.labels)}
+_KNOWN_LABELS: Final = {labels.TASK, labels.RUN, labels.ITEM, COMPLETION_INDEX, *_ENGINE_LABELS}
+_KNOWN_ANNOTATIONS: Final = {
     labels.RUN,
     labels.ITEM,
     labels.CONTAINER,
     labels.DEFAULT_CONTAINER,
-    "batch.kubernetes.io/job-completion-index",
-    "workflows.argoproj.io/node-name",
-    "workflows.argoproj.io/template",
-)
+    COMPLETION_INDEX,
+    *(name for engine in ENGINES for name in engine.annotations),
+}
 
 
 def metric_label(name: str, prefix: str = "label_") -> str:
