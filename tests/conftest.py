@@ -1,4 +1,4 @@
-"""The real cluster of deploy/local, for every test that needs it."""
+"""What tests of all folders share: the real cluster, PostgreSQL, and how much they draw."""
 
 from __future__ import annotations
 
@@ -17,6 +17,21 @@ from deploy.local.layout import layout_from
 from deploy.local.namespaces import is_inside_network, move_into_network
 
 from tests.databases import PostgreSQL, postgresql_server
+from tests.drawing import register_profiles
+
+register_profiles()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How often tests kill at random: a few times, and in `make soak` many times."""
+    parser.addoption("--rounds", type=int, default=8, help="kills at random moments in a test")
+
+
+@pytest.fixture(scope="session")
+def rounds(pytestconfig: pytest.Config) -> int:
+    """How many times a test kills at a random moment."""
+    found: int = pytestconfig.getoption("rounds")
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,45 +12,32 @@ import pytest
 import yaml
 
 from plimsoll_operator.commands.printing import document_text
+from plimsoll_operator.kubectl_plugin import complete
 from plimsoll_operator.output_forms import OutputForm
+from tests.command_lines import PLIMSOLL, Ended, called_here, run_apart, run_here
 
 ROOT = Path(__file__).parents[2]
-PLIMSOLL = (sys.executable, "-P", "-m", "plimsoll_operator")
 HEAVY = ("kubernetes_asyncio", "kopf", "aiohttp", "sqlalchemy", "numpy", "sklearn", "xgboost")
 LIGHT_STARTS = (
     ["--help"],
     ["--version"],
     ["import", "--help"],
 )
-WITHOUT_A_CLUSTER = ("KUBECONFIG", "PLIMSOLL_KUBECONFIG", "PLIMSOLL_STORE_URL")
+WITHOUT_A_STORE = (
+    ("report",),
+    ("explain", "shop/train"),
+    ("models", "shop/train"),
+    ("export",),
+    ("replay", "--from-store", "shop/train"),
+)
 
 
-def run(*words: str, folder: Path | None = None, **environment: str) -> str:
-    """What it prints; nothing of this machine's cluster is told it."""
-    return _done(words, folder, environment).stdout
-
-
-def fails(*words: str, folder: Path | None = None) -> str:
-    done = _done(words, folder, {})
+def said_by(done: Ended) -> str:
+    """What a command that failed said, which is all it printed."""
     assert done.returncode == 1, done
     assert not done.stdout
     assert "Traceback" not in done.stderr
     return done.stderr
-
-
-def _done(
-    words: tuple[str, ...], folder: Path | None, environment: dict[str, str]
-) -> subprocess.CompletedProcess[str]:
-    inherited = {k: v for k, v in os.environ.items() if k not in WITHOUT_A_CLUSTER}
-    home = {"HOME": str(folder)} if folder is not None else {}
-    return subprocess.run(
-        [*PLIMSOLL, *words],
-        cwd=folder,
-        env={**inherited, **home, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def loaded_by(*words: str) -> set[str]:
@@ -75,13 +62,19 @@ def test_a_command_that_only_tells_loads_nothing_heavy(words: list[str]) -> None
     assert len(loaded) < 450, "as many as typer, rich and ours need"
 
 
-@pytest.mark.parametrize("module", ["status.command", "pausing", "mode_setting", "completing"])
-def test_what_asks_only_the_api_loads_a_client_and_nothing_that_computes(module: str) -> None:
-    code = (
-        f"import sys, json, plimsoll_operator.commands.{module}; print(json.dumps([*sys.modules]))"
-    )
+def test_what_asks_only_the_api_loads_a_client_and_nothing_that_computes() -> None:
+    modules = ("status.command", "pausing", "mode_setting", "completing")
+    names = ", ".join(f"plimsoll_operator.commands.{module}" for module in modules)
     done = subprocess.run(
-        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
+        [
+            sys.executable,
+            "-P",
+            "-c",
+            f"import sys, json, {names}; print(json.dumps([*sys.modules]))",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     loaded = set(json.loads(done.stdout))
     assert "kubernetes_asyncio" in loaded
@@ -92,13 +85,13 @@ def test_what_asks_only_the_api_loads_a_client_and_nothing_that_computes(module:
 def test_no_help_is_wider_than_the_terminal(width: int) -> None:
     for command in ("", "status", "import"):
         words = [command] if command else []
-        text = run(*words, "--help", TERMINAL_WIDTH=str(width), COLUMNS=str(width))
+        text = run_here(*words, "--help", COLUMNS=str(width)).stdout
         assert max(map(len, text.splitlines())) <= width
         assert "Examples" in text
 
 
 def test_the_commands_are_in_groups_that_say_what_they_are_for() -> None:
-    text = run("--help", TERMINAL_WIDTH="100")
+    text = run_here("--help", COLUMNS="100").stdout
     groups = [line.split("─")[1].strip() for line in text.splitlines() if line.startswith("╭─")]
     assert groups == ["Options", "Look", "Set", "Past runs", "Processes"]
 
@@ -114,47 +107,27 @@ def test_the_page_of_the_command_line_is_what_the_commands_say() -> None:
     assert made.stdout == shown, "run python -m plimsoll_operator.command_reference"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("report",),
-        ("explain", "shop/train"),
-        ("models", "shop/train"),
-        ("export",),
-        ("replay", "--from-store", "shop/train"),
-    ],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("words", WITHOUT_A_STORE, ids=" ".join)
 def test_who_only_looks_at_a_store_leaves_none_behind(
     words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    told = fails(*words, "--store", "sqlite:///plimsoll.db", folder=tmp_path)
+    told = said_by(run_here(*words, "--store", "sqlite:///plimsoll.db", folder=tmp_path))
     assert "there is no store plimsoll.db; is the --store right?" in " ".join(told.split())
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("report",),
-        ("explain", "shop/train"),
-        ("models", "shop/train"),
-        ("export",),
-        ("replay", "--from-store", "shop/train"),
-    ],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("words", WITHOUT_A_STORE, ids=" ".join)
 def test_without_store_and_cluster_both_ways_are_named(
     words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    told = fails(*words, folder=tmp_path)
+    told = said_by(run_here(*words, folder=tmp_path))
     assert "name the store with --store or PLIMSOLL_STORE_URL, or the cluster" in told
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_api_commands_say_that_there_is_no_cluster(tmp_path: Path) -> None:
-    for words in (("status",), ("pause",)):
-        assert "no cluster" in fails(*words, folder=tmp_path)
+    for run, words in ((run_apart, "status"), (run_here, "pause")):
+        assert "no cluster" in said_by(run(words, folder=tmp_path))
 
 
 def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:
@@ -164,7 +137,9 @@ def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:
     binary.write_text(f'#!/bin/sh\nexec {" ".join(PLIMSOLL)} "$@"\n')
     binary.chmod(0o755)
     path = f"{binary.parent}:{os.environ['PATH']}"
-    script = run("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    script = run_here(
+        "--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1"
+    ).stdout
     assert "complete -o" in script
     function = script.partition("-F ")[2].split()[0]
     for typed, expected in (
@@ -188,25 +163,16 @@ def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:
 
 def test_zsh_is_told_commands_with_what_they_are() -> None:
     """What the script of --show-completion zsh evaluates."""
-    told = run(_PLIMSOLL_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS="plimsoll res")
+    told = run_here(_PLIMSOLL_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS="plimsoll res").stdout
     assert told.startswith('_arguments \'*: :(("resume":"Size pods again')
-    script = run("--show-completion", "zsh", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    script = run_here(
+        "--show-completion", "zsh", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1"
+    ).stdout
     assert script.startswith("#compdef plimsoll")
 
 
 def test_kubectls_completion_is_words_and_what_they_are() -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-P",
-            "-c",
-            "import sys; sys.argv = ['kubectl_complete-plimsoll', 're']\n"
-            "from plimsoll_operator.kubectl_plugin import complete\ncomplete()",
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = called_here(complete, ("kubectl_complete-plimsoll", "re"))
     names = [line.partition("\t")[0] for line in done.stdout.splitlines()]
     assert names == ["report", "recommend", "resume", "replay"]
 
@@ -223,6 +189,6 @@ def test_a_document_is_the_same_in_both_forms() -> None:
 
 
 def test_the_version_is_told_by_option_and_command() -> None:
-    told = run("--version")
-    assert told == run("version")
+    told = run_apart("--version").stdout
+    assert told == run_here("version").stdout
     assert told.count(".") == 2

@@ -11,7 +11,7 @@ import aiohttp
 import orjson
 import pytest
 from aiohttp import web
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll_operator.feed.applying import apply, steps
@@ -22,6 +22,7 @@ from plimsoll_operator.state import AdmissionState
 from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.task import TaskId
+from tests.drawing import examples
 from tests.operator.admission_servers import TOKEN, TRAIN, a_feed, knowledge_of
 from tests.predictor.test_store_models import a_model
 
@@ -137,7 +138,7 @@ def test_a_controller_from_before_is_understood() -> None:
 
 
 @pytest.mark.parametrize("version", [1, VERSION])
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     events=st.lists(
         st.tuples(

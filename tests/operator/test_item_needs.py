@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll_operator import labels
@@ -33,6 +33,7 @@ from plimsoll_predictor.siblings import EARLIER, UPSTREAM
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import MIB
 from tests.builders import APod, a_pod, decision_of
+from tests.drawing import examples
 from tests.operator.admission_servers import knowledge_of
 from tests.operator.ledgers import Inside, a_final, an_inside, ended
 
@@ -163,7 +164,7 @@ def played(
     return decision_of(pod), dict(observation.features)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(steps_taken, st.data())
 def test_nothing_of_a_runs_own_future_reaches_its_decision_or_its_record(
     taken: list[tuple[str, str, str, int]], data: st.DataObject

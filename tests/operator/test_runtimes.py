@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +18,7 @@ from plimsoll_predictor.record import Outcome
 from plimsoll_predictor.store.schema import forecaster as forecaster_table
 from plimsoll_predictor.task import TaskId
 from tests.builders import a_pod
-from tests.operator import forecasting_until_killed
+from tests.operator.killed_lives import kills_until_the_end
 from tests.operator.runtime_lives import JOIN, NOON_S, TRAIN, Life, a_life, a_run, steps, take
 
 
@@ -63,34 +60,10 @@ async def test_the_state_survives_processes_that_are_killed_at_any_moment(tmp_pa
     async with a_life(tmp_path / "whole") as whole:
         await take(whole, list(steps(5)))
         wanted = await state_of(whole)
-    done, kills = -1, 0
-    while (reached := _fold_until_killed(tmp_path / "killed", done + 1, done + 17)) is not None:
-        assert reached > done, "a life must get somewhere"
-        done, kills = reached, kills + 1
-    assert kills >= 3
+    assert kills_until_the_end("runtimes", tmp_path / "killed", seed=5) >= 3
     async with a_life(tmp_path / "killed") as life:
         await life.runtimes.fold()
         assert await state_of(life) == wanted
-
-
-def _fold_until_killed(folder: Path, first: int, kill_at: int) -> int | None:
-    """The last step a life acknowledged before it was killed; None if it came to the end."""
-    name = forecasting_until_killed.__name__
-    program = [sys.executable, "-m", name, str(folder), "5", str(first)]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.strip() == "done":
-                return None
-            if int(line) >= kill_at:
-                # The life goes on meanwhile: whatever it is at then is cut.
-                process.send_signal(signal.SIGKILL)
-                break
-        left = process.stdout.read().split()
-    if "done" in left:
-        return None
-    assert process.returncode == -signal.SIGKILL
-    return max(kill_at, *(int(number) for number in left), 0)
 
 
 async def test_an_orderly_end_leaves_nothing_to_fold_again(tmp_path: Path) -> None:

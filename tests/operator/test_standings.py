@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +17,8 @@ from plimsoll_predictor.store.schema import standings as standing_table
 from plimsoll_predictor.store.standings import StandingRecords
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import MIB
-from tests.operator import folding_until_killed
 from tests.operator.expert_lives import JOIN, TRAIN, a_life, a_run, killed, steps, take
+from tests.operator.killed_lives import kills_until_the_end
 from tests.predictor.serving_builders import a_model, with_boosted
 
 
@@ -58,32 +55,9 @@ async def test_the_state_survives_processes_that_are_killed_at_any_moment(tmp_pa
     async with a_life(tmp_path / "whole") as whole:
         await take(whole, list(steps(5, trainings=False)))
         wanted = whole.standings.to_dict()
-    done, kills = -1, 0
-    while (reached := _fold_until_killed(tmp_path / "killed", done + 1, done + 17)) is not None:
-        assert reached > done, "a life must get somewhere"
-        done, kills = reached, kills + 1
-    assert kills >= 3
+    assert kills_until_the_end("standings", tmp_path / "killed", seed=5) >= 3
     async with a_life(tmp_path / "killed") as life:
         assert life.standings.to_dict() == wanted
-
-
-def _fold_until_killed(folder: Path, first: int, kill_at: int) -> int | None:
-    """The last step a life acknowledged before it was killed; None if it came to the end."""
-    program = [sys.executable, "-m", folding_until_killed.__name__, str(folder), "5", str(first)]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.strip() == "done":
-                return None
-            if int(line) >= kill_at:
-                # The life goes on meanwhile: whatever it is at then is cut.
-                process.send_signal(signal.SIGKILL)
-                break
-        left = process.stdout.read().split()
-    if "done" in left:
-        return None
-    assert process.returncode == -signal.SIGKILL
-    return max(kill_at, *(int(number) for number in left), 0)
 
 
 async def test_the_state_is_the_same_after_an_orderly_end(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll_operator import labels
@@ -24,6 +24,7 @@ from plimsoll_predictor.siblings import Siblings
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import GIB, MIB
 from tests.builders import APod, a_pod
+from tests.drawing import examples
 from tests.operator.admission_servers import knowledge_of
 from tests.operator.expert_lives import TRAIN as OTHERS
 from tests.operator.expert_lives import a_life
@@ -104,7 +105,7 @@ def state_of(*, with_others: bool, mode: Mode = Mode.ENFORCE) -> AdmissionState:
 
 
 @given(pod=STRANGERS)
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_what_a_stranger_gets_does_not_depend_on_what_is_known_of_others(pod: APod) -> None:
     alone = size(pod.built(), state_of(with_others=False), EVIL)
     among = size(pod.built(), state_of(with_others=True), EVIL)
@@ -113,7 +114,7 @@ def test_what_a_stranger_gets_does_not_depend_on_what_is_known_of_others(pod: AP
 
 
 @given(pod=STRANGERS)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_whatever_a_pod_says_in_its_own_words_no_size_goes_beyond_its_policys_max(
     pod: APod,
 ) -> None:
@@ -127,7 +128,7 @@ def test_whatever_a_pod_says_in_its_own_words_no_size_goes_beyond_its_policys_ma
 
 
 @given(pod=STRANGERS)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_in_recommend_mode_a_pod_gets_an_annotation_and_nothing_else(pod: APod) -> None:
     body = pod.built()
     body["metadata"]["annotations"].pop(labels.MODE, None)
@@ -142,7 +143,7 @@ def test_in_recommend_mode_a_pod_gets_an_annotation_and_nothing_else(pod: APod) 
 
 
 @given(pod=STRANGERS)
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_no_waiting_pod_is_resized_in_recommend_mode_whatever_is_forged_on_it(pod: APod) -> None:
     body = pod.with_status(phase="Pending").built()
     for key in (labels.MODE, labels.CPU_MODE):
@@ -259,7 +260,7 @@ async def test_a_namespace_may_not_make_tasks_without_end(tmp_path: Path) -> Non
 
 
 @given(text=FORGED | TEXT)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_a_forged_decision_is_read_within_bounds_or_not_at_all(text: str) -> None:
     note = read_note(a_pod().annotated({labels.DECISION: text}).built())
     if note is not None:

@@ -76,24 +76,6 @@ def database(tmp_path: Path) -> Path:
     return tmp_path / "store.db"
 
 
-def test_a_training_leaves_model_champion_and_report_in_the_store(database: Path) -> None:
-    fill(database, 50)
-    policy = json.dumps(Policy(penalty=3.0, max_bins=2).to_dict())
-    ended = train(database, "--budget", "5", "--policy", policy)
-    assert (ended.status, ended.said["ok"]) == (0, True), ended
-    store = Store.open(str(database))
-    saved, last = store.model(TRAIN), store.last_training(TRAIN)
-    store.close()
-    assert saved is not None
-    assert saved.model is not None
-    assert saved.model.version == ended.said["version"]
-    assert saved.model.metrics.penalty == 3.0
-    assert saved.champion is Expert(ended.said["champion"])
-    assert saved.report["runs"] == 50
-    assert last is not None
-    assert (last.failure, last.runs) == (None, 50)
-
-
 def test_a_task_without_needs_fails_in_words_and_says_so_in_the_store(database: Path) -> None:
     Store.open(str(database)).close()
     ended = train(database)
@@ -174,21 +156,29 @@ def test_a_process_that_nobody_ends_ends_itself() -> None:
     assert done.returncode == -14
 
 
-async def test_the_queue_trains_a_task_with_the_real_trainer(database: Path) -> None:
-    fill(database, 40)
+async def test_the_queue_has_the_real_trainer_leave_model_champion_and_report_in_the_store(
+    database: Path,
+) -> None:
+    fill(database, 50)
     store = Store.open(str(database))
     ended: asyncio.Future[Trained] = asyncio.get_running_loop().create_future()
 
     async def keep(result: Trained) -> None:
         ended.set_result(result)
 
-    spawner = Spawner(store_url=str(database), budget_s=5.0)
+    spawner = Spawner(store_url=str(database), budget_s=1.0)
     queue = TrainingQueue(spawner, store, keep, rules=QueueRules(grace_s=120.0))
-    queue.request(TRAIN, Policy(max_bins=2), "first")
+    queue.request(TRAIN, Policy(penalty=3.0, max_bins=2), "first")
     result = await ended
     await queue.close()
-    saved = store.model(TRAIN)
+    saved, last = store.model(TRAIN), store.last_training(TRAIN)
     store.close()
     assert result.failure is None
     assert saved is not None
-    assert saved.champion.value == result.result["champion"]
+    assert saved.model is not None
+    assert saved.model.version == result.result["version"]
+    assert saved.model.metrics.penalty == 3.0
+    assert saved.champion is Expert(result.result["champion"])
+    assert saved.report["runs"] == 50
+    assert last is not None
+    assert (last.failure, last.runs) == (None, 50)

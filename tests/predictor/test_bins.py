@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll_predictor.bins import (
@@ -17,6 +17,7 @@ from plimsoll_predictor.bins import (
     search_bins,
 )
 from plimsoll_predictor.units import GIB, MIB
+from tests.drawing import examples
 
 
 def _spent(ceilings: tuple[int, ...], needs: np.ndarray, runtimes: np.ndarray) -> float:
@@ -43,7 +44,7 @@ def _cheapest_by_brute_force(
     return min(spent, default=None)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     runs=st.lists(
         st.tuples(st.integers(1, 60), st.integers(0, 20)),

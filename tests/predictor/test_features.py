@@ -6,12 +6,13 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll_predictor.features import FeatureSchema
 from plimsoll_predictor.packing import ModelError
 from plimsoll_predictor.record import FeatureValue
+from tests.drawing import examples
 from tests.predictor.serving_builders import history
 
 VALUES = (
@@ -35,7 +36,7 @@ def encoded(schema: FeatureSchema, value: FeatureValue) -> float:
 
 
 @given(rows=ROWS)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_one_row_is_encoded_and_expanded_like_the_batch_it_is_in(
     rows: list[dict[str, FeatureValue]],
 ) -> None:
@@ -50,7 +51,7 @@ def test_one_row_is_encoded_and_expanded_like_the_batch_it_is_in(
 
 
 @given(rows=ROWS, later=ROWS)
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_a_saved_schema_encodes_whatever_comes_as_before(
     rows: list[dict[str, FeatureValue]], later: list[dict[str, FeatureValue]]
 ) -> None:

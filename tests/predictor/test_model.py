@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll_predictor.model import Model, ModelError
 from plimsoll_predictor.packing import digest, pack
+from tests.drawing import examples
 from tests.predictor.serving_builders import a_model, bins_up_to, history, with_boosted
 from tests.predictor.test_svm import FittedSvm
 
@@ -80,7 +81,7 @@ def resigned(data: dict[str, Any]) -> dict[str, Any]:
 
 
 @given(data=damaged())
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_any_damage_is_a_model_error_or_harmless(data: dict[str, Any]) -> None:
     try:
         loaded = Model.from_dict(data)
@@ -90,7 +91,7 @@ def test_any_damage_is_a_model_error_or_harmless(data: dict[str, Any]) -> None:
 
 
 @given(data=damaged())
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_a_wrong_model_with_a_right_checksum_is_refused_or_still_answers(
     data: dict[str, Any],
 ) -> None:

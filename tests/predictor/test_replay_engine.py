@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll_predictor.replay.baselines import BASELINES
@@ -19,6 +19,7 @@ from plimsoll_predictor.replay.engine import (
 from plimsoll_predictor.replay.outcome import totals
 from plimsoll_predictor.replay.rows import Submitted, TraceRow
 from plimsoll_predictor.replay.sizer import Knobs, Sizer
+from tests.drawing import examples
 from tests.replay_builders import GB, START_S, Scripted, a_run
 
 AT_SUBMIT = ReplaySettings()
@@ -217,7 +218,7 @@ def rows_of(drawn: list[tuple[int, int, int, int, str]]) -> list[TraceRow]:
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(ROWS, st.sampled_from(list(BASELINES)), st.sampled_from(list(DecideAt)), TIMES)
 def test_changing_what_comes_later_changes_no_earlier_decision(
     drawn: list[tuple[int, int, int, int, str]], policy: str, decide_at: DecideAt, until: int
@@ -249,7 +250,7 @@ def test_changing_what_comes_later_changes_no_earlier_decision(
     assert decided(rows) == decided(other)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(ROWS, st.sampled_from(list(BASELINES)))
 def test_every_run_ends_and_the_sums_agree_with_the_rows(
     drawn: list[tuple[int, int, int, int, str]], policy: str

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from plimsoll_predictor.sampling import Sampler, sample
+from tests.drawing import examples
 
 _CELLS = st.one_of(
     st.floats(width=32, allow_infinity=False),
@@ -17,7 +18,7 @@ _CELLS = st.one_of(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(data=st.data(), sampler=st.sampled_from(list(Sampler)))
 def test_no_rows_however_odd_break_a_sampler(data: st.DataObject, sampler: Sampler) -> None:
     n_rows, n_columns = data.draw(st.integers(1, 14)), data.draw(st.integers(1, 4))

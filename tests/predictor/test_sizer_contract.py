@@ -7,7 +7,7 @@ import json
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll_predictor.deciding import decide
@@ -17,6 +17,7 @@ from plimsoll_predictor.lifting import FailedAttempt, next_allocation
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.units import GIB, MIB
+from tests.drawing import examples
 from tests.predictor.serving_builders import TRAIN, a_model
 
 SIZES = st.integers(1, 64 * GIB)
@@ -63,7 +64,7 @@ KNOWLEDGE = st.builds(
 
 
 @given(ask=ASKS, knowledge=st.none() | KNOWLEDGE, bounds=BOUNDS)
-@settings(max_examples=400, deadline=None)
+@examples(400)
 def test_every_decision_is_repeatable_within_bounds_and_explained(
     ask: Ask, knowledge: Knowledge | None, bounds: Bounds
 ) -> None:
@@ -82,7 +83,7 @@ def test_every_decision_is_repeatable_within_bounds_and_explained(
 
 
 @given(ask=ASKS, knowledge=KNOWLEDGE, bounds=BOUNDS)
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_saved_and_loaded_knowledge_decides_alike(
     ask: Ask, knowledge: Knowledge, bounds: Bounds
 ) -> None:
@@ -91,7 +92,7 @@ def test_saved_and_loaded_knowledge_decides_alike(
 
 
 @given(knowledge=KNOWLEDGE, bounds=BOUNDS, killed_bytes=SIZES, request_bytes=st.none() | SIZES)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_a_kill_is_always_answered_by_more_memory_within_the_cap_or_by_a_reason(
     knowledge: Knowledge, bounds: Bounds, killed_bytes: int, request_bytes: int | None
 ) -> None:
@@ -107,7 +108,7 @@ def test_a_kill_is_always_answered_by_more_memory_within_the_cap_or_by_a_reason(
 
 
 @given(features=st.dictionaries(NAMES, VALUES, max_size=6))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_the_order_of_features_is_irrelevant(features: dict[str, float | str]) -> None:
     turned = dict(reversed(features.items()))
     for model in models():

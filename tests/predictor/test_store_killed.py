@@ -14,7 +14,6 @@ from plimsoll_predictor.record import Observation
 from plimsoll_predictor.store import Store
 from tests.predictor.store_builders import TRAIN
 
-ROUNDS = 40
 PROGRAM = Path(__file__).with_name("recording_until_killed.py")
 
 
@@ -35,12 +34,12 @@ def recording(url: str, rounds: int, *names: str) -> list[list[str]]:
 
 
 def test_killed_at_random_moments_every_acknowledged_observation_is_there_once(
-    store_url: str,
+    store_url: str, rounds: int
 ) -> None:
     Store.open(store_url).close()
-    [acknowledged] = recording(store_url, ROUNDS, "one")
+    [acknowledged] = recording(store_url, rounds, "one")
     rounds_heard = {uid.split("-")[1] for uid in acknowledged}
-    assert len(rounds_heard) == ROUNDS, "each round acknowledged something before it was killed"
+    assert len(rounds_heard) == rounds, "each round acknowledged something before it was killed"
 
     store = Store.open(store_url)
     kept = store.observations(TRAIN, limit=10**6)
@@ -63,11 +62,11 @@ def test_a_file_that_was_written_to_until_the_kill_is_intact(tmp_path: Path) -> 
 
 
 def test_two_controllers_that_record_the_same_at_once_count_and_teach_it_once(
-    store_url: str,
+    store_url: str, rounds: int
 ) -> None:
     """As when one leads and does not know yet that it no longer does; both are killed, too."""
     Store.open(store_url).close()
-    one, two = recording(store_url, 8, "same", "same")
+    one, two = recording(store_url, rounds // 2, "same", "same")
     store = Store.open(store_url)
     kept = store.observations(TRAIN, limit=10**6)
     assert {*one, *two} <= {each.attempt_uid for each in kept}

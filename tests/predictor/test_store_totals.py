@@ -17,6 +17,7 @@ from plimsoll_predictor.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.store import Store, pruning, totals
 from plimsoll_predictor.store.schema import totals as table
 from plimsoll_predictor.task import TaskId
+from tests.drawing import examples
 from tests.predictor.store_builders import NOON_S, TRAIN, an_attempt, open_store_at
 
 SIZES = st.sampled_from([None, 0, 1, 500_000_000, 2**31, 2**33])
@@ -74,11 +75,7 @@ def assert_alike(store: Store) -> None:
             assert as_they_came[task][name] == near, (task, name)
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=st.lists(st.lists(attempts(), min_size=1, max_size=5), min_size=1, max_size=6))
 def test_whatever_comes_and_is_amended_adds_up(
     store: Store, batches: Sequence[Sequence[Observation]]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
@@ -14,6 +14,7 @@ from sklearn.svm import SVC
 from plimsoll_predictor.compile import compile_svm
 from plimsoll_predictor.packing import ModelError
 from plimsoll_predictor.svm import CompiledSvm
+from tests.drawing import examples
 
 
 class FittedSvm:
@@ -48,7 +49,7 @@ def rows_of(n: int, seed: int) -> NDArray[np.float32]:
 
 
 @given(n_classes=st.integers(2, 8), seed=st.integers(0, 2**16))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_any_row_gets_the_class_scikit_learn_predicts(n_classes: int, seed: int) -> None:
     fitted = FittedSvm(n_classes, seed)
     compiled = fitted.compiled()

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 import xgboost
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from plimsoll_predictor.compile import compile_booster
 from plimsoll_predictor.packing import ModelError
 from plimsoll_predictor.trees import CompiledTrees
+from tests.drawing import examples
 from tests.predictor.serving_builders import train_booster
 
 N_FEATURES = 5
@@ -104,7 +105,7 @@ def test_every_tree_ends_in_the_leaf_xgboost_ends_in(n_classes: int) -> None:
         }
     ),
 )
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_any_booster_is_answered_as_xgboost_answers_it(
     n_classes: int, seed: int, shape: dict[str, Any]
 ) -> None:
