@@ -32,7 +32,7 @@ demo: setup ## the whole story on a real Kubernetes: sized, OOM-killed, lifted, 
 	$(BIN)/python -P demo/run.py $(if $(CONTEXT),--context $(CONTEXT)) $(if $(CHART),--chart)
 
 test: setup postgresql prometheus browser ## everything CI runs: check, then all the tests, side by side on clusters of their own, and what measures speed alone at the end
-	$(BIN)/python -m tests.suites
+	setpriv --pdeathsig TERM $(BIN)/python -m tests.suites
 
 check: setup format-check lint types layers test-unit ## all that needs no cluster
 
@@ -40,7 +40,7 @@ test-unit: setup postgresql ## fast tests, no cluster
 	$(BIN)/pytest tests/predictor tests/operator tests/docs
 
 test-traces: setup ## policies on the public traces, where they are (TRACES=folder of yours)
-	@if [ -d "$(TRACES)" ]; then set -x; TRACES="$(TRACES)" $(BIN)/pytest tests/public_traces; else echo "make test-traces: no folder $(TRACES); the public traces are not part of the project (docs/replay.md)" >&2; fi
+	@if [ -d "$(TRACES)" ]; then set -x; TRACES="$(TRACES)" $(BIN)/pytest tests/public_traces; else echo "NOT RUN: no folder $(TRACES); the public traces are no part of the project (docs/replay.md)"; fi
 
 test-tracking: setup ## trainings logged to a real MLflow server
 	$(BIN)/pytest tests/tracking

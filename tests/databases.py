@@ -23,6 +23,16 @@ from plimsoll_predictor.store.migrations import upgrade
 USER = "plimsoll"
 PASSWORD = "a-test's-password"
 _TEMPLATE = "plimsoll_template"
+_GUARD = """
+trap '' INT TERM HUP
+cat
+if read -r head < data/postmaster.pid; then
+  kill -CONT $head $(cat /proc/$head/task/$head/children)
+  "$1" stop -D data -w -m immediate
+fi
+cd / && rm -rf "$0"
+"""
+"""Waits for the end of who started it, however that comes: then nothing is left of the server."""
 _SETTINGS = {
     # Nothing here outlives the tests: what a power cut would take may be taken.
     "fsync": "off",
@@ -178,19 +188,24 @@ def postgresql_server(listen: str = "127.0.0.1") -> Iterator[PostgreSQL]:
     """
     # Not in pytest's folder: that is root's alone, and the server is somebody else.
     folder = Path(tempfile.mkdtemp(prefix="plimsoll-pg-"))
-    try:
-        if (owner := _owner()) is not None:
-            shutil.chown(folder, owner)
+    if (owner := _owner()) is not None:
+        shutil.chown(folder, owner)
+    with _guarded(folder):
         server = PostgreSQL(folder, _free_port(), listen)
         server.make()
         server.start()
-        try:
-            server.let_in()
-            yield server
-        finally:
-            server.stop("immediate")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        server.let_in()
+        yield server
+
+
+def _guarded(folder: Path) -> subprocess.Popen[bytes]:
+    """End the server in a folder and remove both, at the end of the block or of this process."""
+    return subprocess.Popen(
+        ["sh", "-c", _GUARD, str(folder), str(_binaries() / "pg_ctl")],
+        # An interrupted run is looked for by what its processes have in their environment.
+        env={"PATH": os.defpath}, user=_owner(), cwd=folder, start_new_session=True,
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
 
 
 def _owner() -> str | None:

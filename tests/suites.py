@@ -4,7 +4,7 @@
 Most of what tests on a cluster do is wait: for kubelets, leases, timers. So lanes run beside each
 other, each with a cluster of its own, and the suites of a lane one after the other. What measures
 speed (pytest's marker ``alone``) follows when nothing else runs. Every suite runs to its end,
-whatever became of the others.
+whatever became of the others. Nothing goes on when a run ends, not even when it is killed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import secrets
 import signal
 import sys
 import time
@@ -24,11 +25,15 @@ from deploy.local import lifecycle
 from deploy.local.layout import CHECKOUT, Layout, layout_from
 from deploy.local.trouble import Trouble
 
+from tests.run_remains import guard
+
 HEAVY = "10"
 """Niceness of what needs no cluster: it uses all it gets, and what waits answers when it is due."""
 INTERRUPTED_WITHIN_S = 20.0
 NO_CLUSTER = 2
 NOT_ALONE = "-m 'not alone'"
+NOT_RUN = "NOT RUN: "
+"""Begins the one line of a target that has nothing to run on."""
 MAKES_OWN = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
 """What the make that started this run says to those below it, of which ours are none."""
 
@@ -79,15 +84,16 @@ EVERYTHING = Plan(
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A target that has run. status: its exit status."""
+    """A target that has run. status: its exit status. not_run: why it had nothing to run on."""
 
     target: str
     status: int
     took_s: float
+    not_run: str | None = None
 
     def __str__(self) -> str:
-        how = "passed" if self.status == 0 else f"FAILED ({self.status})"
-        return f"{self.target:<16} {clock(self.took_s)}  {how}"
+        how = self.not_run or ("passed" if self.status == 0 else f"FAILED ({self.status})")
+        return f"{self.target:<20} {clock(self.took_s)}  {how}"
 
 
 def clock(seconds: float) -> str:
@@ -106,12 +112,23 @@ class Run:
     folder: Path
     home: Path
     began_s: float = field(default_factory=time.monotonic)
+    mark: str = field(default_factory=lambda: f"PLIMSOLL_RUN_{secrets.token_hex(4)}")
     ended: list[Ended] = field(default_factory=list)
 
     @property
     def logs(self) -> Path:
         """Where each target's output is while it runs."""
         return self.home.parent / "test-logs"
+
+    @contextlib.contextmanager
+    def guarded(self, lock: int) -> Iterator[None]:
+        """End all that has been started, at the end of the block or of this process.
+
+        lock: a descriptor that stands for the run, and is held until all has ended.
+        """
+        homes = [self.cluster(name).layout.home for name in self.plan.clusters]
+        with guard(self.mark, homes, lock):
+            yield
 
     def cluster(self, lane: str) -> lifecycle.Cluster:
         """The cluster of a lane."""
@@ -139,7 +156,9 @@ class Run:
         """Say how each ended, and return the exit status of all."""
         print("\n".join(map(str, self.ended)))
         failed = [each.target for each in self.ended if each.status]
-        self.say(f"FAILED: {', '.join(failed)}" if failed else "all passed")
+        not_run = [each.target for each in self.ended if each.not_run]
+        passed = f"all but {', '.join(not_run)} passed" if not_run else "all passed"
+        self.say(f"FAILED: {', '.join(failed)}" if failed else passed)
         return 1 if failed else 0
 
     @contextlib.asynccontextmanager
@@ -174,6 +193,7 @@ class Run:
             self.ended += [Ended(target, NO_CLUSTER, 0.0) for target in lane.targets]
             return
         environment = {k: v for k, v in os.environ.items() if k not in MAKES_OWN}
+        environment[self.mark] = "1"
         environment["PYTEST_ADDOPTS"] = f"{os.environ.get('PYTEST_ADDOPTS', '')} {lane.options}"
         if lane.on_cluster:
             environment["PLIMSOLL_CLUSTER_HOME"] = str(self.cluster(lane.name).layout.home)
@@ -197,9 +217,11 @@ class Run:
                 status = await process.wait()
             finally:
                 await _end(process)
-        ended = Ended(target, status, time.monotonic() - began_s)
+        said = log.read_text(errors="replace")
+        not_run = next((line for line in said.splitlines() if line.startswith(NOT_RUN)), None)
+        ended = Ended(target, status, time.monotonic() - began_s, not_run)
         self.ended.append(ended)
-        print(f"\n===== {target}\n{log.read_text(errors='replace')}=====", flush=True)
+        print(f"\n===== {target}\n{said}=====", flush=True)
         self.say(str(ended))
 
 
@@ -216,19 +238,20 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 @contextlib.contextmanager
-def only_one(logs: Path) -> Iterator[None]:
+def only_one(logs: Path) -> Iterator[int]:
     """Refuse a second run of one checkout: it would take the first one's clusters away.
+
+    Returns what stands for the run: who inherits it holds the next run off.
 
     Raises:
         Trouble: if there is another.
 
     """
     logs.mkdir(parents=True, exist_ok=True)
-    # No child inherits it: one that outlives a killed run does not stand in the way of the next.
     descriptor = os.open(logs, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
+        yield descriptor
     except BlockingIOError:
         raise Trouble("`make test` runs in this checkout already; wait for its end") from None
     finally:
@@ -237,8 +260,14 @@ def only_one(logs: Path) -> Iterator[None]:
 
 async def _interruptible(run: Run) -> int:
     whole = asyncio.ensure_future(run.everything())
+
+    def interrupt() -> None:
+        # Once: another time would break off how it ends.
+        if not whole.cancelling():
+            whole.cancel()
+
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(name, whole.cancel)
+        asyncio.get_running_loop().add_signal_handler(name, interrupt)
     return await whole
 
 
@@ -246,11 +275,12 @@ def main(words: Sequence[str], plan: Plan = EVERYTHING, folder: Path = CHECKOUT)
     """Run all, or take away what a killed run left. words: ``down``, or none."""
     run = Run(plan, folder, layout_from(os.environ).home)
     try:
-        with only_one(run.logs):
+        with only_one(run.logs) as lock:
             if list(words) == ["down"]:
                 run.down(plan.clusters)
                 return 0
-            return asyncio.run(_interruptible(run))
+            with run.guarded(lock):
+                return asyncio.run(_interruptible(run))
     except asyncio.CancelledError:
         run.say("interrupted; the clusters are taken away")
         return 130

@@ -24,7 +24,7 @@ from deploy.local.lifecycle import (
     up,
 )
 from deploy.local.shell import is_disk_full, replace_process
-from deploy.local.tools import TOOLS, tool
+from deploy.local.tools import TOOLS, foreign_crds, tool
 from deploy.local.trouble import Trouble
 
 _EXIT_TROUBLE: Final = 2
@@ -69,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="cluster.py", description="A one-node Kubernetes.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("build", help="build Kubernetes into the cache folder, once")
+    commands.add_parser("fetch", help="build and download all else that the tests use, once")
     bring_up = commands.add_parser("up", help="bring the cluster up; nothing if it is")
     bring_up.add_argument("--max-pods", type=int, default=110, help="that the node takes")
     commands.add_parser("down", help="take the cluster away, leaving nothing behind")
@@ -98,6 +99,13 @@ def _build(cluster: Cluster, _: argparse.Namespace) -> int:
     prerequisites.require_system(prerequisites.this_machine())
     packages.require({name: packages.CLUSTER_PACKAGES[name] for name in ("gcc", "libc6-dev")}, say)
     print(build(cluster.environment, say))
+    return 0
+
+
+def _fetch(cluster: Cluster, _: argparse.Namespace) -> int:
+    for name in TOOLS:
+        tool(name, cluster.environment, say)
+    foreign_crds(cluster.environment, say)
     return 0
 
 
@@ -179,6 +187,7 @@ def _start(cluster: Cluster, options: argparse.Namespace) -> int:
 
 _COMMANDS: Final[Mapping[str, Callable[[Cluster, argparse.Namespace], int]]] = {
     "build": _build,
+    "fetch": _fetch,
     "up": _up,
     "down": _down,
     "status": _status,

@@ -147,7 +147,8 @@ def cache_root(environment: Mapping[str, str]) -> Path:
     """The cache outside the checkout, so that a clean clone need not build again."""
     named = environment.get("XDG_CACHE_HOME")
     base = Path(named) if named else Path(_user_home(environment)) / ".cache"
-    return base / "plimsoll"
+    # Wherever it is reached by a link: buildah's storage and virtual environments note their paths.
+    return (base / "plimsoll").resolve()
 
 
 def _user_home(environment: Mapping[str, str]) -> str:

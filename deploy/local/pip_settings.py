@@ -14,6 +14,7 @@ from typing import Final
 
 _CA_INSIDE: Final = "/run/secrets/ca"
 _CA_BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
+_OF_THE_MACHINE: Final = Path("/etc/pip.conf")
 _ABOUT_THE_HOST: Final = frozenset(
     {"cache-dir", "cert", "client-cert", "config-file", "find-links", "log", "python", "require",
      "requirement", "constraint", "src", "target", "user", "require-virtualenv", "prefix", "root"}
@@ -50,10 +51,10 @@ def pip_settings(environment: Mapping[str, str], files: Sequence[Path]) -> str:
 def pip_files(environment: Mapping[str, str]) -> list[Path]:
     """Where pip looks for its settings, the least important first."""
     if named := environment.get("PIP_CONFIG_FILE"):
-        return [Path(named)]
+        return [_OF_THE_MACHINE, Path(named)]
     home = Path(environment.get("HOME", "/root"))
     base = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
-    return [Path("/etc/pip.conf"), home / ".pip" / "pip.conf", base / "pip" / "pip.conf"]
+    return [_OF_THE_MACHINE, home / ".pip" / "pip.conf", base / "pip" / "pip.conf"]
 
 
 def certificates(settings: Mapping[str, str]) -> Path | None:

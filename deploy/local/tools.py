@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -62,7 +63,11 @@ def _fingerprint() -> str:
     """Of all that decides what is built."""
     parts = [(MODULES / each).read_bytes() for each in ("go.mod", "go.sum")]
     parts.append(" ".join((*_FLAGS, _linker_flags())).encode())
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
+    return _digest(b"\0".join(parts))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:12]
 
 
 def _linker_flags() -> str:
@@ -91,23 +96,37 @@ def _build(name: str, folder: Path, environment: Mapping[str, str], say: Say) ->
     unfinished.replace(folder / name)
 
 
-def foreign_crds(environment: Mapping[str, str]) -> list[Path]:
-    """Files with the CRDs of the Prometheus operator and of cert-manager.
+def foreign_crds(environment: Mapping[str, str], say: Say) -> list[Path]:
+    """Files with the CRDs of the Prometheus operator and of cert-manager, downloaded once.
 
     Raises:
         Trouble: if a module cannot be downloaded, or is not the one that was pinned.
 
     """
+    folder = cache_root(environment) / f"crds-{_digest(repr(FOREIGN_CRDS).encode())}"
+    prerequisites.require_writable(folder)
+    with build_lock(folder, say):
+        if not (found := folder / "found").exists():
+            unfinished = folder / "found.part"
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+            _download_crds(unfinished, environment, say)
+            unfinished.replace(found)
+    return sorted(found.glob("*.yaml"))
+
+
+def _download_crds(target: Path, environment: Mapping[str, str], say: Say) -> None:
     prerequisites.require_go(prerequisites.go_version())
-    found: list[Path] = []
     for module, checksum, folder in FOREIGN_CRDS:
+        say(f"downloading the Go module {module} for the definitions in it")
         said = run(
             ["go", "mod", "download", "-json", module],
-            doing=f"downloading {module}", cwd=Path("/"),
-            environment={**environment, "GOTOOLCHAIN": "local", "GOFLAGS": ""},
+            # A cluster's network has no way out: who is inside has to be told.
+            doing=f"downloading {module}, as `cluster.py fetch` does outside of any cluster",
+            cwd=Path("/"), environment={**environment, "GOTOOLCHAIN": "local", "GOFLAGS": ""},
         )  # fmt: skip
         download = json.loads(said)
         if download["Sum"] != checksum:
             raise Trouble(f"{module} has the checksum {download['Sum']}, expected was {checksum}")
-        found += sorted((Path(download["Dir"]) / folder).glob("*.yaml"))
-    return found
+        for path in (Path(download["Dir"]) / folder).glob("*.yaml"):
+            shutil.copyfile(path, target / path.name)

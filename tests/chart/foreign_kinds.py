@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator, Sequence
 
 from deploy.local.tools import foreign_crds
@@ -22,7 +23,8 @@ PROMETHEUS = (
 def foreign_kinds(cluster: Cluster, names: Sequence[str]) -> Iterator[None]:
     """Their definitions, from their own projects, until the block ends."""
     wanted = {_file(name) for name in names}
-    files = [each for each in foreign_crds(cluster.handle.environment) if each.name in wanted]
+    there = foreign_crds(cluster.handle.environment, lambda text: print(text, file=sys.stderr))
+    files = [each for each in there if each.name in wanted]
     assert {each.name for each in files} == wanted
     for each in files:
         cluster.kubectl("apply", "--server-side", "-f", str(each))

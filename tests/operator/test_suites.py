@@ -9,12 +9,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from deploy.local.layout import CHECKOUT
 
-from tests.suites import EVERYTHING, NOT_ALONE
+from tests.suites import EVERYTHING, NOT_ALONE, NOT_RUN
 
 RUN = """
 import sys
@@ -39,6 +40,17 @@ last:
 	@echo was last
 waits:
 	@echo $$$$ > unfinished; mv unfinished waits.pid; sleep 1000
+strays:
+	@setsid sh -c 'echo $$$$ > unfinished; mv unfinished waits.pid; sleep 1000; :'
+traceless:
+	@echo "NOT RUN: no folder of traces"
+"""
+SERVER = """
+import time
+from tests.databases import postgresql_server
+with postgresql_server() as server:
+    print(server.folder, *server.processes(), flush=True)
+    time.sleep(1000)
 """
 
 
@@ -85,18 +97,81 @@ def test_what_one_prints_stays_in_one_piece(folder: Path) -> None:
     assert "===== passes\nfirst line\nsecond line\n=====" in said
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_interrupted_it_ends_all_that_it_has_started(folder: Path, how: signal.Signals) -> None:
-    process, begun = start(folder, "one=waits"), folder / "waits.pid"
+def until(look: Callable[[], bool]) -> None:
     end_s = time.monotonic() + 60
-    while not begun.exists():
+    while not look():
         assert time.monotonic() < end_s
         time.sleep(0.05)
+
+
+def is_gone(process: str | Path) -> bool:
+    return not Path(f"/proc/{process}").exists()
+
+
+@pytest.mark.parametrize("target", ["waits", "strays"])
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_interrupted_it_ends_all_that_it_has_started(
+    folder: Path, how: signal.Signals, target: str
+) -> None:
+    process, begun = start(folder, f"one={target}"), folder / "waits.pid"
+    until(begun.exists)
     process.send_signal(how)
     said = process.communicate(timeout=60)[0]
     assert process.returncode == 130, said
-    assert not Path(f"/proc/{begun.read_text().strip()}").exists()
+    until(lambda: is_gone(begun.read_text().strip()))
     assert "was last" not in said
+
+
+def test_killed_it_leaves_nothing_running_and_the_next_one_waits_for_that(folder: Path) -> None:
+    """One that has left its session is no child of anybody who would end it."""
+    process, begun = start(folder, "one=strays,last"), folder / "waits.pid"
+    until(begun.exists)
+    process.kill()
+    process.communicate(timeout=60)
+    until(lambda: is_gone(begun.read_text().strip()))
+
+    def passes() -> bool:
+        following = start(folder, "one=passes")
+        said = following.communicate(timeout=60)[0]
+        assert following.returncode == 0 or "runs in this checkout already" in said, said
+        return following.returncode == 0
+
+    until(passes)
+
+
+def test_it_ends_with_the_make_that_runs_it() -> None:
+    words = ["make", "--dry-run", "--no-print-directory", "test"]
+    said = subprocess.run(words, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+    [line] = [line for line in said.splitlines() if "tests.suites" in line]
+    assert line.startswith("setpriv --pdeathsig TERM ")
+
+
+def test_a_database_server_ends_with_whoever_is_killed_while_using_it() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVER], cwd=CHECKOUT, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    folder, *servers = process.stdout.readline().split()
+    assert not any(map(is_gone, servers))
+    process.kill()
+    process.communicate(timeout=60)
+    until(lambda: all(map(is_gone, servers)))
+    until(lambda: not Path(folder).exists())
+
+
+def test_what_has_nothing_to_run_on_is_not_said_to_have_passed(folder: Path) -> None:
+    process = start(folder, "one=traceless,passes")
+    said = process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+    assert re.search(r"^traceless +0:\d\d +NOT RUN: no folder of traces$", said, re.MULTILINE), said
+    assert said.rstrip().endswith("all but traceless passed")
+
+
+def test_traces_that_are_not_there_are_said_in_one_line() -> None:
+    words = ["make", "--no-print-directory", "--assume-old=setup", "test-traces", "TRACES=/nowhere"]
+    done = subprocess.run(words, cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    [line] = done.stdout.splitlines()
+    assert line.startswith(f"{NOT_RUN}no folder /nowhere; the public traces are no part")
 
 
 def test_a_second_run_is_refused_while_the_first_goes_on(folder: Path) -> None:
