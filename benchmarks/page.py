@@ -109,7 +109,7 @@ def _took_ms(address: str) -> float:
 def _live(store: Store) -> LiveTasks:
     """What a controller knows: a policy and a status of every task."""
     book = TaskBook(Policy(), lambda _: None)
-    for task in store.summaries():
+    for task in store.totals.by_task():
         book.restore(Knowledge(task=task, policy=Policy(), runs=200))
     return LiveTasks(book, _status)
 

@@ -62,7 +62,7 @@ async def _measure(url: str, size: Size) -> StoreFigures:
     start_s, cpu_s = time.monotonic() - began_s, time.process_time() - cpu_s
     rss = psutil.Process().memory_info().rss - before
     largest = TaskId.parse(task_name(0))
-    tasks_s = _best(lambda: (store.summaries(), store.task_uses()))
+    tasks_s = _best(lambda: (store.totals.by_task(), store.totals.task_uses()))
     task_s = _best(lambda: _of_one(store, largest))
     write_s = max([await _write(writer, number) for number in range(_WRITES)])
     steps = store.prune_steps(NOW_S, pruning.Bounds(per_task=_KEPT_PER_TASK))
@@ -90,7 +90,7 @@ async def _measure(url: str, size: Size) -> StoreFigures:
 async def take_up(store: Store, writer: Writer, board: FeedBoard) -> None:
     """As ``Controller.start`` takes up what the store knows."""
     book = TaskBook(Policy(), board.publish)
-    await writer.call(store.mend_totals)
+    await writer.call(store.totals.mend)
     for task, known in (await writer.read(remember_all, store)).items():
         book.restore(
             Knowledge(
@@ -103,7 +103,7 @@ async def take_up(store: Store, writer: Writer, board: FeedBoard) -> None:
                 cpu=known.cpu,
             )
         )
-    ItemNeeds(board).restore(await writer.read(store.item_needs))
+    ItemNeeds(board).restore(await writer.read(store.observations.item_needs))
     standings = Standings(store, writer, book)
     await standings.restore()
     book.publish_learned()
@@ -111,11 +111,11 @@ async def take_up(store: Store, writer: Writer, board: FeedBoard) -> None:
 
 def _of_one(store: Store, task: TaskId) -> object:
     return (
-        store.summary(task),
-        store.observations(task, limit=1_000),
-        store.decisions(task),
-        store.trainings(task, limit=5),
-        store.model(task),
+        store.totals.of(task),
+        store.observations.of_task(task, limit=1_000),
+        store.decisions.newest(task),
+        store.trainings.newest(task, limit=5),
+        store.models.newest(task),
     )
 
 

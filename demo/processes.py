@@ -82,7 +82,9 @@ class Processes:
         """Pod UID -> peak in bytes, of all attempts of these tasks that were measured."""
         store = Store.open(STORE)
         try:
-            found = [each for task in tasks for each in store.observations(TaskId.parse(task))]
+            found = [
+                each for task in tasks for each in store.observations.of_task(TaskId.parse(task))
+            ]
         finally:
             store.close()
         return {e.attempt_uid: e.peak_bytes for e in found if e.peak_bytes is not None}

@@ -64,8 +64,8 @@ class ACluster:
         """Know what the store knows, as the controller does, and write every profile's status."""
         for namespace, mode in MODES.items():
             self.book.set_namespace_spec(namespace, {"mode": mode})
-        for task, summary in self.store.summaries().items():
-            saved = self.store.model(task)
+        for task, summary in self.store.totals.by_task().items():
+            saved = self.store.models.newest(task)
             known = Knowledge(
                 task=task,
                 policy=Policy(),
@@ -78,12 +78,12 @@ class ACluster:
             self.statuses[task] = self._status(task)
 
     def _status(self, task: TaskId) -> dict[str, Any]:
-        known, summary = self.book.look(task), self.store.summary(task)
-        last = self.store.last_training(task)
+        known, summary = self.book.look(task), self.store.totals.of(task)
+        last = self.store.trainings.last(task)
         facts = ProfileFacts(
             knowledge=known,
             tally=summary,
-            decisions=[each.words for each in self.store.decisions(task, limit=10)],
+            decisions=[each.words for each in self.store.decisions.newest(task, limit=10)],
             training=TrainingFact(at_s=last.at_s, failure=last.failure) if last else None,
             standing=facts_or_none(self.fleet.standing(str(task)), self.fleet.pool),
             measurement=Measurement(PeakSource.AGENT),
@@ -101,7 +101,7 @@ def a_cluster(store: Store, tasks: int, seed: int = 7) -> ACluster:
     """So many tasks, and among them the one that has everything to show: shop/train-demand."""
     dice = random.Random(seed)
     runs = [each for index in range(tasks) for each in some_runs(dice, a_name(index))]
-    store.record(runs)
+    store.observations.record(runs)
     fleet = a_fleet()
     for each in runs:
         if each.outcome is Outcome.SUCCEEDED and each.attempt == 1:
@@ -109,7 +109,7 @@ def a_cluster(store: Store, tasks: int, seed: int = 7) -> ACluster:
     keep(store, fleet)
     a_telling_task(store)
     for task in map(a_name, range(tasks)):
-        store.put_decision(a_decision(task, fleet.standing(str(task)).champion))
+        store.decisions.put(a_decision(task, fleet.standing(str(task)).champion))
     cluster = ACluster(store, fleet)
     cluster.take_up()
     return cluster
@@ -188,15 +188,15 @@ def some_runs(dice: random.Random, task: TaskId) -> list[Observation]:
 
 def a_telling_task(store: Store) -> None:
     """shop/train-demand: history, sized runs, kills and lifts, a model of seven bins, experts."""
-    store.record(a_life(38))
-    store.save_model(TASK, a_telling_model(), Expert.CLASSIFIER, a_training_report())
+    store.observations.record(a_life(38))
+    store.models.save(TASK, a_telling_model(), Expert.CLASSIFIER, a_training_report())
     for place in range(6):
         ceiling = CEILINGS_MIB[place % 4 + 1] * MIB
         words = (
             f"bin {place % 4 + 2} of 7 (up to {words_for_bytes(ceiling)}): 97% of its probability"
             " lies at or below; rows 434300, region coast"
         )
-        store.put_decision(
+        store.decisions.put(
             DecisionRecord(
                 task=TASK,
                 attempt_uid=f"decided-{place}",

@@ -103,6 +103,6 @@ def an_explanation(task: TaskId = NIGHTLY) -> Explanation:
 
 def a_telling_past(store: Store) -> None:
     """The nightly join with runs, shapes and why."""
-    store.record(telling_runs())
-    store.runtimes.save_catalogue(a_catalogue(), START_S)
-    store.runtimes.save_explanation(an_explanation())
+    store.observations.record(telling_runs())
+    store.shapes.save_catalogue(a_catalogue(), START_S)
+    store.shapes.save_explanation(an_explanation())

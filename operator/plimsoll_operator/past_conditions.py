@@ -31,7 +31,7 @@ def ask_what_if(
     Raises:
         StoreError: if the store cannot be read now.
     """
-    runs = of_observations(store.observations(task, limit=own_runs))
+    runs = of_observations(store.observations.of_task(task, limit=own_runs))
     beside = store.runtimes.others(task, tasks=others, limit=RUNS_OF_OTHERS) if others else {}
     return estimate(
         runs, scenario, {str(name): of_observations(found) for name, found in beside.items()}

@@ -134,7 +134,7 @@ def runtimes_of(past: list[PastRuntime] | tuple[PastRuntime, ...]) -> tuple[floa
 
 
 def _typical(store: Store, runtimes_s: tuple[float, ...]) -> TypicalShape | None:
-    catalogue = store.runtimes.catalogue() if runtimes_s else None
+    catalogue = store.shapes.catalogue() if runtimes_s else None
     if catalogue is None:
         return None
     label: ShapeLabel = catalogue.label(runtimes_s)

@@ -202,7 +202,7 @@ def observed(folder: Path, task: TaskId) -> list[Observation]:
         return []
     store = Store.open(store_url(folder))
     try:
-        return store.observations(task)
+        return store.observations.of_task(task)
     finally:
         store.close()
 

@@ -35,9 +35,9 @@ async def test_killed_and_started_again_the_experts_are_as_if_nothing_had_happen
     async with a_controller(cluster.kubeconfig, folder) as running:
         await until("the store", (folder / "plimsoll.db").exists)
         store = Store.open(store_url(folder))
-        store.record_history(first)
+        store.observations.record_history(first)
         await until("it saved what it learned", lambda: store.experts.standing(shop.task()))
-        store.record_history(second)
+        store.observations.record_history(second)
         await running.end(signal.SIGKILL)
     assert len(store.experts.lessons(0)) == 30, "killed before it saved those"
     async with a_controller(cluster.kubeconfig, folder) as running:
@@ -48,6 +48,6 @@ async def test_killed_and_started_again_the_experts_are_as_if_nothing_had_happen
     store.close()
     async with a_life(tmp_path / "whole") as whole:
         for past in (first, second):
-            whole.store.record_history(past)
+            whole.store.observations.record_history(past)
         await whole.standings.fold()
         assert {"pools": pools, "standings": saved} == whole.standings.to_dict()

@@ -27,7 +27,7 @@ async def test_a_pods_run_is_forecast_by_how_long_it_has_run(
     shop: Shop, cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = Store.open(store_url(tmp_path))
-    store.record(steady_runs(60, shop.task("train")))
+    store.observations.record(steady_runs(60, shop.task("train")))
     store.close()
 
     async def told(pod: str) -> Any:

@@ -65,7 +65,7 @@ def _check_history(shop: Shop, folder: Path) -> None:
         assert (each.node_type, each.ran_s) == (TYPE, 60.0), "by its end it had run a minute"
         assert each.forecast_share is not None
         assert 0 < each.forecast_share < 1
-    [*_, late, swift] = store.observations(task)
+    [*_, late, swift] = store.observations.of_task(task)
     assert (late.requested_s, late.request_memory_ran_bytes) == (7200.0, 128 * 2**20)
     assert late.submitted_waiting_pods is None, "the controller was restarted since"
     assert swift.submitted_waiting_pods == swift.waiting_pods == 1, "the first one waits"

@@ -71,7 +71,7 @@ async def _ran(shop: Shop, folder: Path, name: str, need_mib: int) -> None:
     store = Store.open(store_url(folder))
     try:
         await until("bid for", lambda: store.experts.bids(uid))
-        store.put_peaks([_final(uid, need_mib * MIB).to_dict()])
+        store.peaks.put([_final(uid, need_mib * MIB).to_dict()])
     finally:
         store.close()
     await shop.end(name, "succeeded")

@@ -36,7 +36,7 @@ async def teach(shop: Shop, folder: Path, *, need_bytes: int = NEED_BYTES) -> No
         for number in range(RUNS):
             name = f"teacher-{need_bytes // MIB}-{number}"
             uid = await shop.pod(name, memory=LARGE)
-            store.put_peaks([_final(uid, need_bytes).to_dict()])
+            store.peaks.put([_final(uid, need_bytes).to_dict()])
             await shop.end(name, "succeeded")
     finally:
         store.close()

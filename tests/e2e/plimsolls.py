@@ -53,7 +53,7 @@ class Plimsoll:
 
     def observations(self, task: TaskId) -> list[Observation]:
         """What was learned of a task."""
-        return self.store.observations(task)
+        return self.store.observations.of_task(task)
 
     def pid(self, name: str) -> int:
         """The process id of one of its processes."""

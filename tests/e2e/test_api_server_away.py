@@ -44,4 +44,4 @@ async def test_what_ended_while_the_api_server_was_away_is_observed_and_healed(
 
 
 def final_peak(plimsoll: Plimsoll, uid: str) -> bool:
-    return any(report["final"] for report in plimsoll.store.peaks(uid))
+    return any(report["final"] for report in plimsoll.store.peaks.of_pod(uid))

@@ -118,7 +118,9 @@ async def test_an_airflow_pod_is_never_cloned_but_its_next_try_gets_the_lifted_s
         WITHIN_S,
     )
     assert {each.run for each in found} == {"airflow:nightly.engine:manual-1"}
-    await until("the lift is closed", lambda: shop.task("engine") not in plimsoll.store.lifts())
+    await until(
+        "the lift is closed", lambda: shop.task("engine") not in plimsoll.store.lifts.waiting()
+    )
 
 
 async def test_a_pod_that_says_never_is_lifted_but_not_retried(
@@ -151,6 +153,6 @@ async def test_recommend_mode_writes_its_decision_down_and_changes_nothing(
 
     await until("the kill in the profile", shown, WITHIN_S)
     assert plimsoll.observations(recommending.task())[0].outcome is Outcome.OOM_KILLED
-    assert recommending.task() not in plimsoll.store.lifts()
+    assert recommending.task() not in plimsoll.store.lifts.waiting()
     assert await retries_of(recommending, uid) == []
     assert await reasons_of(recommending, "small") == set()

@@ -98,7 +98,7 @@ async def gone_for(since_s: float, seconds: float) -> None:
 
 
 def told_last(plimsoll: Plimsoll, uid: str) -> bool:
-    return any(report["final"] for report in plimsoll.store.peaks(uid))
+    return any(report["final"] for report in plimsoll.store.peaks.of_pod(uid))
 
 
 def noted_peak(plimsoll: Plimsoll, uid: str) -> int:

@@ -46,7 +46,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 @pytest.fixture(scope="module")
 def address(store: Store) -> Iterator[str]:
     endless = replace(killed(an_attempt("r" * 300)), task=ENDLESS, image="i" * 300)
-    store.record([endless, replace(endless, attempt_uid="2", attempt=2, request_bytes=2**42)])
+    store.observations.record(
+        [endless, replace(endless, attempt_uid="2", attempt=2, request_bytes=2**42)]
+    )
     with served(store, a_cluster(store, 130).live) as found:
         yield found
 

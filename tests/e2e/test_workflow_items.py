@@ -53,7 +53,7 @@ async def has_needed(shop: Shop, plimsoll: Plimsoll, pod: Any, need_mib: int) ->
         final=True,
         measured_s=time.time() + 60,
     )
-    await asyncio.to_thread(plimsoll.store.put_peaks, [final.to_dict()])
+    await asyncio.to_thread(plimsoll.store.peaks.put, [final.to_dict()])
     await shop.end(pod.metadata.name, "succeeded")
 
 

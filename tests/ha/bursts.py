@@ -61,7 +61,7 @@ class Burst:
 
     def outcomes(self, store: Store) -> Counter[Outcome]:
         """What was observed of the task; a doubled pod UID is an error of the test's."""
-        seen = store.observations(self.shop.task(self.task))
+        seen = store.observations.of_task(self.shop.task(self.task))
         assert len({each.attempt_uid for each in seen}) == len(seen)
         return Counter(each.outcome for each in seen)
 
@@ -81,4 +81,4 @@ class Burst:
         await asyncio.sleep(settled_s)
         assert self.outcomes(store) == expected
         assert [len(pods) for pods in (await self.retries()).values()] == [1] * count
-        assert store.open_retries() == []
+        assert store.retries.waiting() == []

@@ -37,7 +37,7 @@ SETTLED_WITHIN_S = 150.0
 
 def teach_a_past(shop: Shop, store: Store) -> None:
     """Tasks that are to be trained, so that there are always trainers to kill."""
-    store.record(
+    store.observations.record(
         [
             replace(
                 an_attempt(f"past-{task}-{run}").peaking((100 + run % 7 * 10) * MIB).built,
@@ -83,9 +83,9 @@ def observed(shop: Shop, store: Store) -> list[Observation]:
     """All that the store holds of the namespace's pods; the past that was taught is left out."""
     return [
         each
-        for task in store.tasks()
+        for task in store.totals.tasks()
         if task.namespace == shop.namespace and not task.name.startswith("trained-")
-        for each in store.observations(task)
+        for each in store.observations.of_task(task)
     ]
 
 
@@ -117,7 +117,7 @@ async def settled(shop: Shop, store: Store) -> bool:
         and len(over) == len(pods)
         and over <= {each.attempt_uid for each in observed(shop, store)}
         and must_be_retried(pods) == set(retried(pods))
-        and store.open_retries() == []
+        and store.retries.waiting() == []
     )
 
 

@@ -293,7 +293,7 @@ def import_from(prometheus: Prometheus, store: Path, *options: str) -> tuple[int
 def stored(store: Path, task: TaskId) -> list[Observation]:
     opened = Store.open(str(store))
     try:
-        return opened.observations(task)
+        return opened.observations.of_task(task)
     finally:
         opened.close()
 
@@ -334,7 +334,7 @@ def test_what_plimsoll_measured_itself_is_not_replaced(
         finished_s=first.finished_s,
     )
     store = Store.open(str(tmp_path / "store.db"))
-    store.record([measured])
+    store.observations.record([measured])
     store.close()
     import_from(prometheus, tmp_path / "store.db", "-n", "shop")
     kept = {each.attempt_uid: each for each in stored(tmp_path / "store.db", NIGHTLY)}

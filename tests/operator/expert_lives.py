@@ -45,11 +45,11 @@ class Life:
             request_bytes=4 * GIB,
             reason="kept",
         )
-        self.store.put_decision(decision, bids)
+        self.store.decisions.put(decision, bids)
         return dict(bids)
 
     async def ended(self, *observations: Observation) -> None:
-        self.store.record(observations)
+        self.store.observations.record(observations)
         await self.standings.fold()
 
     async def ran(self, *needs_mib: float, task: TaskId = TRAIN) -> None:
@@ -137,19 +137,19 @@ def _seen_and_recorded(observation: Observation) -> Step:
         rows = observation.features["rows"]
         assert isinstance(rows, float)
         await life.decided(observation.attempt_uid, observation.task, rows=rows)
-        life.store.record([observation])
+        life.store.observations.record([observation])
 
     return step
 
 
 def _recorded(*observations: Observation) -> Step:
-    return lambda life: life.store.record(observations)
+    return lambda life: life.store.observations.record(observations)
 
 
 def _trained(task: TaskId, times: float) -> Step:
     figures = {MAX_SEEN: {"cost_gb_h": 1.0}, CLASSIFIER: {"cost_gb_h": times}}
     report = {"experts": figures}
-    return lambda life: life.store.save_model(task, a_model(600), Expert.CLASSIFIER, report)
+    return lambda life: life.store.models.save(task, a_model(600), Expert.CLASSIFIER, report)
 
 
 async def take(life: Life, happening: Sequence[Step]) -> None:

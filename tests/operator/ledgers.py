@@ -67,7 +67,7 @@ class Inside:
 
     async def report(self, *reports: PeakReport) -> None:
         """An agent's final reports: stored, then known, as the route does it."""
-        self.store.put_peaks([each.to_dict() for each in reports])
+        self.store.peaks.put([each.to_dict() for each in reports])
         self.peaks.add(reports)
 
     @property
@@ -93,7 +93,7 @@ async def an_inside(folder: Path, policy: Policy | None = None) -> AsyncIterator
         queue = TrainingQueue(Spawner(store_url="", command=("false",)), store, _nothing)
         learning = Learning(book, profiles, queue, store, writer)
         items = ItemNeeds(FeedBoard("test"))
-        items.restore(store.item_needs())
+        items.restore(store.observations.item_needs())
         metrics, nodes = ControllerMetrics(), ClusterNodes()
         running = RunningRuns(Told(announcer.tell, profiles.mark), metrics.runs, _now_s)
         runtimes = await _runtimes(store, writer, running)
@@ -117,7 +117,7 @@ async def an_inside(folder: Path, policy: Policy | None = None) -> AsyncIterator
                 now_s=_now_s,
             )
         )
-        summary = store.summary(TRAIN)
+        summary = store.totals.of(TRAIN)
         book.add_up(TRAIN, summary.runs_known, summary.max_need_bytes)
         try:
             yield Inside(

@@ -56,10 +56,10 @@ class Life:
 
     def _saw(self, uid: str, task: TaskId, kind: SightingKind, at_s: float) -> None:
         seen = NewSighting(task=task, kind=kind, attempt_uid=uid, at_s=at_s)
-        self.store.sight([seen])
+        self.store.runtimes.sight([seen])
 
     def ended(self, *observations: Observation) -> None:
-        self.store.record(observations)
+        self.store.observations.record(observations)
 
     async def ran(self, runs: int, runtime_s: float = 60.0, task: TaskId = TRAIN) -> None:
         """Runs one after another, each seen from its submission to its end."""

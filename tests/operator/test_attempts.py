@@ -40,7 +40,7 @@ async def until_peaked(inside: Inside, peak_bytes: int) -> None:
     """Written, and then told to the book, too."""
 
     def peaked() -> bool:
-        written = [each.peak_bytes for each in inside.store.observations(TRAIN)]
+        written = [each.peak_bytes for each in inside.store.observations.of_task(TRAIN)]
         return written == [peak_bytes] == [inside.known.max_need_bytes]
 
     async with asyncio.timeout(10):
@@ -62,12 +62,12 @@ async def test_a_run_whose_peak_comes_late_is_known_once(tmp_path: Path) -> None
 async def test_a_run_whose_peak_comes_while_nobody_is_there_is_known_once(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(ended(a_train()))
-        inside.store.put_peaks([a_final().to_dict()])
+        inside.store.peaks.put([a_final().to_dict()])
     for _ in range(2):
         async with an_inside(tmp_path) as inside:
             await inside.see(ended(a_train()))
             assert inside.known.runs == 1
-            assert inside.store.summary(TRAIN).runs_known == 1
+            assert inside.store.totals.of(TRAIN).runs_known == 1
 
 
 async def test_pods_of_one_run_make_one_known_run(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ async def test_pods_of_one_run_make_one_known_run(tmp_path: Path) -> None:
         for name in ("train-1", "train-2"):
             await inside.report(a_final(name))
             await inside.see(ended(a_train(name).owned_by_job()))
-        assert inside.known.runs == inside.store.summary(TRAIN).runs_known == 1
+        assert inside.known.runs == inside.store.totals.of(TRAIN).runs_known == 1
 
 
 async def test_a_kill_whose_run_got_through_meanwhile_is_not_lifted(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ async def test_a_siblings_success_does_not_end_a_lift(tmp_path: Path) -> None:
         assert len(inside.known.lifts) == 1
         await inside.see(ended(decided(a_train("train-3").owned_by_job(), attempt=2)))
         assert inside.known.lifts == {}
-        assert inside.store.lifts() == {}
+        assert inside.store.lifts.waiting() == {}
 
 
 async def test_a_larger_sibling_is_lifted_over_its_own_size(tmp_path: Path) -> None:
@@ -107,10 +107,10 @@ async def test_a_killed_pod_is_retried_once_its_other_containers_have_ended(tmp_
     pod = a_train().with_container("sidecar")
     async with an_inside(tmp_path) as inside:
         await inside.see(killed(pod, phase="Running"))
-        assert inside.store.open_retries() == []
+        assert inside.store.retries.waiting() == []
         for _ in range(2):
             await inside.see(killed(pod))
-        (intent,) = inside.store.open_retries()
+        (intent,) = inside.store.retries.waiting()
         assert intent.attempt_uid == "uid-train-1"
 
 
@@ -127,8 +127,8 @@ async def test_only_what_is_and_was_enforced_is_lifted(
 ) -> None:
     async with an_inside(tmp_path, Policy(mode=policy)) as inside:
         await inside.see(killed(decided(a_train(), mode=written)))
-        assert len(inside.known.lifts) == len(inside.store.open_retries()) == lifts
-        assert inside.store.summary(TRAIN).oom_kills == 1
+        assert len(inside.known.lifts) == len(inside.store.retries.waiting()) == lifts
+        assert inside.store.totals.of(TRAIN).oom_kills == 1
 
 
 async def test_a_pod_deleted_by_someone_is_not_retried(tmp_path: Path) -> None:
@@ -145,8 +145,8 @@ async def test_a_pod_deleted_by_someone_is_not_retried(tmp_path: Path) -> None:
             }
         )
         await inside.see(taken, gone=True)
-        assert inside.store.open_retries() == []
-        assert inside.store.observations(TRAIN)[0].outcome is Outcome.OOM_KILLED
+        assert inside.store.retries.waiting() == []
+        assert inside.store.observations.of_task(TRAIN)[0].outcome is Outcome.OOM_KILLED
 
 
 async def test_a_pod_that_is_switched_off_makes_no_task_known(tmp_path: Path) -> None:

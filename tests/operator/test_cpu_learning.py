@@ -57,7 +57,7 @@ async def test_a_run_teaches_what_it_used(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.report(replace(a_final(), cpu_s=90.0, peak_cores=2.5))
         await inside.see(ended(decided_cpu(a_train())))
-        (observation,) = inside.store.observations(TRAIN)
+        (observation,) = inside.store.observations.of_task(TRAIN)
         assert (observation.request_cores, observation.allocated_cores) == (4.0, 1.0)
         assert (observation.mean_cores, observation.peak_cores) == (1.5, 2.5)
         async with asyncio.timeout(10):
@@ -99,7 +99,7 @@ def _read(report: dict[str, object]) -> list[PeakReport]:
 def test_a_controller_that_starts_again_knows_what_runs_used(tmp_path: Path) -> None:
     store = Store.open(str(tmp_path / "store.db"))
     for place in range(3):
-        store.record([a_run(place)])
+        store.observations.record([a_run(place)])
     (remembered,) = remember_all(store).values()
     store.close()
     assert remembered.cpu == CpuUse(runs=3, high_cores=0.5, peak_cores=0.9)

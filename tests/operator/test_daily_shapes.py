@@ -66,7 +66,7 @@ def record(store: Store, runs: int) -> None:
     for place in range(6):
         spread = (0.02, 0.7)[place % 2]
         runtimes_s = [300 * dice.lognormvariate(0, spread) for _ in range(runs)]
-        store.record(timed_runs(runtimes_s, TaskId("lab", f"task-{place}")))
+        store.observations.record(timed_runs(runtimes_s, TaskId("lab", f"task-{place}")))
 
 
 @pytest.mark.parametrize(
@@ -93,15 +93,15 @@ async def test_a_process_learns_the_shapes_and_keeps_them(tmp_path: Path) -> Non
     async with a_yard(tmp_path) as yard:
         record(yard.store, SUPPORT + 5)
         assert await yard.learning.look()
-        catalogue = yard.store.runtimes.catalogue(Normalisation.RATIO)
+        catalogue = yard.store.shapes.catalogue(Normalisation.RATIO)
         assert catalogue is not None
         assert sum(shape.members for shape in catalogue.shapes) == 6
         assert not await yard.learning.look()
-        made_s = yard.store.runtimes.shapes_made_s()
+        made_s = yard.store.shapes.made_s()
         assert made_s is not None
         yard.now_s = max(made_s, yard.now_s) + LEARN_EVERY_S
         assert await yard.learning.look()
-        again = yard.store.runtimes.catalogue(Normalisation.RATIO)
+        again = yard.store.shapes.catalogue(Normalisation.RATIO)
         assert again is not None
         assert again.version == catalogue.version + 1
         assert [shape.name for shape in again.shapes] == [shape.name for shape in catalogue.shapes]
@@ -135,7 +135,7 @@ async def test_a_failure_is_tried_again_an_hour_later(
             yard.now_s = AFTER_S + 60 * minutes
             assert not await yard.learning.look()
             assert started == times
-        assert yard.store.runtimes.shapes_made_s() is None
+        assert yard.store.shapes.made_s() is None
 
 
 async def test_a_training_is_waited_for(tmp_path: Path) -> None:

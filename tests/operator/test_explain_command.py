@@ -60,15 +60,15 @@ def url(tmp_path: Path) -> str:
     """A store with forty runs of one task, its experts and a decision in recommend mode."""
     address = f"sqlite:///{tmp_path}/plimsoll.db"
     store = Store.open(address)
-    store.record(
+    store.observations.record(
         [
             replace(an_attempt(f"r{place}"), finished_s=START_S + place, features={"rows": 9.0})
             for place in range(3)
         ]
     )
-    store.save_model(TASK, a_model(), Expert.MAX_SEEN, {})
+    store.models.save(TASK, a_model(), Expert.MAX_SEEN, {})
     words = "train-demand-x1: 4Gi would be → 512Mi: " + HOSTILE
-    store.put_decision(
+    store.decisions.put(
         DecisionRecord(
             task=TASK,
             attempt_uid="u",
@@ -144,7 +144,7 @@ def test_a_store_of_before_the_experts_is_explained_as_far_as_it_goes(
     path = url.removeprefix("sqlite:///")
     older = Path(path).with_name("older.db")
     store = Store.open(f"sqlite:///{older}")
-    store.record([an_attempt()])
+    store.observations.record([an_attempt()])
     store.close()
     told = document(capsys, f"sqlite:///{older}")
     assert (told["champion"], told["experts"]) == (None, [])
@@ -157,7 +157,7 @@ def test_a_damaged_standing_is_no_reason_to_fail(
 ) -> None:
     address = f"sqlite:///{tmp_path}/damaged.db"
     store = Store.open(address)
-    store.record([an_attempt()])
+    store.observations.record([an_attempt()])
     fleet = a_fleet()
     keep(store, fleet)
     shared = store.experts.shared()

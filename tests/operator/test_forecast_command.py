@@ -45,7 +45,7 @@ def url(tmp_path: Path) -> str:
     """A store with a steady task of five minutes."""
     address = f"sqlite:///{tmp_path}/plimsoll.db"
     store = Store.open(address)
-    store.record(steady_runs())
+    store.observations.record(steady_runs())
     store.close()
     return address
 
@@ -123,7 +123,7 @@ def test_the_time_of_a_killed_attempt_is_no_runtime(
         replace(a_timed_run(9000.0, 100 + place), outcome=outcome)
         for place, outcome in enumerate((Outcome.OOM_KILLED, Outcome.FAILED, Outcome.EVICTED))
     ]
-    store.record(killed)
+    store.observations.record(killed)
     store.close()
     after = document(capsys, url)
     for figure in ("known_runs", "p50_s", "p99_s", "variation"):
@@ -135,7 +135,7 @@ def test_the_time_of_a_killed_attempt_is_no_runtime(
 
 def test_runs_beyond_their_own_forecast_are_marked(tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path}/plimsoll.db")
-    store.record([*steady_runs(), a_timed_run(3000.0, 60), a_timed_run(30.0, 61)])
+    store.observations.record([*steady_runs(), a_timed_run(3000.0, 60), a_timed_run(30.0, 61)])
     runtimes = gather_runtimes(store, NIGHTLY, AFTER_S)
     store.close()
     assert [runtimes.anomaly(each) for each in runtimes.past[-2:]] == [Anomaly.LONG, Anomaly.SHORT]
@@ -147,7 +147,7 @@ def test_what_was_forecast_at_submission_counts_before_what_would_have_been(
     tmp_path: Path,
 ) -> None:
     store = Store.open(f"sqlite:///{tmp_path}/plimsoll.db")
-    store.record(steady_runs())
+    store.observations.record(steady_runs())
     newest = store.runtimes.history(NIGHTLY)[-1]
     runtimes = gather_runtimes(store, NIGHTLY, AFTER_S)
     assert runtimes.anomaly(newest) is None
@@ -166,7 +166,7 @@ def test_a_typical_shape_is_named_where_shapes_were_learned(
 ) -> None:
     assert document(capsys, url)["typical_shape"] is None
     store = Store.open(url)
-    store.runtimes.save_catalogue(a_catalogue(), AFTER_S)
+    store.shapes.save_catalogue(a_catalogue(), AFTER_S)
     store.close()
     told = document(capsys, url)["typical_shape"]
     assert (told["name"], told["version"]) == ("still-water", 3)
@@ -178,7 +178,7 @@ def test_a_task_whose_runs_all_failed_says_that_none_is_known(
 ) -> None:
     address = f"sqlite:///{tmp_path}/plimsoll.db"
     store = Store.open(address)
-    store.record([replace(a_timed_run(60.0), outcome=Outcome.FAILED)])
+    store.observations.record([replace(a_timed_run(60.0), outcome=Outcome.FAILED)])
     store.close()
     told = document(capsys, address)
     assert (told["known_runs"], told["usual_s"], told["variation"]) == (0, None, None)
@@ -189,7 +189,7 @@ def test_a_task_whose_runs_all_failed_says_that_none_is_known(
 def test_one_run_is_enough_to_forecast(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     address = f"sqlite:///{tmp_path}/plimsoll.db"
     store = Store.open(address)
-    store.record(timed_runs([120.0]))
+    store.observations.record(timed_runs([120.0]))
     store.close()
     told = document(capsys, address)
     assert told["known_runs"] == 1
@@ -202,7 +202,7 @@ def test_a_runtime_of_no_seconds_counts_as_the_smallest(
 ) -> None:
     address = f"sqlite:///{tmp_path}/plimsoll.db"
     store = Store.open(address)
-    store.record(timed_runs([0.0] * 12))
+    store.observations.record(timed_runs([0.0] * 12))
     store.close()
     assert document(capsys, address)["p50_s"] < 2
 
@@ -298,7 +298,9 @@ def test_what_came_from_outside_cannot_colour_the_terminal(
 ) -> None:
     address = f"sqlite:///{tmp_path}/plimsoll.db"
     store = Store.open(address)
-    store.record([replace(each, node_type="[red]\x1b[31mn") for each in telling_runs(12)])
+    store.observations.record(
+        [replace(each, node_type="[red]\x1b[31mn") for each in telling_runs(12)]
+    )
     store.close()
     assert forecast_command(asking(address), OutputForm.TABLE) == 0
     text = capsys.readouterr().out

@@ -41,8 +41,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A store with a task of a minute and one of ten."""
     address = f"sqlite:///{tmp_path_factory.mktemp('store')}/plimsoll.db"
     store = Store.open(address)
-    store.record(steady_runs(task=SHORT, usual_s=60))
-    store.record(steady_runs(task=LONG, usual_s=600))
+    store.observations.record(steady_runs(task=SHORT, usual_s=60))
+    store.observations.record(steady_runs(task=LONG, usual_s=600))
     store.close()
     return address
 

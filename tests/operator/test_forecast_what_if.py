@@ -31,7 +31,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
         else each
         for each in steady_runs(420)
     ]
-    store.record(faster)
+    store.observations.record(faster)
     store.close()
     return address
 
@@ -65,7 +65,7 @@ def test_what_made_no_difference_cannot_be_told(
 ) -> None:
     address = f"sqlite:///{tmp_path}/plimsoll.db"
     store = Store.open(address)
-    store.record(steady_runs(420))
+    store.observations.record(steady_runs(420))
     store.close()
     found = told(capsys, asking(address, Scenario(node_type="n2-standard-8")))
     assert of_measure(found, "p50")["verdict"] == "cannot-tell"
@@ -124,7 +124,7 @@ def test_nothing_imagined_is_refused() -> None:
 def test_it_is_a_command(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path}/plimsoll.db"
     store = Store.open(address)
-    store.record(telling_runs(40))
+    store.observations.record(telling_runs(40))
     store.close()
     command = [sys.executable, "-P", "-m", "plimsoll_operator", "what-if", str(NIGHTLY)]
     command += ["--store", address, "--output", "json"]

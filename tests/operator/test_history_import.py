@@ -47,7 +47,7 @@ def count(database: Path) -> int:
     if not database.exists():
         return 0
     store = Store.open(str(database))
-    kept = len(store.observations(TRAIN))
+    kept = len(store.observations.of_task(TRAIN))
     store.close()
     return kept
 
@@ -147,12 +147,12 @@ def test_an_attempt_that_plimsoll_observed_itself_stays_as_it_is(tmp_path: Path)
         finished_s=1_700_000_000.0,
     )
     store = Store.open(str(tmp_path / "store.db"))
-    store.record([seen])
+    store.observations.record([seen])
     store.close()
     header = "namespace,task,attempt_uid,finished_s,runtime_s,peak_bytes"
     rows = [f"shop,train-demand,pod-{n},170000000{n},60,500000000" for n in (1, 2)]
     done = run_import(tmp_path, content="\n".join((header, *rows)).encode())
     assert "1 new, 1 known before" in done.said
     store = Store.open(str(tmp_path / "store.db"))
-    assert seen in store.observations(TRAIN)
+    assert seen in store.observations.of_task(TRAIN)
     store.close()

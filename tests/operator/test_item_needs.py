@@ -200,7 +200,7 @@ async def test_a_restarted_controller_knows_the_same_of_items(tmp_path: Path) ->
             at = f"2026-01-01T00:0{minute + 1}:00Z"
             await lived(inside, task, run, (100 + minute) * MIB, at)
         before = copy.deepcopy(inside.items.siblings)
-        (record,) = inside.store.observations(TaskId("shop", "call"))
+        (record,) = inside.store.observations.of_task(TaskId("shop", "call"))
         assert record.features == {f"{UPSTREAM}align": 100.0 * MIB}
         assert len(before) == 5 - 1
     async with an_inside(tmp_path) as inside:

@@ -27,9 +27,9 @@ def url(tmp_path: Path) -> str:
     address = f"sqlite:///{tmp_path}/plimsoll.db"
     times = iter([START_S, START_S + 600])
     store = Store.open(address, clock=lambda: next(times))
-    store.save_model(TASK, None, Expert.MAX_SEEN, {**a_training_report(), "cut_by_budget": False})
-    store.record_training_failure(TASK, "killed by signal 9 (memory cap?)", START_S + 300)
-    store.save_model(TASK, a_model(), Expert.CLASSIFIER, a_training_report())
+    store.models.save(TASK, None, Expert.MAX_SEEN, {**a_training_report(), "cut_by_budget": False})
+    store.trainings.record_failure(TASK, "killed by signal 9 (memory cap?)", START_S + 300)
+    store.models.save(TASK, a_model(), Expert.CLASSIFIER, a_training_report())
     store.close()
     return address
 
@@ -114,9 +114,9 @@ def test_words_from_outside_are_neither_markup_nor_colour(
 ) -> None:
     address = f"sqlite:///{tmp_path}/plimsoll.db"
     store = Store.open(address)
-    store.record_training_failure(TASK, HOSTILE, START_S)
+    store.trainings.record_failure(TASK, HOSTILE, START_S)
     report = {**a_training_report(), "features": [HOSTILE]}
-    store.save_model(TASK, a_model(), Expert.CLASSIFIER, report)
+    store.models.save(TASK, a_model(), Expert.CLASSIFIER, report)
     store.close()
     text = printed(capsys, str(TASK), address, OutputForm.TABLE, None)
     text += printed(capsys, str(TASK), address, OutputForm.TABLE, a_model().version)

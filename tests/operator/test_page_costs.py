@@ -65,7 +65,9 @@ async def test_the_index_asks_the_store_as_often_for_many_tasks_as_for_few(
 
 async def test_a_task_reads_a_bounded_number_of_attempts(store: Store) -> None:
     runs = READ_ATTEMPTS + 40
-    store.record([replace(an_attempt(f"r{n}"), finished_s=START_S + n) for n in range(runs)])
+    store.observations.record(
+        [replace(an_attempt(f"r{n}"), finished_s=START_S + n) for n in range(runs)]
+    )
     async with asking(bare(store)) as reader:
         with statements_of(store) as asked:
             _, text = await reader.get(TASK_PATH)
@@ -124,11 +126,11 @@ async def test_a_store_that_hangs_keeps_nobody_waiting_for_ever(
 
 
 def test_the_index_is_read_anew_beside_whoever_looks(store: Store) -> None:
-    store.record([an_attempt("r1")])
+    store.observations.record([an_attempt("r1")])
     now, later = [0.0], list[Any]()
     index = TaskIndex(store, bare(store).live, later.append, lambda: now[0])
     assert [row.runs for row in index.rows()] == [1]
-    store.record([an_attempt("r2")])
+    store.observations.record([an_attempt("r2")])
     now[0] = FRESH_S + 0.1
     assert [row.runs for row in index.rows()] == [1], "at once, what was read last"
     [refresh] = later
@@ -138,10 +140,10 @@ def test_the_index_is_read_anew_beside_whoever_looks(store: Store) -> None:
 
 
 def test_an_index_nobody_looked_at_for_long_is_not_shown(store: Store) -> None:
-    store.record([an_attempt("r1")])
+    store.observations.record([an_attempt("r1")])
     now, later = [0.0], list[Any]()
     index = TaskIndex(store, bare(store).live, later.append, lambda: now[0])
     index.rows()
-    store.record([an_attempt("r2")])
+    store.observations.record([an_attempt("r2")])
     now[0] = 10_000.0
     assert [row.runs for row in index.rows()] == [2]

@@ -84,7 +84,7 @@ async def test_a_task_tells_how_long_its_next_run_takes_and_how_its_runs_were(
 
 
 async def test_without_shapes_or_reasons_a_sentence_says_so(store: Store) -> None:
-    store.record(steady_runs(12))
+    store.observations.record(steady_runs(12))
     text = await page_of(store)
     assert "Steady: half of the runs within" in text
     assert "No shapes have been learned from this cluster" in text
@@ -92,13 +92,13 @@ async def test_without_shapes_or_reasons_a_sentence_says_so(store: Store) -> Non
 
 
 async def test_reasons_are_shown_of_the_task_that_they_are_of(store: Store) -> None:
-    store.record(steady_runs(12))
-    store.runtimes.save_explanation(an_explanation(replace(NIGHTLY, name="another")))
+    store.observations.record(steady_runs(12))
+    store.shapes.save_explanation(an_explanation(replace(NIGHTLY, name="another")))
     assert "Not explained: reasons" in await page_of(store)
 
 
 async def test_a_task_of_which_no_run_succeeded_has_no_such_section(store: Store) -> None:
-    store.record([replace(a_timed_run(60.0), outcome=Outcome.FAILED)])
+    store.observations.record([replace(a_timed_run(60.0), outcome=Outcome.FAILED)])
     assert 'id="runtime"' not in await page_of(store)
 
 
@@ -106,7 +106,7 @@ async def test_a_task_of_which_no_run_succeeded_has_no_such_section(store: Store
 async def test_few_equal_and_far_apart_runtimes_are_drawn(
     store: Store, runtimes_s: list[float]
 ) -> None:
-    store.record([a_timed_run(each, place) for place, each in enumerate(runtimes_s)])
+    store.observations.record([a_timed_run(each, place) for place, each in enumerate(runtimes_s)])
     text = await page_of(store)
     assert 'id="runtime"' in text
     assert "nan" not in re.sub(r"<title>.*?</title>", "", text).lower().replace("finance", "")
@@ -163,7 +163,7 @@ async def test_the_same_what_if_is_kept_and_another_is_drawn_anew(telling: Store
 
 
 async def test_a_page_reads_a_bounded_number_of_runs(store: Store) -> None:
-    store.record(steady_runs(READ_RUNS + 50))
+    store.observations.record(steady_runs(READ_RUNS + 50))
     with statements_of(store) as asked:
         text = await page_of(store)
     assert f"The latest {READ_RUNS:,} runs" in text
@@ -178,7 +178,7 @@ async def test_a_page_reads_a_bounded_number_of_runs(store: Store) -> None:
 
 
 def test_a_row_tells_what_its_profile_says_of_runtimes(store: Store) -> None:
-    store.record(telling_runs(60))
+    store.observations.record(telling_runs(60))
     runtimes = gather_runtimes(store, NIGHTLY, AFTER_S)
     status = {"runtime": runtime_status(RuntimeFacts(runtimes.forecast, runtimes.runtimes_s))}
     row = row_of(TaskSummary(task=NIGHTLY), Known(status=status))

@@ -143,7 +143,9 @@ async def test_behind_a_proxy_it_answers_to_any_name(cluster: ACluster) -> None:
 async def test_names_and_words_from_outside_are_escaped(store: Store) -> None:
     name = HOSTILE.replace("/", "∕")
     task = TaskId("shop", name)
-    store.record([replace(each, task=task, run=HOSTILE + each.run) for each in a_life(13)])
+    store.observations.record(
+        [replace(each, task=task, run=HOSTILE + each.run) for each in a_life(13)]
+    )
     cluster = bare(store)
     said = {"type": HOSTILE, "status": HOSTILE, "reason": HOSTILE, "message": HOSTILE}
     cluster.statuses[task] = {
@@ -217,7 +219,7 @@ async def test_what_has_not_changed_is_not_sent_again(cluster: ACluster) -> None
 
 
 async def test_a_store_that_cannot_be_read_is_a_friendly_503(store: Store, tmp_path: Path) -> None:
-    store.record(a_life(38))
+    store.observations.record(a_life(38))
     with closing(sqlite3.connect(tmp_path / "plimsoll.db")) as vandal:
         for table in ("totals", "observations"):
             vandal.execute(f"alter table {table} rename to {table}_gone")

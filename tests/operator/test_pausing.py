@@ -192,13 +192,13 @@ async def test_a_kill_while_paused_is_learned_and_never_retried(tmp_path: Path) 
         await inside.see(killed(decided(a_train())))
         assert inside.known.lifts == {}
         assert inside.known.max_need_bytes is not None
-        assert len(inside.store.observations(TRAIN)) == 1
+        assert len(inside.store.observations.of_task(TRAIN)) == 1
     # Resumed, and seen again after a restart: it is not run again out of the blue.
     async with an_inside(tmp_path) as inside:
         await inside.see(killed(decided(a_train())))
-        assert inside.store.open_retries() == []
+        assert inside.store.retries.waiting() == []
         await inside.see(killed(decided(a_train("train-2"))))
-        assert len(inside.store.open_retries()) == 1
+        assert len(inside.store.retries.waiting()) == 1
 
 
 def test_a_policy_from_a_newer_version_is_read_as_far_as_it_is_known() -> None:

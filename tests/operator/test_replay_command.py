@@ -158,7 +158,7 @@ def test_what_cannot_be_done_is_one_sentence(
 def test_a_tasks_own_history_is_replayed_from_the_store(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     store = Store.open(url)
-    store.record(
+    store.observations.record(
         [
             Observation(
                 attempt_uid=f"u{place}",

@@ -123,7 +123,9 @@ def test_an_empty_store_says_what_to_do(store: Store) -> None:
 
 
 def test_one_run_without_model_or_request_still_makes_a_page(store: Store) -> None:
-    store.record([replace(an_attempt(), request_bytes=None, allocation_bytes=None, started_s=None)])
+    store.observations.record(
+        [replace(an_attempt(), request_bytes=None, allocation_bytes=None, started_s=None)]
+    )
     data = gather(store)
     checked(render(data, START_S))
     [task] = data.tasks
@@ -147,12 +149,12 @@ def test_a_thousand_runs_of_fifty_tasks_stay_a_few_megabytes() -> None:
 
 def test_the_store_is_read_into_what_the_page_shows(store: Store) -> None:
     life = a_life(6, imported=20, runs=80)
-    store.record(life)
-    store.save_model(
+    store.observations.record(life)
+    store.models.save(
         TASK, a_model(), Expert.MAX_SEEN, {"experts": {"max-seen": {"cost_gb_h": 1.5}}}
     )
-    store.record_training_failure(TASK, "killed by signal 9", START_S)
-    store.put_decision(
+    store.trainings.record_failure(TASK, "killed by signal 9", START_S)
+    store.decisions.put(
         DecisionRecord(
             task=TASK,
             attempt_uid="u",
@@ -182,7 +184,7 @@ def test_older_attempts_than_are_read_are_owned_up_to(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("plimsoll_operator.report.data.READ_ATTEMPTS", 10)
-    store.record(a_life(6, imported=0, runs=30))
+    store.observations.record(a_life(6, imported=0, runs=30))
     data = gather(store)
     assert data.tasks[0].detail is not None
     assert (len(data.tasks[0].detail.points), data.tasks[0].figures.attempts) == (10, 10)
@@ -191,7 +193,7 @@ def test_older_attempts_than_are_read_are_owned_up_to(
 
 
 def test_the_phase_the_controller_knows_wins(store: Store) -> None:
-    store.record([an_attempt()])
+    store.observations.record([an_attempt()])
     [report] = gather(store, phases={TASK: Phase.LEAKING}).tasks
     assert report.phase is Phase.LEAKING
 
@@ -199,7 +201,7 @@ def test_the_phase_the_controller_knows_wins(store: Store) -> None:
 def test_only_what_was_asked_for_is_gathered(store: Store) -> None:
     other = TaskId("lab", "other")
     late = replace(an_attempt("r2"), finished_s=START_S + 9000)
-    store.record([an_attempt(), late, replace(an_attempt("o1"), task=other)])
+    store.observations.record([an_attempt(), late, replace(an_attempt("o1"), task=other)])
     assert [report.task for report in gather(store, tasks=[other]).tasks] == [other]
     [since] = gather(store, since_s=START_S + 8000).tasks
     assert (since.task, since.figures.attempts) == (TASK, 1)
@@ -207,7 +209,7 @@ def test_only_what_was_asked_for_is_gathered(store: Store) -> None:
 
 def test_many_tasks_are_listed_and_the_heaviest_get_a_section(store: Store) -> None:
     many = LISTED_TASKS + 3
-    store.record(
+    store.observations.record(
         [
             replace(an_attempt(f"r{n}"), task=TaskId("shop", f"t{n}"), request_bytes=(n + 1) * MIB)
             for n in range(many)
@@ -339,7 +341,7 @@ def test_ticks_are_round_and_few() -> None:
 def test_plimsoll_report_writes_the_page_to_a_file(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/plimsoll.db"
     opened = Store.open(url)
-    opened.record([an_attempt()])
+    opened.observations.record([an_attempt()])
     opened.close()
     out = tmp_path / "report.html"
     out.write_text("old")

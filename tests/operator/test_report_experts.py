@@ -26,8 +26,10 @@ OLD = {"experts": {"max-seen": {"cost_gb_h": 1.5}, "request": {"cost_gb_h": 3.0}
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     opened = Store.open(f"sqlite:///{tmp_path}/plimsoll.db")
-    opened.record([replace(an_attempt(f"r{place}"), attempt_uid=f"u{place}") for place in range(3)])
-    opened.save_model(TASK, a_model(), Expert.MAX_SEEN, OLD)
+    opened.observations.record(
+        [replace(an_attempt(f"r{place}"), attempt_uid=f"u{place}") for place in range(3)]
+    )
+    opened.models.save(TASK, a_model(), Expert.MAX_SEEN, OLD)
     yield opened
     opened.close()
 

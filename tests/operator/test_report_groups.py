@@ -42,7 +42,7 @@ def runs_of(
 def a_store(folder: Path, *tasks: list[Observation]) -> Store:
     store = Store.open(str(folder / "store.db"))
     for runs in tasks:
-        store.record(runs)
+        store.observations.record(runs)
     return store
 
 

@@ -95,10 +95,10 @@ def test_the_search_is_drawn_trial_by_trial_and_never_without_bounds() -> None:
 
 def test_the_newest_trainings_are_gathered_from_the_store(tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path}/plimsoll.db", clock=lambda: START_S)
-    store.record([an_attempt()])
+    store.observations.record([an_attempt()])
     for seed in range(LISTED_TRAININGS + 2):
         report = {**a_training_report(), "seed": seed}
-        store.save_model(TASK, a_model(), Expert.CLASSIFIER, report)
+        store.models.save(TASK, a_model(), Expert.CLASSIFIER, report)
     [shown] = gather(store).tasks
     store.close()
     assert shown.detail is not None

@@ -24,7 +24,7 @@ from tests.operator.runtime_lives import JOIN, NOON_S, TRAIN, Life, a_life, a_ru
 
 async def state_of(life: Life) -> dict[str, object]:
     """All that is known, byte for byte, whatever of it was in memory."""
-    for task in life.store.tasks():
+    for task in life.store.totals.tasks():
         await life.runtimes.forecast(task, NOON_S)
     return life.runtimes.to_dict()
 
@@ -126,7 +126,7 @@ async def test_a_run_that_took_no_time_that_shows_is_learned(tmp_path: Path) -> 
 async def test_what_was_recorded_while_nobody_led_is_learned_at_the_start(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         await life.ran(3)
-        life.store.record_history([a_run("meanwhile", 500.0)])
+        life.store.observations.record_history([a_run("meanwhile", 500.0)])
     async with a_life(tmp_path) as again:
         await again.runtimes.fold()
         forecast = await again.runtimes.forecast(TRAIN, NOON_S + 9999)
@@ -302,7 +302,7 @@ async def test_a_long_backlog_is_folded_without_holding_the_loop(tmp_path: Path)
     """As at the first start on an older store: others get their turn all the while."""
     async with a_life(tmp_path) as life:
         for start in range(0, 6_000, 1_000):
-            life.store.record(
+            life.store.observations.record(
                 [
                     a_run(
                         f"u{n}", 60.0 + n % 50, task=TaskId("shop", f"t{n % 40}"), at_s=NOON_S + n

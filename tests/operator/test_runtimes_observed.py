@@ -43,7 +43,7 @@ def running(pod: APod, node: str = "node-1") -> APod:
 
 
 def observed(inside: Inside) -> Observation:
-    [found] = inside.store.observations(TRAIN)
+    [found] = inside.store.observations.of_task(TRAIN)
     return found
 
 

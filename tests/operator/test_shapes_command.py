@@ -30,7 +30,7 @@ def url(tmp_path: Path) -> str:
         for place in range(10):
             usual_s = dice.uniform(100, 2000)
             runtimes_s = [usual_s * dice.lognormvariate(0, spread) for _ in range(40)]
-            store.record(timed_runs(runtimes_s, TaskId("lab", f"{kind}-{place}")))
+            store.observations.record(timed_runs(runtimes_s, TaskId("lab", f"{kind}-{place}")))
     store.close()
     return address
 
@@ -76,7 +76,9 @@ def test_learning_again_makes_a_version_that_keeps_the_names(
 def test_attempts_without_a_runtime_teach_no_shape(tmp_path: Path) -> None:
     store = Store.open(f"sqlite:///{tmp_path}/plimsoll.db")
     failed = replace(a_timed_run(60.0, 1), outcome=Outcome.OOM_KILLED)
-    store.record([a_timed_run(60.0), failed, replace(a_timed_run(60.0, 2), started_s=None)])
+    store.observations.record(
+        [a_timed_run(60.0), failed, replace(a_timed_run(60.0, 2), started_s=None)]
+    )
     assert [each.runtime_s for each in runs_of(store)] == [60.0]
     store.close()
 
@@ -91,7 +93,7 @@ def test_a_store_with_too_little_says_what_is_missing(
     assert shapes_command(request, OutputForm.TABLE) == 1
     assert "no run of any task has succeeded yet" in capsys.readouterr().err
     store = Store.open(address)
-    store.record([a_timed_run(60.0)])
+    store.observations.record([a_timed_run(60.0)])
     store.close()
     assert shapes_command(request, OutputForm.TABLE) == 1
     assert "none have been learned" in capsys.readouterr().err

@@ -73,7 +73,7 @@ async def test_the_state_is_the_same_after_an_orderly_end(tmp_path: Path) -> Non
 async def test_what_was_recorded_while_nobody_led_is_learned_at_the_start(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         await life.ran(300, 310)
-        life.store.record([a_run("meanwhile", 500)])
+        life.store.observations.record([a_run("meanwhile", 500)])
     async with a_life(tmp_path) as again:
         known = again.book.look(TRAIN)
         assert known.largest_bytes == 500 * MIB
@@ -156,17 +156,17 @@ async def test_a_training_seeds_its_models_and_one_without_models_retires_them(
     async with a_life(tmp_path) as life:
         await life.ran(*[300 + 10 * (number % 7) for number in range(20)])
         figures = {MAX_SEEN: {"cost_gb_h": 8.0}, CLASSIFIER: {"cost_gb_h": 0.01}}
-        life.store.save_model(TRAIN, a_model(600), Expert.REQUEST, {"experts": figures})
+        life.store.models.save(TRAIN, a_model(600), Expert.REQUEST, {"experts": figures})
         await life.standings.fold()
         assert life.book.look(TRAIN).champion == CLASSIFIER
-        life.store.save_model(TRAIN, None, Expert.REQUEST, {"experts": figures})
+        life.store.models.save(TRAIN, None, Expert.REQUEST, {"experts": figures})
         await life.standings.fold()
         assert life.book.look(TRAIN).champion != CLASSIFIER
 
 
 async def test_a_training_of_a_task_without_runs_chooses_nobody(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
-        life.store.save_model(TRAIN, None, Expert.REQUEST, {"experts": {}})
+        life.store.models.save(TRAIN, None, Expert.REQUEST, {"experts": {}})
         await life.standings.fold()
         assert life.book.look(TRAIN).champion == MAX_SEEN
 
@@ -243,7 +243,7 @@ async def test_a_task_the_store_forgot_is_forgotten(tmp_path: Path) -> None:
 async def test_it_learns_and_saves_by_itself_while_it_runs(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         running = asyncio.create_task(life.standings.run())
-        life.store.record([a_run("u")])
+        life.store.observations.record([a_run("u")])
         life.standings.news()
         async with asyncio.timeout(30):
             while life.standings.held(TRAIN) is None:

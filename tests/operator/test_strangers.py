@@ -175,7 +175,9 @@ async def test_a_strangers_kills_and_successes_teach_others_nothing(tmp_path: Pa
             await inside.see(ended(imitating(f"good-{number}")))
         await inside.ledger._with.standings.fold()
         assert inside.known == before
-        assert [each.attempt_uid for each in inside.store.observations(TRAIN)] == ["uid-train-1"]
+        assert [each.attempt_uid for each in inside.store.observations.of_task(TRAIN)] == [
+            "uid-train-1"
+        ]
         assert inside.book.look(TaskId(EVIL, "train")).lifts.keys() <= {"pod:uid-train-1"}
 
 
@@ -186,7 +188,7 @@ async def test_a_kill_that_says_to_be_the_thousandth_attempt_hurts_its_own_task_
         await inside.see(killed(imitating("evil-1")))
         await inside.see(killed(decided(a_train())))
         assert set(inside.known.lifts) == {"pod:uid-train-1"}
-        assert len(inside.store.open_retries()) == 1
+        assert len(inside.store.retries.waiting()) == 1
 
 
 def a_charge(need_mib: float) -> Ended:
@@ -253,8 +255,8 @@ async def test_a_namespace_may_not_make_tasks_without_end(tmp_path: Path) -> Non
             await inside.see(ended(a_train(f"p{number}").labelled(f"t{number}").in_namespace(EVIL)))
         await inside.see(ended(a_train()))
         assert len([task for task in inside.book if task.namespace == EVIL]) == 10
-        assert len(inside.store.observations(TRAIN)) == 1
-        assert len(inside.store.observations(TaskId(EVIL, "t29"))) == 0
+        assert len(inside.store.observations.of_task(TRAIN)) == 1
+        assert len(inside.store.observations.of_task(TaskId(EVIL, "t29"))) == 0
         assert inside.book.is_crowded(EVIL)
         assert not inside.book.is_crowded("shop")
 

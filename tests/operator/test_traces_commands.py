@@ -55,7 +55,7 @@ def an_attempt(uid: str, task: TaskId = TRAIN, **changes: object) -> Observation
 def a_store(tmp_path: Path, *attempts: Observation, name: str = "store.db") -> str:
     url = f"sqlite:///{tmp_path}/{name}"
     store = Store.open(url)
-    store.record(attempts)
+    store.observations.record(attempts)
     store.close()
     return url
 
@@ -63,7 +63,7 @@ def a_store(tmp_path: Path, *attempts: Observation, name: str = "store.db") -> s
 def kept(url: str, task: TaskId) -> list[Observation]:
     store = Store.open(url)
     try:
-        return store.observations(task)
+        return store.observations.of_task(task)
     finally:
         store.close()
 

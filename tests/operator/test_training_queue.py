@@ -99,7 +99,7 @@ async def test_a_training_that_succeeds_tells_its_result(log: Path) -> None:
             None,
         )
         assert done.result["version"] == "abc"
-        assert yard.store.last_training(done.task) is None
+        assert yard.store.trainings.last(done.task) is None
 
 
 async def test_a_task_that_waits_is_queued_once(log: Path) -> None:
@@ -158,14 +158,14 @@ async def test_a_trainer_killed_by_the_kernel_is_recorded_and_the_old_model_serv
 ) -> None:
     task = TaskId("shop", "hangs")
     async with a_yard(log) as yard:
-        yard.store.save_model(task, None, Expert.MAX_SEEN, {"old": True})
+        yard.store.models.save(task, None, Expert.MAX_SEEN, {"old": True})
         yard.ask("hangs", "good")
         await yard.until(lambda: len(yard.noted("child")) == 1)
         os.kill(yard.noted("start")[0].pid, signal.SIGKILL)
         os.kill(yard.noted("child")[0].pid, signal.SIGKILL)
         await yard.until_results(2)
         assert yard.results[0].failure == "killed by signal 9 (memory cap?)"
-        last, saved = yard.store.last_training(task), yard.store.model(task)
+        last, saved = yard.store.trainings.last(task), yard.store.models.newest(task)
         assert last is not None
         assert (last.failure, last.at_s) == ("killed by signal 9 (memory cap?)", NOW_S)
         assert saved is not None
@@ -193,7 +193,7 @@ async def test_a_failure_is_told_and_recorded_once(
         yard.ask(name)
         await yard.until_results(1)
         assert yard.results[0].failure == failure
-        last = yard.store.last_training(TaskId("shop", name))
+        last = yard.store.trainings.last(TaskId("shop", name))
         assert (last is not None and last.failure == failure) is recorded
 
 

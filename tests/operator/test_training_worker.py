@@ -67,7 +67,7 @@ def fill(path: Path, runs: int, padding: str = "") -> None:
                 finished_s=1.7e9 + run * 100 + 60,
             )
         )
-    store.record(rows)
+    store.observations.record(rows)
     store.close()
 
 
@@ -83,7 +83,7 @@ def test_a_task_without_needs_fails_in_words_and_says_so_in_the_store(database: 
     assert ended.said["recorded"] is True
     assert "task shop/train-demand: none of 0 observations tells a need" in ended.said["message"]
     store = Store.open(str(database))
-    last = store.last_training(TRAIN)
+    last = store.trainings.last(TRAIN)
     store.close()
     assert last is not None
     assert last.failure == ended.said["message"]
@@ -171,7 +171,7 @@ async def test_the_queue_has_the_real_trainer_leave_model_champion_and_report_in
     queue.request(TRAIN, Policy(penalty=3.0, max_bins=2), "first")
     result = await ended
     await queue.close()
-    saved, last = store.model(TRAIN), store.last_training(TRAIN)
+    saved, last = store.models.newest(TRAIN), store.trainings.last(TRAIN)
     store.close()
     assert result.failure is None
     assert saved is not None

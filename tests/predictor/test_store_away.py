@@ -94,12 +94,12 @@ async def test_a_server_that_stops_and_starts_again_loses_nothing(away: Server, 
         ]
         assert away.database in await until_in_trouble(writer)
         with pytest.raises(StoreError, match="check"):
-            await writer.read(store.observations, TRAIN)
+            await writer.read(store.observations.of_task, TRAIN)
         assert await ticks_of(1.0) > 25, "the event loop waits for no server"
         assert not any(task.done() for task in waiting)
     assert [each.new for each in await asyncio.gather(*waiting)] == [True] * 200
     assert writer.trouble is None
-    assert len(await writer.read(store.observations, TRAIN)) == 201
+    assert len(await writer.read(store.observations.of_task, TRAIN)) == 201
     await writer.close()
     store.close()
 
@@ -115,9 +115,9 @@ async def test_a_server_that_stands_still_is_given_up_and_tried_again(
         waiting = asyncio.create_task(writer.record(an_attempt("meanwhile").built))
         assert re.search("said nothing for 1 s|timeout expired", await until_in_trouble(writer))
         with pytest.raises(StoreError):
-            await writer.read(store.observations, TRAIN)
+            await writer.read(store.observations.of_task, TRAIN)
     assert (await waiting).new
-    assert len(await writer.read(store.observations, TRAIN)) == 2
+    assert len(await writer.read(store.observations.of_task, TRAIN)) == 2
     await writer.close()
     store.close()
 
@@ -141,13 +141,13 @@ async def test_a_commit_whose_answer_is_lost_is_not_taken_for_anothers(
     writer = Writer(store)
     for number in range(times):
         wire.cut_after = b"COMMIT"
-        assert await writer.call(store.plan_retry, an_intent(f"u{number}"))
+        assert await writer.call(store.retries.plan, an_intent(f"u{number}"))
         assert wire.cuts == 2 * number + 1
         wire.cut_after = b"COMMIT"
         kept = await writer.record(an_attempt(f"u{number}").built)
         assert (kept.new, kept.learned) == (True, True)
         assert wire.cuts == 2 * number + 2
-    assert len(store.open_retries()) == times
+    assert len(store.retries.waiting()) == times
     assert len(store.experts.lessons(0)) == times
     await writer.close()
     store.close()
@@ -157,9 +157,9 @@ async def test_a_commit_that_never_came_through_is_made_again(away: Server, wire
     store = open_store_at(through(wire, away))
     writer = Writer(store)
     wire.cut_after = b"INSERT INTO retries"
-    assert await writer.call(store.plan_retry, an_intent())
+    assert await writer.call(store.retries.plan, an_intent())
     assert wire.cuts == 1
-    assert len(store.open_retries()) == 1
+    assert len(store.retries.waiting()) == 1
     await writer.close()
     store.close()
 
@@ -195,7 +195,7 @@ def test_who_is_cut_off_in_the_middle_of_a_write_holds_nobody_up(
             connection.exec_driver_sql("SELECT 1")
             wire.silent = True
             began_s = time.monotonic()
-            assert other.plan_retry(an_intent())
+            assert other.retries.plan(an_intent())
             assert time.monotonic() - began_s < 10
             wire.silent = False
             connection.exec_driver_sql("SELECT 1")
@@ -265,7 +265,7 @@ def test_a_server_that_will_not_write_says_why(away: Server, statement: str, wor
         connection.execute(statement.format(database=away.database).encode())
     store._database.engine.dispose()
     with pytest.raises(StoreError, match=words):
-        store.plan_retry(an_intent())
+        store.retries.plan(an_intent())
     store.close()
 
 

@@ -26,13 +26,13 @@ def store(store_url: str) -> Iterator[Store]:
 def put(store: Store, task: str, ended_s: float) -> None:
     """One attempt of a task that ended then."""
     built = an_attempt(f"{task}-{ended_s}").of(TaskId.parse(task)).running(ended_s - 60, ended_s)
-    store.record([replace(built.built, submitted_s=ended_s - 60)])
+    store.observations.record([replace(built.built, submitted_s=ended_s - 60)])
 
 
 def prune(store: Store, keep_tasks: int, now_s: float = NOON_S + DAY_S) -> set[str]:
     for _ in store.prune_steps(now_s, pruning.Bounds(tasks=keep_tasks)):
         pass
-    return {str(task) for task in store.tasks()}
+    return {str(task) for task in store.totals.tasks()}
 
 
 def test_a_namespace_that_makes_task_after_task_has_its_own_forgotten(store: Store) -> None:
@@ -58,7 +58,7 @@ def test_a_task_quiet_for_longer_than_a_year_goes_with_its_rows(store: Store) ->
     put(store, "shop/old", NOON_S)
     put(store, "shop/yearly", NOON_S + 20 * DAY_S)
     assert prune(store, 100, now_s=NOON_S + QUIET_TASKS_KEPT_S + 10 * DAY_S) == {"shop/yearly"}
-    assert store.observations(TaskId("shop", "old")) == []
+    assert store.observations.of_task(TaskId("shop", "old")) == []
 
 
 def test_what_a_namespace_shared_goes_with_its_last_task_and_is_no_task(store: Store) -> None:

@@ -66,7 +66,9 @@ def fill(store: Store) -> list[str]:
     acknowledged: list[str] = []
     try:
         for number in range(10_000):
-            recorded = store.record([an_attempt(f"u{number}").knowing(text=FILLER).built])
+            recorded = store.observations.record(
+                [an_attempt(f"u{number}").knowing(text=FILLER).built]
+            )
             acknowledged += recorded.new
     except StoreFullError as error:
         assert "the disk is full; free some space" in str(error)  # noqa: PT017  # it is full at an unknown record
@@ -77,7 +79,7 @@ def fill(store: Store) -> list[str]:
 def test_what_was_acknowledged_before_the_disk_was_full_stays(small_disk: SmallDisk) -> None:
     acknowledged = fill(small_disk.store)
     assert len(acknowledged) > 20
-    kept = [each.attempt_uid for each in small_disk.store.observations(TRAIN)]
+    kept = [each.attempt_uid for each in small_disk.store.observations.of_task(TRAIN)]
     assert sorted(kept) == sorted(acknowledged)
 
 
@@ -99,7 +101,7 @@ async def test_the_writer_keeps_what_is_queued_until_there_is_room(small_disk: S
     small_disk.grow()
     assert [each.new for each in await asyncio.gather(*waiting)] == [True] * 100
     assert writer.trouble is None
-    assert len(small_disk.store.observations(TRAIN)) == full_at + 100
+    assert len(small_disk.store.observations.of_task(TRAIN)) == full_at + 100
     await writer.close()
 
 
@@ -112,7 +114,7 @@ def test_a_new_store_on_a_full_disk_is_refused_in_words(small_disk: SmallDisk) -
             open_store(folder)
     else:
         open_again = open_store(folder.parent)
-        assert open_again.observations(TRAIN), "a full store still opens and reads"
+        assert open_again.observations.of_task(TRAIN), "a full store still opens and reads"
         open_again.close()
 
 
@@ -123,7 +125,7 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
     for each in (folder / "used", folder / "new", seen):
         each.mkdir(parents=True)
     store = open_store(folder / "used")
-    store.record([an_attempt("before").built])
+    store.observations.record([an_attempt("before").built])
     store.close()
     assert mount("--bind", str(folder), str(seen)), "binding a folder needs root"
     assert mount("-o", "remount,ro,bind", str(seen))

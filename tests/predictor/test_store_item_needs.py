@@ -28,14 +28,14 @@ def a_step(uid: str, ended_s: float = NOON_S, **changes: Any) -> Observation:
 
 
 def test_needs_come_in_the_order_their_runs_ended(store: Store) -> None:
-    store.record([a_step("late", NOON_S + 9, item="s2"), a_step("early", NOON_S + 1)])
-    store.record([a_step("first", NOON_S, workflow_run=None)])
+    store.observations.record([a_step("late", NOON_S + 9, item="s2"), a_step("early", NOON_S + 1)])
+    store.observations.record([a_step("first", NOON_S, workflow_run=None)])
     needs = [
         ItemNeed(TRAIN, run, item, 500_000_000)
         for run, item in ((None, "s1"), ("r1", "s1"), ("r1", "s2"))
     ]
-    assert store.item_needs() == needs
-    assert store.item_needs(limit=2) == needs[1:]
+    assert store.observations.item_needs() == needs
+    assert store.observations.item_needs(limit=2) == needs[1:]
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,14 @@ def test_needs_come_in_the_order_their_runs_ended(store: Store) -> None:
     ],
 )
 def test_what_tells_no_need_of_an_item_is_left_out(store: Store, changes: dict[str, Any]) -> None:
-    store.record([a_step("u", **changes)])
-    assert store.item_needs() == []
+    store.observations.record([a_step("u", **changes)])
+    assert store.observations.item_needs() == []
 
 
 def test_a_peak_that_came_late_is_what_was_needed(store: Store) -> None:
-    store.record([a_step("u", peak_bytes=None, peak_source=None)])
-    store.record([a_step("u", peak_bytes=7)])
-    assert store.item_needs() == [ItemNeed(TRAIN, "r1", "s1", 7)]
+    store.observations.record([a_step("u", peak_bytes=None, peak_source=None)])
+    store.observations.record([a_step("u", peak_bytes=7)])
+    assert store.observations.item_needs() == [ItemNeed(TRAIN, "r1", "s1", 7)]
 
 
 def test_they_are_found_by_an_index_of_their_own(tmp_path: Path) -> None:

@@ -42,12 +42,12 @@ def test_killed_at_random_moments_every_acknowledged_observation_is_there_once(
     assert len(rounds_heard) == rounds, "each round acknowledged something before it was killed"
 
     store = Store.open(store_url)
-    kept = store.observations(TRAIN, limit=10**6)
+    kept = store.observations.of_task(TRAIN, limit=10**6)
     times_kept = Counter(each.attempt_uid for each in kept)
     assert [uid for uid in acknowledged if times_kept[uid] != 1] == []
     assert_each_is_learned_once(store, kept)
-    assert store.record(kept).new == frozenset(), "recording them again adds none"
-    assert store.observations(TRAIN, limit=10**6) == kept
+    assert store.observations.record(kept).new == frozenset(), "recording them again adds none"
+    assert store.observations.of_task(TRAIN, limit=10**6) == kept
     store.close()
 
 
@@ -68,7 +68,7 @@ def test_two_controllers_that_record_the_same_at_once_count_and_teach_it_once(
     Store.open(store_url).close()
     one, two = recording(store_url, rounds // 2, "same", "same")
     store = Store.open(store_url)
-    kept = store.observations(TRAIN, limit=10**6)
+    kept = store.observations.of_task(TRAIN, limit=10**6)
     assert {*one, *two} <= {each.attempt_uid for each in kept}
     assert_each_is_learned_once(store, kept)
     store.close()
@@ -80,5 +80,5 @@ def assert_each_is_learned_once(store: Store, kept: list[Observation]) -> None:
     assert sorted(lesson.run for lesson in lessons) == measured
     serials = [lesson.serial for lesson in lessons]
     assert serials == sorted(set(serials))
-    summary = store.summary(TRAIN)
+    summary = store.totals.of(TRAIN)
     assert (summary.observations, summary.runs_known) == (len(kept), len(kept))

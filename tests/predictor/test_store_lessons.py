@@ -42,12 +42,12 @@ def decide(store: Store, uid: str, **bids: float) -> None:
         request_bytes=None,
         reason="kept",
     )
-    store.put_decision(decision, bids)
+    store.decisions.put(decision, bids)
 
 
 def test_a_run_whose_need_becomes_known_is_one_lesson(store: Store) -> None:
     decide(store, "u", request=4.0)
-    store.record([an_attempt("u").built])
+    store.observations.record([an_attempt("u").built])
     lesson = only_lesson(store)
     assert (lesson.task, lesson.kind) == (TRAIN, LessonKind.ENDED)
     assert (lesson.need_bytes, lesson.runtime_s) == (500_000_000, 3600.0)
@@ -58,9 +58,9 @@ def test_a_run_whose_need_becomes_known_is_one_lesson(store: Store) -> None:
 
 def test_an_event_that_is_repeated_teaches_nothing_again(store: Store) -> None:
     ended, killed = an_attempt("u").built, an_attempt("k").ending(Outcome.OOM_KILLED).built
-    store.record([ended, ended, killed])
-    store.record([killed, ended])
-    store.record_history([ended])
+    store.observations.record([ended, ended, killed])
+    store.observations.record([killed, ended])
+    store.observations.record_history([ended])
     assert len(taught(store)) == 2
 
 
@@ -79,35 +79,35 @@ def test_an_event_that_is_repeated_teaches_nothing_again(store: Store) -> None:
 def test_an_attempt_without_a_need_teaches_the_experts_nothing(
     store: Store, attempt: AnAttempt
 ) -> None:
-    store.record([attempt.built])
+    store.observations.record([attempt.built])
     assert taught(store) == []
 
 
 def test_a_peak_that_comes_late_teaches_then(store: Store) -> None:
-    store.record([an_attempt("late").peaking(None).built])
-    store.record([an_attempt("other").peaking(7).built])
-    store.record([an_attempt("late").peaking(9).built])
+    store.observations.record([an_attempt("late").peaking(None).built])
+    store.observations.record([an_attempt("other").peaking(7).built])
+    store.observations.record([an_attempt("late").peaking(9).built])
     assert taught(store) == [("ended", "run-of-other", 7), ("ended", "run-of-late", 9)]
 
 
 def test_a_need_that_becomes_known_better_corrects_the_first(store: Store) -> None:
-    store.record([an_attempt("u").peaking(7).built])
-    store.record([an_attempt("u").peaking(9).built])
-    store.record([an_attempt("sibling").in_run("run-of-u").peaking(8).built])
+    store.observations.record([an_attempt("u").peaking(7).built])
+    store.observations.record([an_attempt("u").peaking(9).built])
+    store.observations.record([an_attempt("sibling").in_run("run-of-u").peaking(8).built])
     assert taught(store) == [("ended", "run-of-u", 7), ("corrected", "run-of-u", 9)]
     assert [each.before_bytes for each in store.experts.lessons(0)] == [0, 7]
 
 
 def test_a_kill_teaches_what_was_too_little(store: Store) -> None:
     decide(store, "k", request=4.0)
-    store.record([an_attempt("k").ending(Outcome.OOM_KILLED).given(GIB).built])
+    store.observations.record([an_attempt("k").ending(Outcome.OOM_KILLED).given(GIB).built])
     assert taught(store) == [("exceeded", "run-of-k", GIB)]
     assert only_lesson(store).bids == {"request": 4.0}
 
 
 def test_what_is_recorded_together_teaches_in_the_order_it_ended(store: Store) -> None:
     late = an_attempt("late").running(NOON_S, NOON_S + 7200).built
-    store.record_history([late, an_attempt("soon").built])
+    store.observations.record_history([late, an_attempt("soon").built])
     assert [each.run for each in store.experts.lessons(0)] == ["run-of-soon", "run-of-late"]
 
 
@@ -121,7 +121,7 @@ def test_bids_stay_as_they_were_when_the_attempt_was_seen_first(store: Store) ->
 def test_saving_forgets_what_is_in_the_state(store: Store) -> None:
     for uid in ("a", "b"):
         decide(store, uid, request=4.0)
-        store.record([an_attempt(uid).built])
+        store.observations.record([an_attempt(uid).built])
     first, second = store.experts.lessons(0)
     shared = SharedState(through=first.serial, pools={"shop": {"charges": [0.1]}})
     assert store.experts.save(shared, {str(TRAIN): {"runs": 1}}, follows={0})
@@ -135,16 +135,16 @@ def test_saving_forgets_what_is_in_the_state(store: Store) -> None:
 
 
 def test_a_serial_is_never_given_twice(store: Store) -> None:
-    store.record([an_attempt("a").built])
+    store.observations.record([an_attempt("a").built])
     through = only_lesson(store).serial
     assert store.experts.save(SharedState(through=through), {}, follows={0})
-    store.record([an_attempt("b").built])
+    store.observations.record([an_attempt("b").built])
     assert only_lesson(store).serial > through
 
 
 def test_a_controller_that_led_before_saves_nothing_over_its_successor(store: Store) -> None:
     for uid in ("a", "b"):
-        store.record([an_attempt(uid).built])
+        store.observations.record([an_attempt(uid).built])
     first, second = store.experts.lessons(0)
     assert store.experts.save(SharedState(through=second.serial), {"t": {"by": "new"}}, {0})
     assert not store.experts.save(SharedState(through=first.serial), {"t": {"by": "old"}}, {0})
@@ -154,9 +154,9 @@ def test_a_controller_that_led_before_saves_nothing_over_its_successor(store: St
 
 def test_a_training_teaches_how_its_models_compare_with_the_largest_need(store: Store) -> None:
     figures = {"max-seen": {"cost_gb_h": 8.0}, "classifier": {"cost_gb_h": 2.0}}
-    store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {"experts": figures})
-    store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {"experts": {}})
-    store.save_model(TRAIN, None, Expert.MAX_SEEN, {"experts": figures})
+    store.models.save(TRAIN, a_model(), Expert.CLASSIFIER, {"experts": figures})
+    store.models.save(TRAIN, a_model(), Expert.CLASSIFIER, {"experts": {}})
+    store.models.save(TRAIN, None, Expert.MAX_SEEN, {"experts": figures})
     lessons = store.experts.lessons(0)
     assert {each.kind for each in lessons} == {LessonKind.TRAINED}
     assert [each.times for each in lessons] == [{"classifier": 0.25}, {"classifier": None}, {}]
@@ -164,7 +164,9 @@ def test_a_training_teaches_how_its_models_compare_with_the_largest_need(store: 
 
 def test_what_the_experts_keep_goes_with_its_task_and_with_age(store_url: str) -> None:
     store = open_store_at(store_url)
-    store.record([an_attempt("a").built, an_attempt("b").of(JOIN).running(1.0, 2.0).built])
+    store.observations.record(
+        [an_attempt("a").built, an_attempt("b").of(JOIN).running(1.0, 2.0).built]
+    )
     decide(store, "never ended", request=4.0)
     assert store.experts.save(SharedState(), {str(JOIN): {}, str(TRAIN): {}}, {0})
     assert sum(store.prune_steps(NOON_S, pruning.Bounds(tasks=1))) > 0

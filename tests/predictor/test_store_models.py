@@ -53,33 +53,33 @@ def damage(store: Store, **columns: str | None) -> None:
 
 
 def test_a_model_comes_back_as_it_was_saved(store: Store) -> None:
-    store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {"folds": 5})
-    saved = store.model(TRAIN)
+    store.models.save(TRAIN, a_model(), Expert.CLASSIFIER, {"folds": 5})
+    saved = store.models.newest(TRAIN)
     assert saved is not None
     assert (saved.model, saved.champion) == (a_model(), Expert.CLASSIFIER)
     assert (saved.report, saved.trained_s) == ({"folds": 5}, NOON_S)
-    assert store.model(JOIN) is None
+    assert store.models.newest(JOIN) is None
 
 
 def test_a_champion_may_need_no_model(store: Store) -> None:
-    store.save_model(TRAIN, None, Expert.MAX_SEEN, {})
-    saved = store.model(TRAIN)
+    store.models.save(TRAIN, None, Expert.MAX_SEEN, {})
+    saved = store.models.newest(TRAIN)
     assert saved is not None
     assert (saved.model, saved.champion) == (None, Expert.MAX_SEEN)
 
 
 def test_the_newest_model_serves(store: Store) -> None:
-    store.save_model(TRAIN, a_model(512), Expert.CLASSIFIER, {})
-    store.save_model(TRAIN, a_model(256), Expert.REQUEST, {})
-    saved = store.model(TRAIN)
+    store.models.save(TRAIN, a_model(512), Expert.CLASSIFIER, {})
+    store.models.save(TRAIN, a_model(256), Expert.REQUEST, {})
+    saved = store.models.newest(TRAIN)
     assert saved is not None
     assert (saved.model, saved.champion) == (a_model(256), Expert.REQUEST)
 
 
 def test_a_failed_training_leaves_the_old_model_serving(store: Store) -> None:
-    store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {})
-    store.record_training_failure(TRAIN, "killed by signal 9", NOON_S + 5)
-    saved, last = store.model(TRAIN), store.last_training(TRAIN)
+    store.models.save(TRAIN, a_model(), Expert.CLASSIFIER, {})
+    store.trainings.record_failure(TRAIN, "killed by signal 9", NOON_S + 5)
+    saved, last = store.models.newest(TRAIN), store.trainings.last(TRAIN)
     assert saved is not None
     assert saved.model == a_model()
     assert last is not None
@@ -87,31 +87,33 @@ def test_a_failed_training_leaves_the_old_model_serving(store: Store) -> None:
 
 
 def test_a_training_tells_what_was_known_when_it_began(store: Store) -> None:
-    store.record([an_attempt("a").built, an_attempt("b").built])
-    began = store.summary(TRAIN)
-    store.record([an_attempt("meanwhile").built])
-    store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {}, known=began)
-    last = store.last_training(TRAIN)
+    store.observations.record([an_attempt("a").built, an_attempt("b").built])
+    began = store.totals.of(TRAIN)
+    store.observations.record([an_attempt("meanwhile").built])
+    store.models.save(TRAIN, a_model(), Expert.CLASSIFIER, {}, known=began)
+    last = store.trainings.last(TRAIN)
     assert last is not None
     assert (last.failure, last.observations, last.runs, last.oom_kills) == (None, 2, 2, 0)
 
 
 def test_a_task_never_trained_has_no_last_training(store: Store) -> None:
-    assert store.last_training(TRAIN) is None
-    assert store.models(TRAIN) == []
+    assert store.trainings.last(TRAIN) is None
+    assert store.trainings.newest(TRAIN) == []
 
 
 def test_the_history_of_trainings_is_bounded_and_newest_first(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plimsoll_predictor.store.models.KEPT_TRAININGS", 20)
-    monkeypatch.setattr("plimsoll_predictor.store.models.KEPT_FAILURES", 5)
+    monkeypatch.setattr("plimsoll_predictor.store.trainings.KEPT_TRAININGS", 20)
+    monkeypatch.setattr("plimsoll_predictor.store.trainings.KEPT_FAILURES", 5)
     for number in range(25):
-        store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {"number": number})
-        store.record_training_failure(TRAIN, f"failure {number}", NOON_S)
-    reports = [each.report for each in store.models(TRAIN)]
+        store.models.save(TRAIN, a_model(), Expert.CLASSIFIER, {"number": number})
+        store.trainings.record_failure(TRAIN, f"failure {number}", NOON_S)
+    found = store.trainings.newest(TRAIN, limit=100)
+    reports = [each.report for each in found if each.failure is None]
     assert reports == [{"number": number} for number in range(24, 4, -1)]
-    assert [each.report for each in store.models(TRAIN, limit=1)] == [{"number": 24}]
+    failures = [each.failure for each in store.trainings.newest(TRAIN, limit=1)]
+    assert failures == ["failure 24"]
     with store._database.read() as connection:
         rows = connection.execute(trainings.select()).all()
     assert len(rows) == 25
@@ -132,55 +134,55 @@ def test_the_history_of_trainings_is_bounded_and_newest_first(
 def test_a_damaged_model_is_logged_set_aside_and_not_served(
     store: Store, columns: dict[str, str | None], caplog: pytest.LogCaptureFixture
 ) -> None:
-    store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {})
+    store.models.save(TRAIN, a_model(), Expert.CLASSIFIER, {})
     damage(store, **columns)
     with caplog.at_level(logging.ERROR):
-        assert store.model(TRAIN) is None
+        assert store.models.newest(TRAIN) is None
     assert "task shop/train-demand: its model cannot be read and is set aside" in caplog.text
     caplog.clear()
-    assert store.model(TRAIN) is None
+    assert store.models.newest(TRAIN) is None
     assert caplog.text == ""
-    last = store.last_training(TRAIN)
+    last = store.trainings.last(TRAIN)
     assert last is not None
     assert last.damage is not None
 
 
 def test_a_model_with_a_changed_byte_is_not_served(store: Store) -> None:
-    store.save_model(TRAIN, a_model(512), Expert.CLASSIFIER, {})
+    store.models.save(TRAIN, a_model(512), Expert.CLASSIFIER, {})
     text = orjson.dumps(a_model(512).to_dict()).decode()
     damage(store, model=text.replace(str(512 * 2**20), str(513 * 2**20)))
-    assert store.model(TRAIN) is None
+    assert store.models.newest(TRAIN) is None
 
 
 def test_a_model_after_a_damaged_one_serves(store: Store) -> None:
-    store.save_model(TRAIN, a_model(512), Expert.CLASSIFIER, {})
+    store.models.save(TRAIN, a_model(512), Expert.CLASSIFIER, {})
     damage(store, model="{torn")
-    store.save_model(TRAIN, a_model(256), Expert.CLASSIFIER, {}, known=TaskSummary(task=TRAIN))
-    saved = store.model(TRAIN)
+    store.models.save(TRAIN, a_model(256), Expert.CLASSIFIER, {}, known=TaskSummary(task=TRAIN))
+    saved = store.models.newest(TRAIN)
     assert saved is not None
     assert saved.model == a_model(256)
 
 
 def test_a_report_that_is_no_json_is_refused_in_words(store: Store) -> None:
     with pytest.raises(BadRecordError, match="report is not plain JSON"):
-        store.save_model(TRAIN, None, Expert.REQUEST, {"clock": object()})
+        store.models.save(TRAIN, None, Expert.REQUEST, {"clock": object()})
 
 
 def test_the_models_of_all_tasks_are_those_of_each(store: Store) -> None:
     for number in range(45):
         task = TaskId("shop", f"t{number:02}")
-        store.save_model(task, a_model(512), Expert.CLASSIFIER, {"runs": number})
-        store.save_model(task, a_model(256), Expert.CLASSIFIER, {"runs": number})
-        store.record_training_failure(task, "later, and not what serves", NOON_S)
-    found = dict(store.serving_models())
+        store.models.save(task, a_model(512), Expert.CLASSIFIER, {"runs": number})
+        store.models.save(task, a_model(256), Expert.CLASSIFIER, {"runs": number})
+        store.trainings.record_failure(task, "later, and not what serves", NOON_S)
+    found = dict(store.models.serving())
     assert len(found) == 45
-    assert found == {task: store.model(task) for task in found}
+    assert found == {task: store.models.newest(task) for task in found}
 
 
 def test_a_damaged_model_is_left_out_of_all_and_set_aside(store: Store) -> None:
-    store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {})
+    store.models.save(TRAIN, a_model(), Expert.CLASSIFIER, {})
     damage(store, model="{")
-    store.save_model(JOIN, a_model(), Expert.CLASSIFIER, {})
-    assert set(dict(store.serving_models())) == {JOIN}
-    [outcome] = store.models(TRAIN)
+    store.models.save(JOIN, a_model(), Expert.CLASSIFIER, {})
+    assert set(dict(store.models.serving())) == {JOIN}
+    [outcome] = store.trainings.newest(TRAIN)
     assert outcome.damage is not None

@@ -52,35 +52,35 @@ def test_an_observation_comes_back_as_it_was_recorded(store: Store) -> None:
         workflow_run="r7",
         item="s1",
     )
-    assert store.record([whole]).new == {"u"}
-    assert store.observations(TRAIN) == [whole]
+    assert store.observations.record([whole]).new == {"u"}
+    assert store.observations.of_task(TRAIN) == [whole]
 
 
 def test_only_uids_that_were_new_are_returned(store: Store) -> None:
-    store.record([an_attempt("old").built])
+    store.observations.record([an_attempt("old").built])
     both = [an_attempt("old").built, an_attempt("new").built]
-    assert store.record(both).new == {"new"}
-    assert len(store.observations(TRAIN)) == 2
+    assert store.observations.record(both).new == {"new"}
+    assert len(store.observations.of_task(TRAIN)) == 2
 
 
 def test_a_uid_twice_in_one_batch_is_one_row_with_the_later_peak(store: Store) -> None:
     batch = [an_attempt("u").peaking(1).built, an_attempt("u").peaking(2).built]
-    assert store.record(batch).new == {"u"}
-    assert [each.peak_bytes for each in store.observations(TRAIN)] == [2]
+    assert store.observations.record(batch).new == {"u"}
+    assert [each.peak_bytes for each in store.observations.of_task(TRAIN)] == [2]
 
 
 def test_an_amendment_fills_what_was_missing(store: Store) -> None:
     unmeasured = replace(an_attempt("u").built, peak_bytes=None, peak_source=None, features={})
-    store.record([unmeasured])
-    store.record([an_attempt("u").built])
-    assert store.observations(TRAIN) == [an_attempt("u").built]
+    store.observations.record([unmeasured])
+    store.observations.record([an_attempt("u").built])
+    assert store.observations.of_task(TRAIN) == [an_attempt("u").built]
 
 
 def test_an_amendment_that_knows_less_takes_nothing_away(store: Store) -> None:
-    store.record([an_attempt("u").built])
+    store.observations.record([an_attempt("u").built])
     bare = Observation(attempt_uid="u", task=TRAIN, run="x", outcome=Outcome.SUCCEEDED)
-    store.record([bare])
-    assert store.observations(TRAIN) == [an_attempt("u").built]
+    store.observations.record([bare])
+    assert store.observations.of_task(TRAIN) == [an_attempt("u").built]
 
 
 @pytest.mark.parametrize(
@@ -103,25 +103,25 @@ def test_an_amendment_that_knows_less_takes_nothing_away(store: Store) -> None:
 def test_an_outcome_is_final_unless_the_pod_was_taken_away(
     store: Store, first: Outcome, then: Outcome, kept: Outcome
 ) -> None:
-    store.record([an_attempt("u").ending(first).built])
-    store.record([an_attempt("u").ending(then).built])
-    assert [each.outcome for each in store.observations(TRAIN)] == [kept]
+    store.observations.record([an_attempt("u").ending(first).built])
+    store.observations.record([an_attempt("u").ending(then).built])
+    assert [each.outcome for each in store.observations.of_task(TRAIN)] == [kept]
 
 
 def test_observations_come_oldest_first_and_the_limit_keeps_the_latest(store: Store) -> None:
     hours = (3, 1, 2)
-    store.record(
+    store.observations.record(
         [an_attempt(f"u{hour}").running(NOON_S, NOON_S + hour * 3600).built for hour in hours]
     )
-    assert [each.attempt_uid for each in store.observations(TRAIN)] == ["u1", "u2", "u3"]
-    latest = store.observations(TRAIN, limit=2)
+    assert [each.attempt_uid for each in store.observations.of_task(TRAIN)] == ["u1", "u2", "u3"]
+    latest = store.observations.of_task(TRAIN, limit=2)
     assert [each.attempt_uid for each in latest] == ["u2", "u3"]
 
 
 def test_tasks_are_listed_and_kept_apart(store: Store) -> None:
-    store.record([an_attempt("a").built, an_attempt("b").of(JOIN).built])
-    assert store.tasks() == [JOIN, TRAIN]
-    assert [each.attempt_uid for each in store.observations(JOIN)] == ["b"]
+    store.observations.record([an_attempt("a").built, an_attempt("b").of(JOIN).built])
+    assert store.totals.tasks() == [JOIN, TRAIN]
+    assert [each.attempt_uid for each in store.observations.of_task(JOIN)] == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -139,57 +139,65 @@ def test_a_killed_attempts_run_got_through_if_it_succeeded_after_it(
     store: Store, success: dict[str, Any], through: bool
 ) -> None:
     killed = an_attempt("a").in_run("r").ending(Outcome.OOM_KILLED).built
-    store.record([killed, replace(an_attempt("b").in_run("r").built, **success)])
-    assert store.got_through(killed) is through
+    store.observations.record([killed, replace(an_attempt("b").in_run("r").built, **success)])
+    assert store.observations.got_through(killed) is through
 
 
 def test_a_run_is_learned_once_whenever_its_peak_comes(store: Store) -> None:
     unmeasured = replace(an_attempt("u").built, peak_bytes=None, peak_source=None)
-    assert store.record([unmeasured]).learned == frozenset()
-    assert store.record([an_attempt("u").built]).learned == {"u"}
-    assert store.record([an_attempt("u").peaking(600_000_000).built]).learned == frozenset()
+    assert store.observations.record([unmeasured]).learned == frozenset()
+    assert store.observations.record([an_attempt("u").built]).learned == {"u"}
+    assert (
+        store.observations.record([an_attempt("u").peaking(600_000_000).built]).learned
+        == frozenset()
+    )
 
 
 def test_pods_that_share_a_run_teach_it_once(store: Store) -> None:
     first, second = (an_attempt(uid).in_run("r").built for uid in ("a", "b"))
-    assert store.record([first]).learned == {"a"}
-    assert store.record([second]).learned == frozenset()
-    assert store.summary(TRAIN).runs_known == 1
+    assert store.observations.record([first]).learned == {"a"}
+    assert store.observations.record([second]).learned == frozenset()
+    assert store.totals.of(TRAIN).runs_known == 1
 
 
 def test_a_kill_teaches_no_run(store: Store) -> None:
-    assert store.record([an_attempt().ending(Outcome.OOM_KILLED).built]).learned == frozenset()
+    assert (
+        store.observations.record([an_attempt().ending(Outcome.OOM_KILLED).built]).learned
+        == frozenset()
+    )
 
 
 def test_an_import_tells_which_tasks_it_touched_and_only_once(store: Store) -> None:
-    store.record([an_attempt("live").of(JOIN).built])
-    store.record_history([an_attempt("old").built])
-    told = store.imported(0)
+    store.observations.record([an_attempt("live").of(JOIN).built])
+    store.observations.record_history([an_attempt("old").built])
+    told = store.observations.imported(0)
     assert told.tasks == (TRAIN,)
-    assert store.imported(told.serial).tasks == ()
-    store.record_history([an_attempt("older").built])
-    assert store.imported(told.serial).tasks == (TRAIN,)
+    assert store.observations.imported(told.serial).tasks == ()
+    store.observations.record_history([an_attempt("older").built])
+    assert store.observations.imported(told.serial).tasks == (TRAIN,)
 
 
 def test_a_missing_feature_is_absent_even_if_it_was_written_as_nan(store: Store) -> None:
-    store.record([an_attempt("u").knowing(rows=float("nan"), size=float("inf"), day="mon").built])
-    assert store.observations(TRAIN)[0].features == {"day": "mon"}
+    store.observations.record(
+        [an_attempt("u").knowing(rows=float("nan"), size=float("inf"), day="mon").built]
+    )
+    assert store.observations.of_task(TRAIN)[0].features == {"day": "mon"}
 
 
 def test_features_that_are_no_text_are_refused_in_words(store: Store) -> None:
     with pytest.raises(BadRecordError, match=r"attempt u of shop/train-demand.*features"):
-        store.record([an_attempt("u").knowing(name="\ud800").built])
+        store.observations.record([an_attempt("u").knowing(name="\ud800").built])
 
 
 def test_a_batch_with_a_bad_record_keeps_none_of_it(store: Store) -> None:
     too_large = an_attempt("bad").peaking(2**70).built
     with pytest.raises(BadRecordError):
-        store.record([an_attempt("good").built, too_large])
-    assert store.observations(TRAIN) == []
+        store.observations.record([an_attempt("good").built, too_large])
+    assert store.observations.of_task(TRAIN) == []
 
 
 def test_a_summary_adds_up_what_compares(store: Store) -> None:
-    store.record(
+    store.observations.record(
         [
             an_attempt("fits").in_run("r1").given(10**9).asking(4 * 10**9).built,
             an_attempt("killed")
@@ -203,7 +211,7 @@ def test_a_summary_adds_up_what_compares(store: Store) -> None:
             an_attempt("broken").given(10**9).asking(None).ending(Outcome.FAILED).built,
         ]
     )
-    found = store.summary(TRAIN)
+    found = store.totals.of(TRAIN)
     assert (found.observations, found.runs_known, found.oom_kills, found.failed) == (4, 2, 1, 1)
     assert found.max_need_bytes == 2 * 10**9
     # The killed attempt counts in what was allocated, not in what was asked: r2 asks only once.
@@ -215,35 +223,37 @@ def test_a_summary_adds_up_what_compares(store: Store) -> None:
 
 def test_an_attempt_killed_at_its_request_counts_what_it_asked(store: Store) -> None:
     killed = an_attempt("u").asking(10**9).given(10**9).ending(Outcome.OOM_KILLED)
-    store.record([killed.built])
-    assert store.summary(TRAIN).requested_gb_h == pytest.approx(1)
+    store.observations.record([killed.built])
+    assert store.totals.of(TRAIN).requested_gb_h == pytest.approx(1)
 
 
 def test_a_run_that_was_only_killed_is_not_a_known_need(store: Store) -> None:
-    store.record([an_attempt("u").given(GIB).ending(Outcome.OOM_KILLED).built])
-    found = store.summary(TRAIN)
+    store.observations.record([an_attempt("u").given(GIB).ending(Outcome.OOM_KILLED).built])
+    found = store.totals.of(TRAIN)
     assert (found.runs_known, found.max_need_bytes) == (0, GIB)
 
 
 def test_a_clock_that_jumped_back_adds_no_memory_time(store: Store) -> None:
-    store.record([an_attempt("u").running(NOON_S, NOON_S - 60).built])
-    found = store.summary(TRAIN)
+    store.observations.record([an_attempt("u").running(NOON_S, NOON_S - 60).built])
+    found = store.totals.of(TRAIN)
     assert (found.requested_gb_h, found.allocated_gb_h, found.peak_gb_h) == (0, 0, 0)
 
 
 def test_an_attempt_without_a_limit_held_its_request(store: Store) -> None:
-    store.record([an_attempt("u").asking(2 * 10**9).given(None).built])
-    assert store.summary(TRAIN).allocated_gb_h == pytest.approx(2)
+    store.observations.record([an_attempt("u").asking(2 * 10**9).given(None).built])
+    assert store.totals.of(TRAIN).allocated_gb_h == pytest.approx(2)
 
 
 def test_summaries_of_all_tasks_agree_with_each_tasks_own(store: Store) -> None:
-    store.record([an_attempt("a").built, an_attempt("b").of(JOIN).ending(Outcome.FAILED).built])
-    assert store.summaries() == {TRAIN: store.summary(TRAIN), JOIN: store.summary(JOIN)}
+    store.observations.record(
+        [an_attempt("a").built, an_attempt("b").of(JOIN).ending(Outcome.FAILED).built]
+    )
+    assert store.totals.by_task() == {TRAIN: store.totals.of(TRAIN), JOIN: store.totals.of(JOIN)}
 
 
 def test_an_unknown_task_has_an_empty_summary(store: Store) -> None:
-    assert store.summary(TRAIN).observations == 0
-    assert store.summary(TRAIN).max_need_bytes is None
+    assert store.totals.of(TRAIN).observations == 0
+    assert store.totals.of(TRAIN).max_need_bytes is None
 
 
 def test_what_another_process_is_writing_is_waited_for_and_learned_once(
@@ -255,11 +265,11 @@ def test_what_another_process_is_writing_is_waited_for_and_learned_once(
     with ThreadPoolExecutor(1) as beside:
         with other._database.write() as connection:
             first = observations.record(connection, [attempt], NOON_S)
-            second = beside.submit(store.record, [attempt])
+            second = beside.submit(store.observations.record, [attempt])
             with pytest.raises(TimeoutError):
                 second.result(0.5)
         assert first == Recorded(frozenset({"u"}), frozenset({"u"}))
         assert second.result() == Recorded(frozenset(), frozenset())
     assert len(store.experts.lessons(0)) == 1
-    assert store.summary(attempt.task).runs_known == 1
+    assert store.totals.of(attempt.task).runs_known == 1
     other.close()

@@ -30,10 +30,10 @@ from tests.predictor.store_builders import TRAIN, an_attempt, open_store
 
 def test_what_was_recorded_is_there_after_opening_again(tmp_path: Path) -> None:
     first = open_store(tmp_path)
-    first.record([an_attempt("u").built])
+    first.observations.record([an_attempt("u").built])
     first.close()
     again = open_store(tmp_path)
-    assert again.observations(TRAIN) == [an_attempt("u").built]
+    assert again.observations.of_task(TRAIN) == [an_attempt("u").built]
     again.close()
 
 
@@ -76,7 +76,7 @@ def test_a_store_that_is_up_to_date_opens_without_loading_alembic(tmp_path: Path
 def test_processes_that_open_a_new_store_at_once_make_it_once(tmp_path: Path) -> None:
     program = (
         "from plimsoll_predictor.store import Store; "
-        f"print(Store.open({str(tmp_path / 'store.db')!r}).tasks())"
+        f"print(Store.open({str(tmp_path / 'store.db')!r}).totals.tasks())"
     )
     started = [
         subprocess.Popen(
@@ -181,11 +181,11 @@ def test_a_locked_store_says_so(tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreLockedError, match="is locked by another process; end what holds it"):
-        store.record([an_attempt().built])
-    assert store.observations(TRAIN) == [], "reading waits for no writer"
+        store.observations.record([an_attempt().built])
+    assert store.observations.of_task(TRAIN) == [], "reading waits for no writer"
     other.execute("ROLLBACK")
     other.close()
-    assert store.record([an_attempt().built]).new == {"uid-1"}
+    assert store.observations.record([an_attempt().built]).new == {"uid-1"}
     store.close()
 
 
@@ -196,6 +196,6 @@ def test_a_store_at_its_size_limit_says_it_is_full(tmp_path: Path) -> None:
         connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
     big = [an_attempt(f"u{number}").knowing(text="x" * 2000).built for number in range(500)]
     with pytest.raises(StoreFullError, match="the disk is full; free some space"):
-        store.record(big)
-    assert store.observations(TRAIN) == []
+        store.observations.record(big)
+    assert store.observations.of_task(TRAIN) == []
     store.close()

@@ -40,8 +40,8 @@ def told(store: Store) -> list[tuple[str, SightingKind, float | None]]:
 
 def test_a_run_that_succeeds_is_told_once_with_its_runtime(store_url: str) -> None:
     store = open_store_at(store_url)
-    store.record([a_run("a", 60.0)])
-    store.record([a_run("a", 60.0), replace(a_run("a", 60.0), peak_bytes=9)])
+    store.observations.record([a_run("a", 60.0)])
+    store.observations.record([a_run("a", 60.0), replace(a_run("a", 60.0), peak_bytes=9)])
     assert told(store) == [("a", SightingKind.FINISHED, 60.0)]
     store.close()
 
@@ -58,15 +58,15 @@ def test_a_run_that_succeeds_is_told_once_with_its_runtime(store_url: str) -> No
 )
 def test_an_end_without_a_runtime_is_told_as_such(tmp_path: Path, observation: Observation) -> None:
     store = open_store_at(str(tmp_path / "store.db"))
-    store.record([observation])
+    store.observations.record([observation])
     assert told(store) == [("a", SightingKind.GONE, None)]
     store.close()
 
 
 def test_a_deleted_pod_that_turns_out_to_have_succeeded_is_told_then(store_url: str) -> None:
     store = open_store_at(store_url)
-    store.record([replace(a_run("a"), outcome=Outcome.DELETED, finished_s=None)])
-    store.record([replace(a_run("a", 60.0), started_s=None)])
+    store.observations.record([replace(a_run("a"), outcome=Outcome.DELETED, finished_s=None)])
+    store.observations.record([replace(a_run("a", 60.0), started_s=None)])
     assert told(store) == [("a", SightingKind.GONE, None), ("a", SightingKind.FINISHED, 60.0)]
     store.close()
 
@@ -75,14 +75,16 @@ def test_runs_that_are_recorded_together_are_told_in_the_order_of_their_ends(
     store_url: str,
 ) -> None:
     store = open_store_at(store_url)
-    store.record([a_run("late", at_s=NOON_S + 9), a_run("first"), a_run("mid", at_s=NOON_S + 5)])
+    store.observations.record(
+        [a_run("late", at_s=NOON_S + 9), a_run("first"), a_run("mid", at_s=NOON_S + 5)]
+    )
     assert [uid for uid, _, _ in told(store)] == ["first", "mid", "late"]
     store.close()
 
 
 def test_what_is_imported_is_told_too(store_url: str) -> None:
     store = open_store_at(store_url)
-    store.record_history([a_run("a"), a_run("b", task=JOIN)])
+    store.observations.record_history([a_run("a"), a_run("b", task=JOIN)])
     assert {(each.task, each.kind) for each in store.runtimes.sightings(0)} == {
         (TRAIN, SightingKind.FINISHED),
         (JOIN, SightingKind.FINISHED),
@@ -92,15 +94,15 @@ def test_what_is_imported_is_told_too(store_url: str) -> None:
 
 def test_sightings_are_read_on_from_a_serial_and_go_once_they_are_saved(store_url: str) -> None:
     store = open_store_at(store_url)
-    store.sight([seen("a", SightingKind.SUBMITTED), seen("a", SightingKind.STARTED)])
-    store.record([a_run("a")])
+    store.runtimes.sight([seen("a", SightingKind.SUBMITTED), seen("a", SightingKind.STARTED)])
+    store.observations.record([a_run("a")])
     first, second, third = store.runtimes.sightings(0)
     assert store.runtimes.sightings(second.serial) == [third]
     assert store.runtimes.save(RuntimeChanges(through=second.serial), {0})
     assert store.runtimes.sightings(0) == [third]
-    store.sight([seen("b", SightingKind.SUBMITTED)])
+    store.runtimes.sight([seen("b", SightingKind.SUBMITTED)])
     assert store.runtimes.save(RuntimeChanges(through=third.serial + 1), {second.serial})
-    store.sight([seen("c", SightingKind.SUBMITTED)])
+    store.runtimes.sight([seen("c", SightingKind.SUBMITTED)])
     [left] = store.runtimes.sightings(third.serial + 1)
     assert (left.attempt_uid, left.serial > third.serial + 1) == ("c", True), "never given twice"
     assert first.serial < second.serial
@@ -169,7 +171,9 @@ def test_a_task_s_history_says_where_each_run_was_in_its_forecast(store_url: str
     store = open_store_at(store_url)
     killed = an_attempt("k").ending(Outcome.OOM_KILLED).running(NOON_S + 5, NOON_S + 8).built
     newest = replace(a_run("b", 90.0, at_s=NOON_S + 50), node_type="n2", node="n-1")
-    store.record([a_run("a", 60.0, at_s=NOON_S - 100), killed, newest, a_run("j", task=JOIN)])
+    store.observations.record(
+        [a_run("a", 60.0, at_s=NOON_S - 100), killed, newest, a_run("j", task=JOIN)]
+    )
     store.runtimes.save(RuntimeChanges(through=4, shares={"b": 0.995, "unknown": 0.5}), {0})
     first, second, last = store.runtimes.history(TRAIN)
     assert [first.outcome, second.outcome] == [Outcome.SUCCEEDED, Outcome.OOM_KILLED]
@@ -184,7 +188,7 @@ def test_the_other_tasks_of_an_owner_are_those_with_the_most_runs(store_url: str
     store = open_store_at(store_url)
     strange = TaskId("shop", "100%_a")
     for task, runs in ((TRAIN, 1), (JOIN, 3), (strange, 2), (TaskId("shopping", "x"), 5)):
-        store.record([a_run(f"{task}-{number}", task=task) for number in range(runs)])
+        store.observations.record([a_run(f"{task}-{number}", task=task) for number in range(runs)])
     found = store.runtimes.others(TRAIN, tasks=2)
     assert {task: len(runs) for task, runs in found.items()} == {JOIN: 3, strange: 2}
     assert list(store.runtimes.others(TRAIN, tasks=1)) == [JOIN]
@@ -264,7 +268,7 @@ def test_an_older_store_tells_of_the_newest_runs_of_each_task(empty_url: str) ->
 
 def test_what_is_kept_of_runs_and_forgotten_tasks_is_pruned(store_url: str) -> None:
     store = open_store_at(store_url)
-    store.record([a_run("old", task=JOIN, at_s=NOON_S - 9e8), a_run("new")])
+    store.observations.record([a_run("old", task=JOIN, at_s=NOON_S - 9e8), a_run("new")])
     parts = RuntimeChanges(
         through=0,
         tasks={str(TRAIN): b"t", str(JOIN): b"j", "lab/x": b"x"},
@@ -318,12 +322,12 @@ def test_a_load_that_is_none_is_told_with_its_column(
 def test_what_an_attempt_ran_among_is_kept_and_amended(store_url: str) -> None:
     store = open_store_at(store_url)
     full = replace(a_run("a"), submitted_s=NOON_S - 30, **AMONG)
-    store.record([full, a_run("b")])
+    store.observations.record([full, a_run("b")])
     assert full.queued_s == 30.0
-    known = {each.attempt_uid: each for each in store.observations(TRAIN)}
+    known = {each.attempt_uid: each for each in store.observations.of_task(TRAIN)}
     assert known["a"] == full
     assert known["b"].waiting_pods is None
-    store.record([replace(a_run("a"), waiting_pods=9)])
-    amended = {each.attempt_uid: each for each in store.observations(TRAIN)}["a"]
+    store.observations.record([replace(a_run("a"), waiting_pods=9)])
+    amended = {each.attempt_uid: each for each in store.observations.of_task(TRAIN)}["a"]
     assert amended == replace(full, waiting_pods=9), "None replaces nothing"
     store.close()

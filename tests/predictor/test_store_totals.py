@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -84,7 +85,7 @@ def test_whatever_comes_and_is_amended_adds_up(
         for name in ("observations", "lessons", "totals"):
             connection.execute(sa.text(f"DELETE FROM {name}"))
     for batch in batches:
-        store.record(batch)
+        store.observations.record(batch)
     assert_alike(store)
 
 
@@ -96,11 +97,11 @@ def test_what_is_forgotten_no_longer_counts(store: Store) -> None:
         .built
         for number in range(40)
     ]
-    store.record(many)
-    assert store.summary(TRAIN).max_need_bytes == 10**9
+    store.observations.record(many)
+    assert store.totals.of(TRAIN).max_need_bytes == 10**9
     deleted = list(store.prune_steps(NOON_S, pruning.Bounds(per_task=10, rows=7)))
     assert deleted == [7, 7, 7, 7, 2], "never more than so many in one transaction"
-    summary = store.summary(TRAIN)
+    summary = store.totals.of(TRAIN)
     assert (summary.observations, summary.runs_known) == (10, 10)
     assert summary.max_need_bytes == 10**9 - 30 * 10**6
     assert_alike(store)
@@ -108,10 +109,12 @@ def test_what_is_forgotten_no_longer_counts(store: Store) -> None:
 
 
 def test_a_task_that_is_forgotten_has_no_totals(store: Store) -> None:
-    store.record([an_attempt("old").built])
-    store.record([an_attempt("new").of(TaskId("a", "b")).running(NOON_S, NOON_S + 9999).built])
+    store.observations.record([an_attempt("old").built])
+    store.observations.record(
+        [an_attempt("new").of(TaskId("a", "b")).running(NOON_S, NOON_S + 9999).built]
+    )
     assert sum(store.prune_steps(NOON_S, pruning.Bounds(tasks=1))) >= 1
-    assert store.tasks() == [TaskId("a", "b")]
+    assert store.totals.tasks() == [TaskId("a", "b")]
     assert_alike(store)
 
 
@@ -120,14 +123,14 @@ def test_the_cpu_that_is_kept_is_that_of_the_newest_runs(store: Store) -> None:
         attempt = an_attempt(f"u{number}").running(NOON_S, NOON_S + 100 + number).built
         return replace(attempt, cpu_s=float(number))
 
-    store.record([run(number) for number in range(WINDOW_RUNS + 20)])
-    [(task, use)] = store.cpu_uses().items()
+    store.observations.record([run(number) for number in range(WINDOW_RUNS + 20)])
+    [(task, use)] = store.totals.cpu_uses().items()
     assert task == TRAIN
-    assert use == use_of(store.run_cpus([TRAIN])[TRAIN])
+    assert use == use_of(store.observations.run_cpus([TRAIN])[TRAIN])
     assert use is not None
     assert use.runs == WINDOW_RUNS
-    store.record([an_attempt("unmeasured").of(TaskId("a", "b")).built])
-    assert set(store.cpu_uses()) == {TRAIN}
+    store.observations.record([an_attempt("unmeasured").of(TaskId("a", "b")).built])
+    assert set(store.totals.cpu_uses()) == {TRAIN}
 
 
 def statements_of(store: Store, work: Any) -> list[str]:
@@ -145,17 +148,25 @@ def statements_of(store: Store, work: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "ask", ["summaries", "tasks", "task_uses", "cpu_uses", "lifts", "item_needs"]
+    "ask",
+    [
+        "totals.by_task",
+        "totals.tasks",
+        "totals.task_uses",
+        "totals.cpu_uses",
+        "lifts.waiting",
+        "observations.item_needs",
+    ],
 )
 def test_a_start_or_a_page_asks_as_often_however_much_there_is(store: Store, ask: str) -> None:
     for number in range(5):
-        store.record([an_attempt(f"u{number}").of(TaskId("shop", f"t{number}")).built])
-    assert len(statements_of(store, getattr(store, ask))) == 1
+        store.observations.record([an_attempt(f"u{number}").of(TaskId("shop", f"t{number}")).built])
+    assert len(statements_of(store, attrgetter(ask)(store))) == 1
 
 
-@pytest.mark.parametrize("ask", ["summaries", "tasks", "task_uses", "cpu_uses"])
+@pytest.mark.parametrize("ask", ["by_task", "tasks", "task_uses", "cpu_uses"])
 def test_no_observation_is_read_to_tell_what_all_tasks_add_up_to(store: Store, ask: str) -> None:
-    store.record([an_attempt().built])
-    [statement] = statements_of(store, getattr(store, ask))
+    store.observations.record([an_attempt().built])
+    [statement] = statements_of(store, getattr(store.totals, ask))
     assert "FROM totals" in statement
     assert "observations" not in statement.split("FROM")[1]

@@ -25,24 +25,24 @@ def store(store_url: str) -> Iterator[Store]:
 
 
 def test_trainings_that_failed_stand_among_the_others_newest_first(store: Store) -> None:
-    store.record([an_attempt().built])
-    store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {"seed": 1})
-    store.record_training_failure(TRAIN, "killed by signal 9", NOON_S + 5, report={"seed": 2})
-    store.save_model(TRAIN, None, Expert.MAX_SEEN, {"seed": 3})
-    kept = store.trainings(TRAIN)
+    store.observations.record([an_attempt().built])
+    store.models.save(TRAIN, a_model(), Expert.CLASSIFIER, {"seed": 1})
+    store.trainings.record_failure(TRAIN, "killed by signal 9", NOON_S + 5, report={"seed": 2})
+    store.models.save(TRAIN, None, Expert.MAX_SEEN, {"seed": 3})
+    kept = store.trainings.newest(TRAIN)
     assert [each.report["seed"] for each in kept] == [3, 2, 1]
     assert [each.failure for each in kept] == [None, "killed by signal 9", None]
     assert [each.champion for each in kept] == ["max-seen", None, "classifier"]
     assert [each.version for each in kept] == [None, None, a_model().version]
     assert [each.has_model for each in kept] == [False, False, True]
     assert {each.runs for each in kept} == {1}
-    assert store.trainings(JOIN) == []
+    assert store.trainings.newest(JOIN) == []
 
 
 def test_a_failure_with_a_report_takes_no_model_out_of_service(store: Store) -> None:
-    store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {})
-    store.record_training_failure(TRAIN, "no memory", NOON_S, report={"seed": 2})
-    saved = store.model(TRAIN)
+    store.models.save(TRAIN, a_model(), Expert.CLASSIFIER, {})
+    store.trainings.record_failure(TRAIN, "no memory", NOON_S, report={"seed": 2})
+    saved = store.models.newest(TRAIN)
     assert saved is not None
     assert saved.model == a_model()
 
@@ -50,42 +50,42 @@ def test_a_failure_with_a_report_takes_no_model_out_of_service(store: Store) -> 
 def test_a_training_whose_report_or_champion_is_of_another_version_is_still_listed(
     store: Store,
 ) -> None:
-    store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {})
+    store.models.save(TRAIN, a_model(), Expert.CLASSIFIER, {})
     with store._database.write() as connection:
         connection.exec_driver_sql("UPDATE trainings SET report = '{torn', champion = 'quantile'")
-    [kept] = store.trainings(TRAIN)
+    [kept] = store.trainings.newest(TRAIN)
     assert (kept.report, kept.champion) == ({}, "quantile")
 
 
 def test_what_is_not_logged_is_found_oldest_first_whatever_its_task(store: Store) -> None:
     for number, task in enumerate([TRAIN, JOIN, TRAIN]):
-        store.record_training_failure(task, f"failure {number}", NOON_S)
-    first, second = store.untracked(limit=2)
+        store.trainings.record_failure(task, f"failure {number}", NOON_S)
+    first, second = store.trainings.untracked(limit=2)
     assert [first.failure, second.failure] == ["failure 0", "failure 1"]
-    store.mark_tracked(first.row, "run-1")
-    store.mark_tracked(second.row, "refused: " + "x" * 10_000)
-    [third] = store.untracked()
+    store.trainings.mark_tracked(first.row, "run-1")
+    store.trainings.mark_tracked(second.row, "refused: " + "x" * 10_000)
+    [third] = store.trainings.untracked()
     assert third.failure == "failure 2"
-    [refused] = store.trainings(JOIN)
+    [refused] = store.trainings.newest(JOIN)
     assert refused.tracked is not None
     assert refused.tracked.startswith("refused: xxx")
     assert len(refused.tracked) == 500
 
 
 def test_marking_a_training_that_is_forgotten_is_no_error(store: Store) -> None:
-    store.mark_tracked(99, "run-1")
-    assert store.untracked() == []
+    store.trainings.mark_tracked(99, "run-1")
+    assert store.trainings.untracked() == []
 
 
 def test_pruning_forgets_old_trainings_of_tasks_nobody_ran(store: Store) -> None:
-    store.record([an_attempt().built])
-    store.record_training_failure(TRAIN, "of a task that runs", NOON_S)
-    store.record_training_failure(JOIN, "of a mistyped name", NOON_S)
+    store.observations.record([an_attempt().built])
+    store.trainings.record_failure(TRAIN, "of a task that runs", NOON_S)
+    store.trainings.record_failure(JOIN, "of a mistyped name", NOON_S)
     store.prune(NOON_S + UNKNOWN_TASKS_KEPT_S - DAY_S)
-    assert len(store.trainings(JOIN)) == 1
+    assert len(store.trainings.newest(JOIN)) == 1
     store.prune(NOON_S + UNKNOWN_TASKS_KEPT_S + DAY_S)
-    assert store.trainings(JOIN) == []
-    assert len(store.trainings(TRAIN)) == 1
+    assert store.trainings.newest(JOIN) == []
+    assert len(store.trainings.newest(TRAIN)) == 1
 
 
 @pytest.mark.parametrize("revision", ["0001", "0002"])
@@ -98,15 +98,15 @@ def test_a_store_of_an_older_plimsoll_keeps_its_trainings_and_goes_on(
     earlier_row = {**task, "at_s": 1.5e9, "report": '{"runs":8}', **known}
     insert(empty_url, "trainings", [earlier_row, {**task, "at_s": 1.6e9, "failure": "oh"}])
     store = open_store_at(empty_url)
-    failed, earlier = store.trainings(TRAIN)
+    failed, earlier = store.trainings.newest(TRAIN)
     assert (failed.failure, failed.report) == ("oh", {})
     assert (earlier.champion, earlier.runs, earlier.report) == ("max-seen", 8, {"runs": 8})
-    saved = store.model(TRAIN)
+    saved = store.models.newest(TRAIN)
     assert saved is not None
     assert saved.champion is Expert.MAX_SEEN
-    assert [each.row for each in store.untracked()] == [earlier.row, failed.row]
-    store.save_model(TRAIN, a_model(), Expert.CLASSIFIER, {"runs": 9})
-    assert [each.report.get("runs") for each in store.trainings(TRAIN)] == [9, None, 8]
+    assert [each.row for each in store.trainings.untracked()] == [earlier.row, failed.row]
+    store.models.save(TRAIN, a_model(), Expert.CLASSIFIER, {"runs": 9})
+    assert [each.report.get("runs") for each in store.trainings.newest(TRAIN)] == [9, None, 8]
     store.close()
     with writing_to(empty_url) as connection:
         found = connection.exec_driver_sql("SELECT version_num FROM plimsoll_schema")

@@ -28,16 +28,16 @@ def a_run(place: int, *, cpu_s: float | None = 1800.0, runtime_s: float = 3600.0
 
 def test_an_attempt_keeps_what_it_asked_for_and_used_of_the_cpu(store_url: str) -> None:
     store = open_store_at(store_url)
-    store.record([a_run(1)])
-    assert store.observations(TRAIN) == [a_run(1)]
+    store.observations.record([a_run(1)])
+    assert store.observations.of_task(TRAIN) == [a_run(1)]
     store.close()
 
 
 def test_the_cpu_of_runs_is_the_mean_over_their_time(store_url: str) -> None:
     store = open_store_at(store_url)
-    store.record([a_run(1), replace(a_run(2), cpu_s=7200.0, peak_cores=None)])
-    assert store.run_cpus([TRAIN])[TRAIN] == [RunCpu(2.0, None), RunCpu(0.5, 0.9)]
-    assert store.run_cpus([JOIN])[JOIN] == []
+    store.observations.record([a_run(1), replace(a_run(2), cpu_s=7200.0, peak_cores=None)])
+    assert store.observations.run_cpus([TRAIN])[TRAIN] == [RunCpu(2.0, None), RunCpu(0.5, 0.9)]
+    assert store.observations.run_cpus([JOIN])[JOIN] == []
     store.close()
 
 
@@ -54,20 +54,20 @@ def test_the_cpu_of_runs_is_the_mean_over_their_time(store_url: str) -> None:
 )
 def test_a_run_that_tells_nothing_is_passed_over(store_url: str, run: Observation) -> None:
     store = open_store_at(store_url)
-    store.record([run, a_run(2)])
-    assert store.run_cpus([TRAIN])[TRAIN] == [RunCpu(0.5, 0.9)]
+    store.observations.record([run, a_run(2)])
+    assert store.observations.run_cpus([TRAIN])[TRAIN] == [RunCpu(0.5, 0.9)]
     store.close()
 
 
 def test_only_the_newest_runs_are_looked_at_in_whatever_order_they_came(store_url: str) -> None:
     store = open_store_at(store_url)
     places = range(WINDOW_RUNS + 10)
-    store.record([a_run(place, cpu_s=3600.0 * place) for place in reversed(places)])
-    newest = [run.mean_cores for run in store.run_cpus([TRAIN])[TRAIN]]
+    store.observations.record([a_run(place, cpu_s=3600.0 * place) for place in reversed(places)])
+    newest = [run.mean_cores for run in store.observations.run_cpus([TRAIN])[TRAIN]]
     assert newest == [float(place) for place in reversed(places)][:WINDOW_RUNS]
     store.close()
     again = open_store_at(store_url)
-    assert [run.mean_cores for run in again.run_cpus([TRAIN])[TRAIN]] == newest
+    assert [run.mean_cores for run in again.observations.run_cpus([TRAIN])[TRAIN]] == newest
     again.close()
 
 
@@ -76,8 +76,8 @@ def test_each_tasks_use_is_summed_over_its_runs(store_url: str) -> None:
     bigger = replace(a_run(2), cpu_s=3600.0, peak_bytes=700_000_000, peak_cores=1.5)
     killed = replace(a_run(3), outcome=Outcome.OOM_KILLED)
     other = replace(an_attempt("uid-9").of(JOIN).built, request_cores=2.0)
-    store.record([a_run(1), bigger, killed, other])
-    joined, trained = store.task_uses()
+    store.observations.record([a_run(1), bigger, killed, other])
+    joined, trained = store.totals.task_uses()
     assert (joined.task, joined.runs, joined.used_cores, joined.most_cores) == (
         str(JOIN),
         1,
@@ -101,14 +101,14 @@ def test_a_store_from_before_keeps_its_attempts_and_learns_of_cpu(empty_url: str
     old_row |= {"peak_bytes": 5, "cpu_s": 50, "started_s": 0, "finished_s": 100}
     insert(empty_url, "observations", [old_row])
     store = Store.open(empty_url)
-    (old,) = store.observations(TRAIN)
+    (old,) = store.observations.of_task(TRAIN)
     assert (old.attempt_uid, old.cpu_s, old.request_cores, old.peak_cores) == (
         "old",
         50.0,
         None,
         None,
     )
-    assert store.run_cpus([TRAIN])[TRAIN] == [RunCpu(0.5, None)]
-    store.record([a_run(1)])
-    assert len(store.observations(TRAIN)) == 2
+    assert store.observations.run_cpus([TRAIN])[TRAIN] == [RunCpu(0.5, None)]
+    store.observations.record([a_run(1)])
+    assert len(store.observations.of_task(TRAIN)) == 2
     store.close()

@@ -52,13 +52,13 @@ def test_an_older_store_keeps_what_it_knew_and_goes_on(empty_url: str, revision:
     insert(empty_url, "observations", [a_row("a", 10**9), a_row("b", 2 * 10**9)])
     insert(empty_url, "trainings", [{"task": str(TRAIN), "at_s": 1.5e9, "failure": "oh"}])
     store = open_store_at(empty_url)
-    summary = store.summary(TRAIN)
+    summary = store.totals.of(TRAIN)
     assert (summary.observations, summary.runs_known, summary.max_need_bytes) == (2, 2, 2 * 10**9)
     assert summary.requested_gb_h == pytest.approx(8.0)
-    assert store.cpu_uses()[TRAIN].high_cores == 0.5
-    assert len(store.trainings(TRAIN)) == 1
-    store.record([an_attempt("c").built])
-    assert store.summary(TRAIN).observations == 3
+    assert store.totals.cpu_uses()[TRAIN].high_cores == 0.5
+    assert len(store.trainings.newest(TRAIN)) == 1
+    store.observations.record([an_attempt("c").built])
+    assert store.totals.of(TRAIN).observations == 3
     store.close()
 
 
@@ -78,23 +78,23 @@ def test_all_ways_to_the_newest_schema_end_in_the_same_tables(
 def test_a_store_that_is_open_works_on_while_a_newer_plimsoll_adds_to_it(store_url: str) -> None:
     """An older controller leads until the newer one takes over."""
     older = open_store_at(store_url)
-    older.record([an_attempt("before").built])
+    older.observations.record([an_attempt("before").built])
     as_a_newer_one_leaves_it(store_url, oldest="9999")
-    older.record([an_attempt("after").built, an_attempt("before").peaking(9).built])
-    older.save_model(TRAIN, None, Expert.MAX_SEEN, {})
-    assert older.summary(TRAIN).observations == 2
-    assert len(older.observations(TRAIN)) == 2
+    older.observations.record([an_attempt("after").built, an_attempt("before").peaking(9).built])
+    older.models.save(TRAIN, None, Expert.MAX_SEEN, {})
+    assert older.totals.of(TRAIN).observations == 2
+    assert len(older.observations.of_task(TRAIN)) == 2
     assert sum(older.prune_steps(NOON_S)) == 0
     older.close()
 
 
 def test_a_store_of_a_newer_plimsoll_is_refused_in_words_and_left_alone(store_url: str) -> None:
     store = open_store_at(store_url)
-    store.record([an_attempt().built])
+    store.observations.record([an_attempt().built])
     as_a_newer_one_leaves_it(store_url, oldest="9999")
     with pytest.raises(StoreForeignError, match=f"schema 9999, this one knows {HEAD}"):
         Store.open(store_url)
-    assert len(store.observations(TRAIN)) == 1
+    assert len(store.observations.of_task(TRAIN)) == 1
     store.close()
 
 
@@ -105,8 +105,8 @@ def test_a_newer_plimsolls_store_that_older_code_may_use_is_used_and_not_changed
     open_store_at(store_url).close()
     as_a_newer_one_leaves_it(store_url, oldest=HEAD)
     older = open_store_at(store_url)
-    older.record([an_attempt().built])
-    assert older.summary(TRAIN).observations == 1
+    older.observations.record([an_attempt().built])
+    assert older.totals.of(TRAIN).observations == 1
     older.close()
     with writing_to(store_url) as connection:
         found = connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE}")
@@ -116,15 +116,15 @@ def test_a_newer_plimsolls_store_that_older_code_may_use_is_used_and_not_changed
 def test_what_an_older_plimsoll_writes_beside_a_newer_one_is_added_up(store_url: str) -> None:
     """It knows no totals; the newer one looks for what it wrote before it leads."""
     newer = open_store_at(store_url)
-    newer.record([an_attempt("new").built])
+    newer.observations.record([an_attempt("new").built])
     insert(store_url, "observations", [a_row("old", 3 * 10**9), a_row("j", 7, str(JOIN))])
-    assert newer.mend_totals() == 2
-    assert newer.mend_totals() == 0
-    summary = newer.summary(TRAIN)
+    assert newer.totals.mend() == 2
+    assert newer.totals.mend() == 0
+    summary = newer.totals.of(TRAIN)
     assert (summary.observations, summary.max_need_bytes) == (2, 3 * 10**9)
-    assert newer.tasks() == [JOIN, TRAIN]
+    assert newer.totals.tasks() == [JOIN, TRAIN]
     with writing_to(store_url) as connection:
         connection.execute(sa.text("DELETE FROM observations WHERE attempt_uid = 'j'"))
-    assert newer.mend_totals() == 1
-    assert newer.tasks() == [TRAIN]
+    assert newer.totals.mend() == 1
+    assert newer.totals.tasks() == [TRAIN]
     newer.close()

@@ -60,7 +60,7 @@ async def test_an_acknowledged_observation_is_committed(store_url: str) -> None:
         assert (await writer.record(an_attempt("u").built)).new
         assert not (await writer.record(an_attempt("u").built)).new
         other = open_store_at(store_url)
-        assert len(other.observations(TRAIN)) == 1
+        assert len(other.observations.of_task(TRAIN)) == 1
         other.close()
 
 
@@ -70,7 +70,7 @@ async def test_one_uid_at_the_same_time_is_new_once(store_url: str) -> None:
         kept = await asyncio.gather(*same)
         assert [each.new for each in kept] == [True] + [False] * 19
         assert [each.learned for each in kept] == [True] + [False] * 19
-        assert [each.peak_bytes for each in store.observations(TRAIN)] == [19]
+        assert [each.peak_bytes for each in store.observations.of_task(TRAIN)] == [19]
 
 
 async def test_many_observations_share_a_commit(store_url: str) -> None:
@@ -78,7 +78,7 @@ async def test_many_observations_share_a_commit(store_url: str) -> None:
         commits: list[object] = []
         event.listen(store._database.engine, "commit", commits.append)
         await asyncio.gather(*(writer.record(an_attempt(f"u{n}").built) for n in range(400)))
-        assert len(store.observations(TRAIN)) == 400
+        assert len(store.observations.of_task(TRAIN)) == 400
     assert 0 < len(commits) <= 40
 
 
@@ -90,7 +90,7 @@ async def test_decisions_share_a_commit_with_observations(store_url: str) -> Non
             *(writer.decide(a_decision(f"u{n}"), {"request": 4.0}) for n in range(200)),
             *(writer.record(an_attempt(f"u{n}").built) for n in range(200)),
         )
-        assert len(store.decisions(TRAIN, limit=1000)) == 200
+        assert len(store.decisions.newest(TRAIN, limit=1000)) == 200
         lessons = store.experts.lessons(0, limit=1000)
         assert [lesson.bids for lesson in lessons] == [{"request": 4.0}] * 200
     assert 0 < len(commits) <= 40
@@ -100,7 +100,7 @@ async def test_of_two_decisions_for_one_attempt_the_later_stays(store_url: str) 
     async with writing(store_url) as (store, writer):
         words = [f"{number}" for number in range(20)]
         await asyncio.gather(*(writer.decide(a_decision("u", each)) for each in words))
-        assert [each.words for each in store.decisions(TRAIN)] == ["19"]
+        assert [each.words for each in store.decisions.newest(TRAIN)] == ["19"]
 
 
 async def test_calls_keep_their_order_among_observations(store_url: str) -> None:
@@ -108,17 +108,17 @@ async def test_calls_keep_their_order_among_observations(store_url: str) -> None
         seen: list[int] = []
 
         def count() -> None:
-            seen.append(len(store.observations(TRAIN)))
+            seen.append(len(store.observations.of_task(TRAIN)))
 
         await asyncio.gather(
             writer.record(an_attempt("a").built),
             writer.call(count),
             writer.record(an_attempt("b").built),
-            writer.call(store.put_lift, TRAIN, "run", Lift(2, 2, 1)),
+            writer.call(store.lifts.put, TRAIN, "run", Lift(2, 2, 1)),
             writer.call(count),
         )
         assert seen == [1, 2]
-        assert await writer.read(store.lifts) == {TRAIN: {"run": Lift(2, 2, 1)}}
+        assert await writer.read(store.lifts.waiting) == {TRAIN: {"run": Lift(2, 2, 1)}}
 
 
 async def test_a_locked_store_stops_neither_the_loop_nor_reads_and_loses_nothing(
@@ -135,13 +135,13 @@ async def test_a_locked_store_stops_neither_the_loop_nor_reads_and_loses_nothing
                 await asyncio.sleep(0.01)
                 ticks += 1
             assert "is locked by another process" in (writer.trouble or "")
-            assert await writer.read(store.observations, TRAIN) == []
+            assert await writer.read(store.observations.of_task, TRAIN) == []
             assert not any(task.done() for task in waiting)
         assert [each.new for each in await asyncio.gather(*waiting)] == [True] * 50
         # 200 ticks if nothing else wants the processor; one, had the loop waited for the lock.
         assert ticks >= 50
         assert writer.trouble is None
-        assert len(store.observations(TRAIN)) == 50
+        assert len(store.observations.of_task(TRAIN)) == 50
 
 
 async def test_when_the_queue_is_full_callers_wait_and_nothing_is_dropped(store_url: str) -> None:
@@ -154,7 +154,7 @@ async def test_when_the_queue_is_full_callers_wait_and_nothing_is_dropped(store_
             assert writer.queued == 8
         assert all(each.new for each in await asyncio.gather(*waiting))
         assert writer.queued == 0
-        assert len(store.observations(TRAIN)) == 30
+        assert len(store.observations.of_task(TRAIN)) == 30
 
 
 async def test_a_caller_that_gives_up_neither_loses_its_write_nor_its_place(store_url: str) -> None:
@@ -164,7 +164,7 @@ async def test_a_caller_that_gives_up_neither_loses_its_write_nor_its_place(stor
             await until_in_trouble(writer)
             waiting.cancel()
         assert (await writer.record(an_attempt("next").built)).new
-        assert {each.attempt_uid for each in store.observations(TRAIN)} == {"left", "next"}
+        assert {each.attempt_uid for each in store.observations.of_task(TRAIN)} == {"left", "next"}
 
 
 async def test_a_record_no_store_could_hold_fails_alone(store_url: str) -> None:
@@ -176,7 +176,7 @@ async def test_a_record_no_store_could_hold_fails_alone(store_url: str) -> None:
             return_exceptions=True,
         )
         assert [type(end) for end in ends] == [Kept, BadRecordError, Kept]
-        assert len(store.observations(TRAIN)) == 2
+        assert len(store.observations.of_task(TRAIN)) == 2
         assert writer.trouble is None
 
 

@@ -56,7 +56,7 @@ async def test_a_training_is_logged_with_all_that_is_known_of_it(
     assert tags["plimsoll.task"] == "all/known"
     assert tags["plimsoll.champion"] == report.champion
     assert json.loads(tags["plimsoll.confusion"]) == [list(row) for row in report.confusion]
-    [training] = store.trainings(TaskId("all", "known"))
+    [training] = store.trainings.newest(TaskId("all", "known"))
     assert training.tracked == info["run_id"]
 
 
@@ -106,7 +106,7 @@ async def test_where_clients_store_artifacts_themselves_the_rest_is_logged(
 
 async def test_a_failed_training_is_a_failed_run_in_words(mlflow: Mlflow, store: Store) -> None:
     task = TaskId("it", "fails")
-    store.record_training_failure(task, "killed by signal 9", NOON_S, report={"seed": 3})
+    store.trainings.record_failure(task, "killed by signal 9", NOON_S, report={"seed": 3})
     async with logging_to(mlflow.address, store) as logging:
         await logging.tracker.log_waiting()
     [run] = mlflow.runs("plimsoll/it/fails")
@@ -139,7 +139,7 @@ async def test_several_trainings_of_several_tasks_are_runs_of_their_experiments(
         await logging.tracker.log_waiting()
     assert len(mlflow.runs("plimsoll/many/one")) == 2
     assert len(mlflow.runs("plimsoll/many/two")) == 1
-    assert store.untracked() == []
+    assert store.trainings.untracked() == []
 
 
 async def test_odd_names_and_endless_texts_reach_the_server_within_its_limits(
@@ -153,7 +153,7 @@ async def test_odd_names_and_endless_texts_reach_the_server_within_its_limits(
         "confusion": [[9, 1], [0, 4]],
         "trials": "torn",
     }
-    store.save_model(task, None, Expert.MAX_SEEN, report)
+    store.models.save(task, None, Expert.MAX_SEEN, report)
     async with logging_to(mlflow.address, store) as logging:
         await logging.tracker.log_waiting()
     [run] = mlflow.runs("plimsoll/odd/names")
@@ -172,7 +172,7 @@ async def test_a_deleted_experiment_is_left_alone_and_others_are_logged(
     async with logging_to(mlflow.address, store) as logging:
         await logging.tracker.log_waiting()
     assert logging.counted == ["refused", "logged"]
-    [training] = store.trainings(TaskId("gone", "task"))
+    [training] = store.trainings.newest(TaskId("gone", "task"))
     assert training.tracked is not None
     assert "the experiment 'plimsoll/gone/task' is deleted; restore or purge it" in training.tracked
     assert len(mlflow.runs("plimsoll/here/task")) == 1

@@ -37,7 +37,7 @@ NOON_S = 1_700_000_000.0
 def fail(store: Store, task: str, times: int = 1) -> None:
     """Trainings that cost nothing to make."""
     for number in range(times):
-        store.record_training_failure(TaskId.parse(task), f"failure {number}", NOON_S + number)
+        store.trainings.record_failure(TaskId.parse(task), f"failure {number}", NOON_S + number)
 
 
 async def until(done: Callable[[], bool]) -> None:
@@ -71,7 +71,7 @@ async def test_a_server_that_was_away_gets_what_it_missed(mlflow: Mlflow, store:
         finally:
             await gate.shut()
     assert len(mlflow.runs("plimsoll/was/away")) == 3
-    assert store.untracked() == []
+    assert store.trainings.untracked() == []
 
 
 async def test_a_frozen_server_holds_up_one_call_for_its_time_limit(
@@ -179,7 +179,7 @@ async def test_an_address_where_no_mlflow_is_gives_up_no_training(
     async with logging_to(f"{mlflow.address}/elsewhere", store) as logging:
         with pytest.raises(TrackingError, match=r"answers 40[45]: nothing that MLflow would say"):
             await logging.tracker.log_waiting()
-    assert len(store.untracked()) == 1
+    assert len(store.trainings.untracked()) == 1
 
 
 async def test_an_answer_without_end_is_not_read_to_its_end(store: Store) -> None:
@@ -216,7 +216,7 @@ async def test_the_controllers_settings_and_metrics_do(
     outbox = Outbox(store, writer, lambda result: metrics.tracked_trainings.labels(result).inc())
     fail(store, "by/settings")
     async with tracking(server, outbox, TrackingRules(prefix=settings.mlflow_prefix)) as tracker:
-        await until(lambda: store.untracked() == [])
+        await until(lambda: store.trainings.untracked() == [])
         assert tracker is not None
         assert tracker.trouble is None
     await writer.close()
@@ -233,7 +233,7 @@ async def test_without_a_server_nothing_is_logged(store: Store) -> None:
         assert tracker is None
         await asyncio.sleep(0.2)
     await writer.close()
-    assert len(store.untracked()) == 1
+    assert len(store.trainings.untracked()) == 1
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def a_noisy_training() -> TrainingResult:
 def save(store: Store, task: str, done: TrainingResult) -> None:
     """As the trainer's process does."""
     report = {**done.report.to_dict(), "plimsoll_version": "0.1.0"}
-    store.save_model(TaskId.parse(task), done.model, done.champion, report)
+    store.models.save(TaskId.parse(task), done.model, done.champion, report)
 
 
 @dataclass(slots=True)

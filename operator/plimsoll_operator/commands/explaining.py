@@ -64,8 +64,8 @@ def explain_command(request: ExplainRequest, output: OutputForm) -> int:
 def _explanation(request: ExplainRequest) -> Explanation:
     named = TaskId.parse(request.named)
     with existing_store(request.store_url) as store:
-        tasks = store.tasks()
-        if named in tasks or store.decisions(named, limit=1):
+        tasks = store.totals.tasks()
+        if named in tasks or store.decisions.newest(named, limit=1):
             return _of_task(store, _Subject(named), request.place)
         pod = find_pod(named, request.place, tasks, store.where)
         task, decision = decided(pod, named)
@@ -84,12 +84,12 @@ class _Subject:
 
 def _of_task(store: Store, subject: _Subject, place: Place) -> Explanation:
     task = subject.task
-    saved, latest = store.model(task), store.observations(task, limit=LATEST)
+    saved, latest = store.models.newest(task), store.observations.of_task(task, limit=LATEST)
     model = saved.model if saved else None
     usual = usual_run(latest)
     if subject.ask is not None:
         usual = UsualRun(subject.ask.request_bytes, subject.ask.features)
-    summary, standings = store.summary(task), StoredStandings(store)
+    summary, standings = store.totals.of(task), StoredStandings(store)
     holds = asyncio.run(policy_in_force(task, place))
     standing = standings.standing(task)
     known = Knowledge(
@@ -112,7 +112,7 @@ def _of_task(store: Store, subject: _Subject, place: Place) -> Explanation:
         summary=summary,
         asked=Asked(usual.request_bytes, tuple(sorted(usual.features))),
         standing=standings.facts(task, usual, model),
-        decisions=tuple(store.decisions(task, limit=DECISIONS)),
+        decisions=tuple(store.decisions.newest(task, limit=DECISIONS)),
         pod=subject.pod,
         outlook=outlook_of(situation, holds.assumed),
     )

@@ -70,7 +70,7 @@ def _export(
 
 
 def _chosen(store: Store, named: Sequence[TaskId]) -> Sequence[TaskId]:
-    known = store.tasks()
+    known = store.totals.tasks()
     unknown = [str(task) for task in named if task not in known]
     if unknown:
         raise ValueError(f"{', '.join(unknown)}: no attempt was observed; is the name right?")
@@ -81,7 +81,7 @@ def _chosen(store: Store, named: Sequence[TaskId]) -> Sequence[TaskId]:
 
 def _batches(store: Store, tasks: Sequence[TaskId]) -> Iterator[list[Observation]]:
     # A task at a time: the whole store may be more than memory has room for.
-    return (store.observations(task, limit=ATTEMPTS) for task in tasks)
+    return (store.observations.of_task(task, limit=ATTEMPTS) for task in tasks)
 
 
 def _say(console: Console, shown: str, written: Written, tasks: int) -> None:

@@ -71,7 +71,7 @@ def forecast_command(request: ForecastRequest, output: OutputForm) -> int:
 def _told(request: ForecastRequest) -> Told:
     named = TaskId.parse(request.named)
     with existing_store(request.store_url) as store:
-        tasks = store.tasks()
+        tasks = store.totals.tasks()
         if named in tasks:
             return Told(runtimes=gather_runtimes(store, named, request.now_s))
         pod = find_pod(named, request.place, tasks, store.where)

@@ -96,7 +96,7 @@ def _keep(
     store = Store.open(request.store_url)
     try:
         while batch:
-            uids = store.record_history(batch).new
+            uids = store.observations.record_history(batch).new
             for row in batch:
                 tally.count(row)
                 tally.new[row.task] += row.attempt_uid in uids

@@ -195,7 +195,7 @@ async def _learning_shapes(
 
 def _persist(controller: Controller, store: Store) -> Callable[..., Any]:
     async def persist(reports: Sequence[PeakReport]) -> None:
-        await controller.writer.call(store.put_peaks, [each.to_dict() for each in reports])
+        await controller.writer.call(store.peaks.put, [each.to_dict() for each in reports])
 
     return persist
 

@@ -11,7 +11,7 @@ from plimsoll_operator.commands.training_tables import one_training, training_li
 from plimsoll_operator.output_forms import OutputForm
 from plimsoll_operator.training_facts import KeptTraining, kept_trainings
 from plimsoll_predictor.store import StoreError
-from plimsoll_predictor.store.models import KEPT_FAILURES, KEPT_TRAININGS
+from plimsoll_predictor.store.trainings import KEPT_FAILURES, KEPT_TRAININGS
 from plimsoll_predictor.task import TaskId
 
 
@@ -38,7 +38,7 @@ def models_command(task: str, store_url: str, output: OutputForm, version: str |
 
 def _kept(task: TaskId, store_url: str) -> Sequence[KeptTraining]:
     with existing_store(store_url) as store:
-        found = store.trainings(task, limit=KEPT_TRAININGS + KEPT_FAILURES)
+        found = store.trainings.newest(task, limit=KEPT_TRAININGS + KEPT_FAILURES)
     if not found:
         raise NoSuchTraining(
             f"{task}: never trained; is the name right? `plimsoll train {task}` trains it now"

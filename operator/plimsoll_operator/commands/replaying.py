@@ -119,7 +119,7 @@ def _stored(name: str, request: ReplayRequest) -> Trace:
 
         return stored_trace(str(task), fetched_history(task, request.place or Place()))
     with existing_store(request.store_url) as store:
-        return stored_trace(str(task), store.observations(task, limit=OBSERVATIONS))
+        return stored_trace(str(task), store.observations.of_task(task, limit=OBSERVATIONS))
 
 
 def _play(

@@ -35,7 +35,7 @@ def shapes_command(request: ShapesRequest, output: OutputForm) -> int:
     try:
         with existing_store(request.store_url) as store:
             words = learn_and_keep(store, request.now_s) if request.learn else ()
-            found = [store.runtimes.catalogue(kind) for kind in Normalisation]
+            found = [store.shapes.catalogue(kind) for kind in Normalisation]
     except (StoreError, ValueError) as error:
         complain(f"plimsoll shapes: {error}")
         return 1

@@ -38,7 +38,7 @@ def what_if_command(request: WhatIfRequest, output: OutputForm) -> int:
     try:
         task = TaskId.parse(request.named)
         with existing_store(request.store_url) as store:
-            tasks = store.tasks()
+            tasks = store.totals.tasks()
             if task not in tasks:
                 unknown = f"{task}: {store.where} knows no such task"
                 raise NothingToExplain(f"{unknown}; {nearest(task, tasks)}")

@@ -226,7 +226,7 @@ class AttemptLedger:
         # Without a note nobody knows which attempt it was: then the run is over.
         attempt = observation.attempt if ended.reading.note is not None else None
         if self._with.book.settle(task, run, attempt):
-            await self._with.writer.call(self._with.store.close_lift, task, run)
+            await self._with.writer.call(self._with.store.lifts.close, task, run)
 
     async def _oom_killed(self, ended: Ended, observation: Observation) -> bool:
         if ended.reading.mode is not Mode.ENFORCE or ended.status.phase == "Succeeded":
@@ -234,7 +234,7 @@ class AttemptLedger:
         if self._with.book.pauses(ended.reading.task):
             await self._with.retries.pass_over(ended.pod, ended.status)
             return True
-        if await self._read(self._with.store.got_through, observation):
+        if await self._read(self._with.store.observations.got_through, observation):
             return True  # seen late, or again after a restart: the run succeeded meanwhile
         lift = await self._lift(ended, observation)
         if lift is None:
@@ -261,7 +261,7 @@ class AttemptLedger:
             self._with.learning.leaking(observation, answer.reason)
             self._with.announcer.leaking(ended.pod, observation, answer.reason)
             return None
-        await self._with.writer.call(self._with.store.put_lift, task, run, answer)
+        await self._with.writer.call(self._with.store.lifts.put, task, run, answer)
         self._with.book.lift(task, run, answer)
         self._with.metrics.lifts.inc()
         self._with.announcer.lifted(ended.pod, observation, answer)
@@ -273,7 +273,7 @@ class AttemptLedger:
         best = self._with.peaks.best(status.uid, status.container_id, reading.attempt.containers)
         if best is not None:
             return best
-        stored = await self._read(self._with.store.peaks, status.uid)
+        stored = await self._read(self._with.store.peaks.of_pod, status.uid)
         if not stored:
             return None
         self._with.peaks.add([PeakReport.from_dict(each) for each in stored])

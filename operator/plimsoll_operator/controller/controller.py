@@ -161,11 +161,11 @@ class Controller:
             see = self.see_node if bound["kind"] == "Node" else self.see_bounds
             await see(bound, gone=False)
         # Asked first: an import that comes meanwhile is looked at once too often, not never.
-        self._imported = (await self.writer.read(self._store.imported, 0)).serial
-        await self.writer.call(self._store.mend_totals)
+        self._imported = (await self.writer.read(self._store.observations.imported, 0)).serial
+        await self.writer.call(self._store.totals.mend)
         for task, remembered in (await self.writer.read(remember_all, self._store)).items():
             self._take_up(task, remembered)
-        self.items.restore(await self.writer.read(self._store.item_needs))
+        self.items.restore(await self.writer.read(self._store.observations.item_needs))
         await self.standings.restore()
         await self.runtimes.restore()
         self.book.publish_learned()
@@ -343,14 +343,14 @@ class Controller:
                 await self._prune()
 
     async def _look_for_imports(self) -> None:
-        found = await self.writer.read(self._store.imported, self._imported)
+        found = await self.writer.read(self._store.observations.imported, self._imported)
         if found.tasks:
             # In the order of all writes, likewise: no need that is learned meanwhile is lost.
-            self.items.restore(await self.writer.call(self._store.item_needs))
+            self.items.restore(await self.writer.call(self._store.observations.item_needs))
             await self.standings.fold()
         for task in found.tasks:
             # In the order of all writes: what was recorded before is added up, and was learned.
-            summary = await self.writer.call(self._store.summary, task)
+            summary = await self.writer.call(self._store.totals.of, task)
             self.book.add_up(task, summary.runs_known, summary.max_need_bytes)
             self.learning.consider(task)
             self._profiles.mark(task)
@@ -364,8 +364,8 @@ class Controller:
         # One by one: what else is to be written comes in between.
         while await self.writer.call(next, steps, None) is not None:
             continue
-        self.book.keep_lifts(await self.writer.call(self._store.lifts))
-        stored = await self.writer.call(self._store.tasks)
+        self.book.keep_lifts(await self.writer.call(self._store.lifts.waiting))
+        stored = await self.writer.call(self._store.totals.tasks)
         self.standings.keep(stored)
         await self.runtimes.keep(stored)
         for task in self.learning.idle(stored):
@@ -411,8 +411,9 @@ async def _carry_on(work: Callable[[], Awaitable[None]]) -> None:
 
 def remember_all(store: Store) -> dict[TaskId, Remembered]:
     """What the store knows of all tasks, in a handful of queries, whatever their number."""
-    lifts, cpus, saved = store.lifts(), store.cpu_uses(), dict(store.serving_models())
+    lifts, cpus = store.lifts.waiting(), store.totals.cpu_uses()
+    saved = dict(store.models.serving())
     return {
         task: Remembered(summary, saved.get(task), lifts.get(task, {}), cpus.get(task))
-        for task, summary in store.summaries().items()
+        for task, summary in store.totals.by_task().items()
     }

@@ -161,7 +161,7 @@ class Learning:
     async def _saved(self, task: TaskId) -> SavedModel | None:
         while True:
             try:
-                return await self._writer.read(self._store.model, task)
+                return await self._writer.read(self._store.models.newest, task)
             except StoreError as error:
                 log.warning("a new model cannot be read, waiting", error=str(error))
                 await asyncio.sleep(READ_PAUSE_S)

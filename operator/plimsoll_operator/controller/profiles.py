@@ -34,7 +34,7 @@ from plimsoll_operator.standing_facts import StandingFacts
 from plimsoll_operator.training.when import LEAST_NEW_RUNS
 from plimsoll_predictor.cpu import use_of
 from plimsoll_predictor.forecasting.forecast import Forecast
-from plimsoll_predictor.store import Store, StoreError, TaskSummary, TrainingOutcome, Writer
+from plimsoll_predictor.store import Store, StoreError, TaskSummary, Training, Writer
 from plimsoll_predictor.task import TaskId
 
 log = structlog.get_logger()
@@ -264,7 +264,7 @@ class ProfileKeeper:
         tally, training, decisions, measurement, runtimes_s = stored
         if task in self._book:
             # It is looked up when a profile changes, as often as a run ends but no more than that.
-            runs = await self._writer.read(self._store.run_cpus, [task])
+            runs = await self._writer.read(self._store.observations.run_cpus, [task])
             self._book.learn_cpu(task, use_of(runs[task]))
         if measurement.awaited:
             self.mark(task, after_s=PEAK_DELAY_S)
@@ -291,20 +291,20 @@ class ProfileKeeper:
 
 
 def _stored(store: Store, task: TaskId, now_s: float) -> _Stored:
-    decisions = [record.words for record in store.decisions(task, limit=10)]
+    decisions = [record.words for record in store.decisions.newest(task, limit=10)]
     return _Stored(
-        store.summary(task),
-        _training(store.last_training(task)),
+        store.totals.of(task),
+        _training(store.trainings.last(task)),
         decisions,
-        measurement_of(store.observations(task, limit=LATEST), now_s),
+        measurement_of(store.observations.of_task(task, limit=LATEST), now_s),
         store.runtimes.newest(task, limit=RECENT_RUNTIMES),
     )
 
 
-def _training(last: TrainingOutcome | None) -> TrainingFact | None:
+def _training(last: Training | None) -> TrainingFact | None:
     if last is None:
         return None
-    cut = bool((last.report or {}).get("cut_by_budget"))
+    cut = bool(last.report.get("cut_by_budget"))
     return TrainingFact(
         at_s=last.at_s,
         failure=last.failure or last.damage,

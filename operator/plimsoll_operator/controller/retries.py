@@ -99,7 +99,7 @@ class Retries:
 
     async def resume(self) -> None:
         """After a start: carry out what was intended and not known to be done."""
-        for intent in await self._writer.read(self._store.open_retries):
+        for intent in await self._writer.read(self._store.retries.waiting):
             self._begin(intent)
 
     async def follow(
@@ -133,7 +133,7 @@ class Retries:
             manifest=PASSED_OVER,
             planned_s=self._now_s(),
         )
-        if await self._writer.call(self._store.plan_retry, intent):
+        if await self._writer.call(self._store.retries.plan, intent):
             await self._close(intent, _PASSED_OVER)
 
     def _is_history(self, status: AttemptStatus) -> bool:
@@ -162,7 +162,7 @@ class Retries:
             manifest=json.dumps(next_attempt(pod, following)),
             planned_s=self._now_s(),
         )
-        if not await self._writer.call(self._store.plan_retry, intent):
+        if not await self._writer.call(self._store.retries.plan, intent):
             return  # planned before: told then, or passed over
         self._begin(intent)
         self._announcer.retried(pod, name, lift.attempt, lift.allocation_bytes)
@@ -191,7 +191,7 @@ class Retries:
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
     async def _close(self, intent: RetryIntent, result: Result) -> None:
-        await self._writer.call(self._store.close_retry, intent.attempt_uid, result.words)
+        await self._writer.call(self._store.retries.close, intent.attempt_uid, result.words)
         self.results[result.ending.value] += 1
         log.info("retry", pod=intent.new_pod, follows=intent.pod, result=result.words)
 

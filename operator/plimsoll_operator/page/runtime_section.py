@@ -96,7 +96,7 @@ def gather_section(
     runtimes = gather_runtimes(store, task, now_s)
     if not runtimes.runs:
         return None
-    explanation = store.runtimes.explanation()
+    explanation = store.shapes.explanation()
     why = explanation.of_task(str(task)) if explanation else None
     newest = reversed(runtimes.runs[-TABLED_RUNS:])
     return RuntimeSection(

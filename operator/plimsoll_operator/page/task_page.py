@@ -69,7 +69,7 @@ def gather_page(store: Store, live: Live, query: TaskQuery, now_s: float) -> Tas
         StoreError: if the store cannot be read now.
     """
     task = query.task
-    summary = store.summary(task)
+    summary = store.totals.of(task)
     if not summary.observations:
         raise NoSuchTask(f"no attempt of {cut(str(task), 200)} was observed")
     known = live.known(task)

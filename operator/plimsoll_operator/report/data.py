@@ -60,7 +60,7 @@ def gather(
     """
     chosen = [
         summary
-        for task, summary in store.summaries().items()
+        for task, summary in store.totals.by_task().items()
         if (tasks is None or task in tasks) and _ended_since(summary, since_s)
     ]
     chosen.sort(key=lambda summary: (-summary.requested_gb_h, summary.task))
@@ -108,8 +108,8 @@ def _ended_since(summary: TaskSummary, since_s: float | None) -> bool:
 
 def _detailed(reading: _Reading, summary: TaskSummary) -> TaskReport:
     store, since_s, task = reading.store, reading.since_s, summary.task
-    saved, training = store.model(task), store.last_training(task)
-    latest = store.observations(task, limit=reading.room)
+    saved, training = store.models.newest(task), store.trainings.last(task)
+    latest = store.observations.of_task(task, limit=reading.room)
     experts = reading.standings.facts(task, usual_run(latest), saved.model if saved else None)
     seen = [
         each
@@ -121,7 +121,7 @@ def _detailed(reading: _Reading, summary: TaskSummary) -> TaskReport:
         lifts=lifts_of(seen, limit=LISTED_LIFTS),
         decisions=tuple(
             SaidDecision(each.at_s, each.words, each.request_bytes, each.allocation_bytes)
-            for each in store.decisions(task, limit=LISTED_DECISIONS)
+            for each in store.decisions.newest(task, limit=LISTED_DECISIONS)
         ),
         model=_model_figures(saved.model) if saved and saved.model else None,
         expert_costs=tuple(
@@ -130,7 +130,7 @@ def _detailed(reading: _Reading, summary: TaskSummary) -> TaskReport:
         ),
         experts=experts,
         training_failure=training.failure if training else None,
-        trainings=kept_trainings(store.trainings(task, limit=LISTED_TRAININGS)),
+        trainings=kept_trainings(store.trainings.newest(task, limit=LISTED_TRAININGS)),
         # Where none of those read was too early, earlier ones may be within the time asked for.
         unread=summary.observations - len(latest) if len(seen) == len(latest) else 0,
         cpu=cpu_figures_of(seen),
@@ -147,7 +147,7 @@ def _listed(store: Store, summary: TaskSummary, phases: Mapping[TaskId, Phase]) 
         allocated_gb_h=summary.allocated_gb_h,
         peak_gb_h=summary.peak_gb_h,
     )
-    return _task_report(summary, store.model(summary.task), phases, figures=figures)
+    return _task_report(summary, store.models.newest(summary.task), phases, figures=figures)
 
 
 def _model_figures(model: Model) -> ModelFigures:

@@ -31,8 +31,8 @@ def gather_groups(store: Store, reports: Sequence[TaskReport]) -> GroupsReport |
     if len(reports) < FEWEST_TASKS:
         return None
     listed = {str(report.task): report for report in reports}
-    uses = [use for use in store.task_uses() if use.task in listed]
-    runs = store.run_cpus([listed[use.task].task for use in uses])
+    uses = [use for use in store.totals.task_uses() if use.task in listed]
+    runs = store.observations.run_cpus([listed[use.task].task for use in uses])
     return groups_of([_sized(use, listed[use.task], runs) for use in uses])
 
 

@@ -200,7 +200,7 @@ class TrainingQueue:
         began = {"budget_s": self._spawn.budget_s, "policy": policy.to_dict()}
         try:
             await asyncio.to_thread(
-                self._store.record_training_failure, task, failure, self._now_s(), report=began
+                self._store.trainings.record_failure, task, failure, self._now_s(), report=began
             )
         except StoreError as error:
             log.error("a failed training could not be recorded", task=str(task), error=str(error))

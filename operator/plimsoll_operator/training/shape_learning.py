@@ -81,10 +81,10 @@ class ShapeLearning:
     async def look(self) -> bool:
         """Learn if it is time and there is something to learn from; whether it did."""
         now_s = self._now_s()
-        made_s = await self._writer.read(self._store.runtimes.shapes_made_s)
+        made_s = await self._writer.read(self._store.shapes.made_s)
         if not is_due(made_s, self._tried_s, now_s):
             return False
-        summaries = await self._writer.read(self._store.summaries)
+        summaries = await self._writer.read(self._store.totals.by_task)
         if all(each.observations < SUPPORT for each in summaries.values()):
             return False
         self._tried_s = now_s

@@ -25,25 +25,25 @@ def learn_and_keep(store: Store, now_s: float) -> tuple[str, ...]:
     from plimsoll_predictor.shapes.learning import learn_shapes
     from plimsoll_predictor.shapes.run_table import table_of
 
-    previous = [store.runtimes.catalogue(kind) for kind in Normalisation]
+    previous = [store.shapes.catalogue(kind) for kind in Normalisation]
     runs = runs_of(store)
     if not runs:
         raise ValueError("no run of any task has succeeded yet")
     learned = learn_shapes(table_of(runs), [each for each in previous if each], seed=SEED)
     for catalogue in learned.catalogues:
-        store.runtimes.save_catalogue(catalogue, now_s)
+        store.shapes.save_catalogue(catalogue, now_s)
     if learned.explanation is not None:
-        store.runtimes.save_explanation(learned.explanation)
+        store.shapes.save_explanation(learned.explanation)
     return learned.words
 
 
 def runs_of(store: Store) -> list[LogRun]:
     """The newest runs of the tasks with the most, in the order of submission."""
-    summaries = store.summaries()
+    summaries = store.totals.by_task()
     most = sorted(summaries, key=lambda task: (-summaries[task].observations, task))[:MOST_TASKS]
     runs: list[LogRun] = []
     for task in most:
-        observations = store.observations(task, limit=RUNS_OF_A_TASK)
+        observations = store.observations.of_task(task, limit=RUNS_OF_A_TASK)
         runs += [run for each in observations if (run := _run(each, len(runs))) is not None]
         if len(runs) >= MOST_RUNS:
             break

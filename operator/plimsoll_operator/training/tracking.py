@@ -99,7 +99,7 @@ class Tracker:
             StoreError: if the store is not.
         """
         waiting = await self._outbox.writer.read(
-            self._outbox.store.untracked, limit=self._rules.batch
+            self._outbox.store.trainings.untracked, limit=self._rules.batch
         )
         for training in waiting:
             await self._log(training)
@@ -134,7 +134,9 @@ class Tracker:
 
     async def _mark(self, training: Training, words: str) -> None:
         try:
-            await self._outbox.writer.call(self._outbox.store.mark_tracked, training.row, words)
+            await self._outbox.writer.call(
+                self._outbox.store.trainings.mark_tracked, training.row, words
+            )
         except BadRecordError as error:
             log.error("a logged training is not noted", task=str(training.task), error=str(error))
 

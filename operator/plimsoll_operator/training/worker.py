@@ -84,7 +84,7 @@ def _train(order: TrainingOrder) -> Mapping[str, Any]:
         from plimsoll_predictor.training import TrainingPlan, train
 
         cap_memory(order.memory_mib)
-        known = store.summary(order.task)
+        known = store.totals.of(order.task)
         plan = TrainingPlan(
             policy=order.policy,
             seed=order.seed,
@@ -92,9 +92,9 @@ def _train(order: TrainingOrder) -> Mapping[str, Any]:
             clock=time.process_time,  # a busy node must not make models worse
             now_s=time.time(),
         )
-        done = train(str(order.task), store.observations(order.task), plan)
+        done = train(str(order.task), store.observations.of_task(order.task), plan)
         report = {**done.report.to_dict(), "plimsoll_version": _own_version()}
-        store.save_model(order.task, done.model, done.champion, report, known=known)
+        store.models.save(order.task, done.model, done.champion, report, known=known)
     finally:
         store.close()
     return {
@@ -133,7 +133,7 @@ def _record(order: TrainingOrder, message: str) -> bool:
                 "policy": order.policy.to_dict(),
                 "plimsoll_version": _own_version(),
             }
-            store.record_training_failure(order.task, message, time.time(), report=began)
+            store.trainings.record_failure(order.task, message, time.time(), report=began)
         finally:
             store.close()
     except (StoreError, MemoryError) as error:

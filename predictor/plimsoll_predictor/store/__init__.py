@@ -14,10 +14,10 @@ from plimsoll_predictor.store.errors import (
     StoreLockedError,
 )
 from plimsoll_predictor.store.imports import Imported
-from plimsoll_predictor.store.item_needs import ItemNeed
 from plimsoll_predictor.store.lessons import Lesson, LessonKind
-from plimsoll_predictor.store.models import SavedModel, TrainingOutcome
+from plimsoll_predictor.store.models import SavedModel
 from plimsoll_predictor.store.observations import Recorded
+from plimsoll_predictor.store.observed import ItemNeed
 from plimsoll_predictor.store.past_runtimes import PastRuntime
 from plimsoll_predictor.store.queued import Kept
 from plimsoll_predictor.store.retries import RetryIntent
@@ -57,6 +57,5 @@ __all__ = [
     "StoreLockedError",
     "TaskSummary",
     "Training",
-    "TrainingOutcome",
     "Writer",
 ]

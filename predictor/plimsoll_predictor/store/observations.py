@@ -204,23 +204,6 @@ def read(connection: sa.Connection, task: TaskId, limit: int) -> list[Observatio
     return [_observation(row) for row in reversed(rows)]
 
 
-def got_through(connection: sa.Connection, killed: Observation) -> bool:
-    """Whether the run of a killed attempt succeeded after it: in a later attempt or a later pod.
-
-    A sibling's success (pods of one Job may share a run) says nothing of this attempt's work.
-    """
-    later = table.c.attempt > killed.attempt
-    if killed.finished_s is not None:
-        later |= table.c.submitted_s > killed.finished_s
-    found = sa.select(table.c.id).where(
-        (table.c.task == str(killed.task))
-        & (table.c.run == killed.run)
-        & (table.c.outcome == Outcome.SUCCEEDED.value)
-        & later
-    )
-    return connection.execute(found.limit(1)).first() is not None
-
-
 def _row(observation: Observation, now_s: float) -> dict[str, Any]:
     row = {name: getattr(observation, name) for name in _PLAIN}
     row |= _documents(observation)

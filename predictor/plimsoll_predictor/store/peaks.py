@@ -5,12 +5,13 @@ Reports are plain dicts here: their class belongs to the operator.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
 import sqlalchemy as sa
 
+from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.errors import BadRecordError
 from plimsoll_predictor.store.schema import peaks as table
 from plimsoll_predictor.store.upsert import upsert
@@ -30,32 +31,40 @@ Report = Mapping[str, Any]
 Key = tuple[str, str]
 
 
-def put(connection: sa.Connection, reports: Sequence[Report], now_s: float) -> None:
-    """Keep reports, merged with what is kept of the same cgroup.
+class PeakRecords:
+    """The part of the store that holds the agents' reports; errors as of ``Store``."""
 
-    Raises:
-        BadRecordError: if a report has no ``pod_uid``, or is not plain JSON.
-    """
-    merged: dict[Key, Report] = _kept(connection, {_key(report)[0] for report in reports})
-    changed: set[Key] = set()
-    for report in reports:
-        key = _key(report)
-        merged[key] = _merge(merged[key], report) if key in merged else report
-        changed.add(key)
-    rows = [
-        {"pod_uid": pod, "container_id": container, "report": _json(report), "put_s": now_s}
-        for (pod, container), report in merged.items()
-        if (pod, container) in changed
-    ]
-    upsert(connection, table, rows)
+    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
+        self._database = database
+        self._clock = clock
 
+    def put(self, reports: Sequence[Report]) -> None:
+        """Keep reports (``PeakReport.to_dict()``), merged with what is kept of the same cgroup.
 
-def read(connection: sa.Connection, pod_uid: str) -> list[dict[str, Any]]:
-    """A pod's reports: the whole pod's first, then its containers'."""
-    rows = connection.execute(
-        sa.select(table.c.report).where(table.c.pod_uid == pod_uid).order_by(table.c.container_id)
-    )
-    return [orjson.loads(text) for text in rows.scalars()]
+        Raises:
+            BadRecordError: if a report has no ``pod_uid``, or is not plain JSON.
+        """
+        with self._database.write() as connection:
+            merged: dict[Key, Report] = _kept(connection, {_key(report)[0] for report in reports})
+            changed: set[Key] = set()
+            for report in reports:
+                key = _key(report)
+                merged[key] = _merge(merged[key], report) if key in merged else report
+                changed.add(key)
+            now_s = self._clock()
+            rows = [
+                {"pod_uid": pod, "container_id": container, "report": _json(report), "put_s": now_s}
+                for (pod, container), report in merged.items()
+                if (pod, container) in changed
+            ]
+            upsert(connection, table, rows)
+
+    def of_pod(self, pod_uid: str) -> list[dict[str, Any]]:
+        """A pod's reports: the whole pod's first, then its containers'."""
+        mine = sa.select(table.c.report).where(table.c.pod_uid == pod_uid)
+        with self._database.read() as connection:
+            texts = connection.execute(mine.order_by(table.c.container_id)).scalars()
+            return [orjson.loads(text) for text in texts]
 
 
 def _kept(connection: sa.Connection, pod_uids: Iterable[str]) -> dict[Key, Report]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll_predictor.record import Observation
-from plimsoll_predictor.store.decisions import DecisionRecord
+from plimsoll_predictor.store.decisions import Decided
 from plimsoll_predictor.store.sightings import NewSighting
 
 
@@ -22,14 +22,6 @@ class Kept:
 
     new: bool
     learned: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """What an attempt got, and what each expert would have given it, in bytes."""
-
-    record: DecisionRecord
-    bids: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
 
+from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.schema import retries as table
 from plimsoll_predictor.store.upsert import insert_new
 
@@ -27,26 +29,38 @@ class RetryIntent:
     planned_s: float
 
 
-def plan(connection: sa.Connection, intent: RetryIntent) -> bool:
-    """Keep the intent; False if this attempt's retry was planned before, open or closed."""
-    return bool(insert_new(connection, table, "attempt_uid", [asdict(intent)]))
+class RetryRecords:
+    """The part of the store that retries are planned in; errors as of ``Store``."""
 
+    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
+        self._database = database
+        self._clock = clock
 
-def read_open(connection: sa.Connection) -> list[RetryIntent]:
-    """Planned, not known to be made; oldest first."""
-    columns = [table.c[name] for name in RetryIntent.__dataclass_fields__]
-    rows = connection.execute(
-        sa.select(*columns)
-        .where(table.c.closed_s.is_(None))
-        .order_by(table.c.planned_s, table.c.attempt_uid)
-    )
-    return [RetryIntent(**row) for row in rows.mappings()]
+    def plan(self, intent: RetryIntent) -> bool:
+        """Keep that a retry is to be made; False if this attempt's retry was planned before.
 
+        It does not matter whether the earlier one is open or closed.
+        """
+        with self._database.write() as connection:
+            return bool(insert_new(connection, table, "attempt_uid", [asdict(intent)]))
 
-def close(connection: sa.Connection, attempt_uid: str, result: str, now_s: float) -> None:
-    """Note what came of it. The row stays, without the manifest, so that none is planned again."""
-    connection.execute(
-        table.update()
-        .where((table.c.attempt_uid == attempt_uid) & table.c.closed_s.is_(None))
-        .values(result=result, closed_s=now_s, manifest="")
-    )
+    def waiting(self) -> list[RetryIntent]:
+        """Retries planned and not closed, oldest first."""
+        columns = [table.c[name] for name in RetryIntent.__dataclass_fields__]
+        planned = (
+            sa.select(*columns)
+            .where(table.c.closed_s.is_(None))
+            .order_by(table.c.planned_s, table.c.attempt_uid)
+        )
+        with self._database.read() as connection:
+            return [RetryIntent(**row) for row in connection.execute(planned).mappings()]
+
+    def close(self, attempt_uid: str, result: str) -> None:
+        """Note what came of a planned retry.
+
+        The row stays, without the manifest, so that none is planned again.
+        """
+        planned = (table.c.attempt_uid == attempt_uid) & table.c.closed_s.is_(None)
+        closed = {"result": result, "closed_s": self._clock(), "manifest": ""}
+        with self._database.write() as connection:
+            connection.execute(table.update().where(planned).values(closed))

@@ -15,21 +15,13 @@ import sqlalchemy as sa
 
 from plimsoll_predictor.forecasting.forecaster import Forecaster
 from plimsoll_predictor.record import Observation
-from plimsoll_predictor.shapes.catalogue import ShapeCatalogue
-from plimsoll_predictor.shapes.explanation import Explanation
-from plimsoll_predictor.shapes.normalising import Normalisation
-from plimsoll_predictor.store import (
-    observations,
-    past_runtimes,
-    shape_catalogues,
-    sightings,
-)
+from plimsoll_predictor.store import observations, past_runtimes, sightings
 from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.past_runtimes import PastRuntime
 from plimsoll_predictor.store.schema import forecaster as table
 from plimsoll_predictor.store.schema import kept_forecasts as kept_table
 from plimsoll_predictor.store.schema import observations as observation_table
-from plimsoll_predictor.store.sightings import Sighting
+from plimsoll_predictor.store.sightings import NewSighting, Sighting
 from plimsoll_predictor.store.upsert import upsert
 from plimsoll_predictor.task import TaskId
 
@@ -42,7 +34,6 @@ KEPT_S: Final = 60 * 24 * 3600.0
 """A run whose end was not seen for so long never ends."""
 _KEYS_AT_ONCE: Final = 500
 _SHARED: Final = "shared"
-_EXPLANATION: Final = "explanation"
 _THROUGH: Final = "through"
 TASK: Final = "task/"
 OWNER: Final = "owner/"
@@ -127,6 +118,11 @@ class RuntimeRecords:
         with self._database.read() as connection:
             return sightings.read(connection, after, limit)
 
+    def sight(self, seen: Sequence[NewSighting]) -> None:
+        """Keep what was seen of runs that have not ended; observations tell of the ends."""
+        with self._database.write() as connection:
+            sightings.append(connection, seen)
+
     def save(self, changes: RuntimeChanges, follows: Collection[int]) -> bool:
         """Keep a new state and forget the sightings folded into it, in one transaction.
 
@@ -189,43 +185,6 @@ class RuntimeRecords:
         with self._database.read() as connection:
             names = past_runtimes.beside(connection, task, tasks)
             return {name: observations.read(connection, name, limit) for name in names}
-
-    def catalogue(
-        self, normalisation: Normalisation = Normalisation.RATIO
-    ) -> ShapeCatalogue | None:
-        """The newest shapes that were learned; None if there are none that can be read."""
-        with self._database.read() as connection:
-            document = shape_catalogues.newest(connection, normalisation.value)
-        try:
-            return None if document is None else ShapeCatalogue.from_dict(orjson.loads(document))
-        except ValueError as error:
-            log.error("the shapes cannot be read, and are left out: %s", error)
-            return None
-
-    def save_catalogue(self, catalogue: ShapeCatalogue, made_s: float) -> None:
-        """Keep shapes, beside the few versions before them."""
-        with self._database.write() as connection:
-            shape_catalogues.put(connection, catalogue, made_s)
-
-    def shapes_made_s(self) -> float | None:
-        """When shapes were learned last, Unix seconds; None if they never were."""
-        with self._database.read() as connection:
-            return shape_catalogues.made_s(connection)
-
-    def explanation(self) -> Explanation | None:
-        """Why tasks were foretold their shapes; None if nothing is stored that can be read."""
-        document = self._states([_EXPLANATION]).get(_EXPLANATION)
-        try:
-            return None if document is None else Explanation.from_dict(orjson.loads(document))
-        except ValueError as error:
-            log.error("the explanation of shapes cannot be read, and is left out: %s", error)
-            return None
-
-    def save_explanation(self, explanation: Explanation) -> None:
-        """Keep an explanation, in place of the one before."""
-        row = {"key": _EXPLANATION, "state": orjson.dumps(explanation.to_dict())}
-        with self._database.write() as connection:
-            upsert(connection, table, [row])
 
     def _named(self, prefix: str, names: Collection[str]) -> dict[str, bytes]:
         found = self._states([f"{prefix}{name}" for name in names])

@@ -12,10 +12,9 @@ import sqlalchemy as sa
 from plimsoll_predictor.store import lessons
 from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.lessons import Lesson
-from plimsoll_predictor.store.queued import Decided
 from plimsoll_predictor.store.schema import bids as bid_table
 from plimsoll_predictor.store.schema import standings as table
-from plimsoll_predictor.store.upsert import insert_new, upsert
+from plimsoll_predictor.store.upsert import upsert
 from plimsoll_predictor.task import TaskId
 
 LESSONS_AT_ONCE: Final = 500
@@ -109,21 +108,6 @@ class StandingRecords:
                 sa.select(bid_table.c.bids).where(bid_table.c.attempt_uid == attempt_uid)
             ).scalar()
         return None if found is None else _readable(found)
-
-
-def put_bids(connection: sa.Connection, decided: Iterable[Decided], now_s: float) -> None:
-    """Keep what was bid for attempts; what is kept of one stays: it is seen again."""
-    rows = [
-        {
-            "attempt_uid": each.record.attempt_uid,
-            "task": str(each.record.task),
-            "bids": _json(each.bids),
-            "put_s": now_s,
-        }
-        for each in decided
-        if each.bids
-    ]
-    insert_new(connection, bid_table, "attempt_uid", rows)
 
 
 def _through(connection: sa.Connection) -> int:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+import orjson
 import sqlalchemy as sa
 
+from plimsoll_predictor.cpu import CpuUse
+from plimsoll_predictor.store import totals, usage
+from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.schema import totals as table
 from plimsoll_predictor.task import TaskId
+from plimsoll_predictor.task_groups import TaskUse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,16 +42,60 @@ class TaskSummary:
     last_finished_s: float | None = None
 
 
+class TotalRecords:
+    """The part of the store that tells tasks' figures; errors as of ``Store``.
+
+    Each costs a row a task, whatever the number of observations.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def tasks(self) -> list[TaskId]:
+        """Tasks with observations, in alphabetical order."""
+        with self._database.read() as connection:
+            names = connection.execute(sa.select(table.c.task).order_by(table.c.task)).scalars()
+            return [TaskId.parse(name) for name in names]
+
+    def of(self, task: TaskId) -> TaskSummary:
+        """A task's figures; all zero if nothing is known."""
+        with self._database.read() as connection:
+            return summary(connection, task)
+
+    def by_task(self) -> dict[TaskId, TaskSummary]:
+        """Every task's figures, in one query."""
+        with self._database.read() as connection:
+            found = [_summary(row) for row in connection.execute(_SUMMARIES).mappings()]
+        return {each.task: each for each in found}
+
+    def cpu_uses(self) -> dict[TaskId, CpuUse]:
+        """What the newest runs of each task used of the CPU; without tasks nobody measured."""
+        measured = sa.select(table.c.task, table.c.cpu).where(table.c.cpu.is_not(None))
+        with self._database.read() as connection:
+            return {
+                TaskId.parse(row.task): CpuUse.from_dict(orjson.loads(row.cpu))
+                for row in connection.execute(measured)
+            }
+
+    def task_uses(self) -> list[TaskUse]:
+        """What each task asks for and uses, in one query."""
+        with self._database.read() as connection:
+            return usage.task_uses(connection)
+
+    def mend(self) -> int:
+        """Add up anew what an older Plimsoll wrote beside this one; returns the tasks concerned."""
+        with self._database.read() as connection:
+            tasks = totals.differing(connection)
+        if tasks:
+            with self._database.write() as connection:
+                totals.add_up(connection, tasks)
+        return len(tasks)
+
+
 def summary(connection: sa.Connection, task: TaskId) -> TaskSummary:
     """One task's figures; all zero if nothing is known."""
     row = connection.execute(_SUMMARIES.where(table.c.task == str(task))).mappings().first()
     return TaskSummary(task=task) if row is None else _summary(row)
-
-
-def summaries(connection: sa.Connection) -> dict[TaskId, TaskSummary]:
-    """Every task's figures. Cost: a row a task, whatever the number of observations."""
-    found = [_summary(row) for row in connection.execute(_SUMMARIES).mappings()]
-    return {each.task: each for each in found}
 
 
 _SUMMARIES: Final = sa.select(*(table.c[name] for name in TaskSummary.__dataclass_fields__))

@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 import sqlalchemy as sa
 
-from plimsoll_predictor.cpu import CpuUse, use_of
+from plimsoll_predictor.cpu import use_of
 from plimsoll_predictor.record import Outcome, PeakSource
 from plimsoll_predictor.store import usage
 from plimsoll_predictor.store.schema import observations as observed
@@ -188,18 +188,6 @@ def add_up_all(connection: sa.Connection) -> None:
     names = connection.execute(sa.select(observed.c.task).distinct()).scalars().all()
     connection.execute(table.delete())
     _replace(connection, names, (_TOTALS, _KNOWN_RUNS))
-
-
-def tasks(connection: sa.Connection) -> list[TaskId]:
-    """Tasks with observations, in alphabetical order."""
-    names = connection.execute(sa.select(table.c.task).order_by(table.c.task)).scalars()
-    return [TaskId.parse(name) for name in names]
-
-
-def cpu_uses(connection: sa.Connection) -> dict[TaskId, CpuUse]:
-    """What the newest runs of each task used of the CPU; without tasks that nobody measured."""
-    found = connection.execute(sa.select(table.c.task, table.c.cpu).where(table.c.cpu.is_not(None)))
-    return {TaskId.parse(row.task): CpuUse.from_dict(orjson.loads(row.cpu)) for row in found}
 
 
 def _replace(

@@ -1,6 +1,6 @@
 """The trainings that are kept, for people: shown, and logged to a tracking server.
 
-models.py writes the same table and reads from it what serves; nothing here needs a model.
+models.py reads from the same table what serves; nothing here needs a model.
 """
 
 from __future__ import annotations
@@ -12,10 +12,21 @@ from typing import Any, Final
 import orjson
 import sqlalchemy as sa
 
+from plimsoll_predictor.store import summaries
+from plimsoll_predictor.store.database import Database
+from plimsoll_predictor.store.errors import BadRecordError
 from plimsoll_predictor.store.schema import observations as observation_table
 from plimsoll_predictor.store.schema import trainings as table
+from plimsoll_predictor.store.summaries import TaskSummary
 from plimsoll_predictor.task import TaskId
 
+KEPT_TRAININGS: Final = 100
+"""Trainings that succeeded kept per task, with their reports: some 16 kB each."""
+KEPT_FAILURES: Final = 20
+"""Trainings that failed kept per task; they have a count of their own, to displace no others."""
+KEPT_MODELS: Final = 3
+"""Trainings whose model itself is kept: the serving one, and two to go back to by hand."""
+_FAILURE_CHARS: Final = 2_000
 UNKNOWN_TASKS_KEPT_S: Final = 30 * 24 * 3600.0
 """Trainings of tasks without any observation, such as one whose name was mistyped."""
 _TRACKED_CHARS: Final = 500
@@ -52,23 +63,99 @@ class Training:
     tracked: str | None = None
 
 
-def read(connection: sa.Connection, task: TaskId, limit: int) -> list[Training]:
-    """A task's trainings, failed ones too, newest first."""
-    mine = _select().where(table.c.task == str(task)).order_by(table.c.id.desc()).limit(limit)
-    return [_training(row) for row in connection.execute(mine)]
+class TrainingRecords:
+    """The part of the store that tells how trainings went; errors as of ``Store``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def newest(self, task: TaskId, *, limit: int = 20) -> list[Training]:
+        """A task's last trainings, failed ones too, newest first; what is kept is bounded."""
+        mine = _SELECT.where(table.c.task == str(task)).order_by(table.c.id.desc()).limit(limit)
+        with self._database.read() as connection:
+            return [_training(row) for row in connection.execute(mine)]
+
+    def last(self, task: TaskId) -> Training | None:
+        """How the last training went, failed or not."""
+        return next(iter(self.newest(task, limit=1)), None)
+
+    def untracked(self, *, limit: int = 20) -> list[Training]:
+        """Trainings of any task that are not logged to a tracking server yet, oldest first."""
+        waiting = _SELECT.where(table.c.tracked.is_(None)).order_by(table.c.id).limit(limit)
+        with self._database.read() as connection:
+            return [_training(row) for row in connection.execute(waiting)]
+
+    def mark_tracked(self, row: int, words: str) -> None:
+        """Note the server's name of a training, or why it is not wanted.
+
+        A training that is forgotten needs no note.
+        """
+        noted = table.update().where(table.c.id == row).values(tracked=words[:_TRACKED_CHARS])
+        with self._database.write() as connection:
+            connection.execute(noted)
+
+    def record_failure(
+        self,
+        task: TaskId,
+        message: str,
+        at_s: float,
+        *,
+        known: TaskSummary | None = None,
+        report: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Keep why a training failed; the model before it serves on.
+
+        known: the task's figures when the training began; None takes those of now.
+        report: what is known of it, by ``TrainingReport``'s names.
+        """
+        with self._database.write() as connection:
+            began = known or summaries.summary(connection, task)
+            results = {
+                "failure": message[:_FAILURE_CHARS],
+                "report": None if report is None else as_json(report, task),
+            }
+            append(connection, began, at_s, results)
 
 
-def untracked(connection: sa.Connection, limit: int) -> list[Training]:
-    """Trainings of any task that are not logged yet, oldest first."""
-    waiting = _select().where(table.c.tracked.is_(None)).order_by(table.c.id).limit(limit)
-    return [_training(row) for row in connection.execute(waiting)]
+def append(
+    connection: sa.Connection, began: TaskSummary, at_s: float, results: Mapping[str, Any]
+) -> None:
+    """Add a training; older ones lose first their model, then their row.
+
+    began: the task's figures when it began. results: the columns that tell how it went.
+    """
+    known = {
+        "task": str(began.task),
+        "at_s": at_s,
+        "observations": began.observations,
+        "runs": began.runs_known,
+        "oom_kills": began.oom_kills,
+    }
+    connection.execute(table.insert().values({**known, **results}))
+    mine = table.c.task == str(began.task)
+    for done, kept in (
+        (table.c.failure.is_(None), KEPT_TRAININGS),
+        (table.c.failure.is_not(None), KEPT_FAILURES),
+    ):
+        old = _older_than(mine & done, kept)
+        connection.execute(table.delete().where(mine & done & (table.c.id < old)))
+    with_model = mine & table.c.model.is_not(None)
+    stale = with_model & (table.c.id < _older_than(with_model, KEPT_MODELS))
+    connection.execute(table.update().where(stale).values(model=None))
 
 
-def mark_tracked(connection: sa.Connection, row: int, words: str) -> None:
-    """Note the server's name of a training, or why it is not wanted; nothing if it is forgotten."""
-    connection.execute(
-        table.update().where(table.c.id == row).values(tracked=words[:_TRACKED_CHARS])
-    )
+def set_aside(connection: sa.Connection, row: int, reason: str) -> None:
+    """Mark a row whose model is damaged: it stays for inspection, and is not read again."""
+    marked = table.update().where(table.c.id == row).values(damage=reason[:_FAILURE_CHARS])
+    connection.execute(marked)
+
+
+def as_json(document: Mapping[str, Any], task: TaskId) -> str:
+    """A model or a report as text; BadRecordError if it is not plain JSON."""
+    try:
+        return orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+    except TypeError as error:
+        raise BadRecordError(f"task {task}: model or report is not plain JSON ({error})") from error
 
 
 def unknown(now_s: float) -> sa.ColumnElement[bool]:
@@ -77,9 +164,18 @@ def unknown(now_s: float) -> sa.ColumnElement[bool]:
     return (table.c.at_s < now_s - UNKNOWN_TASKS_KEPT_S) & ~known.exists()
 
 
-def _select() -> sa.Select[Any]:
-    columns = [column for column in table.c if column.name != "model"]
-    return sa.select(*columns, table.c.model.is_not(None).label("has_model"))
+def _older_than(condition: sa.ColumnElement[bool], kept: int) -> sa.ScalarSelect[Any]:
+    """The smallest id among the newest ``kept`` rows."""
+    newest_ids = (
+        sa.select(table.c.id).where(condition).order_by(table.c.id.desc()).limit(kept).subquery()
+    )
+    return sa.select(sa.func.min(newest_ids.c.id)).scalar_subquery()
+
+
+_SELECT: Final = sa.select(
+    *(column for column in table.c if column.name != "model"),
+    table.c.model.is_not(None).label("has_model"),
+)
 
 
 def _training(row: sa.Row[Any]) -> Training:

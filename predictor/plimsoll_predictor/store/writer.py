@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar, cast
 
 from plimsoll_predictor.record import Observation
-from plimsoll_predictor.store.decisions import DecisionRecord
+from plimsoll_predictor.store.decisions import Decided, DecisionRecord
 from plimsoll_predictor.store.errors import StoreError
-from plimsoll_predictor.store.queued import Decided, Job, Kept, batches
+from plimsoll_predictor.store.queued import Job, Kept, batches
 from plimsoll_predictor.store.sightings import NewSighting
 from plimsoll_predictor.store.store import Store
 
@@ -70,7 +70,7 @@ class Writer:
         return cast(Kept, await self._enqueue(Job(self._loop.create_future(), observation)))
 
     async def decide(self, record: DecisionRecord, bids: Mapping[str, float] | None = None) -> None:
-        """Keep a decision, as ``Store.put_decision`` does; returns after the commit."""
+        """Keep a decision, as ``Store.decisions.put`` does; returns after the commit."""
         decided = Decided(record, bids or {})
         await self._enqueue(Job(self._loop.create_future(), decision=decided))
 
