@@ -20,8 +20,9 @@ from plimsoll_operator.state import AdmissionState
 from plimsoll_predictor.bins import Bins
 from plimsoll_predictor.compile import compile_booster
 from plimsoll_predictor.cpu import CpuUse
+from plimsoll_predictor.experts.names import CLASSIFIER
 from plimsoll_predictor.features import FeatureSchema
-from plimsoll_predictor.knowledge import Expert, Knowledge
+from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.model import Model, ModelMetrics
 from plimsoll_predictor.policy import CpuPolicy, Mode, Policy
 from plimsoll_predictor.task import TaskId
@@ -41,7 +42,7 @@ def prepare(folder: Path) -> None:
         policy=policy,
         runs=1460,
         max_need_bytes=7 * GIB,
-        champion=Expert.CLASSIFIER,
+        champion=CLASSIFIER,
         model=a_model(),
         cpu=CpuUse(runs=64, high_cores=0.6, peak_cores=1.4),
     )

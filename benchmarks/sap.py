@@ -72,7 +72,7 @@ def main() -> int:
         return 2
     found = _served(builds, QUICK if chosen.quick else FULL, console)
     lines = [*_baseline_lines(builds), *_product_lines(builds, found)]
-    console.print(_table(lines), _champions(found))
+    console.print(_table(lines), _cheapest(found))
     if chosen.json:
         chosen.json.write_text(json.dumps(_document(builds, lines, found), indent=1) + "\n")
     return 0 if all(line.holds for line in lines) else 1
@@ -131,8 +131,8 @@ def _table(lines: list[Line]) -> Table:
     return table
 
 
-def _champions(found: list[Served]) -> str:
-    counts = Counter(part.champion for part in found)
+def _cheapest(found: list[Served]) -> str:
+    counts = Counter(part.cheapest for part in found)
     served_by = ", ".join(f"{name} after {count}" for name, count in counts.most_common())
     seconds = sum(part.training_s for part in found)
     return f"{len(found)} trainings ({seconds:.0f} s of one core); served: {served_by}"
@@ -155,7 +155,7 @@ def _document(builds: Builds, lines: list[Line], found: list[Served]) -> dict[st
         "trainings": [
             {
                 "known": part.span.known,
-                "champion": part.champion,
+                "cheapest": part.cheapest,
                 "bins": part.bins,
                 "training_s": part.training_s,
             }

@@ -14,8 +14,7 @@ from benchmarks.sap_builds import PENALTY, TASK, Builds
 from plimsoll_operator.training.when import Since, should_train
 from plimsoll_predictor.boosted import boosted_bid_bytes
 from plimsoll_predictor.choosing import cheapest_ceiling
-from plimsoll_predictor.experts.names import BOOSTING
-from plimsoll_predictor.knowledge import Expert
+from plimsoll_predictor.experts.names import BOOSTING, CLASSIFIER, MAX_SEEN, REQUEST
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.record import Features
@@ -55,14 +54,14 @@ class Span:
 class Served:
     """First sizes in bytes of a span's builds by each expert, and by who served.
 
-    champion: who had been cheapest on the replayed past. bins: of the classifier.
+    cheapest: the expert that had been the cheapest out of time. bins: of the classifier.
     """
 
     span: Span
     classifier_bytes: Sequence[float]
     boosting_bytes: Sequence[float]
     overall_bytes: Sequence[float]
-    champion: str
+    cheapest: str
     bins: int
     training_s: float
 
@@ -95,24 +94,24 @@ def served(builds: Builds, span: Span, effort: Effort) -> Served:
         iterations=effort.iterations,
     )
     trained = train(str(TASK), builds.observations(span.known), plan)
-    experts = trained.report.experts
-    champion = min(experts, key=lambda name: experts[name].cost_gb_h)
+    costs = trained.report.out_of_time_costs
+    cheapest = min(costs, key=lambda name: costs[name].cost_gb_h)
     coming = builds.features[span.first : span.end]
     max_seen_bytes = float(builds.needs_bytes[: span.known].max()) * POLICY.headroom
     sizes = {
-        Expert.CLASSIFIER.value: _by_classifier(trained.model, coming),
+        CLASSIFIER: _by_classifier(trained.model, coming),
         BOOSTING: [
             boosted_bid_bytes(trained.model, features) or max_seen_bytes for features in coming
         ],
-        Expert.MAX_SEEN.value: [max_seen_bytes] * len(coming),
-        Expert.REQUEST.value: builds.requests_bytes[span.first : span.end].tolist(),
+        MAX_SEEN: [max_seen_bytes] * len(coming),
+        REQUEST: builds.requests_bytes[span.first : span.end].tolist(),
     }
     return Served(
         span=span,
-        classifier_bytes=sizes[Expert.CLASSIFIER.value],
+        classifier_bytes=sizes[CLASSIFIER],
         boosting_bytes=sizes[BOOSTING],
-        overall_bytes=sizes[champion],
-        champion=champion,
+        overall_bytes=sizes[cheapest],
+        cheapest=cheapest,
         bins=len(trained.model.bins),
         training_s=time.perf_counter() - began_s,
     )

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from benchmarks.admission_inputs import a_model
 from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.fleet import Fleet
+from plimsoll_predictor.experts.names import CLASSIFIER
 from plimsoll_predictor.experts.standing import Ended
-from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.record import FeatureValue
 from plimsoll_predictor.store import Store, totals
@@ -124,7 +124,7 @@ def _fill_trainings(connection: sa.Connection, size: Size) -> None:
             "observations": 200,
             "runs": 190,
             "oom_kills": 6,
-            "champion": Expert.CLASSIFIER.value,
+            "champion": CLASSIFIER,
             "version": mine.version,
             "report": '{"runs": 190}',
             "model": orjson.dumps(mine.to_dict(), option=orjson.OPT_SERIALIZE_NUMPY).decode(),

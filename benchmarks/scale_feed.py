@@ -22,7 +22,8 @@ import psutil
 
 from benchmarks.admission_inputs import a_model
 from plimsoll_operator.feed.board import FeedBoard
-from plimsoll_predictor.knowledge import Expert, Knowledge
+from plimsoll_predictor.experts.names import CLASSIFIER, MAX_SEEN
+from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.task import TaskId
@@ -137,7 +138,7 @@ def _knowledge(number: int, model: Model | None, round_number: int) -> Knowledge
         policy=Policy(mode=Mode.ENFORCE),
         runs=1460,
         max_need_bytes=7 * GIB,
-        champion=Expert.CLASSIFIER if model else Expert.MAX_SEEN,
+        champion=CLASSIFIER if model else MAX_SEEN,
         model=mine,
     )
 

@@ -24,9 +24,9 @@ from plimsoll_operator.standing_facts import facts_or_none
 from plimsoll_operator.stored_forecasts import READ_RUNS, stored_forecast, succeeded
 from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.fleet import Fleet
-from plimsoll_predictor.experts.names import words_for_expert
+from plimsoll_predictor.experts.panel import words_for_expert
 from plimsoll_predictor.experts.standing import Ended
-from plimsoll_predictor.knowledge import Expert, Knowledge
+from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.record import Observation, Outcome, PeakSource
@@ -189,7 +189,7 @@ def some_runs(dice: random.Random, task: TaskId) -> list[Observation]:
 def a_telling_task(store: Store) -> None:
     """shop/train-demand: history, sized runs, kills and lifts, a model of seven bins, experts."""
     store.observations.record(a_life(38))
-    store.models.save(TASK, a_telling_model(), Expert.CLASSIFIER, a_training_report())
+    store.models.save(TASK, a_telling_model(), a_training_report())
     for place in range(6):
         ceiling = CEILINGS_MIB[place % 4 + 1] * MIB
         words = (

@@ -18,8 +18,8 @@ from plimsoll_operator.report.records import (
 )
 from plimsoll_operator.training_facts import kept_trainings
 from plimsoll_predictor.bins import Bins
+from plimsoll_predictor.experts.names import CLASSIFIER
 from plimsoll_predictor.features import FeatureSchema
-from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.model import Model, ModelMetrics
 from plimsoll_predictor.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.store import Training
@@ -158,7 +158,7 @@ def a_task_report(observations: list[Observation], name: str = "train-demand") -
             SaidDecision(START_S - 60, "too little is known: 4 of 5 runs; the request 4Gi is kept"),
         ),
         model=model_figures(),
-        expert_costs=(
+        out_of_time_costs=(
             ExpertBar("request", 51.2),
             ExpertBar("max-seen", 17.9),
             ExpertBar("classifier", 4.03),
@@ -169,7 +169,7 @@ def a_task_report(observations: list[Observation], name: str = "train-demand") -
         task=TaskId("shop", name),
         figures=figures_of(observations),
         phase=Phase.SIZING,
-        champion=Expert.CLASSIFIER,
+        champion=CLASSIFIER,
         detail=detail,
     )
 
@@ -182,7 +182,7 @@ def a_report(*reports: TaskReport) -> ReportData:
 def some_trainings() -> list[Training]:
     """Newest first: one that serves, one that failed, older ones."""
     report = a_training_report()
-    common: dict[str, Any] = {"task": TASK, "champion": "classifier", "runs": 118}
+    common: dict[str, Any] = {"task": TASK, "runs": 118}
     newest = Training(row=9, at_s=START_S, version="3fa9c1d2e0", report=report, **common)
     words = "killed by signal 9 (memory cap?)"
     failed = Training(row=8, task=TASK, at_s=START_S - 3600, failure=words, runs=117, report={})
@@ -220,9 +220,8 @@ def a_training_report() -> dict[str, Any]:
         "recipe": smote,
         "confusion": [[70, 1, 0], [0, 34, 1], [0, 1, 11]],
         "trials": [plain, smote, plain],
-        "champion": "classifier",
         "compared_runs": 100,
-        "experts": {
+        "out_of_time_costs": {
             "classifier": {"cost_gb_h": 4.03, "failed_attempts": 1},
             "max-seen": {"cost_gb_h": 17.9, "failed_attempts": 2},
         },

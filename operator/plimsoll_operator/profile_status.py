@@ -24,7 +24,8 @@ from plimsoll_operator.profile_story import profile_story, saving_words, serving
 from plimsoll_operator.quantity import format_bytes
 from plimsoll_operator.runtime_status import runtime_status
 from plimsoll_operator.standing_facts import StandingFacts
-from plimsoll_predictor.experts.names import CLASSIFIER, words_for_expert
+from plimsoll_predictor.experts.names import CLASSIFIER
+from plimsoll_predictor.experts.panel import words_for_expert
 from plimsoll_predictor.experts.would import Would
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Mode

@@ -8,7 +8,8 @@ from plimsoll_operator.conditions import timestamp
 from plimsoll_operator.figure_words import words_for_gb_h, words_for_share
 from plimsoll_operator.policy_levels import PausedBy
 from plimsoll_operator.profile_facts import ProfileFacts
-from plimsoll_predictor.experts.names import BOOSTING, CLASSIFIER, REQUEST, words_for_expert
+from plimsoll_predictor.experts.names import BOOSTING, CLASSIFIER, REQUEST
+from plimsoll_predictor.experts.panel import words_for_expert
 from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Mode
 from plimsoll_predictor.units import words_for_bytes

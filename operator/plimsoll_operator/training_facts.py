@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError, WrapValidator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    ValidationError,
+    WrapValidator,
+)
 
 from plimsoll_predictor.store import Training
 
@@ -29,6 +37,10 @@ def _or(default: Callable[[], Any]) -> WrapValidator:
 
 Maybe = Annotated[T | None, _or(lambda: None)]
 Some = Annotated[tuple[T, ...], _or(tuple)]
+
+
+_OLDER_COSTS: Final = "experts"
+"""The name of the out-of-time costs in reports of older versions."""
 
 
 class _Read(BaseModel):
@@ -61,7 +73,7 @@ class FoldFacts(_Read):
     u_rate: FiniteFloat
 
 
-class ExpertFacts(_Read):
+class OutOfTimeFacts(_Read):
     """What one expert would have cost on the task's past, penalties included."""
 
     cost_gb_h: FiniteFloat
@@ -94,7 +106,9 @@ class ReportFacts(_Read):
     confusion: Some[tuple[int, ...]] = ()
     trials: Some[RecipeFacts] = ()
     compared_runs: Maybe[int] = None
-    experts: Annotated[dict[str, ExpertFacts], _or(dict)] = {}
+    out_of_time_costs: Annotated[dict[str, OutOfTimeFacts], _or(dict)] = Field(
+        default={}, validation_alias=AliasChoices("out_of_time_costs", _OLDER_COSTS)
+    )
     plimsoll_version: Maybe[str] = None
 
     @property

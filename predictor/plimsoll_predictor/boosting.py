@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll_predictor.boosted import MARGIN, BoostedNeed
-from plimsoll_predictor.champion import Bid
 from plimsoll_predictor.compile import compile_regression
 from plimsoll_predictor.features import FeatureSchema
 from plimsoll_predictor.folds import Fold, time_folds
+from plimsoll_predictor.out_of_time import LEAST_SHARE_REPLAYED, Bid
 from plimsoll_predictor.record import Features
 from plimsoll_predictor.rows import RunRows
 from plimsoll_predictor.search import Clock
@@ -43,8 +43,6 @@ PARAMETERS: Final[dict[str, Any]] = {
 }
 """One setting for every task: with others the figures on the traces differed by about one in a
 hundred, less than between seeds, so there is nothing to search."""
-LEAST_SHARE_REPLAYED: Final = 0.25
-"""Of the runs: replayed whatever the clock says, as for the classifier."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

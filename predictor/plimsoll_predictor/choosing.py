@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll_predictor.bins import Bins
-from plimsoll_predictor.experts.ladder import next_step_bytes
-from plimsoll_predictor.lifting import LEAST_CEILING_STEP
+from plimsoll_predictor.experts.ladder import lowest_step_bytes
 from plimsoll_predictor.units import gb_hours
 
 
@@ -105,13 +104,9 @@ def _climbs(
         for true_bin, ceiling_bytes in enumerate(ceilings_bytes):
             while allocation_bytes < ceiling_bytes:
                 lost_bytes += allocation_bytes
-                allocation_bytes = _lifted(allocation_bytes, ceilings_bytes)
+                allocation_bytes = lowest_step_bytes(
+                    allocation_bytes, ceilings_bytes[-1], ceilings_bytes=ceilings_bytes
+                )
             failed[first, true_bin] = lost_bytes
             fitted[first, true_bin] = allocation_bytes
     return failed, fitted
-
-
-def _lifted(failed_bytes: float, ceilings_bytes: tuple[int, ...]) -> float:
-    least_bytes = failed_bytes * LEAST_CEILING_STEP
-    steps = [float(ceiling) for ceiling in ceilings_bytes if ceiling >= least_bytes]
-    return min([*steps, next_step_bytes(failed_bytes, ceilings_bytes[-1])])

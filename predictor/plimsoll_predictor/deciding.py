@@ -13,7 +13,8 @@ from plimsoll_predictor.choosing import Choice, cheapest_ceiling
 from plimsoll_predictor.clamping import Range
 from plimsoll_predictor.cold_start import first_bytes
 from plimsoll_predictor.decision import Ask, Bounds, Decision, Reason
-from plimsoll_predictor.experts.names import BOOSTING, CLASSIFIER, REQUEST, words_for_expert
+from plimsoll_predictor.experts.names import BOOSTING, CLASSIFIER, REQUEST
+from plimsoll_predictor.experts.panel import words_for_expert
 from plimsoll_predictor.experts.rule import Rule, for_larger_request
 from plimsoll_predictor.knowledge import Knowledge, Lift
 from plimsoll_predictor.model import Model

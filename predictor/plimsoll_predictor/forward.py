@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,18 +10,16 @@ from numpy.typing import NDArray
 
 from plimsoll_predictor.bins import Bins, labels_with_margin, search_bins
 from plimsoll_predictor.calibration import Calibration
-from plimsoll_predictor.champion import Bid, PastRun
 from plimsoll_predictor.choosing import cheapest_bins
 from plimsoll_predictor.classifier import Layout, Recipe, TrainingPart, fit
 from plimsoll_predictor.features import FeatureSchema
 from plimsoll_predictor.folds import Fold, time_folds
+from plimsoll_predictor.out_of_time import LEAST_SHARE_REPLAYED, Bid
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.reliability import Reliability, fitting_forecasts
 from plimsoll_predictor.rows import RunRows
 from plimsoll_predictor.search import Clock
 
-LEAST_SHARE_REPLAYED: Final = 0.25
-"""Of the runs: fewer would let one unlucky kill choose who serves, whatever the clock says."""
 LEAST_PAST_RUNS: Final = 4
 """Two bins of two runs each: with fewer there is nothing to classify."""
 
@@ -128,17 +125,3 @@ def _bids(rows: RunRows, fold: Fold, plan: ForwardPlan, forecasts: _Forecasts) -
         )
         for place, bin_index in zip(fold.validation, chosen, strict=True)
     }
-
-
-def past_runs(rows: RunRows) -> Sequence[PastRun]:
-    """The rows as experts are charged for them."""
-    requests = rows.requests_bytes
-    return [
-        PastRun(
-            need_bytes=None if run.censored else run.need_bytes,
-            teaches_bytes=run.need_bytes if run.exceeds_bytes is None else run.exceeds_bytes,
-            runtime_s=float(rows.runtimes_s[place]),
-            request_bytes=None if requests is None else float(requests[place]),
-        )
-        for place, run in enumerate(rows.runs)
-    ]

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from plimsoll_predictor.cpu import CpuUse
+from plimsoll_predictor.experts.names import MAX_SEEN
 from plimsoll_predictor.experts.rule import Rule
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.task import TaskId
-
-
-class Expert(StrEnum):
-    """Who bids for a task's size; the champion serves."""
-
-    REQUEST = "request"
-    MAX_SEEN = "max-seen"
-    CLASSIFIER = "classifier"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +35,8 @@ class Knowledge:
     """Runs whose need is known."""
     max_need_bytes: int | None = None
     """Largest need known; a censored one counts as what it exceeds. None if none is known."""
-    champion: str = Expert.MAX_SEEN
-    """The expert that serves: one of Expert, or of plimsoll_predictor.experts.panel.EXPERTS."""
+    champion: str = MAX_SEEN
+    """The expert that serves; one of plimsoll_predictor.experts.names, or another version's."""
     rule: Rule | None = None
     """What the champion bids, where it bids by a rule."""
     largest_bytes: int | None = None
@@ -69,7 +61,7 @@ class Knowledge:
             "policy": self.policy.to_dict(),
             "runs": self.runs,
             "max_need_bytes": self.max_need_bytes,
-            "champion": str(self.champion),
+            "champion": self.champion,
             "rule": self.rule.to_dict() if self.rule else None,
             "largest_bytes": self.largest_bytes,
             "largest_request_bytes": self.largest_request_bytes,

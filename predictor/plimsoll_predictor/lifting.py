@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from plimsoll_predictor.clamping import Range
 from plimsoll_predictor.decision import Bounds
-from plimsoll_predictor.experts.ladder import next_step_bytes
+from plimsoll_predictor.experts.ladder import USEFUL_STEP, lowest_step_bytes
 from plimsoll_predictor.knowledge import Knowledge, Lift
 from plimsoll_predictor.units import words_for_bytes
-
-LEAST_CEILING_STEP: Final = 1.2
-"""A ceiling that is less of a raise is hardly worth an attempt."""
-LEAST_STEP: Final = 1.05
-"""Where a cap leaves less than this, the next attempt would be killed like the last one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +49,18 @@ def next_allocation(failed: FailedAttempt, knowledge: Knowledge, bounds: Bounds)
         return Leaking("lifting is switched off (maxLifts 0)")
     if lifts >= policy.max_lifts:
         return Leaking(f"lifted {lifts} {'time' if lifts == 1 else 'times'} and killed again")
-    wanted_bytes = _next_step_bytes(failed, knowledge)
+    wanted_bytes = lowest_step_bytes(
+        failed.allocation_bytes,
+        knowledge.largest_bytes or 0,
+        ceilings_bytes=knowledge.model.bins.ceilings_bytes if knowledge.model else (),
+        request_bytes=failed.request_bytes,
+    )
     if lifts + 1 == policy.max_lifts:
         wanted_bytes = max(wanted_bytes, failed.request_bytes or 0)
     allowed = Range.of(policy, bounds)
     allocation_bytes = allowed.clamp(wanted_bytes).allocation_bytes
-    if allocation_bytes < LEAST_STEP * failed.allocation_bytes:
+    if allocation_bytes < USEFUL_STEP * failed.allocation_bytes:
+        # A cap leaves so little room that the next attempt would be killed like the last one.
         at = words_for_bytes(failed.allocation_bytes)
         return Leaking(f"killed at {at} and already at {allowed.cap_words}")
     return Lift(
@@ -67,13 +68,3 @@ def next_allocation(failed: FailedAttempt, knowledge: Knowledge, bounds: Bounds)
         attempt=failed.attempt + 1,
         after_bytes=failed.allocation_bytes,
     )
-
-
-def _next_step_bytes(failed: FailedAttempt, knowledge: Knowledge) -> float:
-    ceilings = knowledge.model.bins.ceilings_bytes if knowledge.model else ()
-    least_bytes = failed.allocation_bytes * LEAST_CEILING_STEP
-    steps = [float(ceiling) for ceiling in ceilings if ceiling >= least_bytes]
-    steps.append(next_step_bytes(failed.allocation_bytes, knowledge.largest_bytes or 0))
-    if (failed.request_bytes or 0) >= failed.allocation_bytes * LEAST_STEP:
-        steps.append(float(failed.request_bytes or 0))
-    return min(steps)

@@ -52,8 +52,12 @@ class FoldScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExpertFigures:
-    """What an expert would have cost: waste, failed attempts' memory-time counted penalty times."""
+class OutOfTimeCost:
+    """What an expert would have cost on the task's past, by what it could have known then.
+
+    cost_gb_h: waste (allocation - need) x runtime, plus allocation x runtime x penalty for each
+        failed attempt. A penalty above one makes it a price, not memory that was really held.
+    """
 
     cost_gb_h: float
     failed_attempts: int
@@ -69,7 +73,7 @@ class TrainingReport:
     fold_scores: of the chosen recipe, oldest fold first; none where there is one bin.
     ceilings_bytes, bin_runs: the chosen bins, and how many runs each holds.
     features: the names learned from. policy: ``Policy.to_dict()``, what people had set.
-    experts: by expert, over the compared_runs; an expert that could not bid is missing.
+    out_of_time_costs: by expert, over the compared_runs; an expert that could not bid is missing.
     reliability: of the chances the classifier gave in the replay of the past; None if older.
     """
 
@@ -93,9 +97,8 @@ class TrainingReport:
     recipe: TriedRecipe | None
     confusion: tuple[tuple[int, ...], ...]
     trials: tuple[TriedRecipe, ...]
-    champion: str
     compared_runs: int
-    experts: Mapping[str, ExpertFigures]
+    out_of_time_costs: Mapping[str, OutOfTimeCost]
     reliability: Reliability | None = None
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A task's training: from its observations to a model, a champion, and a report of both."""
+"""A task's training: from its observations to a model, and a report of how it came to be."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from plimsoll_predictor.bins import search_bins
-from plimsoll_predictor.boosting import BoostingPlan, boosted_bids, fit_boosted
+from plimsoll_predictor.boosting import BoostedBids, BoostingPlan, boosted_bids, fit_boosted
 from plimsoll_predictor.calibration import Calibration
 from plimsoll_predictor.candidates import Chosen, Comparing, choose_bins, problem_of
 from plimsoll_predictor.classifier import UNCALIBRATED, Layout, TrainingPart, calibration_of, fit
 from plimsoll_predictor.features import FeatureSchema
-from plimsoll_predictor.forward import ForwardPlan, forward_bids
-from plimsoll_predictor.knowledge import Expert
+from plimsoll_predictor.forward import ForwardPlan, Replayed, forward_bids
 from plimsoll_predictor.model import Model, Predictor
-from plimsoll_predictor.past_costs import PastCosts, past_costs
+from plimsoll_predictor.out_of_time import out_of_time_costs
 from plimsoll_predictor.record import Observation
 from plimsoll_predictor.report import TrainingReport
 from plimsoll_predictor.rows import RunRows
@@ -41,15 +40,14 @@ class TrainingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
-    """A model, who serves, and how both came to be."""
+    """A model, and how it came to be."""
 
     model: Model
-    champion: Expert
     report: TrainingReport
 
 
 def train(task: str, observations: Sequence[Observation], plan: TrainingPlan) -> TrainingResult:
-    """Train one task's model and compare it with the simpler experts on the task's own history.
+    """Train one task's model, and measure what it would have cost on the task's own past.
 
     task: ``namespace/name``.
     observations: in any order; of other tasks there must be none.
@@ -96,11 +94,20 @@ class _Training:
             predictor = self._fitted(problem, found.best, calibration)
         model = self._model(chosen, found, predictor)
         self.plan.tell(Progress(stage="model", done=1, planned=1))
-        past = self._past(chosen, found, calibration)
-        self.plan.tell(Progress(stage="champion", done=1, planned=1))
-        steps = Steps(rows=self.rows, schema=self.schema, chosen=chosen, found=found, past=past)
+        classified = self._classified(chosen, found, calibration)
+        boosted = self._boosted()
+        self.plan.tell(Progress(stage="out-of-time", done=1, planned=1))
+        steps = Steps(
+            rows=self.rows,
+            schema=self.schema,
+            chosen=chosen,
+            found=found,
+            classified=classified,
+            boosted=boosted,
+            costs=out_of_time_costs(self.rows, classified.bids, boosted.bids, self.plan.policy),
+        )
         report = report_of(steps, self.plan, duration_s=self.plan.clock() - self.started_s)
-        return TrainingResult(model, past.champion, report)
+        return TrainingResult(model, report)
 
     def _model(
         self, chosen: Chosen, found: SearchResult | None, predictor: Predictor | None
@@ -188,11 +195,11 @@ class _Training:
             problem.X, problem.y, self.layout, n_bins=len(problem.bins), seed=self.plan.seed
         )
 
-    def _past(
+    def _classified(
         self, chosen: Chosen, found: SearchResult | None, calibration: Calibration
-    ) -> PastCosts:
-        plan, deadline_s = self.plan, self._deadline_s(1.0)
-        classified = forward_bids(
+    ) -> Replayed:
+        plan = self.plan
+        return forward_bids(
             self.rows,
             ForwardPlan(
                 recipe=found.best.recipe if found else None,
@@ -203,17 +210,19 @@ class _Training:
                 seed=plan.seed,
                 threads=plan.threads,
                 clock=plan.clock,
-                deadline_s=deadline_s,
+                deadline_s=self._deadline_s(1.0),
             ),
         )
-        boosted = boosted_bids(
+
+    def _boosted(self) -> BoostedBids:
+        plan = self.plan
+        return boosted_bids(
             self.rows,
             BoostingPlan(
                 n_folds=REPLAYED_PARTS,
                 seed=plan.seed,
                 threads=plan.threads,
                 clock=plan.clock,
-                deadline_s=deadline_s,
+                deadline_s=self._deadline_s(1.0),
             ),
         )
-        return past_costs(self.rows, classified, boosted, plan.policy)

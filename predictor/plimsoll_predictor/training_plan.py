@@ -11,7 +11,7 @@ from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.sampling import Sampler
 from plimsoll_predictor.search import Clock
 
-Stage = Literal["bins", "search", "model", "champion"]
+Stage = Literal["bins", "search", "model", "out-of-time"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from plimsoll_predictor.bins import BinOption
+from plimsoll_predictor.boosting import BoostedBids
 from plimsoll_predictor.candidates import Chosen
 from plimsoll_predictor.evaluation import estimated_improvement
 from plimsoll_predictor.features import FeatureSchema
+from plimsoll_predictor.forward import Replayed
 from plimsoll_predictor.model import ModelMetrics
-from plimsoll_predictor.past_costs import PastCosts
-from plimsoll_predictor.report import ExpertFigures, TrainingReport
+from plimsoll_predictor.out_of_time import OutOfTimeCosts
+from plimsoll_predictor.report import TrainingReport
 from plimsoll_predictor.rows import RunRows
 from plimsoll_predictor.sampling import Sampler
 from plimsoll_predictor.search import SearchResult
@@ -26,13 +28,15 @@ class Steps:
     schema: FeatureSchema
     chosen: Chosen
     found: SearchResult | None
-    past: PastCosts
+    classified: Replayed
+    boosted: BoostedBids
+    costs: OutOfTimeCosts
 
     @property
     def cut_by_budget(self) -> bool:
         """Whether time ran out in any of them."""
-        searching = self.found is not None and self.found.cut_by_budget
-        return self.chosen.cut_by_budget or searching or self.past.cut_by_budget
+        steps = (self.chosen, self.found, self.classified, self.boosted)
+        return any(step is not None and step.cut_by_budget for step in steps)
 
 
 def report_of(steps: Steps, plan: TrainingPlan, *, duration_s: float) -> TrainingReport:
@@ -60,13 +64,9 @@ def report_of(steps: Steps, plan: TrainingPlan, *, duration_s: float) -> Trainin
         recipe=tried(found.best) if found else None,
         confusion=found.best.evaluation.confusion if found else ((len(runs),),),
         trials=tuple(map(tried, found.trials)) if found else (),
-        champion=steps.past.champion.value,
-        compared_runs=steps.past.runs,
-        experts={
-            name: ExpertFigures(cost_gb_h=cost.cost_gb_h, failed_attempts=cost.failed_attempts)
-            for name, cost in steps.past.costs.items()
-        },
-        reliability=steps.past.reliability,
+        compared_runs=steps.costs.runs,
+        out_of_time_costs=steps.costs.by_expert,
+        reliability=steps.classified.reliability,
     )
 
 

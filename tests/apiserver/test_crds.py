@@ -15,8 +15,9 @@ from plimsoll_operator.policy_status import PolicyFacts, policy_status_of
 from plimsoll_operator.profile_facts import Measurement, ProfileFacts, TrainingFact
 from plimsoll_operator.profile_status import changed, status_of
 from plimsoll_operator.runtime_status import RuntimeFacts
+from plimsoll_predictor.experts.names import CLASSIFIER
 from plimsoll_predictor.forecasting.forecaster import Forecaster
-from plimsoll_predictor.knowledge import Expert, Knowledge
+from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.record import PeakSource
 from plimsoll_predictor.store import TaskSummary
@@ -167,7 +168,7 @@ def sized_facts() -> ProfileFacts:
         policy=Policy(mode=Mode.ENFORCE),
         runs=40,
         max_need_bytes=300 * MIB,
-        champion=Expert.CLASSIFIER,
+        champion=CLASSIFIER,
         model=a_model(),
     )
     tally = TaskSummary(

@@ -25,7 +25,8 @@ from plimsoll_operator.admission.serving import Running, running
 from plimsoll_operator.admission.settings import AdmissionSettings
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.routes import board_routes
-from plimsoll_predictor.knowledge import Expert, Knowledge
+from plimsoll_predictor.experts.names import MAX_SEEN
+from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import GIB
@@ -44,7 +45,7 @@ def knowledge_of(
         policy=Policy(mode=mode, **policy),
         runs=20,
         max_need_bytes=max_need_bytes,
-        champion=Expert.MAX_SEEN,
+        champion=MAX_SEEN,
     )
 
 

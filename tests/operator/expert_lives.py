@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,9 +12,10 @@ from pathlib import Path
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.standings import Standings
 from plimsoll_predictor.experts.names import CLASSIFIER, MAX_SEEN
-from plimsoll_predictor.knowledge import Expert, Knowledge
+from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.record import Observation, Outcome
+from plimsoll_predictor.report import OutOfTimeCost
 from plimsoll_predictor.store import DecisionRecord, Store, Writer
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import GIB, MIB
@@ -147,9 +148,16 @@ def _recorded(*observations: Observation) -> Step:
 
 
 def _trained(task: TaskId, times: float) -> Step:
-    figures = {MAX_SEEN: {"cost_gb_h": 1.0}, CLASSIFIER: {"cost_gb_h": times}}
-    report = {"experts": figures}
-    return lambda life: life.store.models.save(task, a_model(600), Expert.CLASSIFIER, report)
+    costs = costs_of({MAX_SEEN: 1.0, CLASSIFIER: times})
+    return lambda life: life.store.models.save(task, a_model(600), {}, out_of_time_costs=costs)
+
+
+def costs_of(costs_gb_h: Mapping[str, float]) -> dict[str, OutOfTimeCost]:
+    """What a training measured."""
+    return {
+        name: OutOfTimeCost(cost_gb_h=cost_gb_h, failed_attempts=0)
+        for name, cost_gb_h in costs_gb_h.items()
+    }
 
 
 async def take(life: Life, happening: Sequence[Step]) -> None:

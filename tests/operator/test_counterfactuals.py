@@ -10,9 +10,9 @@ import pytest
 from plimsoll_operator.commands.counterfactuals import Counterfactual, Situation, outlook_of
 from plimsoll_operator.commands.policies_in_force import bounds_from
 from plimsoll_predictor.decision import Ask, Bounds, Reason
-from plimsoll_predictor.experts.names import CLASSIFIER
+from plimsoll_predictor.experts.names import CLASSIFIER, MAX_SEEN
 from plimsoll_predictor.experts.rule import Line, Rule
-from plimsoll_predictor.knowledge import Expert, Knowledge
+from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.units import GIB, MIB
 from tests.report_builders import TASK, a_model
@@ -34,7 +34,7 @@ def a_situation(policy: Policy | None = None, **knowledge: Any) -> Situation:
     known = Knowledge(
         task=TASK,
         policy=policy or Policy(mode=Mode.ENFORCE),
-        **{"runs": 40, "max_need_bytes": 2 * GIB, "champion": Expert.MAX_SEEN, **knowledge},
+        **{"runs": 40, "max_need_bytes": 2 * GIB, "champion": MAX_SEEN, **knowledge},
     )
     return Situation(ask=Ask(features={}, request_bytes=4 * GIB), knowledge=known)
 

@@ -27,7 +27,6 @@ from plimsoll_operator.labels import DECISION
 from plimsoll_operator.output_forms import OutputForm
 from plimsoll_predictor.decision import Reason
 from plimsoll_predictor.experts.panel import PANEL
-from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.policy import Mode
 from plimsoll_predictor.store import DecisionRecord, Store, TaskSummary
 from plimsoll_predictor.task import TaskId
@@ -66,7 +65,7 @@ def url(tmp_path: Path) -> str:
             for place in range(3)
         ]
     )
-    store.models.save(TASK, a_model(), Expert.MAX_SEEN, {})
+    store.models.save(TASK, a_model(), {})
     words = "train-demand-x1: 4Gi would be → 512Mi: " + HOSTILE
     store.decisions.put(
         DecisionRecord(

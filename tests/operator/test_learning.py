@@ -8,7 +8,6 @@ from pathlib import Path
 
 from plimsoll_operator.controller.learning import FAILURES_TRIED_AGAIN, Learning
 from plimsoll_operator.training.queue import Trained, TrainingQueue
-from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.record import Need, Observation, Outcome, PeakSource
 from plimsoll_predictor.store import SavedModel, TaskSummary
 from plimsoll_predictor.store.queued import Kept
@@ -44,7 +43,7 @@ def a_run(number: int, outcome: Outcome = Outcome.SUCCEEDED) -> Observation:
 
 
 def a_saved(runs: int, oom_kills: int = 0) -> SavedModel:
-    return SavedModel(None, Expert.MAX_SEEN, {}, 0.0, runs, oom_kills)
+    return SavedModel(None, {}, 0.0, runs, oom_kills)
 
 
 async def test_after_a_restart_only_what_came_since_the_training_is_new(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ from plimsoll_operator.profile_facts import (
     Trouble,
 )
 from plimsoll_operator.profile_status import changed, newly_shifted, status_of
-from plimsoll_predictor.knowledge import Expert, Knowledge
+from plimsoll_predictor.experts.names import CLASSIFIER, MAX_SEEN, REQUEST
+from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.store import TaskSummary
@@ -44,7 +45,7 @@ def facts(**changes: Any) -> ProfileFacts:
         policy=Policy(mode=Mode.ENFORCE),
         runs=40,
         max_need_bytes=300 * MIB,
-        champion=Expert.CLASSIFIER,
+        champion=CLASSIFIER,
         model=a_model(),
     )
     tally = TaskSummary(
@@ -88,9 +89,9 @@ def test_a_status_is_plain_json() -> None:
     ("now_known", "phase"),
     [
         pytest.param(knowing(runs=0), "ColdStart", id="too few runs"),
-        pytest.param(knowing(champion=Expert.REQUEST, model=None), "Learning", id="no model yet"),
-        pytest.param(knowing(champion=Expert.REQUEST), "Sizing", id="the request won"),
-        pytest.param(knowing(champion=Expert.MAX_SEEN, model=None), "Sizing", id="without a model"),
+        pytest.param(knowing(champion=REQUEST, model=None), "Learning", id="no model yet"),
+        pytest.param(knowing(champion=REQUEST), "Sizing", id="the request won"),
+        pytest.param(knowing(champion=MAX_SEEN, model=None), "Sizing", id="without a model"),
         pytest.param(knowing(policy=Policy(mode=Mode.OFF)), "Paused", id="switched off"),
         pytest.param(knowing(policy=Policy(paused=True)), "Paused", id="paused"),
         pytest.param(facts(leaking="lifted 3 times"), "Leaking", id="given up"),
@@ -101,7 +102,7 @@ def test_the_phase_follows_from_what_is_known(now_known: ProfileFacts, phase: st
 
 
 def test_another_champion_is_shown_without_the_version_of_a_model_it_does_not_use() -> None:
-    status = status_of(knowing(champion=Expert.MAX_SEEN), now_s=START_S)
+    status = status_of(knowing(champion=MAX_SEEN), now_s=START_S)
     assert (status["model"], status["modelVersion"]) == ("max-seen", a_model().version)
 
 
@@ -294,7 +295,7 @@ def test_the_story_of_a_task_nobody_knows_yet_promises_nothing() -> None:
 
 def test_a_task_that_keeps_its_request_for_many_runs_is_sized_and_not_learning() -> None:
     standing = facts_of(a_fleet())
-    known = knowing(champion=Expert.REQUEST, model=None)
+    known = knowing(champion=REQUEST, model=None)
     assert status_of(known, now_s=0.0)["phase"] == "Learning"
     assert status_of(replace(known, standing=standing), now_s=0.0)["phase"] == "Sizing"
 

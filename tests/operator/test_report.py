@@ -23,7 +23,7 @@ from plimsoll_operator.report.scales import (
     log_ticks_bytes,
 )
 from plimsoll_operator.report.thinning import points_per_plot, thin
-from plimsoll_predictor.knowledge import Expert
+from plimsoll_predictor.experts.names import MAX_SEEN, REQUEST
 from plimsoll_predictor.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.store import DecisionRecord, Store
 from plimsoll_predictor.task import TaskId
@@ -129,7 +129,7 @@ def test_one_run_without_model_or_request_still_makes_a_page(store: Store) -> No
     data = gather(store)
     checked(render(data, START_S))
     [task] = data.tasks
-    assert (task.phase, task.champion) == (Phase.LEARNING, Expert.REQUEST)
+    assert (task.phase, task.champion) == (Phase.LEARNING, REQUEST)
     assert (task.figures.runs, task.figures.requested_gb_h) == (1, 0.0)
 
 
@@ -150,9 +150,7 @@ def test_a_thousand_runs_of_fifty_tasks_stay_a_few_megabytes() -> None:
 def test_the_store_is_read_into_what_the_page_shows(store: Store) -> None:
     life = a_life(6, imported=20, runs=80)
     store.observations.record(life)
-    store.models.save(
-        TASK, a_model(), Expert.MAX_SEEN, {"experts": {"max-seen": {"cost_gb_h": 1.5}}}
-    )
+    store.models.save(TASK, a_model(), {"experts": {"max-seen": {"cost_gb_h": 1.5}}})
     store.trainings.record_failure(TASK, "killed by signal 9", START_S)
     store.decisions.put(
         DecisionRecord(
@@ -167,11 +165,11 @@ def test_the_store_is_read_into_what_the_page_shows(store: Store) -> None:
     )
     [report] = gather(store).tasks
     assert report.figures == figures_of(life)
-    assert (report.champion, report.phase) == (Expert.MAX_SEEN, Phase.SIZING)
+    assert (report.champion, report.phase) == (MAX_SEEN, Phase.SIZING)
     assert report.detail is not None
     assert report.detail.model is not None
     assert report.detail.model.version == a_model().version
-    assert [(bar.expert, bar.cost_gb_h) for bar in report.detail.expert_costs] == [
+    assert [(bar.expert, bar.cost_gb_h) for bar in report.detail.out_of_time_costs] == [
         ("max-seen", 1.5)
     ]
     assert report.detail.training_failure == "killed by signal 9"

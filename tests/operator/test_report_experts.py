@@ -14,7 +14,6 @@ from plimsoll_operator.report.data import gather
 from plimsoll_operator.report.page import render
 from plimsoll_predictor.experts.fleet import Fleet
 from plimsoll_predictor.experts.panel import YOUNG
-from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.units import MIB
 from tests.report_builders import START_S, TASK, a_model, an_attempt
@@ -29,7 +28,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened.observations.record(
         [replace(an_attempt(f"r{place}"), attempt_uid=f"u{place}") for place in range(3)]
     )
-    opened.models.save(TASK, a_model(), Expert.MAX_SEEN, OLD)
+    opened.models.save(TASK, a_model(), OLD)
     yield opened
     opened.close()
 
@@ -74,14 +73,14 @@ def test_a_drifting_task_shows_it(store: Store) -> None:
 
 def test_a_store_of_before_the_experts_shows_what_its_last_training_found(store: Store) -> None:
     page = render(gather(store), START_S)
-    assert "What each would have cost" in page
+    assert "Out-of-time costs" in page
     assert "Who decides its sizes" not in page
 
 
 def test_with_experts_the_trainings_comparison_is_left_out(store: Store) -> None:
     page = page_of(store, NEEDS_MIB)
     assert "Who decides its sizes" in page
-    assert "What each would have cost" not in page
+    assert "Out-of-time costs" not in page
 
 
 def a_recommended_fleet() -> Fleet:

@@ -11,7 +11,6 @@ from plimsoll_operator.report.data import LISTED_TRAININGS, gather
 from plimsoll_operator.report.records import TaskReport
 from plimsoll_operator.report.search_plot import DRAWN_TRIALS, search_plot
 from plimsoll_operator.training_facts import facts_of, kept_trainings
-from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.store import Store, Training
 from tests.operator.test_report import HOSTILE, checked
 from tests.report_builders import (
@@ -72,7 +71,7 @@ def test_a_task_never_trained_has_no_such_section() -> None:
 def test_what_trainings_say_is_escaped_and_bounded() -> None:
     report = {**a_training_report(), "features": [HOSTILE]}
     report["recipe"] = {**report["recipe"], "classifier": HOSTILE}
-    hostile = replace(some_trainings()[0], champion=HOSTILE, report=report, version=None)
+    hostile = replace(some_trainings()[0], report=report, version=None)
     failed = replace(some_trainings()[1], failure=HOSTILE + "x" * 5_000)
     page = render(a_report(showing([hostile, failed])), START_S)
     assert "script" not in checked(page).tags
@@ -98,7 +97,7 @@ def test_the_newest_trainings_are_gathered_from_the_store(tmp_path: Path) -> Non
     store.observations.record([an_attempt()])
     for seed in range(LISTED_TRAININGS + 2):
         report = {**a_training_report(), "seed": seed}
-        store.models.save(TASK, a_model(), Expert.CLASSIFIER, report)
+        store.models.save(TASK, a_model(), report)
     [shown] = gather(store).tasks
     store.close()
     assert shown.detail is not None

@@ -7,8 +7,8 @@ import pytest
 from plimsoll_operator.drift_words import Change, drift_facts
 from plimsoll_operator.standing_facts import facts_or_none
 from plimsoll_predictor.experts.drift import BEFORE, Drift
-from plimsoll_predictor.experts.names import SAFE, WORDS
-from plimsoll_predictor.experts.panel import PANEL, YOUNG, YOUNG_RUNS
+from plimsoll_predictor.experts.names import SAFE
+from plimsoll_predictor.experts.panel import PANEL, YOUNG, YOUNG_RUNS, words_for_expert
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import Standing
 from plimsoll_predictor.units import GIB
@@ -22,7 +22,9 @@ def test_the_champion_comes_first_and_the_others_by_their_cost() -> None:
     costs = [each.cost for each in others if each.cost is not None]
     assert costs == sorted(costs)
     assert {each.name for each in facts.experts} == set(PANEL)
-    assert all(each.words == WORDS[each.name] and each.bid_bytes for each in facts.experts)
+    assert all(
+        each.words == words_for_expert(each.name) and each.bid_bytes for each in facts.experts
+    )
 
 
 def test_what_the_user_asks_for_is_shown_as_many_times_dearer_where_it_is_much_too_large() -> None:

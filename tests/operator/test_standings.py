@@ -12,12 +12,11 @@ import sqlalchemy as sa
 
 from plimsoll_predictor.experts.names import BOOSTING, CLASSIFIER, MAX_SEEN, YOUNG_SAFE
 from plimsoll_predictor.experts.panel import EXPERTS, PANEL
-from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.store.schema import standings as standing_table
 from plimsoll_predictor.store.standings import StandingRecords
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import MIB
-from tests.operator.expert_lives import JOIN, TRAIN, a_life, a_run, killed, steps, take
+from tests.operator.expert_lives import JOIN, TRAIN, a_life, a_run, costs_of, killed, steps, take
 from tests.operator.killed_lives import kills_until_the_end
 from tests.predictor.serving_builders import a_model, with_boosted
 
@@ -155,18 +154,18 @@ async def test_a_training_seeds_its_models_and_one_without_models_retires_them(
 ) -> None:
     async with a_life(tmp_path) as life:
         await life.ran(*[300 + 10 * (number % 7) for number in range(20)])
-        figures = {MAX_SEEN: {"cost_gb_h": 8.0}, CLASSIFIER: {"cost_gb_h": 0.01}}
-        life.store.models.save(TRAIN, a_model(600), Expert.REQUEST, {"experts": figures})
+        costs = costs_of({MAX_SEEN: 8.0, CLASSIFIER: 0.01})
+        life.store.models.save(TRAIN, a_model(600), {}, out_of_time_costs=costs)
         await life.standings.fold()
         assert life.book.look(TRAIN).champion == CLASSIFIER
-        life.store.models.save(TRAIN, None, Expert.REQUEST, {"experts": figures})
+        life.store.models.save(TRAIN, None, {}, out_of_time_costs=costs)
         await life.standings.fold()
         assert life.book.look(TRAIN).champion != CLASSIFIER
 
 
 async def test_a_training_of_a_task_without_runs_chooses_nobody(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
-        life.store.models.save(TRAIN, None, Expert.REQUEST, {"experts": {}})
+        life.store.models.save(TRAIN, None, {})
         await life.standings.fold()
         assert life.book.look(TRAIN).champion == MAX_SEEN
 

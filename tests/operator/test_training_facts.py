@@ -28,7 +28,14 @@ def test_a_whole_report_is_read_as_it_was_written() -> None:
     assert [fold.validation_runs for fold in facts.fold_scores] == [24, 24, 24]
     assert (facts.u_score, facts.accuracy) == (facts.recipe.u_score, facts.recipe.accuracy)
     assert facts.confusion == ((70, 1, 0), (0, 34, 1), (0, 1, 11))
-    assert facts.experts["max-seen"].failed_attempts == 2
+    assert facts.out_of_time_costs["max-seen"].failed_attempts == 2
+
+
+def test_the_costs_in_a_report_of_an_older_version_are_read() -> None:
+    report = a_training_report()
+    older = {**report, "champion": "classifier", "experts": report["out_of_time_costs"]}
+    del older["out_of_time_costs"]
+    assert facts_of(older) == facts_of(report)
 
 
 def test_an_empty_report_says_nothing_and_is_no_error() -> None:
@@ -49,7 +56,7 @@ def test_one_bin_needs_no_recipe_and_cannot_be_wrong() -> None:
         pytest.param("duration_s", None, id="nothing"),
         pytest.param("trials", [{"classifier": "xgboost"}], id="a trial without figures"),
         pytest.param("confusion", [[1, "two"]], id="words in the matrix"),
-        pytest.param("experts", {"max-seen": 1.5}, id="an expert's cost alone"),
+        pytest.param("out_of_time_costs", {"max-seen": 1.5}, id="an expert's cost alone"),
         pytest.param("recipe", [], id="another recipe"),
         pytest.param("u_score", float("nan"), id="what nobody reads"),
     ],

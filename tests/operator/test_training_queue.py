@@ -16,7 +16,6 @@ import pytest
 
 from plimsoll_operator.training.queue import QueueRules, Trained, TrainingQueue
 from plimsoll_operator.training.spawning import Spawner
-from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.task import TaskId
@@ -158,7 +157,7 @@ async def test_a_trainer_killed_by_the_kernel_is_recorded_and_the_old_model_serv
 ) -> None:
     task = TaskId("shop", "hangs")
     async with a_yard(log) as yard:
-        yard.store.models.save(task, None, Expert.MAX_SEEN, {"old": True})
+        yard.store.models.save(task, None, {"old": True})
         yard.ask("hangs", "good")
         await yard.until(lambda: len(yard.noted("child")) == 1)
         os.kill(yard.noted("start")[0].pid, signal.SIGKILL)

@@ -18,10 +18,11 @@ import pytest
 from plimsoll_operator.training.limits import ONE_THREAD
 from plimsoll_operator.training.queue import QueueRules, Trained, TrainingQueue
 from plimsoll_operator.training.spawning import Spawner
-from plimsoll_predictor.knowledge import Expert
+from plimsoll_predictor.experts.modelled import bidders_of
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.record import Observation, Outcome
 from plimsoll_predictor.store import Store
+from plimsoll_predictor.store.lessons import LessonKind
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import GIB, MIB
 
@@ -172,13 +173,17 @@ async def test_the_queue_has_the_real_trainer_leave_model_champion_and_report_in
     result = await ended
     await queue.close()
     saved, last = store.models.newest(TRAIN), store.trainings.last(TRAIN)
+    [lesson] = [each for each in store.experts.lessons(0) if each.kind is LessonKind.TRAINED]
     store.close()
     assert result.failure is None
     assert saved is not None
     assert saved.model is not None
     assert saved.model.version == result.result["version"]
     assert saved.model.metrics.penalty == 3.0
-    assert saved.champion is Expert(result.result["champion"])
+    costs = {name: cost["cost_gb_h"] for name, cost in saved.report["out_of_time_costs"].items()}
+    assert lesson.times == {
+        name: costs[name] / costs["max-seen"] for name in bidders_of(saved.model)
+    }
     assert saved.report["runs"] == 50
     assert last is not None
     assert (last.failure, last.runs) == (None, 50)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from plimsoll_predictor.bins import Bins
 from plimsoll_predictor.boosting import fit_boosted
 from plimsoll_predictor.compile import compile_booster
+from plimsoll_predictor.experts.names import MAX_SEEN
 from plimsoll_predictor.features import FeatureSchema
-from plimsoll_predictor.knowledge import Expert, Knowledge, Lift
+from plimsoll_predictor.knowledge import Knowledge, Lift
 from plimsoll_predictor.model import Model, ModelMetrics, Predictor
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.task import TaskId
@@ -116,7 +117,7 @@ class AKnownTask:
             runs=212,
             max_need_bytes=800 * MIB,
             largest_bytes=800 * MIB,
-            champion=Expert.MAX_SEEN,
+            champion=MAX_SEEN,
         )
     )
 
@@ -130,7 +131,7 @@ class AKnownTask:
         most_bytes = None if most_mib is None else most_mib * MIB
         return self._with(max_need_bytes=most_bytes, largest_bytes=most_bytes)
 
-    def served_by(self, champion: Expert, model: Model | None = None) -> AKnownTask:
+    def served_by(self, champion: str, model: Model | None = None) -> AKnownTask:
         return self._with(champion=champion, model=model)
 
     def under(self, **policy: Any) -> AKnownTask:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from plimsoll_predictor.boosted import MARGIN, BoostedNeed, boosted_bid_bytes
 from plimsoll_predictor.boosting import (
     LEAST_RUNS,
-    LEAST_SHARE_REPLAYED,
     LEVEL,
     BoostingPlan,
     boosted_bids,
@@ -22,6 +21,7 @@ from plimsoll_predictor.boosting import (
 )
 from plimsoll_predictor.compile import compile_regression
 from plimsoll_predictor.features import FeatureSchema
+from plimsoll_predictor.out_of_time import LEAST_SHARE_REPLAYED
 from plimsoll_predictor.packing import ModelError
 from plimsoll_predictor.record import Features
 from plimsoll_predictor.rows import RunRows
@@ -211,8 +211,8 @@ def test_a_trainings_model_bids_what_boosting_was_judged_by() -> None:
 
 def test_where_features_carry_the_size_boosting_is_charged_beside_the_others() -> None:
     report = train("shop/train", a_history(300), a_plan()).report
-    assert set(report.experts) == {"request", "max-seen", "classifier", "boosting"}
-    costs = {name: figures.cost_gb_h for name, figures in report.experts.items()}
+    assert set(report.out_of_time_costs) == {"request", "max-seen", "classifier", "boosting"}
+    costs = {name: figures.cost_gb_h for name, figures in report.out_of_time_costs.items()}
     assert costs["boosting"] < costs["max-seen"] < costs["request"]
     # Three fifths of the runs come after the first past that is learned from.
     assert report.compared_runs == 180
@@ -221,5 +221,5 @@ def test_where_features_carry_the_size_boosting_is_charged_beside_the_others() -
 def test_a_task_too_young_for_trees_is_trained_without_them() -> None:
     result = train("shop/train", a_history(LEAST_RUNS - 1), a_plan())
     assert result.model.boosted is None
-    assert "boosting" not in result.report.experts
-    assert "classifier" in result.report.experts
+    assert "boosting" not in result.report.out_of_time_costs
+    assert "classifier" in result.report.out_of_time_costs

@@ -8,7 +8,8 @@ import pytest
 from plimsoll_predictor.choosing import cheapest_bins, cheapest_ceiling
 from plimsoll_predictor.deciding import decide
 from plimsoll_predictor.decision import Ask, Bounds, Decision, Reason
-from plimsoll_predictor.knowledge import Expert
+from plimsoll_predictor.experts.names import CLASSIFIER, REQUEST
+from plimsoll_predictor.experts.panel import EXPERTS
 from plimsoll_predictor.policy import Mode
 from plimsoll_predictor.units import GIB, MIB
 from tests.predictor.serving_builders import AKnownTask, a_model, bins_up_to
@@ -33,7 +34,7 @@ def waiting_for_five() -> AKnownTask:
 
 
 def by_classifier() -> AKnownTask:
-    return AKnownTask().served_by(Expert.CLASSIFIER, a_model())
+    return AKnownTask().served_by(CLASSIFIER, a_model())
 
 
 def test_a_task_nobody_has_seen_keeps_its_own_request() -> None:
@@ -82,8 +83,8 @@ def test_a_pod_without_a_request_is_left_alone_until_its_task_is_known() -> None
     assert sized(waiting_for_five().after(4), an_ask(None)).allocation_bytes is None
 
 
-@pytest.mark.parametrize("champion", list(Expert))
-def test_a_pod_without_a_request_gets_a_size_from_any_champion(champion: Expert) -> None:
+@pytest.mark.parametrize("champion", EXPERTS)
+def test_a_pod_without_a_request_gets_a_size_from_any_champion(champion: str) -> None:
     task = AKnownTask().served_by(champion, a_model())
     assert sized(task, an_ask(None)).allocation_bytes is not None
 
@@ -150,7 +151,7 @@ def test_the_last_ceiling_follows_a_kill_that_the_model_has_not_learned_yet() ->
 
 
 def test_a_classifier_without_a_model_falls_back_to_the_largest_need() -> None:
-    decision = sized(AKnownTask().served_by(Expert.CLASSIFIER), an_ask())
+    decision = sized(AKnownTask().served_by(CLASSIFIER), an_ask())
     assert (decision.allocation_bytes, decision.reason) == (880 * MIB, Reason.MAX_SEEN)
     assert decision.why.startswith("there is no model yet; 1.1 times the largest need seen")
 
@@ -163,7 +164,7 @@ def test_a_model_that_fails_falls_back_to_the_largest_need_and_says_so() -> None
 
 
 def test_a_request_that_is_the_cheapest_choice_is_kept_to_the_byte() -> None:
-    task = AKnownTask().served_by(Expert.REQUEST)
+    task = AKnownTask().served_by(REQUEST)
     decision = sized(task, Ask(features={}, request_bytes=123_456_789))
     assert (decision.allocation_bytes, decision.reason) == (123_456_789, Reason.KEPT)
 

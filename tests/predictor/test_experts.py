@@ -21,10 +21,16 @@ from plimsoll_predictor.experts.names import (
     NEAR_MAX,
     REQUEST,
     SAFE,
-    WORDS,
     YOUNG_SAFE,
 )
-from plimsoll_predictor.experts.panel import EXPERTS, PANEL, YARDSTICKS, YOUNG, YOUNG_RUNS
+from plimsoll_predictor.experts.panel import (
+    EXPERTS,
+    PANEL,
+    YARDSTICKS,
+    YOUNG,
+    YOUNG_RUNS,
+    words_for_expert,
+)
 from plimsoll_predictor.experts.pool import AGES, age_of
 from plimsoll_predictor.experts.rule import Line, Rule, for_larger_request
 from plimsoll_predictor.experts.standing import Bids, Ended, Standing
@@ -111,8 +117,14 @@ def test_a_task_nobody_has_seen_gets_no_bids() -> None:
     assert Fleet().bids(TASK, 4.0 * GB, {}) == {}
 
 
-def test_every_expert_has_words_for_people() -> None:
-    assert set(EXPERTS) == set(WORDS)
+def test_every_expert_has_a_name_and_words_of_its_own() -> None:
+    words = {words_for_expert(name) for name in EXPERTS}
+    assert len(words) == len(EXPERTS)
+    assert not words & set(EXPERTS)
+
+
+def test_an_expert_of_another_version_is_called_by_its_name() -> None:
+    assert words_for_expert("quantile") == "quantile"
 
 
 def test_a_bid_that_fits_is_charged_the_memory_left_unused() -> None:

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from plimsoll_predictor.decision import Bounds
-from plimsoll_predictor.knowledge import Expert, Lift
+from plimsoll_predictor.experts.names import CLASSIFIER
+from plimsoll_predictor.knowledge import Lift
 from plimsoll_predictor.lifting import FailedAttempt, Leaking, LiftDecision, next_allocation
 from plimsoll_predictor.units import GIB, MIB
 from tests.predictor.serving_builders import AKnownTask, a_model
@@ -34,7 +35,7 @@ def nothing_known() -> AKnownTask:
 
 def binned() -> AKnownTask:
     """Ceilings 300, 600 and 900Mi, most seen 800Mi."""
-    return AKnownTask().served_by(Expert.CLASSIFIER, a_model())
+    return AKnownTask().served_by(CLASSIFIER, a_model())
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,7 @@ from benchmarks.sap_builds import (
     score,
 )
 from benchmarks.sap_served import FULL, QUICK, Effort, joined, served, spans
-from plimsoll_predictor.experts.names import BOOSTING
-from plimsoll_predictor.knowledge import Expert
+from plimsoll_predictor.experts.names import BOOSTING, CLASSIFIER
 from plimsoll_predictor.units import MIB
 
 HEADER = (
@@ -161,8 +160,8 @@ def test_where_features_carry_the_size_what_has_learned_from_them_serves() -> No
     )
     (span,) = spans(builds, Effort(iterations=1, every=100))
     found = served(builds, span, Effort(iterations=1, every=100))
-    learned = {BOOSTING: found.boosting_bytes, Expert.CLASSIFIER.value: found.classifier_bytes}
-    assert found.overall_bytes == learned[found.champion]
+    learned = {BOOSTING: found.boosting_bytes, CLASSIFIER: found.classifier_bytes}
+    assert found.overall_bytes == learned[found.cheapest]
     for sizes_bytes in learned.values():
         sizes = joined(builds, [(span, sizes_bytes)])
         assert score(builds, sizes).score < score(builds, builds.requests_bytes).score

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.record import Outcome
+from plimsoll_predictor.report import OutOfTimeCost
 from plimsoll_predictor.store import DecisionRecord, Lesson, LessonKind, SharedState, Store, pruning
 from plimsoll_predictor.store.standings import BIDS_KEPT_S
 from plimsoll_predictor.units import GIB
@@ -153,13 +153,16 @@ def test_a_controller_that_led_before_saves_nothing_over_its_successor(store: St
 
 
 def test_a_training_teaches_how_its_models_compare_with_the_largest_need(store: Store) -> None:
-    figures = {"max-seen": {"cost_gb_h": 8.0}, "classifier": {"cost_gb_h": 2.0}}
-    store.models.save(TRAIN, a_model(), Expert.CLASSIFIER, {"experts": figures})
-    store.models.save(TRAIN, a_model(), Expert.CLASSIFIER, {"experts": {}})
-    store.models.save(TRAIN, None, Expert.MAX_SEEN, {"experts": figures})
+    costs = {"max-seen": OutOfTimeCost(cost_gb_h=8.0, failed_attempts=0)}
+    both = {**costs, "classifier": OutOfTimeCost(cost_gb_h=2.0, failed_attempts=1)}
+    store.models.save(TRAIN, a_model(), {}, out_of_time_costs=both)
+    store.models.save(TRAIN, a_model(), {}, out_of_time_costs=costs)
+    store.models.save(TRAIN, a_model(), {})
+    store.models.save(TRAIN, None, {}, out_of_time_costs=both)
     lessons = store.experts.lessons(0)
     assert {each.kind for each in lessons} == {LessonKind.TRAINED}
-    assert [each.times for each in lessons] == [{"classifier": 0.25}, {"classifier": None}, {}]
+    unknown = {"classifier": None}
+    assert [each.times for each in lessons] == [{"classifier": 0.25}, unknown, unknown, {}]
 
 
 def test_what_the_experts_keep_goes_with_its_task_and_with_age(store_url: str) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.store.migrations import HEAD
 from plimsoll_predictor.store.trainings import UNKNOWN_TASKS_KEPT_S
@@ -26,13 +25,12 @@ def store(store_url: str) -> Iterator[Store]:
 
 def test_trainings_that_failed_stand_among_the_others_newest_first(store: Store) -> None:
     store.observations.record([an_attempt().built])
-    store.models.save(TRAIN, a_model(), Expert.CLASSIFIER, {"seed": 1})
+    store.models.save(TRAIN, a_model(), {"seed": 1})
     store.trainings.record_failure(TRAIN, "killed by signal 9", NOON_S + 5, report={"seed": 2})
-    store.models.save(TRAIN, None, Expert.MAX_SEEN, {"seed": 3})
+    store.models.save(TRAIN, None, {"seed": 3})
     kept = store.trainings.newest(TRAIN)
     assert [each.report["seed"] for each in kept] == [3, 2, 1]
     assert [each.failure for each in kept] == [None, "killed by signal 9", None]
-    assert [each.champion for each in kept] == ["max-seen", None, "classifier"]
     assert [each.version for each in kept] == [None, None, a_model().version]
     assert [each.has_model for each in kept] == [False, False, True]
     assert {each.runs for each in kept} == {1}
@@ -40,21 +38,21 @@ def test_trainings_that_failed_stand_among_the_others_newest_first(store: Store)
 
 
 def test_a_failure_with_a_report_takes_no_model_out_of_service(store: Store) -> None:
-    store.models.save(TRAIN, a_model(), Expert.CLASSIFIER, {})
+    store.models.save(TRAIN, a_model(), {})
     store.trainings.record_failure(TRAIN, "no memory", NOON_S, report={"seed": 2})
     saved = store.models.newest(TRAIN)
     assert saved is not None
     assert saved.model == a_model()
 
 
-def test_a_training_whose_report_or_champion_is_of_another_version_is_still_listed(
+def test_a_training_whose_report_cannot_be_read_is_still_listed(
     store: Store,
 ) -> None:
-    store.models.save(TRAIN, a_model(), Expert.CLASSIFIER, {})
+    store.models.save(TRAIN, a_model(), {})
     with store._database.write() as connection:
-        connection.exec_driver_sql("UPDATE trainings SET report = '{torn', champion = 'quantile'")
+        connection.exec_driver_sql("UPDATE trainings SET report = '{torn'")
     [kept] = store.trainings.newest(TRAIN)
-    assert (kept.report, kept.champion) == ({}, "quantile")
+    assert kept.report == {}
 
 
 def test_what_is_not_logged_is_found_oldest_first_whatever_its_task(store: Store) -> None:
@@ -100,12 +98,12 @@ def test_a_store_of_an_older_plimsoll_keeps_its_trainings_and_goes_on(
     store = open_store_at(empty_url)
     failed, earlier = store.trainings.newest(TRAIN)
     assert (failed.failure, failed.report) == ("oh", {})
-    assert (earlier.champion, earlier.runs, earlier.report) == ("max-seen", 8, {"runs": 8})
+    assert (earlier.runs, earlier.report) == (8, {"runs": 8})
     saved = store.models.newest(TRAIN)
     assert saved is not None
-    assert saved.champion is Expert.MAX_SEEN
+    assert saved.report == {"runs": 8}
     assert [each.row for each in store.trainings.untracked()] == [earlier.row, failed.row]
-    store.models.save(TRAIN, a_model(), Expert.CLASSIFIER, {"runs": 9})
+    store.models.save(TRAIN, a_model(), {"runs": 9})
     assert [each.report.get("runs") for each in store.trainings.newest(TRAIN)] == [9, None, 8]
     store.close()
     with writing_to(empty_url) as connection:

@@ -9,7 +9,6 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.store import Store, StoreForeignError
 from plimsoll_predictor.store.migrations import HEAD, KNOWN, VERSION_TABLE
 from plimsoll_predictor.store.schema import metadata
@@ -81,7 +80,7 @@ def test_a_store_that_is_open_works_on_while_a_newer_plimsoll_adds_to_it(store_u
     older.observations.record([an_attempt("before").built])
     as_a_newer_one_leaves_it(store_url, oldest="9999")
     older.observations.record([an_attempt("after").built, an_attempt("before").peaking(9).built])
-    older.models.save(TRAIN, None, Expert.MAX_SEEN, {})
+    older.models.save(TRAIN, None, {})
     assert older.totals.of(TRAIN).observations == 2
     assert len(older.observations.of_task(TRAIN)) == 2
     assert sum(older.prune_steps(NOON_S)) == 0

@@ -9,7 +9,6 @@ import pytest
 
 from plimsoll_operator.training.mlflow_client import TrackingError
 from plimsoll_operator.training.tracking import MAX_STRIKES
-from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.training import TrainingResult
@@ -51,10 +50,9 @@ async def test_a_training_is_logged_with_all_that_is_known_of_it(
     assert metrics["u_score"] == pytest.approx(report.recipe.u_score)
     assert metrics["accuracy"] == pytest.approx(report.recipe.accuracy)
     assert metrics["runs"] == 80
-    for expert, figures in report.experts.items():
-        assert metrics[f"cost_gb_h.{expert}"] == pytest.approx(figures.cost_gb_h)
+    for expert, cost in report.out_of_time_costs.items():
+        assert metrics[f"out_of_time_cost_gb_h.{expert}"] == pytest.approx(cost.cost_gb_h)
     assert tags["plimsoll.task"] == "all/known"
-    assert tags["plimsoll.champion"] == report.champion
     assert json.loads(tags["plimsoll.confusion"]) == [list(row) for row in report.confusion]
     [training] = store.trainings.newest(TaskId("all", "known"))
     assert training.tracked == info["run_id"]
@@ -148,17 +146,17 @@ async def test_odd_names_and_endless_texts_reach_the_server_within_its_limits(
     task = TaskId("odd", "names")
     report = {
         "features": [f"feature-{number}-{'ü' * 100}" for number in range(200)],
-        "experts": {"quantile 95% (größer)": {"cost_gb_h": 2.5, "failed_attempts": 1}},
+        "out_of_time_costs": {"quantile 95% (größer)": {"cost_gb_h": 2.5, "failed_attempts": 1}},
         "policy": {f"setting{number}": number for number in range(300)},
         "confusion": [[9, 1], [0, 4]],
         "trials": "torn",
     }
-    store.models.save(task, None, Expert.MAX_SEEN, report)
+    store.models.save(task, None, report)
     async with logging_to(mlflow.address, store) as logging:
         await logging.tracker.log_waiting()
     [run] = mlflow.runs("plimsoll/odd/names")
     assert logging.counted == ["logged"]
-    assert told(run["data"]["metrics"])["cost_gb_h.quantile 95_ _gr__er_"] == 2.5
+    assert told(run["data"]["metrics"])["out_of_time_cost_gb_h.quantile 95_ _gr__er_"] == 2.5
     assert len(run["data"]["params"]) == 100
 
 

@@ -32,7 +32,8 @@ def a_noisy_training() -> TrainingResult:
 def save(store: Store, task: str, done: TrainingResult) -> None:
     """As the trainer's process does."""
     report = {**done.report.to_dict(), "plimsoll_version": "0.1.0"}
-    store.models.save(TaskId.parse(task), done.model, done.champion, report)
+    costs = done.report.out_of_time_costs
+    store.models.save(TaskId.parse(task), done.model, report, out_of_time_costs=costs)
 
 
 @dataclass(slots=True)

@@ -92,7 +92,7 @@ def models(
     context: Context = None,
     installed_in: InstalledIn = None,
 ) -> None:
-    """List a task's trainings: parameters, scores, champion, failures."""
+    """List a task's trainings: parameters, scores, out-of-time costs, failures."""
     if store is None:
         from plimsoll_operator.commands.in_controller import Errand, run_in_controller
 

@@ -16,7 +16,7 @@ from plimsoll_operator.commands.explanation import Asked, Explanation, PodDecisi
 from plimsoll_operator.commands.plain_text import plain
 from plimsoll_operator.report.wording import words_for_minute, words_for_size
 from plimsoll_operator.standing_facts import ExpertFacts, StandingFacts
-from plimsoll_predictor.experts.names import words_for_expert
+from plimsoll_predictor.experts.panel import words_for_expert
 from plimsoll_predictor.policy import Mode
 
 BAR: Final = 20

@@ -68,7 +68,6 @@ def _document(kept: KeptTraining) -> dict[str, Any]:
         "at_s": training.at_s,
         "version": training.version,
         "serves": kept.serves,
-        "champion": training.champion,
         "failure": training.failure,
         "damage": training.damage,
         "tracked": training.tracked,

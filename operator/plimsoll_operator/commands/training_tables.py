@@ -18,7 +18,7 @@ from plimsoll_operator.training_facts import KeptTraining, ReportFacts, best_so_
 
 LISTED_TRIALS: Final = 10
 _LISTED: Final = (
-    *("when (UTC)", "version", "champion", "runs", "bins", "recipe"),
+    *("when (UTC)", "version", "runs", "bins", "recipe"),
     *("u-score", "accuracy", "took", "note"),
 )
 _RIGHT: Final = {"runs", "u-score", "accuracy", "u-rate", "took", "trained on", "judged on", "cost"}
@@ -37,7 +37,6 @@ def training_list(task: str, kept: Sequence[KeptTraining]) -> RenderableType:
         table.add_row(
             words_for_minute(training.at_s),
             _plain(training.version or "-", style="bold green" if each.serves else ""),
-            _plain(training.champion or "-"),
             _count(each.runs),
             " ".join(words_for_size(ceiling) for ceiling in facts.ceilings_bytes) or "-",
             _plain(facts.recipe_words or "-"),
@@ -59,8 +58,8 @@ def one_training(kept: KeptTraining) -> RenderableType:
         parts.append(_folds(facts))
     if facts.trials:
         parts.append(_trials(facts))
-    if facts.experts:
-        parts.append(_experts(kept))
+    if facts.out_of_time_costs:
+        parts.append(_out_of_time_costs(facts))
     return Group(*parts)
 
 
@@ -73,7 +72,6 @@ def _head(kept: KeptTraining) -> RenderableType:
     rows: dict[str, str | Text] = {
         "trained": f"{words_for_minute(training.at_s)} UTC in {_seconds(facts.duration_s)}{budget}",
         "note": _note(kept),
-        "champion": training.champion or "-",
         "runs": f"{_count(kept.runs)}{censored}",
         "data range": data_range,
         "features": ", ".join(facts.features) or "none",
@@ -157,14 +155,12 @@ def _trials(facts: ReportFacts) -> Table:
     return table
 
 
-def _experts(kept: KeptTraining) -> Table:
-    facts = kept.facts
+def _out_of_time_costs(facts: ReportFacts) -> Table:
     over = "" if facts.compared_runs is None else f" over {facts.compared_runs:,} runs"
-    table = _table(f"what each would have cost{over}", ("expert", "cost", "failed attempts"))
-    for name, expert in sorted(facts.experts.items(), key=lambda pair: pair[1].cost_gb_h):
-        style = "bold green" if name == kept.training.champion else ""
-        failed = _count(expert.failed_attempts)
-        table.add_row(_plain(name, style=style), words_for_gb_h(expert.cost_gb_h), failed)
+    table = _table(f"out-of-time costs{over}", ("expert", "cost", "failed attempts"))
+    cheapest_first = sorted(facts.out_of_time_costs.items(), key=lambda pair: pair[1].cost_gb_h)
+    for name, cost in cheapest_first:
+        table.add_row(_plain(name), words_for_gb_h(cost.cost_gb_h), _count(cost.failed_attempts))
     return table
 
 

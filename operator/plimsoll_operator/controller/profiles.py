@@ -32,6 +32,7 @@ from plimsoll_operator.profile_status import changed, newly_shifted, status_of
 from plimsoll_operator.runtime_status import RuntimeFacts
 from plimsoll_operator.standing_facts import StandingFacts
 from plimsoll_operator.training.when import LEAST_NEW_RUNS
+from plimsoll_operator.training_facts import facts_of
 from plimsoll_predictor.cpu import use_of
 from plimsoll_predictor.forecasting.forecast import Forecast
 from plimsoll_predictor.store import Store, StoreError, TaskSummary, Training, Writer
@@ -304,7 +305,7 @@ def _stored(store: Store, task: TaskId, now_s: float) -> _Stored:
 def _training(last: Training | None) -> TrainingFact | None:
     if last is None:
         return None
-    cut = bool(last.report.get("cut_by_budget"))
+    cut = facts_of(last.report or {}).cut_by_budget
     return TrainingFact(
         at_s=last.at_s,
         failure=last.failure or last.damage,

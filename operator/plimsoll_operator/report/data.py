@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from plimsoll_operator.expert_costs import expert_costs_gb_h
 from plimsoll_operator.profile_phases import Phase, Progress, phase_of
 from plimsoll_operator.report.counting import figures_of, lifts_of, points_of
 from plimsoll_operator.report.cpu import cpu_figures_of
@@ -21,8 +20,8 @@ from plimsoll_operator.report.records import (
     TaskReport,
 )
 from plimsoll_operator.stored_standings import StoredStandings, usual_run
-from plimsoll_operator.training_facts import kept_trainings
-from plimsoll_predictor.experts.names import REQUEST
+from plimsoll_operator.training_facts import facts_of, kept_trainings
+from plimsoll_predictor.experts.names import MAX_SEEN, REQUEST
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.store import SavedModel, Store, TaskSummary
@@ -67,9 +66,7 @@ def gather(
     room = min(READ_ATTEMPTS, READ_IN_ALL // max(1, min(len(chosen), DETAILED_TASKS)))
     reading = _Reading(store, since_s, phases or {}, room, StoredStandings(store))
     reports = [
-        _detailed(reading, summary)
-        if place < DETAILED_TASKS
-        else _listed(store, summary, phases or {})
+        _detailed(reading, summary) if place < DETAILED_TASKS else _listed(reading, summary)
         for place, summary in enumerate(chosen[:LISTED_TASKS])
     ]
     return ReportData(
@@ -99,6 +96,16 @@ class _Reading:
     room: int
     standings: StoredStandings
 
+    def phase(self, summary: TaskSummary, champion: str, saved: SavedModel | None) -> Phase:
+        """As the controller knows it, else as it follows from the store."""
+        progress = Progress(
+            runs=summary.runs_known,
+            min_runs=Policy().min_runs,
+            champion=champion,
+            trained=saved is not None and saved.model is not None,
+        )
+        return self.phases.get(summary.task) or phase_of(progress)
+
 
 def _ended_since(summary: TaskSummary, since_s: float | None) -> bool:
     if since_s is None:
@@ -124,10 +131,7 @@ def _detailed(reading: _Reading, summary: TaskSummary) -> TaskReport:
             for each in store.decisions.newest(task, limit=LISTED_DECISIONS)
         ),
         model=_model_figures(saved.model) if saved and saved.model else None,
-        expert_costs=tuple(
-            ExpertBar(expert, cost_gb_h)
-            for expert, cost_gb_h in expert_costs_gb_h(saved.report if saved else None).items()
-        ),
+        out_of_time_costs=_out_of_time_costs(saved),
         experts=experts,
         training_failure=training.failure if training else None,
         trainings=kept_trainings(store.trainings.newest(task, limit=LISTED_TRAININGS)),
@@ -135,10 +139,24 @@ def _detailed(reading: _Reading, summary: TaskSummary) -> TaskReport:
         unread=summary.observations - len(latest) if len(seen) == len(latest) else 0,
         cpu=cpu_figures_of(seen),
     )
-    return _task_report(summary, saved, reading.phases, figures=figures_of(seen), detail=detail)
+    champion = experts.champion if experts else _without_experts(saved)
+    return TaskReport(
+        task=task,
+        figures=figures_of(seen),
+        phase=reading.phase(summary, champion, saved),
+        champion=champion,
+        detail=detail,
+    )
 
 
-def _listed(store: Store, summary: TaskSummary, phases: Mapping[TaskId, Phase]) -> TaskReport:
+def _listed(reading: _Reading, summary: TaskSummary) -> TaskReport:
+    saved, standing = (
+        reading.store.models.newest(summary.task),
+        reading.standings.standing(summary.task),
+    )
+    champion = _without_experts(saved)
+    if standing is not None and standing.past.runs:
+        champion = standing.champion
     figures = Figures(
         runs=summary.runs_known,
         attempts=summary.observations,
@@ -147,7 +165,19 @@ def _listed(store: Store, summary: TaskSummary, phases: Mapping[TaskId, Phase]) 
         allocated_gb_h=summary.allocated_gb_h,
         peak_gb_h=summary.peak_gb_h,
     )
-    return _task_report(summary, store.models.newest(summary.task), phases, figures=figures)
+    return TaskReport(
+        task=summary.task,
+        figures=figures,
+        phase=reading.phase(summary, champion, saved),
+        champion=champion,
+    )
+
+
+def _out_of_time_costs(saved: SavedModel | None) -> tuple[ExpertBar, ...]:
+    if saved is None:
+        return ()
+    costs = facts_of(saved.report).out_of_time_costs
+    return tuple(ExpertBar(expert, cost.cost_gb_h) for expert, cost in costs.items())
 
 
 def _model_figures(model: Model) -> ModelFigures:
@@ -170,27 +200,6 @@ def _model_figures(model: Model) -> ModelFigures:
     )
 
 
-def _task_report(
-    summary: TaskSummary,
-    saved: SavedModel | None,
-    phases: Mapping[TaskId, Phase],
-    *,
-    figures: Figures,
-    detail: TaskDetail | None = None,
-) -> TaskReport:
-    champion = saved.champion.value if saved else REQUEST
-    if detail is not None and detail.experts is not None:
-        champion = detail.experts.champion
-    progress = Progress(
-        runs=summary.runs_known,
-        min_runs=Policy().min_runs,
-        champion=champion,
-        trained=saved is not None and saved.model is not None,
-    )
-    return TaskReport(
-        task=summary.task,
-        figures=figures,
-        phase=phases.get(summary.task) or phase_of(progress),
-        champion=champion,
-        detail=detail,
-    )
+def _without_experts(saved: SavedModel | None) -> str:
+    """Who sizes the tasks of a store that no controller with experts has served."""
+    return MAX_SEEN if saved else REQUEST

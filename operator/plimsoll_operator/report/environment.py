@@ -16,7 +16,6 @@ from plimsoll_operator.report.groups import NAMED_TASKS
 from plimsoll_operator.report.records import Figures
 from plimsoll_operator.report.search_plot import search_plot
 from plimsoll_operator.report.wording import words_for_minute, words_for_outcome, words_for_size
-from plimsoll_predictor.knowledge import Expert
 from plimsoll_predictor.savings import Resource, words_for_amount
 
 MAX_TEXT: Final = 512
@@ -47,7 +46,7 @@ def environment_of(loader: BaseLoader) -> Environment:
         search_plot=search_plot,
         amount=_amount,
     )
-    environment.globals.update(Expert=Expert, named=NAMED_TASKS)
+    environment.globals.update(named=NAMED_TASKS)
     return environment
 
 

@@ -102,7 +102,7 @@ class ModelFigures:
 
 @dataclass(frozen=True, slots=True)
 class ExpertBar:
-    """What one expert would have cost on the task's history, as its last training found."""
+    """An expert's out-of-time cost, as the task's last training measured it."""
 
     expert: str
     cost_gb_h: float
@@ -122,7 +122,8 @@ class SaidDecision:
 class TaskDetail:
     """What a task's own section shows. points: oldest first; all else newest first.
 
-    experts: None in a store that no controller with experts has served; expert_costs stand in.
+    experts: None in a store that no controller with experts has served; the out-of-time costs of
+        the last training stand in.
     unread: older attempts in the store, in neither the figures nor the plots.
     """
 
@@ -130,7 +131,7 @@ class TaskDetail:
     lifts: tuple[LiftRow, ...] = ()
     decisions: tuple[SaidDecision, ...] = ()
     model: ModelFigures | None = None
-    expert_costs: tuple[ExpertBar, ...] = ()
+    out_of_time_costs: tuple[ExpertBar, ...] = ()
     experts: StandingFacts | None = None
     training_failure: str | None = None
     trainings: tuple[KeptTraining, ...] = ()

@@ -117,10 +117,10 @@ def _metrics(facts: ReportFacts) -> Iterator[Metric]:
         "compared_runs": facts.compared_runs,
     }
     yield from (Metric(key, value) for key, value in whole.items() if value is not None)
-    for name, expert in facts.experts.items():
-        yield Metric(_key(f"cost_gb_h.{name}"), expert.cost_gb_h)
-        if expert.failed_attempts is not None:
-            yield Metric(_key(f"failed_attempts.{name}"), expert.failed_attempts)
+    for name, cost in facts.out_of_time_costs.items():
+        yield Metric(_key(f"out_of_time_cost_gb_h.{name}"), cost.cost_gb_h)
+        if cost.failed_attempts is not None:
+            yield Metric(_key(f"out_of_time_failed_attempts.{name}"), cost.failed_attempts)
     for step, fold in enumerate(facts.fold_scores, start=1):
         yield Metric("fold_u_score", fold.u_score, step)
         yield Metric("fold_accuracy", fold.accuracy, step)
@@ -139,7 +139,6 @@ def _tags(training: Training, facts: ReportFacts) -> dict[str, str]:
         IDENTITY: _identity(training),
         "plimsoll.task": str(training.task),
         "plimsoll.model_version": training.version,
-        "plimsoll.champion": training.champion,
         "plimsoll.seed": None if facts.seed is None else str(facts.seed),
         "plimsoll.plimsoll_version": facts.plimsoll_version,
         "plimsoll.cut_by_budget": None if facts.cut_by_budget is None else str(facts.cut_by_budget),

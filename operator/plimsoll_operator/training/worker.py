@@ -1,7 +1,7 @@
 """``plimsoll train NAMESPACE/NAME``: one task's training, in a process of its own.
 
 Reads the task's observations from the store, trains, writes model and report to the store, and
-prints one JSON line: ``{"ok": true, "task": ..., "version": ..., "champion": ..., ...}``, or
+prints one JSON line: ``{"ok": true, "task": ..., "version": ..., "bins": ..., ...}``, or
 ``{"ok": false, "task": ..., "message": ..., "recorded": ...}`` with an exit status that is not 0.
 Nothing numeric is loaded before it gives way to others.
 """
@@ -94,12 +94,17 @@ def _train(order: TrainingOrder) -> Mapping[str, Any]:
         )
         done = train(str(order.task), store.observations.of_task(order.task), plan)
         report = {**done.report.to_dict(), "plimsoll_version": _own_version()}
-        store.models.save(order.task, done.model, done.champion, report, known=known)
+        store.models.save(
+            order.task,
+            done.model,
+            report,
+            out_of_time_costs=done.report.out_of_time_costs,
+            known=known,
+        )
     finally:
         store.close()
     return {
         "version": done.model.version,
-        "champion": done.champion.value,
         "bins": len(done.model.bins),
         "runs": done.report.runs,
         "u_score": done.model.metrics.u_score,

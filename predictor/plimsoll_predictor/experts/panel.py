@@ -1,7 +1,4 @@
-"""The experts: each is one function from a task's past to a rule. A new one is added here.
-
-``YOUNG`` are those a task may choose from while few of its runs are known; see standing.py.
-"""
+"""The experts. Most are one function from a task's past to a rule; some bid by a task's model."""
 
 from __future__ import annotations
 
@@ -19,15 +16,10 @@ from plimsoll_predictor.experts.names import (
     BOOSTING,
     BY_FEATURES,
     CLASSIFIER,
-    FEATURES_97,
-    LATEST_MAX,
-    MAX_AND_SPREAD,
     MAX_SEEN,
     NEAR_MAX,
     REQUEST,
     SAFE,
-    TOWARD_REQUEST,
-    TOWARD_REQUEST_SLOWLY,
     YOUNG_SAFE,
 )
 from plimsoll_predictor.experts.past import Past
@@ -186,23 +178,94 @@ def _line(share: float) -> Bidding:
     return rule
 
 
-PANEL: Final[Mapping[str, Bidding]] = MappingProxyType(
-    {
-        REQUEST: _request,
-        NEAR_MAX: _largest(NEAR),
-        MAX_SEEN: _largest(1.1),
-        TOWARD_REQUEST: _toward_request(0.25, 1.0),
-        TOWARD_REQUEST_SLOWLY: _toward_request(0.25, 0.5),
-        MAX_AND_SPREAD: _spread,
-        LATEST_MAX: _latest,
-        SAFE: _expected,
-        BY_FEATURES: _expected_by_features,
-        FEATURES_97: _line(0.97),
-        YOUNG_SAFE: _young(0.6),
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expert:
+    """One expert.
+
+    words: how it decides, for people; they follow its name.
+    rule: its bidding by rule; None if it bids by a task's model (see ``experts.modelled``).
+    serves_young: whether a task of which few runs are known may choose it.
+    only_compared: it is charged like the others but never serves.
+    """
+
+    name: str
+    words: str
+    rule: Bidding | None = None
+    serves_young: bool = False
+    only_compared: bool = False
+
+
+ALL_EXPERTS: Final = (
+    Expert(name=REQUEST, words="what the user asks for", rule=_request),
+    Expert(
+        name=NEAR_MAX,
+        words="a hundredth over the largest need seen",
+        rule=_largest(NEAR),
+        serves_young=True,
+    ),
+    Expert(
+        name=MAX_SEEN,
+        words="a tenth over the largest need seen",
+        rule=_largest(1.1),
+        only_compared=True,  # near-max is the same with less room
+    ),
+    Expert(
+        name="toward-request",
+        words="the largest need seen, and part of the way to the request while young",
+        rule=_toward_request(0.25, 1.0),
+        serves_young=True,
+    ),
+    Expert(
+        name="toward-request-slowly",
+        words="the largest need seen, and part of the way to the request",
+        rule=_toward_request(0.25, 0.5),
+    ),
+    Expert(
+        name="max-and-spread",
+        words="over the largest need seen by a quarter of its distance from the median",
+        rule=_spread,
+    ),
+    Expert(
+        name="latest-max",
+        words="a little over the largest need of the last 20 runs",
+        rule=_latest,
+    ),
+    Expert(
+        name=SAFE,
+        words="the size with the least expected cost over its runs",
+        rule=_expected,
+    ),
+    Expert(
+        name=BY_FEATURES,
+        words="the least expected cost around what its best feature predicts",
+        rule=_expected_by_features,
+    ),
+    Expert(
+        name="features-97",
+        words="what its best feature predicts, so that 97% of the runs lay below",
+        rule=_line(0.97),
+    ),
+    Expert(
+        name=YOUNG_SAFE,
+        words="the largest need seen, with room while few runs are known",
+        rule=_young(0.6),
+        serves_young=True,
+    ),
+    Expert(name=CLASSIFIER, words="the bin classifier"),
+    Expert(name=BOOSTING, words="boosted quantiles of the need"),
 )
-YOUNG: Final = frozenset({NEAR_MAX, TOWARD_REQUEST, YOUNG_SAFE})
-MODELLED: Final = (CLASSIFIER, BOOSTING)
-EXPERTS: Final = (*PANEL, *MODELLED)
-YARDSTICKS: Final = frozenset({MAX_SEEN})
-"""Charged like the others, to compare with, but never serve: near-max is it with less room."""
+"""The one list of experts; a new one is added here, those by rule before those by model."""
+
+EXPERTS: Final = tuple(expert.name for expert in ALL_EXPERTS)
+PANEL: Final[Mapping[str, Bidding]] = MappingProxyType(
+    {expert.name: expert.rule for expert in ALL_EXPERTS if expert.rule is not None}
+)
+MODELLED: Final = tuple(expert.name for expert in ALL_EXPERTS if expert.rule is None)
+YOUNG: Final = frozenset(expert.name for expert in ALL_EXPERTS if expert.serves_young)
+YARDSTICKS: Final = frozenset(expert.name for expert in ALL_EXPERTS if expert.only_compared)
+_WORDS: Final = {expert.name: expert.words for expert in ALL_EXPERTS}
+
+
+def words_for_expert(name: str) -> str:
+    """How an expert decides, in words; its name if it is another version's."""
+    return _WORDS.get(name, name)

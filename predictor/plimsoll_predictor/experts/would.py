@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from plimsoll_predictor.experts.charging import SHORTEST_RUNTIME_S, EndedRun
-from plimsoll_predictor.experts.ladder import USEFUL_STEP, next_step_bytes
+from plimsoll_predictor.experts.charging import MOST_ATTEMPTS, SHORTEST_RUNTIME_S, EndedRun
+from plimsoll_predictor.experts.ladder import lowest_step_bytes
 from plimsoll_predictor.units import MIB, gb_hours
 
 DECIDED: Final = "decided"
 """No expert: kept beside the bids, what recommend mode decided for the run's first attempt."""
-MOST_ATTEMPTS: Final = 40
 
 
 @dataclass(slots=True)
@@ -48,7 +47,9 @@ class Would:
         for _ in range(MOST_ATTEMPTS):
             if allocation_bytes >= run.need_bytes:
                 break
-            allocation_bytes = _lifted_bytes(allocation_bytes, asked_bytes, largest_bytes)
+            allocation_bytes = lowest_step_bytes(
+                allocation_bytes, largest_bytes, request_bytes=asked_bytes
+            )
             held_bytes += allocation_bytes
         self.runs += 1
         self.asked_gb_h += gb_hours(asked_bytes, runtime_s)
@@ -67,10 +68,3 @@ class Would:
     def from_dict(cls, data: Mapping[str, Any] | None) -> Would:
         """Inverse of ``to_dict``; a version from before counted nothing."""
         return cls(**data) if data else cls()
-
-
-def _lifted_bytes(killed_bytes: float, asked_bytes: float, largest_bytes: float) -> float:
-    """As plimsoll_predictor.lifting: the smallest useful step, the request being one."""
-    step_bytes = next_step_bytes(killed_bytes, largest_bytes)
-    useful = asked_bytes >= killed_bytes * USEFUL_STEP
-    return min(step_bytes, asked_bytes) if useful else step_bytes

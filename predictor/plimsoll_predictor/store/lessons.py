@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 import orjson
 import sqlalchemy as sa
 
+from plimsoll_predictor.experts.names import MAX_SEEN
 from plimsoll_predictor.record import Features
+from plimsoll_predictor.report import OutOfTimeCost
 from plimsoll_predictor.store.schema import bids, lessons
 from plimsoll_predictor.task import TaskId
 
@@ -106,24 +108,17 @@ def forget(connection: sa.Connection, through: int) -> None:
     connection.execute(lessons.delete().where(lessons.c.serial <= through))
 
 
-def of_training(task: TaskId, report: Mapping[str, Any], bidders: Iterable[str]) -> NewLesson:
+def of_training(
+    task: TaskId, costs: Mapping[str, OutOfTimeCost], bidders: Iterable[str]
+) -> NewLesson:
     """What a training teaches; bidders: the experts its model has."""
-    costs = report.get("experts")
-    costs = costs if isinstance(costs, Mapping) else {}
-    safe = _cost(costs.get(_COMPARED_WITH))
-    times: dict[str, float | None] = {}
-    for name in bidders:
-        cost = _cost(costs.get(name))
-        times[name] = cost / safe if cost is not None and safe else None
+    compared_with = costs.get(MAX_SEEN)
+    safe_gb_h = compared_with.cost_gb_h if compared_with else 0.0
+    times = {
+        name: costs[name].cost_gb_h / safe_gb_h if name in costs and safe_gb_h else None
+        for name in bidders
+    }
     return NewLesson(task=task, kind=LessonKind.TRAINED, times=times)
-
-
-_COMPARED_WITH: Final = "max-seen"
-
-
-def _cost(figures: object) -> float | None:
-    cost = figures.get("cost_gb_h") if isinstance(figures, Mapping) else None
-    return float(cost) if isinstance(cost, int | float) and cost >= 0 else None
 
 
 def _row(new: NewLesson) -> dict[str, Any]:

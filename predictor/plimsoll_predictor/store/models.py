@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 import orjson
 import sqlalchemy as sa
 
 from plimsoll_predictor.experts.modelled import bidders_of
-from plimsoll_predictor.knowledge import Expert
+from plimsoll_predictor.experts.names import MAX_SEEN
 from plimsoll_predictor.model import Model, ModelError
+from plimsoll_predictor.report import OutOfTimeCost
 from plimsoll_predictor.store import lessons, summaries, trainings
 from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.errors import StoreError
@@ -35,7 +37,6 @@ class SavedModel:
     """
 
     model: Model | None
-    champion: Expert
     report: Mapping[str, Any]
     trained_s: float
     runs: int | None = None
@@ -61,27 +62,30 @@ class ModelRecords:
         self,
         task: TaskId,
         model: Model | None,
-        champion: Expert,
         report: Mapping[str, Any],
         *,
+        out_of_time_costs: Mapping[str, OutOfTimeCost] = MappingProxyType({}),
         known: TaskSummary | None = None,
     ) -> None:
         """Keep a training's result; the model serves from now on.
 
         model: None if the training found that no model is of use yet.
+        out_of_time_costs: expert -> its cost, from which the model's own experts start.
         known: the task's figures when the training began, so that what came meanwhile counts as
             new; None takes those of now.
         """
         with self._database.write() as connection:
             began = known or summaries.summary(connection, task)
             results = {
-                "champion": champion.value,
+                # An older Plimsoll reads no model without an expert's name here.
+                "champion": MAX_SEEN,
                 "version": None if model is None else model.version,
                 "report": trainings.as_json(report, task),
                 "model": None if model is None else trainings.as_json(model.to_dict(), task),
             }
             trainings.append(connection, began, self._clock(), results)
-            lessons.append(connection, [lessons.of_training(task, report, bidders_of(model))])
+            lesson = lessons.of_training(task, out_of_time_costs, bidders_of(model))
+            lessons.append(connection, [lesson])
 
     def newest(self, task: TaskId) -> SavedModel | None:
         """The model of the last training that succeeded; None if there is none.
@@ -128,5 +132,4 @@ def _saved(row: sa.Row[Any]) -> SavedModel:
     model = None if row.model is None else Model.from_dict(orjson.loads(row.model))
     if row.version is not None and model is None:
         raise ModelError("the row has lost its model")
-    champion, report = Expert(row.champion), orjson.loads(row.report)
-    return SavedModel(model, champion, report, row.at_s, row.runs, row.oom_kills)
+    return SavedModel(model, orjson.loads(row.report), row.at_s, row.runs, row.oom_kills)

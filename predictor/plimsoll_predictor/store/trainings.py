@@ -38,7 +38,7 @@ class Training:
 
     row: numbers the store's trainings, later ones higher.
     at_s: Unix seconds, its end. failure: why it failed; None if it succeeded.
-    champion: who served after it, by name; version: of its model. Both None after a failure.
+    version: of its model; None after a failure, or if there is no model.
     observations, runs, oom_kills: attempts, runs with a known need, and kills the task had when
         it began; None if nobody said.
     report: what it said of itself, by ``TrainingReport``'s names; a failed one knows less, an
@@ -52,7 +52,6 @@ class Training:
     task: TaskId
     at_s: float
     failure: str | None = None
-    champion: str | None = None
     version: str | None = None
     observations: int | None = None
     runs: int | None = None
@@ -172,8 +171,8 @@ def _older_than(condition: sa.ColumnElement[bool], kept: int) -> sa.ScalarSelect
     return sa.select(sa.func.min(newest_ids.c.id)).scalar_subquery()
 
 
-_SELECT: Final = sa.select(
-    *(column for column in table.c if column.name != "model"),
+_SELECT: Final[sa.Select[Any]] = sa.select(
+    *(column for column in table.c if column.name not in {"model", "champion"}),
     table.c.model.is_not(None).label("has_model"),
 )
 
