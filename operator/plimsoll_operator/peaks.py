@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Annotated, Final, TypeAlias
+
+from msgspec import Meta
 
 PEAKS_PATH: Final = "/v1/peaks"
 """Where the controller takes reports: ``{"node": NAME, "reports": [...]}``."""
+
+MAX_MEMORY_BYTES: Final = 2**50
+
+Id: TypeAlias = Annotated[str, Meta(pattern=r"\A[0-9A-Za-z][0-9A-Za-z._-]{0,127}\Z")]
+Memory: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_MEMORY_BYTES)]
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e12)]
+Cores: TypeAlias = Annotated[float, Meta(ge=0, le=100_000)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,23 +34,14 @@ class PeakReport:
         was killed meanwhile had read it: then its end was not seen.
     """
 
-    pod_uid: str
-    container_id: str | None
-    need_peak_bytes: int
-    kernel_peak_bytes: int
-    working_set_peak_bytes: int
-    anon_peak_bytes: int
-    cpu_s: float | None
-    limit_bytes: int | None
+    pod_uid: Id
+    container_id: Id | None
+    need_peak_bytes: Memory
+    kernel_peak_bytes: Memory
+    working_set_peak_bytes: Memory
+    anon_peak_bytes: Memory
+    cpu_s: Seconds | None
+    limit_bytes: Memory | None
     final: bool
-    measured_s: float
-    peak_cores: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> PeakReport:
-        """Inverse of ``to_dict``; TypeError on unknown or missing keys."""
-        return cls(**data)
+    measured_s: Seconds
+    peak_cores: Cores | None = None

@@ -7,7 +7,7 @@ only barely belongs to the bin above. Whoever asks whether a need fits uses ``Bi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -46,25 +46,6 @@ class Bins:
         """``label`` of many needs, (n,) -> (n,)."""
         found = np.searchsorted(np.asarray(self.ceilings_bytes), needs_bytes, side="left")
         return np.minimum(found, len(self.ceilings_bytes) - 1).astype(np.int64)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types; ``from_dict`` reads it back."""
-        return {
-            "ceilings_bytes": list(self.ceilings_bytes),
-            "counts": list(self.counts),
-            "mean_need_bytes": list(self.mean_need_bytes),
-            "mean_runtime_s": list(self.mean_runtime_s),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Bins:
-        """Inverse of ``to_dict``; KeyError, TypeError or ValueError on foreign data."""
-        return cls(
-            ceilings_bytes=tuple(int(value) for value in data["ceilings_bytes"]),
-            counts=tuple(int(value) for value in data["counts"]),
-            mean_need_bytes=tuple(float(value) for value in data["mean_need_bytes"]),
-            mean_runtime_s=tuple(float(value) for value in data["mean_runtime_s"]),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

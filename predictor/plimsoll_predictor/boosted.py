@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plimsoll_predictor.packing import Fields, ModelError
+from plimsoll_predictor.documents import to_document
+from plimsoll_predictor.packing import ModelError
 from plimsoll_predictor.record import Features
 from plimsoll_predictor.trees import CompiledTrees
 
@@ -53,7 +53,7 @@ class BoostedNeed:
             )
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, BoostedNeed) and self.to_dict() == other.to_dict()
+        return isinstance(other, BoostedNeed) and to_document(self) == to_document(other)
 
     def __hash__(self) -> int:
         return hash((self.level, self.least_bytes, self.most_bytes))
@@ -65,26 +65,6 @@ class BoostedNeed:
         if logarithm >= math.log(self.most_bytes):
             return self.most_bytes
         return max(math.exp(logarithm), self.least_bytes)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types; ``from_dict`` reads it back."""
-        return {
-            "trees": self.trees.to_dict(),
-            "level": self.level,
-            "least_bytes": self.least_bytes,
-            "most_bytes": self.most_bytes,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> BoostedNeed:
-        """Inverse of ``to_dict``; ModelError on anything else."""
-        fields = Fields.of(data, "the model's boosted needs")
-        return cls(
-            trees=CompiledTrees.from_dict(fields.raw("trees")),
-            level=fields.number("level"),
-            least_bytes=fields.number("least_bytes"),
-            most_bytes=fields.number("most_bytes"),
-        )
 
 
 def boosted_bid_bytes(model: Model, features: Features) -> float | None:

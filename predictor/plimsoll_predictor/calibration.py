@@ -8,9 +8,10 @@ far the bins' shares are taken back from those sampled to the true ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,7 +55,7 @@ class Calibration:
         scale = np.where(is_leaf, self.scale, 1.0)
         # Two classes have one margin, that of the second over the first.
         moved = shift[1:] - shift[0] if trees.n_classes == 2 else shift
-        return replace(
+        return msgspec.structs.replace(
             trees,
             value=(trees.value * scale).astype(np.float32),
             base=trees.base * self.scale + moved * self.strength,

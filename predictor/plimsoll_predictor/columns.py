@@ -8,13 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Annotated, Final, TypeAlias
 
-from plimsoll_predictor.packing import Fields, ModelError
+from msgspec import Meta
+
+from plimsoll_predictor.packing import ModelError
 from plimsoll_predictor.record import Features, FeatureValue
 
 MAX_TEXT_CHARS: Final = 128
 """Longer categories are cut, longer feature names ignored: they may come from annotations."""
+Name: TypeAlias = Annotated[str, Meta(max_length=MAX_TEXT_CHARS)]
 MAX_FLOAT32: Final = 3.4028234663852886e38
 
 _SECONDS_PER_DAY: Final = 86400.0
@@ -59,10 +62,10 @@ class Column:
     categories: the known ones; the encoded number is the index. Empty for other parts.
     """
 
-    feature: str
+    feature: Name
     part: Part
-    other: str | None = None
-    categories: tuple[str, ...] = ()
+    other: Name | None = None
+    categories: Annotated[tuple[str, ...], Meta(max_length=2**14)] = ()
 
     def __post_init__(self) -> None:
         if (self.other is not None) != (self.part is Part.DIFFERENCE):
@@ -115,29 +118,6 @@ class Column:
             Part.HOUR: date.hour,
         }
         return parts[self.part]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types; ``from_dict`` reads it back."""
-        return {
-            "feature": self.feature,
-            "part": self.part.value,
-            "other": self.other,
-            "categories": list(self.categories),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Column:
-        """Inverse of ``to_dict``; ModelError on anything else."""
-        fields = Fields.of(data, "a column of the feature schema")
-        part = fields.text("part")
-        if part not in set(Part):
-            raise fields.wrong("part", f"one of {', '.join(Part)}")
-        return cls(
-            feature=fields.text("feature", MAX_TEXT_CHARS),
-            part=Part(part),
-            other=None if fields.raw("other") is None else fields.text("other", MAX_TEXT_CHARS),
-            categories=fields.texts("categories", 2**14),
-        )
 
 
 def is_number(value: object) -> bool:

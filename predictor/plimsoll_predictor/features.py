@@ -7,10 +7,11 @@ A schema is learned once from a task's history and travels with the model. Whate
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from plimsoll_predictor.columns import (
     parse_category,
     parse_date,
 )
-from plimsoll_predictor.packing import Fields, ModelError
+from plimsoll_predictor.packing import ModelError
 from plimsoll_predictor.record import Features, FeatureValue
 
 MAX_DATES: Final = 8
@@ -32,36 +33,18 @@ MAX_COLUMNS: Final = 1024
 MAX_EXPANDED: Final = 2**14
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FeatureSchema:
     """Encoded columns, in order. Made by ``fit``."""
 
     columns: tuple[Column, ...]
-    _source: NDArray[np.int64] = field(init=False, repr=False, compare=False)
-    """(n_expanded,): the column each expanded column is made from."""
-    _code: NDArray[np.float32] = field(init=False, repr=False, compare=False)
-    """(n_expanded,): the category it stands for; NaN where it is a plain number."""
-    _is_category: NDArray[np.bool_] = field(init=False, repr=False, compare=False)
-    _has_categories: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        plan = [
-            (index, code)
-            for index, column in enumerate(self.columns)
-            for code in (range(len(column.categories)) if column.is_category else [np.nan])
-        ]
-        if len(self.columns) > MAX_COLUMNS or len(plan) > MAX_EXPANDED:
+        if len(self.columns) > MAX_COLUMNS or self.n_expanded > MAX_EXPANDED:
             raise ModelError(
-                f"{len(self.columns)} columns ({len(plan)} with categories) are too many; fit "
-                f"with fewer features (at most {MAX_COLUMNS} and {MAX_EXPANDED})"
+                f"{len(self.columns)} columns ({self.n_expanded} with categories) are too many; "
+                f"fit with fewer features (at most {MAX_COLUMNS} and {MAX_EXPANDED})"
             )
-        code = np.array([code for _, code in plan], dtype=np.float32)
-        object.__setattr__(self, "_source", np.array([at for at, _ in plan], dtype=np.int64))
-        object.__setattr__(self, "_code", code)
-        object.__setattr__(self, "_is_category", ~np.isnan(code))
-        # Without any, a column without categories included, expanding changes nothing.
-        has_categories = any(column.is_category for column in self.columns)
-        object.__setattr__(self, "_has_categories", has_categories)
 
     @classmethod
     def fit(
@@ -92,12 +75,12 @@ class FeatureSchema:
     @property
     def n_expanded(self) -> int:
         """Columns of ``expand``."""
-        return len(self._source)
+        return sum(len(column.categories) if column.is_category else 1 for column in self.columns)
 
-    @property
+    @cached_property
     def has_categories(self) -> bool:
-        """Whether ``expand`` changes anything."""
-        return self._has_categories
+        """Whether ``expand`` changes anything; a column without categories vanishes in it."""
+        return any(column.is_category for column in self.columns)
 
     @property
     def categorical_columns(self) -> tuple[int, ...]:
@@ -129,20 +112,25 @@ class FeatureSchema:
 
         A missing or unseen category is 0 in all its columns; a missing number stays NaN.
         """
-        if not self._has_categories:
+        if not self.has_categories:
             return X
-        taken = X.take(self._source, axis=1)
-        return np.where(self._is_category, taken == self._code, taken)
+        source, code = self._expansion
+        taken = X.take(source, axis=1)
+        return np.where(np.isnan(code), taken, taken == code)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types; ``from_dict`` reads it back."""
-        return {"columns": [column.to_dict() for column in self.columns]}
+    @cached_property
+    def _expansion(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Of each expanded column, (n_expanded,): the column it is made from, and its category.
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> FeatureSchema:
-        """Inverse of ``to_dict``; ModelError on anything else."""
-        fields = Fields.of(data, "the model's feature schema")
-        return cls(tuple(map(Column.from_dict, fields.items("columns", MAX_COLUMNS))))
+        The category is NaN where the column is a plain number.
+        """
+        plan = [
+            (index, code)
+            for index, column in enumerate(self.columns)
+            for code in (range(len(column.categories)) if column.is_category else [np.nan])
+        ]
+        code = np.array([code for _, code in plan], dtype=np.float32)
+        return np.array([at for at, _ in plan], dtype=np.int64), code
 
 
 def _columns(

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from plimsoll_predictor.bins import Bins
 from plimsoll_predictor.boosted import BoostedNeed
+from plimsoll_predictor.documents import Count, Finite, from_document, to_document
 from plimsoll_predictor.features import FeatureSchema
-from plimsoll_predictor.packing import Fields, ModelError, digest, finite
+from plimsoll_predictor.packing import ModelError, digest
 from plimsoll_predictor.record import Features
 from plimsoll_predictor.svm import CompiledSvm
 from plimsoll_predictor.trees import CompiledTrees
@@ -28,6 +31,20 @@ _VERSION_CHARS: Final = 10
 
 Predictor: TypeAlias = CompiledTrees | CompiledSvm
 Classifier: TypeAlias = Literal["xgboost", "svm", "none"]
+Text: TypeAlias = Annotated[str, Meta(max_length=1024)]
+
+
+_DECIDING: Final[tuple[str, ...]] = ("schema", "bins", "predictor", "boosted")
+"""The parts that a version is made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What says whether a document is a model that can be read."""
+
+    format: Literal["plimsoll-model"]
+    format_version: Annotated[int, Meta(ge=1, le=MAX_BYTES)]
+    checksum: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,37 +57,15 @@ class ModelMetrics:
     penalty: what an under-prediction counted.
     """
 
-    u_score: float
-    accuracy: float
-    u_rate: float
-    optimal_improvement: float
-    estimated_improvement: float
-    confusion: tuple[tuple[int, ...], ...]
+    u_score: Finite
+    accuracy: Finite
+    u_rate: Finite
+    optimal_improvement: Finite
+    estimated_improvement: Finite
+    confusion: Annotated[tuple[tuple[Count, ...], ...], Meta(max_length=MAX_BINS)]
     classifier: Classifier
-    sampler: str
-    penalty: float
-
-    @classmethod
-    def from_dict(cls, data: object) -> ModelMetrics:
-        """Inverse of ``dataclasses.asdict``; ModelError on anything else."""
-        fields = Fields.of(data, "the model's metrics")
-        classifier = fields.text("classifier")
-        if classifier not in ("xgboost", "svm", "none"):
-            raise fields.wrong("classifier", "xgboost, svm or none")
-        rows = fields.items("confusion", MAX_BINS)
-        if not all(_is_counts(row) for row in rows):
-            raise fields.wrong("confusion", "rows of counts")
-        return cls(
-            u_score=fields.number("u_score"),
-            accuracy=fields.number("accuracy"),
-            u_rate=fields.number("u_rate"),
-            optimal_improvement=fields.number("optimal_improvement"),
-            estimated_improvement=fields.number("estimated_improvement"),
-            confusion=tuple(tuple(row) for row in rows),
-            classifier=cast(Classifier, classifier),
-            sampler=fields.text("sampler"),
-            penalty=fields.number("penalty"),
-        )
+    sampler: Text
+    penalty: Finite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -85,13 +80,13 @@ class Model:
     trained_s: when, Unix seconds. observations: runs it was trained on.
     """
 
-    task: str
-    version: str = ""
+    task: Text
+    version: Annotated[str, Meta(max_length=_VERSION_CHARS)] = ""
     schema: FeatureSchema
     bins: Bins
     predictor: Predictor | None
-    trained_s: float
-    observations: int
+    trained_s: Finite
+    observations: Count
     metrics: ModelMetrics
     boosted: BoostedNeed | None = None
 
@@ -112,7 +107,9 @@ class Model:
                 f"boosted needs of {self.boosted.trees.n_features} columns for a schema of "
                 f"{self.schema.n_expanded}; train again"
             )
-        version = digest(self._deciding_parts())[:_VERSION_CHARS]
+        content = self._content()
+        deciding = {part: content[part] for part in _DECIDING if part in content}
+        version = digest(deciding)[:_VERSION_CHARS]
         if self.version not in ("", version):
             raise ModelError(f"version {self.version!r} does not match the content; train again")
         object.__setattr__(self, "version", version)
@@ -140,30 +137,17 @@ class Model:
         encoded = self.schema.encode(features)
         return self.boosted.need_bytes(self.schema.expand(encoded[np.newaxis, :])[0])
 
-    def _deciding_parts(self) -> dict[str, Any]:
-        parts = {
-            "schema": self.schema.to_dict(),
-            "bins": self.bins.to_dict(),
-            "predictor": self.predictor.to_dict() if self.predictor else None,
-        }
-        # Left out where there is none: models of older trainings keep their version and checksum.
-        return parts | ({"boosted": self.boosted.to_dict()} if self.boosted else {})
-
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types with format, version and checksum; ``from_dict`` reads it back."""
-        metrics = asdict(self.metrics)
-        metrics["confusion"] = [list(row) for row in self.metrics.confusion]
-        content = {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
-            "task": self.task,
-            "version": self.version,
-            **self._deciding_parts(),
-            "trained_s": self.trained_s,
-            "observations": self.observations,
-            "metrics": metrics,
-        }
+        content = {"format": FORMAT, "format_version": FORMAT_VERSION, **self._content()}
         return {**content, "checksum": digest(content)}
+
+    def _content(self) -> dict[str, Any]:
+        content: dict[str, Any] = to_document(self)
+        if self.boosted is None:
+            # Models of older trainings, which have none, keep their version and checksum.
+            del content["boosted"]
+        return content
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Model:
@@ -172,50 +156,21 @@ class Model:
         Raises:
             ModelError: if the data is damaged, foreign, or from a newer Plimsoll.
         """
-        fields = Fields.of(data, "the model")
-        _check_format(fields)
-        predictor = fields.raw("predictor")
-        boosted = fields.data.get("boosted")
-        return cls(
-            task=fields.text("task"),
-            version=fields.text("version", _VERSION_CHARS),
-            schema=FeatureSchema.from_dict(fields.raw("schema")),
-            bins=_bins(Fields.of(fields.raw("bins"), "the model's bins")),
-            predictor=None if predictor is None else _predictor(predictor),
-            trained_s=fields.number("trained_s"),
-            observations=fields.integer("observations", 0, MAX_BYTES),
-            metrics=ModelMetrics.from_dict(fields.raw("metrics")),
-            boosted=None if boosted is None else BoostedNeed.from_dict(boosted),
-        )
+        _check_format(data)
+        return from_document(cls, data, "the model", _unreadable)
 
 
-def _check_format(fields: Fields) -> None:
-    if fields.raw("format") != FORMAT:
-        raise fields.wrong("format", f"{FORMAT!r}: this is not a Plimsoll model")
-    if fields.integer("format_version", 1, MAX_BYTES) > FORMAT_VERSION:
-        raise fields.wrong("format_version", f"at most {FORMAT_VERSION}: update Plimsoll")
-    content = {key: value for key, value in fields.data.items() if key != "checksum"}
-    if fields.raw("checksum") != digest(content):
+def _unreadable(words: str) -> ModelError:
+    return ModelError(f"{words}; train the task again")
+
+
+def _check_format(data: Mapping[str, Any]) -> None:
+    written = from_document(_Written, data, "the model", _unreadable)
+    if written.format_version > FORMAT_VERSION:
+        raise ModelError(f"the model has format {written.format_version}; update Plimsoll")
+    content = {key: value for key, value in data.items() if key != "checksum"}
+    if written.checksum != digest(content):
         raise ModelError("the model is damaged (its checksum does not match); train the task again")
-
-
-def _predictor(data: object) -> Predictor:
-    fields = Fields.of(data, "the model's predictor")
-    kind = fields.text("kind")
-    if kind == "trees":
-        return CompiledTrees.from_dict(fields.data)
-    if kind == "svm":
-        return CompiledSvm.from_dict(fields.data)
-    raise fields.wrong("kind", "'trees' or 'svm'")
-
-
-def _bins(fields: Fields) -> Bins:
-    for key in ("ceilings_bytes", "counts", "mean_need_bytes", "mean_runtime_s"):
-        if any(finite(value) is None for value in fields.items(key, MAX_BINS)):
-            raise fields.wrong(key, "a list of finite numbers")
-    if not (_is_counts(fields.raw("ceilings_bytes")) and _is_counts(fields.raw("counts"))):
-        raise ModelError(f"{fields.where}: ceilings and counts must be whole; train again")
-    return Bins.from_dict(fields.data)
 
 
 def _check_bins(bins: Bins) -> None:
@@ -228,12 +183,5 @@ def _check_bins(bins: Bins) -> None:
     if not rising or ceilings[0] <= 0 or ceilings[-1] > MAX_BYTES:
         raise ModelError(f"ceilings {ceilings[:8]} do not rise from above 0; train again")
     values = (*bins.counts, *bins.mean_need_bytes, *bins.mean_runtime_s)
-    if any(finite(value) is None or value < 0 for value in values):
+    if not all(0 <= value < math.inf for value in values):
         raise ModelError("a bin's count, need or runtime is not a number >= 0; train again")
-
-
-def _is_counts(row: object) -> bool:
-    return isinstance(row, list | tuple) and all(
-        isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= MAX_BYTES
-        for count in row
-    )

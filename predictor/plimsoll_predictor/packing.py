@@ -1,33 +1,48 @@
-"""Reading models back from JSON: every field is checked, because the file may be anything.
-
-Models are data. A damaged, foreign or hostile dict ends in a ``ModelError`` with a sentence,
-never in another exception, a hang or a model that answers nonsense.
-"""
+"""Arrays in documents, and what every part of a model shares: its error and its checksum."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, get_args
 
 import numpy as np
+from msgspec import Struct, convert
 from numpy.typing import NDArray
 
+from plimsoll_predictor.documents import Count, add_form
+
 MAX_ARRAY_BYTES: Final = 64 * 2**20
-"""No array of a model is larger; a claim of more is damage, and is refused before decoding."""
+"""No array of a document is larger."""
 
-_DTYPES: Final = {"<f4": np.float32, "<f8": np.float64, "<i4": np.int32}
+IntVector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.intp]]
+Int32Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int32]]
+FloatVector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
+Float32Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float32]]
+FloatMatrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+"""Arrays say their dimensions in their type, so that reading can check them."""
 
-Scalar = TypeVar("Scalar", bound=np.generic)
+_PACKED_AS: Final[dict[Any, str]] = {
+    np.float32: "<f4",
+    np.float64: "<f8",
+    np.int32: "<i4",
+    np.intp: "<i4",
+}
+"""Type of an array in memory -> how its numbers are written."""
 
 
 class ModelError(ValueError):
     """A model cannot be made or read. Train the task again, or restore the file from the store."""
+
+
+class PackedArray(Struct, frozen=True):
+    """An array in a document: its little-endian bytes are written as base64."""
+
+    dtype: str
+    shape: tuple[Count, ...]
+    data: bytes
 
 
 def digest(data: Mapping[str, Any]) -> str:
@@ -43,124 +58,31 @@ def digest(data: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def pack(array: NDArray[Any]) -> dict[str, Any]:
-    """An array as dtype, shape and base64 of its little-endian bytes."""
-    little = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<")))
-    return {
-        "dtype": little.dtype.str.replace("|", "<"),
-        "shape": list(array.shape),
-        "data": base64.b64encode(little.tobytes()).decode("ascii"),
-    }
+def packed(array: NDArray[Any]) -> PackedArray:
+    """An array as it is written."""
+    code = _PACKED_AS[array.dtype.type]
+    return PackedArray(code, array.shape, np.ascontiguousarray(array, dtype=code).tobytes())
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """A dict of unknown origin, read field by field. ``where`` names it in errors."""
-
-    data: Mapping[str, Any]
-    where: str
-
-    @classmethod
-    def of(cls, data: object, where: str) -> Fields:
-        """Check that it is a dict at all."""
-        if not isinstance(data, Mapping):
-            raise ModelError(f"{where} is {_kind(data)}, not an object; train the task again")
-        return cls(data, where)
-
-    def wrong(self, key: str, expected: str) -> ModelError:
-        """The error for a field that is not what it should be."""
-        found = repr(self.data.get(key))[:80]
-        return ModelError(
-            f"{self.where}: {key!r} is {found}, expected {expected}; train the task again"
+def unpacked(kind: Any, document: object) -> NDArray[Any]:
+    """A read-only array of the type's dimensions and numbers, all of them finite."""
+    array = convert(document, PackedArray)
+    shape_kind, dtype_kind = get_args(kind)
+    (scalar,) = get_args(dtype_kind)
+    code, n_dimensions = np.dtype(_PACKED_AS[scalar]), len(get_args(shape_kind))
+    if array.dtype != code.str or len(array.shape) != n_dimensions:
+        raise ValueError(
+            f"Expected {code.str} in {n_dimensions} dimension(s), got "
+            f"{array.dtype[:8]} in {len(array.shape)}"
         )
-
-    def raw(self, key: str) -> Any:
-        """The field as it is; it must be there."""
-        if key not in self.data:
-            raise ModelError(f"{self.where} has no {key!r}; train the task again")
-        return self.data[key]
-
-    def text(self, key: str, longest: int = 1024) -> str:
-        """A string of bounded length."""
-        value = self.raw(key)
-        if not isinstance(value, str) or len(value) > longest:
-            raise self.wrong(key, f"text of at most {longest} characters")
-        return value
-
-    def integer(self, key: str, least: int, most: int) -> int:
-        """An int within bounds, both included."""
-        value = self.raw(key)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise self.wrong(key, f"a whole number from {least} to {most}")
-        return value
-
-    def number(self, key: str) -> float:
-        """A finite number."""
-        number = finite(self.raw(key))
-        if number is None:
-            raise self.wrong(key, "a finite number")
-        return number
-
-    def items(self, key: str, most: int) -> list[Any]:
-        """A list of bounded length."""
-        value = self.raw(key)
-        if not isinstance(value, list | tuple) or len(value) > most:
-            raise self.wrong(key, f"a list of at most {most}")
-        return list(value)
-
-    def texts(self, key: str, most: int) -> tuple[str, ...]:
-        """A list of strings."""
-        values = self.items(key, most)
-        if not all(isinstance(value, str) for value in values):
-            raise self.wrong(key, "a list of texts")
-        return tuple(values)
-
-    def array(self, key: str, dtype: type[Scalar], dimensions: int) -> NDArray[Scalar]:
-        """A packed array of that dtype and number of dimensions; read-only, and finite."""
-        packed = Fields.of(self.raw(key), f"{self.where}: {key}")
-        code = packed.text("dtype", 8)
-        if _DTYPES.get(code) is not dtype:
-            raise packed.wrong("dtype", np.dtype(dtype).str)
-        shape = _shape(packed, dimensions)
-        count = math.prod(shape)
-        if count * np.dtype(dtype).itemsize > MAX_ARRAY_BYTES:
-            raise packed.wrong("shape", f"at most {MAX_ARRAY_BYTES} bytes")
-        array = np.frombuffer(_decoded(packed), dtype=np.uint8)
-        if array.size != count * np.dtype(dtype).itemsize:
-            raise packed.wrong("shape", f"a shape of {array.size} bytes")
-        values = array.view(code).astype(dtype, copy=False).reshape(shape)
-        if not np.isfinite(values.astype(np.float64)).all():
-            raise ModelError(f"{packed.where} holds values that are not finite; train again")
-        return values
+    size_bytes = math.prod(array.shape) * code.itemsize
+    if size_bytes != len(array.data) or size_bytes > MAX_ARRAY_BYTES:
+        raise ValueError(f"Expected {size_bytes} bytes of data, got {len(array.data)}")
+    values = np.frombuffer(array.data, dtype=code).reshape(array.shape)
+    if not np.isfinite(values).all():
+        raise ValueError("Expected finite numbers")
+    return values.astype(scalar, copy=False)
 
 
-def finite(value: object) -> float | None:
-    """A JSON number as a finite float; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _shape(packed: Fields, dimensions: int) -> tuple[int, ...]:
-    shape = packed.items("shape", dimensions)
-    whole = all(isinstance(size, int) and not isinstance(size, bool) for size in shape)
-    if len(shape) != dimensions or not whole or any(size < 0 for size in shape):
-        raise packed.wrong("shape", f"{dimensions} sizes")
-    return tuple(shape)
-
-
-def _decoded(packed: Fields) -> bytes:
-    try:
-        return base64.b64decode(packed.text("data", 2 * MAX_ARRAY_BYTES), validate=True)
-    except (binascii.Error, ValueError) as error:
-        if isinstance(error, ModelError):
-            raise
-        raise ModelError(f"{packed.where} is not base64 ({error}); train again") from error
-
-
-def _kind(value: object) -> str:
-    return "missing" if value is None else f"a {type(value).__name__}"
+add_form(np.ndarray, packed, unpacked)
+add_form(np.generic, lambda scalar: scalar.item())

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from functools import cached_property
+from typing import Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from plimsoll_predictor.packing import Fields, ModelError, pack
+from plimsoll_predictor.packing import FloatMatrix, FloatVector, Int32Vector, ModelError
 
 MAX_CLASSES: Final = 64
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CompiledSvm:
+class CompiledSvm(Struct, frozen=True, eq=False, dict=True, tag_field="kind", tag="svm"):
     """One-vs-one decisions of a support vector machine with an RBF kernel, on scaled features.
 
     A row is imputed (missing -> median), standardised ((x - mean) / scale), and compared with
@@ -35,15 +34,14 @@ class CompiledSvm:
     """
 
     gamma: float
-    median: FloatArray
-    mean: FloatArray
-    scale: FloatArray
-    vectors: FloatArray
-    n_vectors_of_class: NDArray[np.int32]
-    coefficients: FloatArray
-    intercepts: FloatArray
-    calibration: FloatArray
-    _starts: NDArray[np.int64] = field(init=False, repr=False)
+    median: FloatVector
+    mean: FloatVector
+    scale: FloatVector
+    vectors: FloatMatrix
+    n_vectors_of_class: Int32Vector
+    coefficients: FloatMatrix
+    intercepts: FloatVector
+    calibration: FloatMatrix
 
     def __post_init__(self) -> None:
         """Check shapes and ranges; ModelError if the arrays do not fit together."""
@@ -69,8 +67,11 @@ class CompiledSvm:
         sums = self.calibration.sum(axis=1)
         if np.any(self.calibration < 0) or np.any(np.abs(sums - 1.0) > 1e-6):
             raise ModelError("the SVM's calibration rows must be probabilities; train again")
-        starts = np.concatenate([[0], np.cumsum(self.n_vectors_of_class[:-1])]).astype(np.int64)
-        object.__setattr__(self, "_starts", starts)
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        """Where each class's vectors begin, (n_classes,)."""
+        return np.concatenate([[0], np.cumsum(self.n_vectors_of_class[:-1])]).astype(np.int64)
 
     @property
     def n_classes(self) -> int:
@@ -105,33 +106,3 @@ class CompiledSvm:
         """P(bin), (n_classes,): how often each bin was true when this one was predicted."""
         calibrated: FloatArray = self.calibration[self.predict(row)]
         return calibrated.copy()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types; ``from_dict`` reads it back."""
-        arrays = {name: pack(getattr(self, name)) for name in ("n_vectors_of_class", *_DIMENSIONS)}
-        return {"kind": "svm", "gamma": self.gamma, **arrays}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> CompiledSvm:
-        """Inverse of ``to_dict``; ModelError on anything else."""
-        fields = Fields.of(data, "the model's SVM")
-        arrays = {
-            name: fields.array(name, np.float64, dimensions)
-            for name, dimensions in _DIMENSIONS.items()
-        }
-        return cls(
-            gamma=fields.number("gamma"),
-            n_vectors_of_class=fields.array("n_vectors_of_class", np.int32, 1),
-            **arrays,
-        )
-
-
-_DIMENSIONS: Final = {
-    "median": 1,
-    "mean": 1,
-    "scale": 1,
-    "vectors": 2,
-    "coefficients": 2,
-    "intercepts": 1,
-    "calibration": 2,
-}

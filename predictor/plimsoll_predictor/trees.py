@@ -8,14 +8,15 @@ six vector operations over as many elements as there are trees.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from functools import cached_property
+from typing import Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import force_setattr
 from numpy.typing import NDArray
 
-from plimsoll_predictor.packing import Fields, ModelError, pack
+from plimsoll_predictor.packing import Float32Vector, FloatVector, IntVector, ModelError
 
 MAX_DEPTH: Final = 64
 MAX_CLASSES: Final = 64
@@ -27,8 +28,7 @@ IntArray: TypeAlias = NDArray[np.intp]
 FloatArray: TypeAlias = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CompiledTrees:
+class CompiledTrees(Struct, frozen=True, eq=False, dict=True, tag_field="kind", tag="trees"):
     """A forest of binary trees, nodes in level order over all trees: first every root.
 
     Trees are in rounds: root i adds to margin i mod n_groups. n_groups is 1 for two classes
@@ -44,13 +44,10 @@ class CompiledTrees:
     n_classes: int
     n_features: int
     n_trees: int
-    slot: IntArray
-    value: FloatArray
-    left: IntArray
-    base: NDArray[np.float64]
-    depth: int = field(init=False)
-    """Steps from a root to its deepest leaf."""
-    _roots: IntArray = field(init=False, repr=False)
+    slot: IntVector
+    value: Float32Vector
+    left: IntVector
+    base: FloatVector
 
     def __post_init__(self) -> None:
         """Check everything the walk relies on.
@@ -59,13 +56,22 @@ class CompiledTrees:
             ModelError: if the arrays are not a forest, or point outside themselves.
         """
         # As numpy indexes: any other integer would be converted at every step of every walk.
-        object.__setattr__(self, "slot", self.slot.astype(np.intp, copy=False))
-        object.__setattr__(self, "left", self.left.astype(np.intp, copy=False))
+        force_setattr(self, "slot", self.slot.astype(np.intp, copy=False))
+        force_setattr(self, "left", self.left.astype(np.intp, copy=False))
         self._check_sizes()
         if np.any(self.slot < 0) or np.any(self.slot > 2 * self.n_features):
             raise ModelError("a tree reads a feature the model does not have; train the task again")
-        object.__setattr__(self, "depth", _forest_depth(self))
-        object.__setattr__(self, "_roots", np.arange(self.n_trees, dtype=np.intp))
+        if self.depth > MAX_DEPTH:
+            raise ModelError(f"a tree is deeper than {MAX_DEPTH}; train with a smaller max_depth")
+
+    @cached_property
+    def depth(self) -> int:
+        """Steps from a root to its deepest leaf."""
+        return _forest_depth(self)
+
+    @cached_property
+    def _roots(self) -> IntArray:
+        return np.arange(self.n_trees, dtype=np.intp)
 
     def _check_sizes(self) -> None:
         if not 1 <= self.n_classes <= MAX_CLASSES or not 0 <= self.n_features <= MAX_FEATURES:
@@ -140,33 +146,6 @@ class CompiledTrees:
             at = left[at] + (slots[slot[at]] >= value[at])
         return value[at]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types; ``from_dict`` reads it back."""
-        return {
-            "kind": "trees",
-            "n_classes": self.n_classes,
-            "n_features": self.n_features,
-            "n_trees": self.n_trees,
-            "slot": pack(self.slot.astype(np.int32)),
-            "value": pack(self.value),
-            "left": pack(self.left.astype(np.int32)),
-            "base": pack(self.base),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> CompiledTrees:
-        """Inverse of ``to_dict``; ModelError on anything else."""
-        fields = Fields.of(data, "the model's trees")
-        return cls(
-            n_classes=fields.integer("n_classes", 1, MAX_CLASSES),
-            n_features=fields.integer("n_features", 0, MAX_FEATURES),
-            n_trees=fields.integer("n_trees", 0, 2**24),
-            slot=fields.array("slot", np.int32, 1).astype(np.intp),
-            value=fields.array("value", np.float32, 1),
-            left=fields.array("left", np.int32, 1).astype(np.intp),
-            base=fields.array("base", np.float64, 1),
-        )
-
 
 def _slots(rows: FloatArray) -> FloatArray:
     """Rows (n, f) as the trees read them, (n, 2 f + 1).
@@ -208,7 +187,7 @@ def _probabilities(margins: NDArray[np.float64], n_classes: int) -> NDArray[np.f
 
 
 def _forest_depth(trees: CompiledTrees) -> int:
-    """Depth of the deepest tree, having checked that the links form a forest.
+    """Depth of the deepest tree, at most MAX_DEPTH + 1; checks that the links form a forest.
 
     Children lie behind their parent, so there is no cycle; each node but a root has exactly one
     parent, so no part is walked twice.
@@ -222,9 +201,7 @@ def _forest_depth(trees: CompiledTrees) -> int:
     if np.any((trees.slot == 2 * trees.n_features) != (left == nodes)):
         raise ModelError("the model has leaves that read features; train the task again")
     depth, level = 0, nodes[: trees.n_trees]
-    while (level := level[left[level] != level]).size:
+    while depth <= MAX_DEPTH and (level := level[left[level] != level]).size:
         depth += 1
-        if depth > MAX_DEPTH:
-            raise ModelError(f"a tree is deeper than {MAX_DEPTH}; train with a smaller max_depth")
         level = np.concatenate([left[level], left[level] + 1])
     return depth

@@ -12,6 +12,7 @@ import pytest
 from plimsoll_operator import labels
 from plimsoll_operator.sizing import size
 from plimsoll_operator.state import AdmissionState
+from plimsoll_predictor.documents import to_document
 from plimsoll_predictor.policy import Mode
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.task import TaskId
@@ -71,7 +72,7 @@ async def _ran(shop: Shop, folder: Path, name: str, need_mib: int) -> None:
     store = Store.open(store_url(folder))
     try:
         await until("bid for", lambda: store.experts.bids(uid))
-        store.peaks.put([_final(uid, need_mib * MIB).to_dict()])
+        store.peaks.put([to_document(_final(uid, need_mib * MIB))])
     finally:
         store.close()
     await shop.end(name, "succeeded")

@@ -16,6 +16,7 @@ from kubernetes_asyncio import client, watch
 
 from plimsoll_operator import labels
 from plimsoll_operator.peaks import PeakReport
+from plimsoll_predictor.documents import to_document
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.units import MIB
 from tests.apiserver.controllers import Shop, store_url, until
@@ -36,7 +37,7 @@ async def teach(shop: Shop, folder: Path, *, need_bytes: int = NEED_BYTES) -> No
         for number in range(RUNS):
             name = f"teacher-{need_bytes // MIB}-{number}"
             uid = await shop.pod(name, memory=LARGE)
-            store.peaks.put([_final(uid, need_bytes).to_dict()])
+            store.peaks.put([to_document(_final(uid, need_bytes))])
             await shop.end(name, "succeeded")
     finally:
         store.close()

@@ -12,6 +12,7 @@ import pytest
 from plimsoll_operator import labels
 from plimsoll_operator.peaks import PeakReport
 from plimsoll_operator.quantity import parse_bytes
+from plimsoll_predictor.documents import to_document
 from plimsoll_predictor.siblings import EARLIER, UPSTREAM
 from plimsoll_predictor.units import MIB
 from tests.apiserver.controllers import Shop, until
@@ -53,7 +54,7 @@ async def has_needed(shop: Shop, plimsoll: Plimsoll, pod: Any, need_mib: int) ->
         final=True,
         measured_s=time.time() + 60,
     )
-    await asyncio.to_thread(plimsoll.store.peaks.put, [final.to_dict()])
+    await asyncio.to_thread(plimsoll.store.peaks.put, [to_document(final)])
     await shop.end(pod.metadata.name, "succeeded")
 
 

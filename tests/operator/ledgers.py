@@ -36,6 +36,7 @@ from plimsoll_operator.standing_facts import StandingFacts, facts_or_none
 from plimsoll_operator.training.queue import TrainingQueue
 from plimsoll_operator.training.spawning import Spawner
 from plimsoll_predictor.decision import Bounds, Reason
+from plimsoll_predictor.documents import to_document
 from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.store import Store, Writer
@@ -67,7 +68,7 @@ class Inside:
 
     async def report(self, *reports: PeakReport) -> None:
         """An agent's final reports: stored, then known, as the route does it."""
-        self.store.peaks.put([each.to_dict() for each in reports])
+        self.store.peaks.put([to_document(each) for each in reports])
         self.peaks.add(reports)
 
     @property

@@ -204,7 +204,7 @@ async def test_a_change_in_the_feed_is_served_at_once(tmp_path: Path) -> None:
         assert memory_of(await sized(caller))[0] == "1127Mi"
 
 
-async def test_other_paths_are_kopfs_own(tmp_path: Path) -> None:
+async def test_other_paths_are_not_found(tmp_path: Path) -> None:
     async with a_server(tmp_path, knowledge_of()) as (caller, _, _):
         url = caller.url.replace("/size", "/other")
         async with caller.session.post(url, data=a_body(), ssl=caller.tls) as response:

@@ -14,10 +14,11 @@ from plimsoll_operator.agent.need import Peaks
 from plimsoll_operator.agent.outbox import Outbox, OutboxBounds, Waiting
 from plimsoll_operator.agent.spool import FILE_NAME, Spool, Spooled
 from plimsoll_operator.peaks import PeakReport
+from plimsoll_predictor.documents import to_document
 from plimsoll_predictor.units import MIB
 from tests.cgroup_trees import CONTAINER, UID, a_reading, a_report
 
-REPORT_BYTES = len(json.dumps(a_report(pod_uid="pod-00").to_dict()))
+REPORT_BYTES = len(json.dumps(to_document(a_report(pod_uid="pod-00"))))
 
 
 class Clock:

@@ -22,6 +22,7 @@ from plimsoll_operator.agent.outbox import Outbox, OutboxBounds
 from plimsoll_operator.agent.sender import Answer, Controller, Reply, Sender, deliver
 from plimsoll_operator.agent.settings import AgentSettings, SettingsError
 from plimsoll_operator.peaks import PEAKS_PATH, PeakReport
+from plimsoll_predictor.documents import to_document
 from plimsoll_predictor.units import MIB
 from tests.cgroup_trees import a_report, until
 
@@ -160,7 +161,7 @@ def test_reports_go_over_the_wire_with_node_and_token(site: Site, tmp_path: Path
     controller.close()
 
     assert site.requests == [
-        (PEAKS_PATH, "Bearer secret", {"node": "n1", "reports": [a_report().to_dict()]}),
+        (PEAKS_PATH, "Bearer secret", {"node": "n1", "reports": [to_document(a_report())]}),
         (PEAKS_PATH, "Bearer rotated", {"node": "n1", "reports": []}),
     ]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll_operator.labels import MODE
+from plimsoll_predictor.documents import to_document
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.record import Outcome
 from plimsoll_predictor.units import MIB
@@ -62,7 +63,7 @@ async def test_a_run_whose_peak_comes_late_is_known_once(tmp_path: Path) -> None
 async def test_a_run_whose_peak_comes_while_nobody_is_there_is_known_once(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(ended(a_train()))
-        inside.store.peaks.put([a_final().to_dict()])
+        inside.store.peaks.put([to_document(a_final())])
     for _ in range(2):
         async with an_inside(tmp_path) as inside:
             await inside.see(ended(a_train()))

@@ -18,6 +18,7 @@ from plimsoll_operator.labels import DECISION
 from plimsoll_operator.peaks import PeakReport
 from plimsoll_predictor.cpu import CpuReason, CpuUse
 from plimsoll_predictor.decision import Reason
+from plimsoll_predictor.documents import to_document
 from plimsoll_predictor.policy import Mode
 from plimsoll_predictor.store import Store
 from tests.builders import APod
@@ -70,7 +71,7 @@ async def test_a_run_teaches_what_it_used(tmp_path: Path) -> None:
 
 
 def test_an_agent_from_before_still_reports() -> None:
-    old = a_final().to_dict()
+    old = to_document(a_final())
     del old["peak_cores"]
     (report,) = _read(old)
     assert report.peak_cores is None
@@ -81,7 +82,7 @@ def test_an_agent_from_before_still_reports() -> None:
 def test_cores_that_are_none_are_refused() -> None:
     for cores in (-1, 1e9, "2", True):
         with pytest.raises(BadReportsError, match="peak_cores"):
-            _read({**a_final().to_dict(), "peak_cores": cores})
+            _read({**to_document(a_final()), "peak_cores": cores})
 
 
 def test_the_busiest_minute_is_kept_whichever_report_told_it() -> None:

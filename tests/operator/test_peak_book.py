@@ -21,6 +21,7 @@ from plimsoll_operator.controller.peak_routes import (
     read_reports,
 )
 from plimsoll_operator.peaks import PEAKS_PATH, PeakReport
+from plimsoll_predictor.documents import to_document
 from plimsoll_predictor.units import MIB
 from tests.cgroup_trees import CONTAINER, PAUSE, UID, a_report
 
@@ -97,37 +98,58 @@ def test_a_pod_that_restarts_for_ever_does_not_grow_for_ever() -> None:
 
 
 def a_body(**changed: object) -> dict[str, Any]:
-    return {"node": "n1", "reports": [OWN.to_dict() | changed]}
+    return {"node": "n1", "reports": [to_document(OWN) | changed]}
 
 
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        pytest.param(b"{", "no JSON", id="no JSON"),
-        pytest.param(b"[" * 200_000, "no JSON", id="deeply nested"),
-        pytest.param(b"\xff\xfe\x00", "no JSON", id="bytes"),
-        pytest.param(b"[]", "expected an object", id="a list"),
-        pytest.param(b'{"node": "n", "reports": {}}', "is not a list", id="reports that are none"),
-        pytest.param(b'{"node": "", "reports": []}', "node is not a name", id="no node"),
-        pytest.param(b'{"node": "n", "reports": [5]}', r"reports\[0\]", id="a report that is 5"),
-        pytest.param(a_body(extra=1), r"exactly", id="an unknown key"),
-        pytest.param(a_body(need_peak_bytes=-1), "need_peak_bytes is '-1'", id="negative"),
-        pytest.param(a_body(need_peak_bytes=1.5), "whole bytes", id="a fraction of a byte"),
-        pytest.param(a_body(need_peak_bytes=True), "whole bytes", id="a boolean as a number"),
-        pytest.param(a_body(kernel_peak_bytes=2**51), "whole bytes", id="two petabytes"),
-        pytest.param(a_body(need_peak_bytes=201 * MIB), "above kernel_peak", id="need above peak"),
-        pytest.param(a_body(cpu_s=float("nan")), "NaN", id="NaN"),
-        pytest.param(a_body(cpu_s=float("inf")), "Infinity", id="infinity"),
-        pytest.param(a_body(measured_s=1e308), "expected seconds", id="1e308 seconds"),
-        pytest.param(a_body(measured_s=None), "expected seconds", id="no time"),
-        pytest.param(a_body(pod_uid="../../x"), "expected an id", id="a path as a UID"),
-        pytest.param(a_body(pod_uid="u\n"), "expected an id", id="a UID with a line break"),
-        pytest.param(a_body(container_id="x" * 200), "expected an id", id="a long id"),
-        pytest.param(a_body(final="yes"), "true or false", id="a word for a boolean"),
-        pytest.param(a_body(limit_bytes="4Gi"), "null or whole bytes", id="a quantity"),
+        pytest.param(b"{", "truncated", id="no JSON"),
+        pytest.param(b"[" * 200_000, "got `array`", id="deeply nested"),
+        pytest.param(b"\xff\xfe\x00", "malformed", id="bytes"),
+        pytest.param(b'{"node": "\xff", "reports": []}', "utf-8", id="a name that is no text"),
+        pytest.param(b"[]", "Expected `object`", id="a list"),
+        pytest.param(b'{"node": "n", "reports": {}}', "reports`", id="reports that are none"),
+        pytest.param(b'{"node": "", "reports": []}', r"length >= 1 - at `\$.node`", id="no node"),
+        pytest.param(b'{"node": "n", "reports": [5]}', r"\$.reports\[0\]", id="a report that is 5"),
+        pytest.param(a_body(extra=1), "unknown field 'extra'", id="an unknown key"),
+        pytest.param(a_body(need_peak_bytes=-1), r">= 0 - at `\$.need_peak_bytes`", id="negative"),
         pytest.param(
-            {"node": "n", "reports": [OWN.to_dict()] * (MAX_REPORTS + 1)},
-            "at most 5000",
+            a_body(need_peak_bytes=1.5), "Expected `int`, got `float`", id="a fraction of a byte"
+        ),
+        pytest.param(
+            a_body(need_peak_bytes=True), "Expected `int`, got `bool`", id="a boolean as a number"
+        ),
+        pytest.param(
+            a_body(kernel_peak_bytes=2**51),
+            r"<= \d+ - at `\$.kernel_peak_bytes`",
+            id="two petabytes",
+        ),
+        pytest.param(a_body(need_peak_bytes=201 * MIB), "above kernel_peak", id="need above peak"),
+        pytest.param(a_body(cpu_s=float("nan")), "malformed", id="NaN"),
+        pytest.param(a_body(cpu_s=float("inf")), "malformed", id="infinity"),
+        pytest.param(
+            a_body(measured_s=1e308), r"<= 10+.0 - at `\$.measured_s`", id="1e308 seconds"
+        ),
+        pytest.param(a_body(measured_s=None), r"`null` - at `\$.measured_s`", id="no time"),
+        pytest.param(
+            a_body(pod_uid="../../x"), r"regex .* - at `\$.pod_uid`", id="a path as a UID"
+        ),
+        pytest.param(
+            a_body(pod_uid="u\n"), r"regex .* - at `\$.pod_uid`", id="a UID with a line break"
+        ),
+        pytest.param(
+            a_body(container_id="x" * 200), r"regex .* - at `\$.container_id`", id="a long id"
+        ),
+        pytest.param(
+            a_body(final="yes"), r"`bool`, got `str` - at `\$.final`", id="a word for a boolean"
+        ),
+        pytest.param(
+            a_body(limit_bytes="4Gi"), r"got `str` - at `\$.limit_bytes`", id="a quantity"
+        ),
+        pytest.param(
+            {"node": "n", "reports": [to_document(OWN)] * (MAX_REPORTS + 1)},
+            r"length <= 5000 - at `\$.reports`",
             id="too many reports",
         ),
     ],
@@ -139,7 +161,7 @@ def test_bad_reports_are_refused_in_words(body: bytes | dict[str, Any], words: s
 
 def test_good_reports_are_read_as_they_were_sent() -> None:
     sent = [WHOLE, OWN, a_report(limit_bytes=None, cpu_s=None), a_report(cpu_s=3)]
-    body = json.dumps({"node": "n1", "reports": [report.to_dict() for report in sent]})
+    body = json.dumps({"node": "n1", "reports": [to_document(report) for report in sent]})
     assert read_reports(body.encode()) == ("n1", sent)
 
 
@@ -186,7 +208,7 @@ async def test_reports_are_taken_and_finals_are_stored_first(
     post: Callable[..., Any], store: Store, book: PeakBook
 ) -> None:
     final = a_report(container_id=None, final=True)
-    body = {"node": "n1", "reports": [OWN.to_dict(), final.to_dict()]}
+    body = {"node": "n1", "reports": [to_document(OWN), to_document(final)]}
 
     assert await post(body) == (204, "")
 
@@ -205,7 +227,7 @@ async def test_bad_reports_get_words_and_change_nothing(
 ) -> None:
     status, words = await post(a_body(cpu_s=-1))
     assert status == 400
-    assert words == "reports[0]: cpu_s is '-1'; expected null or seconds from 0\n"
+    assert words == "reports[0]: Expected `float` >= 0.0 - at `$.cpu_s`\n"
     assert len(book) == 0
 
 

@@ -16,6 +16,7 @@ from plimsoll_predictor.bins import (
     labels_with_margin,
     search_bins,
 )
+from plimsoll_predictor.documents import from_document, to_document
 from plimsoll_predictor.units import GIB, MIB
 from tests.drawing import examples
 
@@ -90,7 +91,7 @@ def test_labels_count_what_the_bins_say_and_every_need_fits_with_its_margin(
         assert np.all(needs * INNER_MARGIN <= ceilings[labels])
         assert np.all(ceilings % MIB == 0)
         assert np.all(np.diff(ceilings) > 0)
-        assert Bins.from_dict(bins.to_dict()) == bins
+        assert from_document(Bins, to_document(bins), "bins") == bins
 
 
 def test_the_last_ceiling_has_headroom_and_inner_ones_a_margin() -> None:

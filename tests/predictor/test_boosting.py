@@ -5,6 +5,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 import xgboost
@@ -20,6 +21,7 @@ from plimsoll_predictor.boosting import (
     needs_of_rows,
 )
 from plimsoll_predictor.compile import compile_regression
+from plimsoll_predictor.documents import from_document, to_document
 from plimsoll_predictor.features import FeatureSchema
 from plimsoll_predictor.out_of_time import LEAST_SHARE_REPLAYED
 from plimsoll_predictor.packing import ModelError
@@ -107,34 +109,39 @@ def test_no_need_beyond_the_range_seen_is_answered() -> None:
 
 def test_trees_that_overflow_answer_the_largest_need_seen() -> None:
     boosted = fitted()
-    wild = replace(boosted, trees=replace(boosted.trees, base=np.array([1e9])))
+    trees = msgspec.structs.replace(boosted.trees, base=np.array([1e9]))
+    wild = replace(boosted, trees=trees)
     assert wild.need_bytes(np.zeros(3, dtype=np.float32)) == boosted.most_bytes
 
 
 def test_a_boosted_need_survives_json_unchanged() -> None:
     boosted = fitted()
-    again = BoostedNeed.from_dict(json.loads(json.dumps(boosted.to_dict())))
+    again = from_document(
+        BoostedNeed, json.loads(json.dumps(to_document(boosted))), "boosted needs"
+    )
     assert again == boosted
     X, _ = some_rows(200, seed=2)
     assert [again.need_bytes(row) for row in X] == [boosted.need_bytes(row) for row in X]
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("damage", "words"),
     [
-        {"level": 1.0},
-        {"level": "high"},
-        {"least_bytes": 0.0},
-        {"least_bytes": 9e12, "most_bytes": 1e12},
-        {"most_bytes": 1e300},
-        {"trees": None},
-        {"trees": {"kind": "trees"}},
+        ({"level": 1.0}, "a quantile of 1.0 is not within"),
+        ({"level": "high"}, "got `str` - at `\\$.level`"),
+        ({"least_bytes": 0.0}, "are no range"),
+        ({"least_bytes": 9e12, "most_bytes": 1e12}, "are no range"),
+        ({"most_bytes": 1e300}, "are no range"),
+        ({"trees": None}, "got `null` - at `\\$.trees`"),
+        ({"trees": {"kind": "trees"}}, "`n_classes` - at `\\$.trees`"),
     ],
     ids=str,
 )
-def test_a_damaged_boosted_need_is_refused_with_a_sentence(damage: dict[str, object]) -> None:
-    with pytest.raises(ModelError, match="train"):
-        BoostedNeed.from_dict({**fitted(40).to_dict(), **damage})
+def test_a_damaged_boosted_need_is_refused_with_a_sentence(
+    damage: dict[str, object], words: str
+) -> None:
+    with pytest.raises(ModelError, match=words):
+        from_document(BoostedNeed, to_document(fitted(40)) | damage, "boosted needs", ModelError)
 
 
 def test_the_same_runs_give_the_same_trees() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plimsoll_predictor.documents import from_document, to_document
 from plimsoll_predictor.features import FeatureSchema
 from plimsoll_predictor.packing import ModelError
 from plimsoll_predictor.record import FeatureValue
@@ -56,7 +57,7 @@ def test_a_saved_schema_encodes_whatever_comes_as_before(
     rows: list[dict[str, FeatureValue]], later: list[dict[str, FeatureValue]]
 ) -> None:
     schema = FeatureSchema.fit(rows)
-    loaded = FeatureSchema.from_dict(json.loads(json.dumps(schema.to_dict())))
+    loaded = from_document(FeatureSchema, json.loads(json.dumps(to_document(schema))), "the schema")
     assert loaded == schema
     np.testing.assert_array_equal(loaded.encode_rows(later), schema.encode_rows(later))
 
@@ -148,7 +149,7 @@ def test_huge_values_and_names_are_bounded() -> None:
         {"x": "b" * 262_144, "n" * 1000: "2"},
     ]
     schema = FeatureSchema.fit(rows)
-    assert len(json.dumps(schema.to_dict())) < 1000
+    assert len(json.dumps(to_document(schema))) < 1000
     assert encoded(schema, "a" * 262_144) != encoded(schema, "b" * 262_144)
 
 
@@ -175,7 +176,7 @@ def test_what_is_encoded_is_not_changed() -> None:
     ],
 )
 def test_a_damaged_schema_is_refused(damage: dict[str, object]) -> None:
-    data = column(["eu", "us"]).to_dict()
+    data = json.loads(json.dumps(to_document(column(["eu", "us"]))))
     data["columns"][0] |= damage
     with pytest.raises(ModelError):
-        FeatureSchema.from_dict(data)
+        from_document(FeatureSchema, data, "the schema", ModelError)

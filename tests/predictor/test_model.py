@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plimsoll_predictor.documents import to_document
 from plimsoll_predictor.model import Model, ModelError
-from plimsoll_predictor.packing import digest, pack
+from plimsoll_predictor.packing import digest, packed
 from tests.drawing import examples
 from tests.predictor.serving_builders import a_model, bins_up_to, history, with_boosted
 from tests.predictor.test_svm import FittedSvm
@@ -182,8 +183,10 @@ def test_missing_and_unseen_features_get_probabilities() -> None:
 def forest_with(**arrays: list[int]) -> dict[str, Any]:
     data = copy.deepcopy(saved())
     for key, values in arrays.items():
-        data["predictor"][key] = pack(np.array(values, dtype=np.int32))
-    data["predictor"]["value"] = pack(np.zeros(len(arrays["left"]), dtype=np.float32))
+        data["predictor"][key] = to_document(packed(np.array(values, dtype=np.int32)))
+    data["predictor"]["value"] = to_document(
+        packed(np.zeros(len(arrays["left"]), dtype=np.float32))
+    )
     data["predictor"]["n_trees"] = 3
     return resigned(data)
 

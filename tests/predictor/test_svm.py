@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from plimsoll_predictor.compile import compile_svm
+from plimsoll_predictor.documents import from_document, to_document
 from plimsoll_predictor.packing import ModelError
 from plimsoll_predictor.svm import CompiledSvm
 from tests.drawing import examples
@@ -81,7 +82,7 @@ def test_absurd_values_still_get_an_answer() -> None:
 
 def test_a_saved_svm_answers_as_before() -> None:
     compiled = FittedSvm(4, seed=2).compiled()
-    loaded = CompiledSvm.from_dict(json.loads(json.dumps(compiled.to_dict())))
+    loaded = from_document(CompiledSvm, json.loads(json.dumps(to_document(compiled))), "the SVM")
     rows = rows_of(100, seed=3)
     assert [loaded.predict(row) for row in rows] == [compiled.predict(row) for row in rows]
 
@@ -107,8 +108,8 @@ def test_another_kernel_or_classes_without_runs_are_refused_in_words() -> None:
     ],
 )
 def test_a_damaged_svm_is_refused(damage: dict[str, Any]) -> None:
-    data = FittedSvm(3, seed=0).compiled().to_dict()
+    data = to_document(FittedSvm(3, seed=0).compiled())
     for key, value in damage.items():
         data[key] = data.get(value, value)
     with pytest.raises(ModelError):
-        CompiledSvm.from_dict(data)
+        from_document(CompiledSvm, data, "the SVM", ModelError)

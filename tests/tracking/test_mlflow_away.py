@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import generate_latest
 
+from plimsoll_operator.bearer_tokens import UnusableToken
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.metrics import ControllerMetrics
 from plimsoll_operator.training.mlflow_client import (
@@ -196,7 +197,7 @@ async def test_an_answer_without_end_is_not_read_to_its_end(store: Store) -> Non
     server = await asyncio.start_server(pour, "127.0.0.1", port := free_port())
     try:
         async with logging_to(f"http://127.0.0.1:{port}", store) as logging:
-            with pytest.raises(TrackingError, match="an answer of more than 1048576 bytes"):
+            with pytest.raises(TrackingError, match="an answer of more than 1 MiB"):
                 await logging.tracker.log_waiting()
     finally:
         server.close()
@@ -254,5 +255,5 @@ def test_what_is_no_address_is_refused_without_showing_it(address: str) -> None:
 
 def test_an_empty_token_is_refused_in_words(tmp_path: Path) -> None:
     (tmp_path / "token").write_text(" \n")
-    with pytest.raises(TrackingAddressError, match="holds no token"):
+    with pytest.raises(UnusableToken, match="holds no token"):
         MlflowServer.at("http://mlflow", tmp_path / "token")

@@ -1,26 +1,19 @@
-"""The HTTPS server: kopf's webhook server class with the sizing path answered directly.
+"""The HTTPS server: aiohttp with one path, which is answered without a framework in between.
 
-kopf's own dispatch costs about a millisecond a request and turns an exception into a refusal;
-the sizing path goes past it. Every other path is kopf's as ever.
+It is not kopf's webhook server class: docs/adr/0017-webhook-server.md says why.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 from aiohttp import HttpVersion11, web
 
 from plimsoll_operator.admission.answering import Answerer
 from plimsoll_operator.admission.certificates import Certificate
-from plimsoll_operator.admission.webhook_base import (
-    Response,
-    UnknownResourceError,
-    WebhookClientConfig,
-    WebhookFn,
-    WebhookServer,
-)
 
 SIZING_PATH: Final = "/size"
 MAX_BODY_BYTES: Final = 8 * 2**20
@@ -29,51 +22,33 @@ MAX_DRAINED_BYTES: Final = 64 * 2**20
 """A client that sends more than that is cut off instead of being answered."""
 
 
-class SizingServer(WebhookServer):
-    """Serves ``POST /size``; ``start`` it alone, or give it to kopf.
+class SizingServer:
+    """Answers ``POST /size``; every other path is 404.
 
-    port: 0 takes a free one. draining: set it before the end, while requests are still answered:
-    each connection is then closed after its next answer, so that none is cut off in a request.
+    draining: set it before the end, while requests are still answered: each connection is then
+    closed after its next answer, so that none is cut off in a request.
     """
 
-    def __init__(
-        self, answerer: Answerer, certificate: Certificate, *, addr: str, port: int, grace_s: float
-    ) -> None:
-        super().__init__(addr=addr, port=port, context=certificate.context)
+    def __init__(self, answerer: Answerer) -> None:
         self._answerer = answerer
-        self._grace_s = grace_s
-        self._bound_port = 0
         self.draining = False
 
-    async def start(self) -> int:
-        """Listen, alone, without kopf's operator around it; gives the port.
+    @asynccontextmanager
+    async def listening(
+        self, certificate: Certificate, *, addr: str, port: int, grace_s: float
+    ) -> AsyncIterator[int]:
+        """Serve for as long as the context is open; gives the port. Port 0 takes a free one.
 
-        Ends with the server's own ``async with``, once requests in flight have been answered.
+        At its end, requests in flight are answered for at most ``grace_s``.
         """
-        async for _ in self(_only_sizing):
-            break
-        return self._bound_port
-
-    async def __call__(self, fn: WebhookFn) -> AsyncIterator[WebhookClientConfig]:
-        """Serve until closed. As kopf's, but for the sizing path, the limit and the certificate."""
-
-        async def others(request: web.Request) -> web.Response:
-            return await self._serve(fn, request)
-
         app = web.Application(client_max_size=MAX_BODY_BYTES)
-        app.add_routes([web.post(SIZING_PATH, self._size), web.post("/{id:.*}", others)])
+        app.add_routes([web.post(SIZING_PATH, self._size), web.post("/{path:.*}", _elsewhere)])
         # An access log line per pod would cost more than sizing it.
-        runner = web.AppRunner(
-            app, handle_signals=False, access_log=None, shutdown_timeout=self._grace_s
-        )
+        runner = web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=grace_s)
         await runner.setup()
         try:
-            site = web.TCPSite(runner, self.addr, self.port, ssl_context=self.context)
-            await site.start()
-            self._bound_port = runner.addresses[0][1]
-            yield WebhookClientConfig(url=f"https://{self.addr}:{self._bound_port}")
-            # The consumer stays here for as long as it serves; the files' changes need no restart.
-            await _forever()
+            await web.TCPSite(runner, addr, port, ssl_context=certificate.context).start()
+            yield int(runner.addresses[0][1])
         finally:
             await runner.cleanup()
 
@@ -90,6 +65,10 @@ class SizingServer(WebhookServer):
             # The client's next request goes to another replica, not into our end.
             response.force_close()
         return response
+
+
+async def _elsewhere(_: web.Request) -> web.StreamResponse:
+    raise web.HTTPNotFound(reason=f"only {SIZING_PATH} is served here")
 
 
 class OneWrite(web.StreamResponse):
@@ -142,12 +121,3 @@ async def _read_body(request: web.Request) -> tuple[bytes, bool]:
         if dropped_bytes > MAX_DRAINED_BYTES:
             break
     return bytes(body), not dropped_bytes
-
-
-async def _forever() -> None:
-    await asyncio.Event().wait()
-
-
-async def _only_sizing(*_: object, **__: object) -> Response:
-    """What kopf's own paths answer in a process that has no other handlers: 404."""
-    raise UnknownResourceError(f"only {SIZING_PATH} is served here")

@@ -116,16 +116,15 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
             await stack.enter_async_context(_background(name, work))
         certificate = await _certificate(settings, metrics, pages)
         await stack.enter_async_context(_background("certificate", certificate.watch))
-        server = await stack.enter_async_context(
-            SizingServer(
-                answerer,
+        server = SizingServer(answerer)
+        port = await stack.enter_async_context(
+            server.listening(
                 certificate,
                 addr=settings.listen_address,
                 port=settings.listen_port,
                 grace_s=settings.grace_s,
             )
         )
-        port = await server.start()
         pages.trouble = None
         yield Running(port, metrics_port, state, freshness, metrics, pages, server)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from plimsoll_operator.peaks import PeakReport
+from plimsoll_predictor.documents import to_document
 
 Key = tuple[str, str | None]
 """Pod UID and container id; None for the pod's own cgroup."""
@@ -100,7 +101,7 @@ class Outbox:
             # The first one's place and age stay: a busy cgroup is not kept for ever by its news.
             since_s = min(since_s, self._kept[key].since_s)
             self._size_bytes -= self._kept[key].size_bytes
-        size_bytes = len(json.dumps(report.to_dict()))
+        size_bytes = len(json.dumps(to_document(report)))
         self._kept[key] = _Kept(report, since_s, size_bytes)
         self._size_bytes += size_bytes
 

@@ -23,6 +23,7 @@ from plimsoll_operator.agent.outbox import Outbox
 from plimsoll_operator.agent.settings import AgentSettings
 from plimsoll_operator.bearer_tokens import read_token
 from plimsoll_operator.peaks import PEAKS_PATH, PeakReport
+from plimsoll_predictor.documents import to_document
 
 log = structlog.get_logger()
 
@@ -105,7 +106,7 @@ class Controller:
 
     def _request(self, reports: Sequence[PeakReport]) -> tuple[int, str]:
         token = read_token(self._token_file)
-        body = {"node": self._node_name, "reports": [report.to_dict() for report in reports]}
+        body = {"node": self._node_name, "reports": to_document(reports)}
         if self._connection is None:
             self._connection = self._connect()
         self._connection.request(
@@ -135,7 +136,9 @@ def deliver(outbox: Outbox, batch: Sequence[PeakReport], post: Post) -> bool:
         middle = len(batch) // 2
         return all(deliver(outbox, half, post) for half in (batch[:middle], batch[middle:]))
     if reply.answer is Answer.REFUSED:
-        log.error("controller refused a report; dropped", why=reply.why, report=batch[0].to_dict())
+        log.error(
+            "controller refused a report; dropped", why=reply.why, report=to_document(batch[0])
+        )
     outbox.acknowledge(batch)
     return True
 

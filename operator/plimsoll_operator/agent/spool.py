@@ -13,7 +13,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,9 +21,8 @@ import structlog
 
 from plimsoll_operator.agent.need import Peaks
 from plimsoll_operator.agent.outbox import Key, Waiting
-from plimsoll_operator.agent.pace import Pace
-from plimsoll_operator.agent.readings import Reading
 from plimsoll_operator.peaks import PeakReport
+from plimsoll_predictor.documents import from_document, to_document
 
 log = structlog.get_logger()
 
@@ -109,9 +108,9 @@ def _remove(partial: Path) -> None:
 
 def _encode(spooled: Spooled) -> Iterable[bytes]:
     for (pod_uid, container_id), peaks in spooled.running.items():
-        yield _line({"key": [pod_uid, container_id], "peaks": asdict(peaks)})
+        yield _line({"key": [pod_uid, container_id], "peaks": to_document(peaks)})
     for each in spooled.waiting:
-        yield _line({"report": each.report.to_dict(), "age_s": each.age_s})
+        yield _line({"report": to_document(each.report), "age_s": each.age_s})
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
@@ -127,15 +126,10 @@ def _decode_into(line: bytes, running: dict[Key, Peaks], waiting: list[Waiting])
         record = json.loads(text)
         if "peaks" in record:
             pod_uid, container_id = record["key"]
-            running[pod_uid, container_id] = _peaks(record["peaks"])
+            running[pod_uid, container_id] = from_document(Peaks, record["peaks"], "peaks")
         else:
-            report = PeakReport.from_dict(record["report"])
+            report = from_document(PeakReport, record["report"], "a report")
             waiting.append(Waiting(report, float(record["age_s"])))
     except (ValueError, TypeError, KeyError):
         return False  # another version's fields, or no line of ours at all
     return True
-
-
-def _peaks(data: dict[str, Any]) -> Peaks:
-    last, pace = data.pop("last"), data.pop("pace", {})
-    return Peaks(**data, last=None if last is None else Reading(**last), pace=Pace(**pace))

@@ -37,6 +37,7 @@ from plimsoll_operator.training.queue import TrainingQueue
 from plimsoll_operator.training.shape_learning import ShapeLearning, ShapeRules
 from plimsoll_operator.training.spawning import Spawner
 from plimsoll_operator.training.tracking import Outbox, TrackingRules, tracking
+from plimsoll_predictor.documents import to_document
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.store import Store, StoreError
 
@@ -195,7 +196,7 @@ async def _learning_shapes(
 
 def _persist(controller: Controller, store: Store) -> Callable[..., Any]:
     async def persist(reports: Sequence[PeakReport]) -> None:
-        await controller.writer.call(store.peaks.put, [each.to_dict() for each in reports])
+        await controller.writer.call(store.peaks.put, to_document(reports))
 
     return persist
 

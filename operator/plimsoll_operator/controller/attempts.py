@@ -42,6 +42,7 @@ from plimsoll_operator.podstatus import AttemptStatus, Pod
 from plimsoll_operator.reading import PodReading, read_pod
 from plimsoll_operator.truth import Verdict, judge
 from plimsoll_predictor.decision import Bounds
+from plimsoll_predictor.documents import from_document
 from plimsoll_predictor.experts.would import DECIDED
 from plimsoll_predictor.knowledge import Lift
 from plimsoll_predictor.lifting import FailedAttempt, Leaking, next_allocation
@@ -276,7 +277,7 @@ class AttemptLedger:
         stored = await self._read(self._with.store.peaks.of_pod, status.uid)
         if not stored:
             return None
-        self._with.peaks.add([PeakReport.from_dict(each) for each in stored])
+        self._with.peaks.add(from_document(list[PeakReport], stored, "the stored peaks"))
         return self._with.peaks.best(status.uid, status.container_id, reading.attempt.containers)
 
     def _expect_peaks(self, ended: Ended, observation: Observation) -> None:

@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import fields
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+import msgspec
 import structlog
 from aiohttp import web
 
 from plimsoll_operator.controller.peak_book import PeakBook
 from plimsoll_operator.feed.routes import is_bearer
 from plimsoll_operator.peaks import PEAKS_PATH, PeakReport
+from plimsoll_predictor.documents import from_document
 from plimsoll_predictor.units import MIB
 
 log = structlog.get_logger()
 
 MAX_BODY_BYTES: Final = MIB
 MAX_REPORTS: Final = 5_000
-MAX_MEMORY_BYTES: Final = 2**50
-MAX_SECONDS: Final = 1e12
-MAX_CORES: Final = 100_000
-_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,127}")
 _NAMES: Final = frozenset(each.name for each in fields(PeakReport))
-_NEW: Final = frozenset({"peak_cores"})
-"""Fields that an agent from before them does not send: nodes are upgraded one by one."""
-_PEAKS: Final = (
-    "need_peak_bytes",
-    "kernel_peak_bytes",
-    "working_set_peak_bytes",
-    "anon_peak_bytes",
-)
+_PEAKS: Final = ("need_peak_bytes", "working_set_peak_bytes", "anon_peak_bytes")
 
 Persist = Callable[[Sequence[PeakReport]], Awaitable[None]]
 
 
 class BadReportsError(ValueError):
     """A body that is no list of reports; the message says where and why."""
+
+
+class _Sent(msgspec.Struct, forbid_unknown_fields=True):
+    node: Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
+    reports: Annotated[list[dict[str, Any]], msgspec.Meta(max_length=MAX_REPORTS)]
 
 
 def peak_routes(book: PeakBook, persist: Persist, token: str) -> list[web.RouteDef]:
@@ -78,82 +72,22 @@ def read_reports(body: bytes) -> tuple[str, list[PeakReport]]:
 
     """
     try:
-        data = json.loads(body, parse_constant=_no_constant)
+        sent = msgspec.json.decode(body, type=_Sent)
     except (ValueError, RecursionError) as error:
-        raise BadReportsError(f"no JSON: {error}") from error
-    if not isinstance(data, dict) or set(data) != {"node", "reports"}:
-        raise BadReportsError('expected an object {"node": ..., "reports": [...]}')
-    node, reports = data["node"], data["reports"]
-    if not isinstance(node, str) or not 0 < len(node) <= 253:
-        raise BadReportsError("node is not a name of 1 to 253 characters")
-    if not isinstance(reports, list) or len(reports) > MAX_REPORTS:
-        raise BadReportsError(f"reports is not a list of at most {MAX_REPORTS}")
-    return node, [_report(number, each) for number, each in enumerate(reports)]
+        raise BadReportsError(str(error)) from error
+    return sent.node, [_report(f"reports[{n}]", each) for n, each in enumerate(sent.reports)]
 
 
-def _report(number: int, data: object) -> PeakReport:
-    if not isinstance(data, dict) or not _NAMES - _NEW <= set(data) <= _NAMES:
-        raise BadReportsError(f"reports[{number}] is not an object with exactly {sorted(_NAMES)}")
-    wrong = _what_is_wrong(data)
-    if wrong is not None:
-        raise BadReportsError(f"reports[{number}]: {wrong}")
-    return PeakReport.from_dict(data)
-
-
-def _what_is_wrong(data: Mapping[str, Any]) -> str | None:
-    for name, holds in _CHECKS.items():
-        if name in data and not holds(data[name]):
-            return f"{name} is {str(data[name])[:60]!r}; {_EXPECTED[name]}"
+def _report(where: str, data: dict[str, Any]) -> PeakReport:
+    if unknown := sorted(data.keys() - _NAMES):
+        raise BadReportsError(f"{where} has an unknown field {unknown[0]!r:.60}")
+    report = from_document(PeakReport, data, where, BadReportsError)
     for name in _PEAKS:
-        if data[name] > data["kernel_peak_bytes"]:
-            return f"{name} lies above kernel_peak_bytes, which nothing can exceed"
-    return None
-
-
-def _is_id(value: object) -> bool:
-    return isinstance(value, str) and _ID.fullmatch(value) is not None
-
-
-def _is_memory(value: object) -> bool:
-    return type(value) is int and 0 <= value <= MAX_MEMORY_BYTES
-
-
-def _is_seconds(value: object) -> bool:
-    return type(value) in (int, float) and 0 <= value <= MAX_SECONDS  # type: ignore[operator]
-
-
-def _is_cores(value: object) -> bool:
-    return type(value) in (int, float) and 0 <= value <= MAX_CORES  # type: ignore[operator]
-
-
-def _or_none(check: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: value is None or check(value)
-
-
-_CHECKS: Final[Mapping[str, Callable[[object], bool]]] = {
-    "pod_uid": _is_id,
-    "container_id": _or_none(_is_id),
-    **dict.fromkeys(_PEAKS, _is_memory),
-    "limit_bytes": _or_none(_is_memory),
-    "cpu_s": _or_none(_is_seconds),
-    "peak_cores": _or_none(_is_cores),
-    "measured_s": _is_seconds,
-    "final": lambda value: isinstance(value, bool),
-}
-_EXPECTED: Final[Mapping[str, str]] = {
-    "pod_uid": "expected an id",
-    "container_id": "expected an id or null",
-    **dict.fromkeys(_PEAKS, f"expected whole bytes from 0 to {MAX_MEMORY_BYTES}"),
-    "limit_bytes": f"expected null or whole bytes from 0 to {MAX_MEMORY_BYTES}",
-    "cpu_s": "expected null or seconds from 0",
-    "peak_cores": f"expected null or cores from 0 to {MAX_CORES}",
-    "measured_s": "expected seconds from 0",
-    "final": "expected true or false",
-}
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number that JSON knows")
+        if getattr(report, name) > report.kernel_peak_bytes:
+            raise BadReportsError(
+                f"{where}: {name} lies above kernel_peak_bytes, which nothing can exceed"
+            )
+    return report
 
 
 async def _bounded_body(request: web.Request) -> bytes | None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import math
-import ssl
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
 
 import aiohttp
-import orjson
-from yarl import URL
+
+from plimsoll_operator.http_session import (
+    Answer,
+    AnswerTooLarge,
+    HttpService,
+    HttpSession,
+    SessionError,
+)
 
 MAX_ANSWER_BYTES: Final = 64 << 20
 MAX_SERIES: Final = 200_000
@@ -54,45 +57,30 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrometheusServer:
-    """Where the server is, and how to show who asks.
+class PrometheusServer(HttpService):
+    """Where the server is, and how to show who asks. pause_s: before the second try."""
 
-    login: an Authorization header from the address. token_file: holds a bearer token, read for each
-        question since it may be changed; it comes before the login.
-    ca_file: certificates to trust for https; None for the system's.
-    timeout_s: of one question, all of it. pause_s: before the second try.
-    """
-
-    base: URL
-    login: str | None = field(default=None, repr=False)
-    token_file: Path | None = None
-    ca_file: Path | None = None
-    timeout_s: float = 60.0
     pause_s: float = FIRST_PAUSE_S
 
     @classmethod
-    def at(cls, address: str, **settings: Any) -> PrometheusServer:
+    def at(cls, address: str, **settings: Any) -> Self:
         """A server by its http(s) address, which may hold ``user:password@`` and a path.
 
         Raises:
-            PrometheusError: if it is no address. It is not quoted: it may hold a password.
+            PrometheusError: if it is no address.
 
         """
         try:
-            url = URL(address)
+            # super() without arguments does not work in a dataclass with slots.
+            server = super(PrometheusServer, cls).at(address, **settings)
         except ValueError:
-            url = URL()
-        if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
+            # Neither quoted nor chained: it may hold a password.
             raise PrometheusError(
                 "--prometheus is no address of a Prometheus; write"
                 " http(s)://[user:password@]HOST[:PORT][/PATH], as far as its /api/v1"
-            )
-        login = None
-        if url.user is not None:
-            named = f"{url.user}:{url.password or ''}".encode()
-            login = f"Basic {base64.b64encode(named).decode()}"
-        path = url.path.rstrip("/").removesuffix("/api/v1") + "/"
-        return cls(base=url.with_user(None).with_path(path), login=login, **settings)
+            ) from None
+        path = server.base.path.removesuffix("api/v1/")
+        return replace(server, base=server.base.with_path(path))
 
 
 class PrometheusClient:
@@ -100,27 +88,17 @@ class PrometheusClient:
 
     def __init__(self, server: PrometheusServer) -> None:
         self._server = server
-        self._session: aiohttp.ClientSession | None = None
+        try:
+            self._session = HttpSession(server, most_bytes=MAX_ANSWER_BYTES)
+        except SessionError as error:
+            raise PrometheusError(str(error)) from error
         self.warnings: dict[str, None] = {}
         """What the server warned of, such as an answer that lacks a store's part."""
 
     async def __aenter__(self) -> PrometheusClient:
-        server = self._server
-        try:
-            trust = ssl.create_default_context(cafile=server.ca_file) if server.ca_file else True
-        except (OSError, ssl.SSLError) as error:
-            raise PrometheusError(
-                f"{server.ca_file} holds no certificates to trust: {error}; give it PEM"
-            ) from error
-        self._session = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=server.timeout_s, connect=10.0),
-            connector=aiohttp.TCPConnector(ssl=trust),
-            headers={"Accept": "application/json"},
-        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._session is not None
         await self._session.close()
 
     async def ask(self, promql: str, at_s: float) -> list[Sample]:
@@ -134,76 +112,53 @@ class PrometheusClient:
         for tried in range(1, TRIES + 1):
             try:
                 return list(_samples(await self._once(promql, at_s), self.warnings))
+            except AnswerTooLarge as error:
+                raise TooMuch(f"{self._server.where}: {error}") from error
+            except SessionError as error:
+                raise PrometheusError(f"{self._server.where}: {error}") from error
             except (aiohttp.ClientError, OSError, _NotNow) as error:
                 if isinstance(error, TimeoutError):
                     raise TooMuch(
-                        f"{self._where()} did not answer within {self._server.timeout_s:.0f} s"
+                        f"{self._server.where} did not answer within {self._server.timeout_s:.0f} s"
                     ) from error
                 if tried == TRIES or isinstance(error, aiohttp.ClientSSLError):
-                    raise PrometheusError(f"{self._where()}: {_words(error)}") from error
+                    raise PrometheusError(f"{self._server.where}: {_words(error)}") from error
                 await asyncio.sleep(self._pause_s(tried, error))
         raise AssertionError("unreachable: the last try returns or raises")
 
     async def _once(self, promql: str, at_s: float) -> dict[str, Any]:
-        assert self._session is not None
-        headers = {}
-        authorization = self._authorization()
-        if authorization is not None:
-            headers["Authorization"] = authorization
-        async with self._session.post(
-            self._server.base.joinpath("api/v1/query"),
+        answer = await self._session.call(
+            "POST",
+            "api/v1/query",
             data={"query": promql, "time": f"{at_s:.3f}", "timeout": self._timeout()},
-            headers=headers,
-            allow_redirects=False,
-        ) as response:
-            body = await self._read(response)
-            return self._judged(response, body)
+        )
+        return self._judged(answer)
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        body = bytearray()
-        async for piece in response.content.iter_chunked(1 << 16):
-            body += piece
-            if len(body) > MAX_ANSWER_BYTES:
-                raise TooMuch(f"{self._where()} answered more than {MAX_ANSWER_BYTES >> 20} MiB")
-        return bytes(body)
-
-    def _judged(self, response: aiohttp.ClientResponse, body: bytes) -> dict[str, Any]:
-        answer = _json(body)
-        status, said = response.status, str(answer.get("error") or "")[:_WORDS]
-        if status == 200 and answer.get("status") == "success":
-            return answer
-        if status == 422 or answer.get("errorType") in ("timeout", "execution"):
-            raise TooMuch(f"{self._where()} could not work it out: {said or status}")
+    def _judged(self, answer: Answer) -> dict[str, Any]:
+        document = answer.document
+        status, said = answer.status, str(document.get("error") or "")[:_WORDS]
+        if status == 200 and document.get("status") == "success":
+            return document
+        if status == 422 or document.get("errorType") in ("timeout", "execution"):
+            raise TooMuch(f"{self._server.where} could not work it out: {said or status}")
         if status in (401, 403):
             raise PrometheusError(
-                f"{self._where()} refused with {status}: give --token-file, or"
+                f"{self._server.where} refused with {status}: give --token-file, or"
                 " user:password@ in PLIMSOLL_PROMETHEUS_URL, of someone who may query"
             )
         if status in _NOT_NOW or status == 503:
-            raise _NotNow(f"it answered {status} {said}", _retry_after_s(response))
+            raise _NotNow(f"it answered {status} {said}", _retry_after_s(answer))
         if 300 <= status < 400:
-            to = response.headers.get("Location", "")[:_WORDS]
+            to = answer.headers.get("Location", "")[:_WORDS]
             raise PrometheusError(
-                f"{self._where()} points to {to!r}; give that address, if it is it"
+                f"{self._server.where} points to {to!r}; give that address, if it is it"
             )
         if status == 200 or not said:
             raise PrometheusError(
-                f"{self._where()} answered {status} and not as a Prometheus does; the address"
+                f"{self._server.where} answered {status} and not as a Prometheus does; the address"
                 " should be all that comes before /api/v1/query"
             )
-        raise PrometheusError(f"{self._where()} answered {status}: {said}")
-
-    def _authorization(self) -> str | None:
-        file = self._server.token_file
-        if file is None:
-            return self._server.login
-        try:
-            token = file.read_text(encoding="utf-8").strip()
-        except (OSError, ValueError) as error:
-            raise PrometheusError(f"{file} cannot be read: {error}; put the token there") from error
-        if not token.isascii() or not token.isprintable() or not token:
-            raise PrometheusError(f"{file} holds no bearer token; write just the token into it")
-        return f"Bearer {token}"
+        raise PrometheusError(f"{self._server.where} answered {status}: {said}")
 
     def _pause_s(self, tried: int, error: Exception) -> float:
         asked_s = error.pause_s if isinstance(error, _NotNow) else None
@@ -213,9 +168,6 @@ class PrometheusClient:
     def _timeout(self) -> str:
         # The server should give up before we do: then it says why.
         return f"{max(1, math.floor(self._server.timeout_s * 0.9))}s"
-
-    def _where(self) -> str:
-        return str(self._server.base)
 
 
 def _samples(answer: Mapping[str, Any], warnings: dict[str, None]) -> Iterator[Sample]:
@@ -246,17 +198,9 @@ def _plain(text: object) -> str:
     return str(text)[:MAX_LABEL_CHARS].replace("\0", "")
 
 
-def _json(body: bytes) -> dict[str, Any]:
+def _retry_after_s(answer: Answer) -> float | None:
     try:
-        answer = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return {}
-    return answer if isinstance(answer, dict) else {}
-
-
-def _retry_after_s(response: aiohttp.ClientResponse) -> float | None:
-    try:
-        return max(0.0, float(response.headers.get("Retry-After", "")))
+        return max(0.0, float(answer.headers.get("Retry-After", "")))
     except ValueError:
         return None
 

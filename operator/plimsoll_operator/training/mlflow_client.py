@@ -5,22 +5,19 @@ Whatever the server does, a call ends within its time limit and reads a bounded 
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 from urllib.parse import quote, urlsplit
 
 import aiohttp
-from yarl import URL
 
 from plimsoll_operator.conditions import cut
+from plimsoll_operator.http_session import Answer, HttpService, HttpSession, SessionError
 from plimsoll_operator.training.mlflow_records import IDENTITY, TrackedRun
 
 MAX_ANSWER_BYTES: Final = 1 << 20
-CONNECT_TIMEOUT_S: Final = 5.0
 _API: Final = "api/2.0/mlflow/"
 _ARTIFACTS: Final = "api/2.0/mlflow-artifacts/artifacts/"
 _PROXIED: Final = "mlflow-artifacts"
@@ -42,71 +39,35 @@ class TrackingRefused(TrackingError):
 
 
 class TrackingAddressError(OSError):
-    """The address or the token cannot be used; the message says what to set."""
+    """The address cannot be used; the message says what to set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MlflowServer:
-    """Where the server is, and how to show who asks. timeout_s: of one call, all of it.
+class MlflowServer(HttpService):
+    """Where the server is, and how to show who asks."""
 
-    login: an Authorization header. token_file: holds a bearer token, read for each call since it
-        may be changed; it comes before the login.
-    """
-
-    base: URL
-    login: str | None = None
-    token_file: Path | None = None
     timeout_s: float = 10.0
+    connect_s: float = 5.0
+    by_environment: bool = True
 
     @classmethod
-    def at(cls, address: str, token_file: Path | None = None) -> MlflowServer:
+    def at(cls, address: str, token_file: Path | None = None, **settings: Any) -> Self:
         """A server by its http(s) address, which may hold ``user:password@``.
 
         Raises:
-            TrackingAddressError: if it is no address, or the token cannot be read.
+            TrackingAddressError: if it is no address.
+            OSError: if the token cannot be read.
         """
-        if not _is_address(address):
-            # Not quoted: it may hold a password.
+        try:
+            # super() without arguments does not work in a dataclass with slots.
+            server = super(MlflowServer, cls).at(address, token_file=token_file, **settings)
+        except ValueError:
+            # Neither quoted nor chained: it may hold a password.
             raise TrackingAddressError(
                 "PLIMSOLL_MLFLOW_URL is no address; write http(s)://[user:password@]host[:port]"
-            )
-        url = URL(address)
-        login = None
-        if url.user is not None:
-            named = f"{url.user}:{url.password or ''}".encode()
-            login = f"Basic {base64.b64encode(named).decode()}"
-        base = url.with_user(None).with_path(url.path.rstrip("/") + "/")
-        server = cls(base=base, login=login, token_file=token_file)
+            ) from None
         server.authorization()
         return server
-
-    @property
-    def where(self) -> str:
-        """The address without user and password."""
-        return str(self.base)
-
-    def authorization(self) -> dict[str, str]:
-        """The headers that show who asks.
-
-        Raises:
-            TrackingAddressError: if the token's file is empty.
-            OSError: if it cannot be read.
-        """
-        if self.token_file is None:
-            return {} if self.login is None else {"Authorization": self.login}
-        token = self.token_file.read_text(encoding="utf-8").strip()
-        if not token:
-            raise TrackingAddressError(f"{self.token_file} holds no token; write MLflow's into it")
-        return {"Authorization": f"Bearer {token}"}
-
-
-def _is_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-    return whole and not parts.query and not parts.fragment
 
 
 class MlflowClient:
@@ -114,10 +75,7 @@ class MlflowClient:
 
     def __init__(self, server: MlflowServer) -> None:
         self._server = server
-        self._session = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=server.timeout_s, connect=CONNECT_TIMEOUT_S),
-            trust_env=True,
-        )
+        self._session = HttpSession(server, most_bytes=MAX_ANSWER_BYTES)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -197,48 +155,26 @@ class MlflowClient:
         self, method: str, path: str, *, absent_is: int | None = None, **given: Any
     ) -> dict[str, Any] | None:
         """One call; None if the server says by ``absent_is`` that there is no such thing."""
-        # A redirect could carry the password elsewhere.
-        url = URL(str(self._server.base) + path, encoded=True)
         try:
-            given["headers"] = self._server.authorization()
-            async with self._session.request(
-                method, url, allow_redirects=False, **given
-            ) as response:
-                status, body = response.status, await _bounded(response)
-        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+            answer = await self._session.call(method, path, **given)
+        except (aiohttp.ClientError, OSError, ValueError, SessionError) as error:
             words = str(error) or type(error).__name__
             raise TrackingError(f"{self._server.where} does not answer: {words}") from error
-        answer = _document(body)
-        if status == absent_is and answer.get("error_code") == "RESOURCE_DOES_NOT_EXIST":
+        document = answer.document
+        if answer.status == absent_is and document.get("error_code") == "RESOURCE_DOES_NOT_EXIST":
             return None
-        if status == 200:
-            return answer
-        raise _trouble(f"{method} {self._server.where}{path}", status, answer)
+        if answer.status == 200:
+            return document
+        raise _trouble(f"{method} {self._server.where}{path}", answer)
 
 
-def _trouble(call: str, status: int, answer: Mapping[str, Any]) -> TrackingError:
-    said = cut(str(answer.get("message") or "nothing that MLflow would say"), _WORDS)
+def _trouble(call: str, answer: Answer) -> TrackingError:
+    status, document = answer.status, answer.document
+    said = cut(str(document.get("message") or "nothing that MLflow would say"), _WORDS)
     words = f"{call} answers {status}: {said}"
-    if 400 <= status < 500 and status not in _NOT_NOW and answer.get("error_code"):
+    if 400 <= status < 500 and status not in _NOT_NOW and document.get("error_code"):
         return TrackingRefused(words, about_it=True)
     return TrackingError(words, about_it=status == 500)
-
-
-async def _bounded(response: aiohttp.ClientResponse) -> bytes:
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > MAX_ANSWER_BYTES:
-            raise ValueError(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
-    return bytes(body)
-
-
-def _document(body: bytes) -> dict[str, Any]:
-    try:
-        answer = json.loads(body)
-    except ValueError:
-        return {}
-    return answer if isinstance(answer, dict) else {}
 
 
 def _batch(run_id: str, run: TrackedRun) -> dict[str, Any]:

@@ -7,6 +7,8 @@ import math
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Final
 
+from prometheus_client.parser import text_string_to_metric_families
+
 from plimsoll_operator.commands.leading_pod import PRODUCT, USUAL_NAMESPACE
 from plimsoll_operator.commands.places import Place
 from plimsoll_operator.commands.status.seen import Object, Seen, Unseen, label, part
@@ -203,11 +205,13 @@ def gauge(metrics: bytes, name: str) -> float | None:
     >>> gauge(b"# HELP\nplimsoll_tasks 1.5\n", "plimsoll_tasks"), gauge(b"", "plimsoll_tasks")
     (1.5, None)
     """
-    start = name.encode() + b" "
-    for line in metrics.splitlines():
-        if line.startswith(start):
-            value = float(line.removeprefix(start))
-            return None if math.isnan(value) else value
+    try:
+        for family in text_string_to_metric_families(metrics.decode()):
+            for sample in family.samples:
+                if sample.name == name and not sample.labels:
+                    return None if math.isnan(sample.value) else sample.value
+    except ValueError:  # not what Prometheus reads
+        return None
     return None
 
 
