@@ -9,11 +9,12 @@ CLUSTER := $(PYTHON) deploy/local/cluster.py
 INSIDE := $(CLUSTER) enter
 CONTEXT ?=
 TRACES ?= ../shared/traces
+MUTANTS ?=
 # Imports are most of a short process: let Python keep what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-forecast bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-e2e test-chart test-ha test-alone format-check lock cluster-up cluster-down image browser postgresql prometheus generated
+.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-forecast bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-e2e test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image browser postgresql prometheus generated
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -103,6 +104,9 @@ types: setup ## mypy --strict
 
 layers: setup ## import-linter: decisions stay pure
 	$(BIN)/lint-imports
+
+mutants: setup postgresql ## change one thing in a pure module, 60 times: which changes no test notices (MUTANTS="--sample 200 --seed 7")
+	$(BIN)/python -m tests.mutants $(MUTANTS)
 
 bench: setup cluster-up ## the figures of the README, side by side, and bench-results.json
 	$(BIN)/python -P benchmarks/run.py

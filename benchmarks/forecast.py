@@ -1,6 +1,6 @@
 """Forecasts of runtimes on public logs, beside what they must reach: `make bench-forecast`.
 
-    .venv/bin/python -P benchmarks/forecast.py [--traces FOLDER] [--quick] [--peers] [--json FILE]
+    .venv/bin/python -P benchmarks/forecast.py [--traces FOLDER] [--quick] [--no-peers] [--json F]
 
 docs/forecast-benchmark.md says what the figures mean, and where the logs come from. Every
 runtime-*.csv in the folder is replayed, and its nf-core traces together. Ends with 1 where a bar
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Replay, print, write. Returns 0 if every bar holds."""
     given = _parser().parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
-    methods = [*METHODS, *(PEERS if given.peers else ())]
+    methods = [*METHODS, *(() if given.no_peers else PEERS)]
     try:
         sources = log_sources(given.traces, quick=given.quick)
         figures = _replayed(sources, methods, console)
@@ -116,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks/forecast.py", description=__doc__)
     parser.add_argument("--traces", type=Path, default=TRACES_FOLDER, help="folder with the logs")
     parser.add_argument("--quick", action="store_true", help="two small logs")
-    parser.add_argument("--peers", action="store_true", help="a random forest and boosting, too")
+    parser.add_argument("--no-peers", action="store_true", help="no forest, no boosted quantiles")
     parser.add_argument("--no-shapes", action="store_true", help="no shapes, no what-ifs")
     parser.add_argument("--json", type=Path, default=ROOT / "bench-forecast.json")
     return parser

@@ -141,9 +141,9 @@ def _figures(found: dict[str, Any]) -> list[Figure]:
         Figure(
             "API calls for them",
             f"{found['watch_api_calls']:.0f}",
-            f"{calls:.2f} a pod",
-            "O(pods)",
-            calls <= 2,
+            f"{calls:.3f} a pod",
+            "≤ 0.05 a pod",
+            calls <= 0.05,
         ),
         Figure(
             "controller, RSS MB",

@@ -32,7 +32,18 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks.sizes_bars import BASELINES, OPT_IN, OWN, TRACES, Bar, bars, below, by_setting
+from benchmarks.sizes_bars import (
+    BASELINES,
+    OPT_IN,
+    OWN,
+    TRACES,
+    Bar,
+    Parity,
+    bars,
+    below,
+    by_setting,
+    parity,
+)
 from plimsoll_predictor.replay.engine import DecideAt
 from plimsoll_predictor.replay.playing import Setting, play
 from plimsoll_predictor.replay.policies import POLICIES
@@ -80,6 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     given.json.write_text(json.dumps(figures, indent=2) + "\n")
     console.print(_figures_table(figures))
+    console.print(_parity_table(parity(by_setting(figures))))
     lines = bars(by_setting(figures))
     lines += _whole_command(paths, console)
     if not given.traces_only:
@@ -117,15 +129,18 @@ def trace_paths(folder: Path, *, quick: bool) -> list[Path]:
 def _jobs(paths: Sequence[Path]) -> list[Job]:
     """The longest first."""
     sizes = sorted(paths, key=lambda path: path.stat().st_size, reverse=True)
-    moments = [(moment, share) for moment in DecideAt for share in (1.0, OPT_IN)]
-    own = [
-        Job(path, OWN, Setting(decide_at=moment, first_size=share))
-        for path in sizes
-        for moment, share in moments
-        if OWN in POLICIES
+    settings = [
+        Setting(decide_at=moment, first_size=share)
+        for moment in DecideAt
+        for share in (1.0, OPT_IN)
     ]
-    baselines = [Job(path, name, Setting()) for path in sizes for name in BASELINES]
-    return own + baselines
+    return [
+        Job(path, name, setting)
+        for name in (OWN, *BASELINES)
+        for path in sizes
+        for setting in settings
+        if name in POLICIES
+    ]
 
 
 def _replayed(jobs: Sequence[Job], console: Console) -> list[dict[str, Any]]:
@@ -237,6 +252,8 @@ def _figures_table(figures: Sequence[dict[str, Any]]) -> Table:
         table.add_column(heading, justify="right")
     previous = None
     for each in figures:
+        if each["policy"] != OWN and (each["decide"], each["first_size"]) != ("submit", 1.0):
+            continue  # the best of these stands in the table of equals
         if previous not in (None, each["trace"]):
             table.add_section()
         table.add_row(
@@ -250,6 +267,28 @@ def _figures_table(figures: Sequence[dict[str, Any]]) -> Table:
             style="bold" if each["policy"] == OWN else "",
         )
         previous = each["trace"]
+    return table
+
+
+def _parity_table(lines: Sequence[Parity]) -> Table:
+    title = "Plimsoll beside the best rule that decides at the same moment from the same first size"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for heading in ("trace", "decided at", "first size"):
+        table.add_column(heading)
+    for heading in ("Plimsoll", "failed", "best rule", "failed", "÷"):
+        table.add_column(heading, justify="right")
+    table.add_column("which")
+    for line in lines:
+        table.add_row(
+            line.trace,
+            line.decide,
+            f"{line.first_size:g}",
+            *(f"{line.own['waste_gb_h']:,.1f}", f"{line.own['failed_attempts']:,}"),
+            *(f"{line.rival['waste_gb_h']:,.1f}", f"{line.rival['failed_attempts']:,}"),
+            f"{line.ratio:.3f}",
+            line.rival["policy"],
+            style="" if line.ratio <= 1 else "bold",
+        )
     return table
 
 

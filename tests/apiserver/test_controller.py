@@ -8,13 +8,13 @@ import signal
 from collections import Counter
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from plimsoll_operator import labels
 from plimsoll_predictor.record import Outcome
 from tests.apiserver.controllers import Shop, a_controller, observed, until
+from tests.apiserver.sentinels import a_later_kill_is_retried, retries_of
 from tests.conftest import Cluster
 
 pytestmark = pytest.mark.cluster
@@ -40,11 +40,11 @@ async def test_a_bare_pod_killed_while_the_controller_was_down_is_retried_once(
     uid = await shop.pod("heavy")
     await shop.end("heavy", "killed")
     async with a_controller(cluster.kubeconfig, tmp_path):
-        await until("a retry", lambda: _retries(shop, uid))
+        await until("a retry", lambda: retries_of(shop, uid))
     async with a_controller(cluster.kubeconfig, tmp_path):
         await until("the restart", lambda: _started(tmp_path, 2))
-        await asyncio.sleep(2)
-    (retry,) = await _retries(shop, uid)
+        await a_later_kill_is_retried(cluster)
+    (retry,) = await retries_of(shop, uid)
     container = retry.spec.containers[0]
     assert container.resources.requests["memory"] == container.resources.limits["memory"] == "256Mi"
     assert retry.metadata.annotations[labels.RUN_OF] == uid
@@ -59,9 +59,9 @@ async def test_a_pod_killed_days_ago_is_learned_from_and_not_run_again(
     fresh = await shop.pod("fresh")
     await shop.end("fresh", "killed")
     async with a_controller(cluster.kubeconfig, tmp_path):
-        await until("the fresh one's retry", lambda: _retries(shop, fresh))
+        await until("the fresh one's retry", lambda: retries_of(shop, fresh))
         await until("both observed", lambda: len(observed(tmp_path, shop.task())) == 2)
-        assert await _retries(shop, uid) == []
+        assert await retries_of(shop, uid) == []
 
 
 async def test_a_container_seen_killed_before_its_pod_failed_is_retried_when_it_has(
@@ -72,9 +72,10 @@ async def test_a_container_seen_killed_before_its_pod_failed_is_retried_when_it_
     async with a_controller(cluster.kubeconfig, tmp_path):
         await shop.end("heavy", "killed", phase="Running")
         await until("observed", lambda: observed(tmp_path, shop.task()))
-        assert await _retries(shop, uid) == []
+        await a_later_kill_is_retried(cluster)
+        assert await retries_of(shop, uid) == []
         await shop.end("heavy", "killed")
-        await until("a retry", lambda: _retries(shop, uid))
+        await until("a retry", lambda: retries_of(shop, uid))
 
 
 async def test_a_deleted_retry_is_not_made_again(
@@ -84,14 +85,14 @@ async def test_a_deleted_retry_is_not_made_again(
     uid = await shop.pod("heavy")
     await shop.end("heavy", "killed")
     async with a_controller(cluster.kubeconfig, tmp_path):
-        (retry,) = await until("a retry", lambda: _retries(shop, uid))
+        (retry,) = await until("a retry", lambda: retries_of(shop, uid))
         await shop.core.delete_namespaced_pod(
             retry.metadata.name, shop.namespace, grace_period_seconds=0
         )
     async with a_controller(cluster.kubeconfig, tmp_path):
         await until("the restart", lambda: _started(tmp_path, 2))
-        await asyncio.sleep(2)
-    assert await _retries(shop, uid) == []
+        await a_later_kill_is_retried(cluster)
+    assert await retries_of(shop, uid) == []
 
 
 async def test_killed_at_any_moment_nothing_is_lost_or_doubled(
@@ -108,7 +109,7 @@ async def test_killed_at_any_moment_nothing_is_lost_or_doubled(
             await controller.end(signal.SIGKILL)
     async with a_controller(cluster.kubeconfig, tmp_path):
         for uid in uids:
-            await until("a retry", lambda uid=uid: _retries(shop, uid))
+            await until("a retry", lambda uid=uid: retries_of(shop, uid))
     retried = Counter(
         (pod.metadata.annotations or {}).get(labels.RETRY_OF)
         for pod in (await shop.pods()).values()
@@ -124,8 +125,8 @@ async def test_recommend_mode_observes_a_kill_and_changes_nothing(
     await shop.end("heavy", "killed")
     async with a_controller(cluster.kubeconfig, tmp_path):
         await until("observed", lambda: observed(tmp_path, shop.task()))
-        await asyncio.sleep(2)
-    assert await _retries(shop, uid) == []
+        await a_later_kill_is_retried(cluster)
+    assert await retries_of(shop, uid) == []
     assert observed(tmp_path, shop.task())[0].outcome is Outcome.OOM_KILLED
 
 
@@ -152,8 +153,8 @@ async def test_a_pod_switched_off_is_not_touched(
     await shop.end("off", "killed")
     await shop.end("on", "killed")
     async with a_controller(cluster.kubeconfig, tmp_path):
-        await until("the other's retry", lambda: _retries(shop, on))
-        assert await _retries(shop, off) == []
+        await until("the other's retry", lambda: retries_of(shop, on))
+        assert await retries_of(shop, off) == []
         assert [each.attempt_uid for each in observed(tmp_path, shop.task())] == [on]
 
 
@@ -167,14 +168,6 @@ async def test_a_profile_tells_what_happened(shop: Shop, cluster: Cluster, tmp_p
         assert status["phase"] == "ColdStart"
         assert status["mode"] == "enforce"
         assert any("OOM" in note or "killed" in note for note in await shop.events("Lifted"))
-
-
-async def _retries(shop: Shop, uid: str) -> list[Any]:
-    return [
-        pod
-        for pod in (await shop.pods()).values()
-        if (pod.metadata.annotations or {}).get(labels.RETRY_OF) == uid
-    ]
 
 
 async def _second_pod(shop: Shop, first: str) -> str | None:

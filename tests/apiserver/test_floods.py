@@ -24,6 +24,7 @@ from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.store import Store, Writer
 from plimsoll_predictor.task import TaskId
 from tests.apiserver.controllers import Shop, a_controller, a_shop, observed, store_url, until
+from tests.apiserver.sentinels import a_later_kill_is_retried, attempts_are_counted
 from tests.apiserver.waiting import ROLE, a_role, logged, metric, teach
 from tests.conftest import Cluster
 
@@ -168,7 +169,8 @@ async def test_a_malicious_author_changes_nothing_for_another_namespace(
                 await evil.end(f"evil-{number}", "killed")
             count = len(_malice(victim))
             await until("all observed", lambda: len(observed(tmp_path, evil.task())) == count)
-            await asyncio.sleep(3)
+            await attempts_are_counted(evil, count)
+            await a_later_kill_is_retried(cluster)
             assert _lasting(await _known(shop, 2)) == _lasting(status)
             told = (await evil.profile("train"))["status"]
             assert status["maxNeed"] == "100Mi"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import signal
 from pathlib import Path
@@ -16,6 +15,7 @@ from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.late_binding.support import why_not
 from plimsoll_predictor.units import MIB
 from tests.apiserver.controllers import Shop, a_controller, until
+from tests.apiserver.sentinels import a_later_pod_is_resized, attempts_are_counted
 from tests.apiserver.waiting import (
     FITS,
     LARGE,
@@ -84,7 +84,7 @@ async def test_a_pod_that_is_bound_meanwhile_is_never_changed_after(
         for name in names:
             await bind(shop, name, node)
         await until("annotations that are true", lambda: _say_what_is(shop, names))
-        await asyncio.sleep(2)
+        await a_later_pod_is_resized(cluster, tmp_path)
         assert await _say_what_is(shop, names)
     promised = {name: _sizes_on_a_node(watched.versions[name]) for name in names}
     assert all(len(sizes) == 1 for sizes in promised.values()), promised
@@ -172,12 +172,12 @@ async def test_a_pod_that_no_node_could_hold_is_raised_within_the_quota_that_is_
         await teach(shop, tmp_path, need_bytes=200 * MIB)
         await until("raised", lambda: are_resized(shop, ["waiting-000", "waiting-001"], "202Mi"))
         # The third has not been looked at by a scheduler yet: it might be bound at any moment.
-        await asyncio.sleep(2)
+        await a_later_pod_is_resized(cluster, tmp_path)
         assert await are_resized(shop, ["waiting-002"], "64Mi")
         await shop.core.create_namespaced_resource_quota(shop.namespace, quota)
         await until("the quota's use", lambda: _is_used(shop))
         await pass_over(shop, "waiting-002")
-        await asyncio.sleep(3)
+        await a_later_pod_is_resized(cluster, tmp_path)
     pods = await shop.pods()
     assert request_of(pods["waiting-002"]) == "64Mi"
     assert note_of(pods["waiting-002"]).get("allocation", "64Mi") == "64Mi"
@@ -199,7 +199,8 @@ async def test_a_resize_that_is_refused_is_taken_back_and_not_tried_again(
             await teach(shop, tmp_path)
             await until("refused", lambda: len(logged(tmp_path, "resize refused")) == len(names))
             await teach(shop, tmp_path, need_bytes=80 * MIB)
-            await asyncio.sleep(3)
+            await attempts_are_counted(shop, 2 * RUNS)
+            await a_later_pod_is_resized(cluster, tmp_path)
             assert len(logged(tmp_path, "resize refused")) == len(names)
             assert await metric(tmp_path, "plimsoll_late_binding_on") == 1
     finally:
@@ -257,14 +258,14 @@ async def test_a_role_that_may_not_resize_is_said_once_and_mended_without_a_rest
             f'its role lacks the verb "patch" on pods/resize in {shop.namespace}'
         )
         await teach(shop, tmp_path, need_bytes=80 * MIB)
-        await asyncio.sleep(3)
-        assert len(logged(tmp_path, _OFF)) == 1
+        await attempts_are_counted(shop, 2 * RUNS)
         assert await metric(tmp_path, "plimsoll_late_binding_on") == 0
         pods = await shop.pods()
         assert {request_of(pods[name]) for name in names} == {LARGE}
         await allow_resizing(shop)
         await until("all resized", lambda: are_resized(shop, names))
         assert await metric(tmp_path, "plimsoll_late_binding_on") == 1
+    assert len(logged(tmp_path, _OFF)) == 1
     # What was written on pods before their resize was refused did not mislead anybody.
     pods = await shop.pods()
     assert {note_of(pods[name])["was"]["request"] for name in names} == {LARGE}
@@ -281,8 +282,7 @@ async def test_switched_off_it_leaves_every_pod_alone(
     names = await queued(shop, 3)
     async with a_controller(cluster.kubeconfig, tmp_path):
         await teach(shop, tmp_path)
-        await until("a profile", lambda: shop.profile("train"))
-        await asyncio.sleep(3)
+        await attempts_are_counted(shop, RUNS)
         assert await metric(tmp_path, "plimsoll_late_binding_on") == 0
     pods = await shop.pods()
     assert {request_of(pods[name]) for name in names} == {LARGE}

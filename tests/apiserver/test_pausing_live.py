@@ -16,6 +16,7 @@ from kubernetes_asyncio import client
 
 from plimsoll_operator import labels
 from tests.apiserver.controllers import Shop, a_controller, observed, until
+from tests.apiserver.sentinels import a_later_kill_is_retried, attempts_are_counted
 from tests.apiserver.waiting import LARGE, logged, queued, request_of, teach
 from tests.builders import APod, a_pod
 from tests.conftest import Cluster
@@ -140,7 +141,10 @@ async def test_while_paused_nothing_is_retried_or_resized_and_all_is_observed(
         await own.pod("heavy")
         await own.end("heavy", "killed")
         await until("all observed", lambda: len(observed(tmp_path, own.task())) == 3)
-        await asyncio.sleep(3)
+        await attempts_are_counted(own, 3)
+        await own.pod("done")
+        await own.end("done", "succeeded")
+        await attempts_are_counted(own, 4)
         pods = await own.pods()
         assert {request_of(pods[name]) for name in names} == {LARGE}
         retried = [labels.RETRY_OF in (p.metadata.annotations or {}) for p in pods.values()]
@@ -154,7 +158,7 @@ async def test_while_paused_nothing_is_retried_or_resized_and_all_is_observed(
         await until("a retry", lambda: _retries_are(own, 1))
     async with a_controller(cluster.kubeconfig, tmp_path):
         await until("it starts", lambda: len(logged(tmp_path, "controller started")) == 2)
-        await asyncio.sleep(2)
+        await a_later_kill_is_retried(cluster)
     assert await _retries_are(own, 1)
 
 

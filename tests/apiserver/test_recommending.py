@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from plimsoll_predictor.store import Store
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import MIB
 from tests.apiserver.controllers import Shop, a_controller, observed, store_url, until
+from tests.apiserver.sentinels import a_later_kill_is_retried
 from tests.apiserver.waiting import _final, logged, request_of
 from tests.builders import a_pod
 from tests.conftest import Cluster
@@ -57,7 +57,7 @@ async def test_recommend_mode_says_what_enforcing_would_have_saved_and_killed(
         await shop.pod("heavy", memory=ASKED, annotations=recommended(shop.task()))
         await shop.end("heavy", "killed")
         await until("observed", lambda: len(observed(tmp_path, shop.task())) == RUNS + 1)
-        await asyncio.sleep(2)
+        await a_later_kill_is_retried(cluster)
         pods = await shop.pods()
         assert len(pods) == RUNS + 1
         assert {request_of(pod) for pod in pods.values()} == {ASKED}

@@ -12,6 +12,7 @@ import pytest
 from kubernetes_asyncio import client
 
 from tests.apiserver.controllers import Shop, a_controller, observed, until
+from tests.apiserver.sentinels import a_later_kill_is_retried
 from tests.apiserver.waiting import ROLE, a_role, logged
 from tests.conftest import Cluster
 
@@ -79,7 +80,7 @@ async def test_of_all_that_is_taken_away_while_it_runs_each_is_said_and_a_kill_i
             assert len(await shop.pods()) == 2
             await may(shop, ROLE["rules"])
             await until("retried", lambda: _pods_are(shop, 3), 180)
-            await asyncio.sleep(3)
+            await a_later_kill_is_retried(cluster)
             assert await _pods_are(shop, 3)
             assert len(observed(tmp_path, shop.task())) == 2
         assert "Traceback" not in (tmp_path / "controller.log").read_text()

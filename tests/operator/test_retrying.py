@@ -74,8 +74,13 @@ def test_the_original_is_left_as_it_was() -> None:
 
 def test_a_retry_has_one_name_whoever_computes_it() -> None:
     pod = killed().built()
-    assert retry_name(pod, 2) == retry_name(pod, 2)
-    assert retry_name(pod, 2) != retry_name(killed().named("train-1", uid="u9").built(), 2)
+    assert retry_name(pod, 2) == "train-1-a2-bb82030dbc"
+    assert retry_name(pod, 3) == "train-1-a3-bb82030dbc"
+
+
+def test_pods_of_one_name_have_retries_of_different_names() -> None:
+    later = killed().named("train-1", uid="u9").built()
+    assert retry_name(later, 2) != retry_name(killed().built(), 2)
 
 
 def test_a_retrys_retry_does_not_grow_its_name() -> None:

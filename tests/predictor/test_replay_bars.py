@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.sizes_bars import BASELINES, OWN, PUBLISHED, TRACES, bars, below, by_setting
+from benchmarks.sizes_bars import BASELINES, OWN, PUBLISHED, TRACES, bars, below, by_setting, parity
 
 
 def figures(**own: float) -> list[dict[str, Any]]:
@@ -75,3 +75,19 @@ def test_a_bar_is_judged_before_its_figure_is_rounded() -> None:
     assert below("x", 0.60, 0.60).holds
     assert not below("x", 0.6001, 0.60).holds
     assert below("x", 0.6001, 0.60).measured == "0.600"
+
+
+def test_the_best_rule_is_compared_at_the_same_moment_from_the_same_first_size() -> None:
+    found = figures(at_start=600)
+    rules = {"max-seen": 500, "tovar": 400, "preset": 900}
+    for policy, waste_gb_h in rules.items():
+        at_start = {"trace": "nfcore-mag", "policy": policy, "decide": "start", "first_size": 1.0}
+        found.append({**at_start, "waste_gb_h": waste_gb_h, "failed_attempts": 7})
+    lines = {(line.trace, line.decide, line.first_size): line for line in parity(by_setting(found))}
+    assert len(lines) == 5 + 1
+    line = lines["nfcore-mag", "start", 1.0]
+    assert (line.own["waste_gb_h"], line.rival["policy"], line.ratio) == (600, "tovar", 1.5)
+
+
+def test_without_a_rule_in_the_same_setting_nothing_is_compared() -> None:
+    assert all(line.decide == "submit" for line in parity(by_setting(figures())))
