@@ -10,11 +10,12 @@ INSIDE := $(CLUSTER) enter
 CONTEXT ?=
 TRACES ?= ../shared/traces
 MUTANTS ?=
+WORKERS ?= 2
 # Imports are most of a short process: let Python keep what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-forecast bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-e2e test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image browser postgresql prometheus generated
+.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-forecast bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-e2e test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image browser postgresql prometheus generated test-unit-full test-doctests soak
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -35,10 +36,22 @@ demo: setup ## the whole story on a real Kubernetes: sized, OOM-killed, lifted, 
 test: setup postgresql prometheus browser ## everything CI runs: check, then all the tests, side by side on clusters of their own, and what measures speed alone at the end
 	setpriv --pdeathsig TERM $(BIN)/python -m tests.suites
 
-check: setup format-check lint types layers test-unit ## all that needs no cluster
+check: setup format-check lint types layers test-doctests test-unit-full ## all that needs no cluster
 
-test-unit: setup postgresql ## fast tests, no cluster
-	$(BIN)/pytest tests/predictor tests/operator tests/docs
+# What the tests of a file share, such as a trained model, is made once: a file stays in one process.
+UNIT := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile tests/predictor tests/operator tests/docs
+
+test-unit: setup postgresql ## the inner loop: unit tests that are not slow, with a tenth of the examples
+	$(UNIT) -m "not slow" --hypothesis-profile quick
+
+test-unit-full: setup postgresql ## all unit tests, the slow ones among them, with all examples
+	$(UNIT)
+
+test-doctests: setup ## the examples in docstrings
+	$(BIN)/pytest --doctest-modules --ignore-glob="*/migrations/env.py" operator predictor
+
+soak: setup postgresql ## unit tests with ten times the examples and five times the kills at random
+	$(UNIT) --hypothesis-profile soak --rounds 40
 
 test-traces: setup ## policies on the public traces, where they are (TRACES=folder of yours)
 	@if [ -d "$(TRACES)" ]; then set -x; TRACES="$(TRACES)" $(BIN)/pytest tests/public_traces; else echo "NOT RUN: no folder $(TRACES); the public traces are no part of the project (docs/replay.md)"; fi

@@ -155,8 +155,10 @@ class PostgreSQL:
 
     def _create(self, name: str, template: str) -> None:
         with self.administering() as connection:
+            # What 15 does by default, to write each page to the log, takes thrice as long.
+            copy = " STRATEGY file_copy" if connection.info.server_version >= 150_000 else ""
             connection.execute(
-                sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE {}").format(
+                sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE {}" + copy).format(
                     *map(sql.Identifier, (name, USER, template))
                 )
             )

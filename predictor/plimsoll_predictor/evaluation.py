@@ -44,8 +44,8 @@ def o_rate(confusion: NDArray[np.int64]) -> float:
 def u_score(over: int, under: int, total: int, penalty: float) -> float:
     """(O + U x penalty) / Total x 100 (thesis 5.2.3); smaller is better, 0 is all correct.
 
-    >>> u_score(over=1, under=1, total=1000, penalty=10)
-    1.1
+    >>> u_score(over=2, under=1, total=1000, penalty=10)
+    1.2
     """
     return (over + under * penalty) / total * 100 if total else 0.0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -59,8 +60,10 @@ def test_nothing_is_known_to_run_elsewhere_that_no_page_shows(entry: object) -> 
     )
 
 
-def a_past(folder: Path) -> Walk:
-    """A folder with what docs/replay.md and docs/tracking.md speak of."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what docs/replay.md and docs/tracking.md speak of, made once."""
+    folder = tmp_path_factory.mktemp("past")
     rows = ["namespace,task,run,started_s,finished_s,outcome,peak_bytes,request_bytes,feature.rows"]
     for number in range(40):
         start, size = 1_760_000_000 + 600 * number, 1 + number % 4
@@ -76,15 +79,27 @@ def a_past(folder: Path) -> Walk:
     ]
     for name in ("trace.txt", "more.txt"):
         (folder / name).write_text(TRACE + "".join(traced))
-    walk = Walk(folder, folder, {"PLIMSOLL_STORE_URL": "sqlite:///plimsoll.db"})
+    walk = a_walk(folder)
     walk.shell("plimsoll import history.csv", "a past")
-    walk.shell("plimsoll train shop/train-demand --budget 3", "a past")
+    walk.shell("plimsoll train shop/train-demand --budget 1", "a past")
     walk.shell("plimsoll traces convert history.csv --out past.csv.gz", "a past")
-    return walk
+    return folder
 
 
-def test_the_pages_of_past_runs_can_be_followed(tmp_path: Path) -> None:
-    walk = a_past(tmp_path)
+@pytest.fixture
+def walk(made: Path, tmp_path: Path) -> Walk:
+    """A walk in a copy of that folder."""
+    for path in made.iterdir():
+        if not path.is_symlink():
+            shutil.copy(path, tmp_path)
+    return a_walk(tmp_path)
+
+
+def a_walk(folder: Path) -> Walk:
+    return Walk(folder, folder, {"PLIMSOLL_STORE_URL": "sqlite:///plimsoll.db"})
+
+
+def test_the_pages_of_past_runs_can_be_followed(walk: Walk, tmp_path: Path) -> None:
     [replayed, converted] = walked(Page("docs/replay.md"))
     assert "plimsoll" in walk.run(replayed)
     assert (tmp_path / "figures.json").stat().st_size > 0
@@ -94,8 +109,7 @@ def test_the_pages_of_past_runs_can_be_followed(tmp_path: Path) -> None:
         assert sum(1 for _ in past) == 41
 
 
-def test_the_page_of_trainings_can_be_followed(tmp_path: Path) -> None:
-    walk = a_past(tmp_path)
+def test_the_page_of_trainings_can_be_followed(walk: Walk) -> None:
     listed = walk.shell("plimsoll models shop/train-demand --output json", "its trainings")
     version = re.findall(r'"version": "(\w+)"', listed)[0]
     [block] = walked(Page("docs/tracking.md"))
@@ -113,8 +127,7 @@ def test_the_page_of_the_benchmark_of_forecasts_can_be_followed(tmp_path: Path) 
     assert '"pin_runs"' in (tmp_path / "figures.json").read_text()
 
 
-def test_the_page_of_forecasts_can_be_followed(tmp_path: Path) -> None:
-    walk = a_past(tmp_path)
+def test_the_page_of_forecasts_can_be_followed(walk: Walk, tmp_path: Path) -> None:
     past = (tmp_path / "history.csv").read_text().replace("train-demand", "join-sales")
     (tmp_path / "more.csv").write_text(past)
     walk.shell("plimsoll import more.csv", "a past")

@@ -27,6 +27,7 @@ from plimsoll_predictor.task import TaskId
 from tests.runtime_builders import AFTER_S, timed_runs
 
 HANGS = (sys.executable, "-c", "import time; print('on', flush=True); time.sleep(60)")
+LEARNS = (sys.executable, "-c", """print('{"ok": true}')""")
 FAILS = (
     sys.executable,
     "-c",
@@ -108,7 +109,7 @@ async def test_a_process_learns_the_shapes_and_keeps_them(tmp_path: Path) -> Non
 
 
 async def test_where_no_task_ran_often_enough_nothing_is_tried(tmp_path: Path) -> None:
-    async with a_yard(tmp_path) as yard:
+    async with a_yard(tmp_path, LEARNS) as yard:
         record(yard.store, SUPPORT - 1)
         assert not await yard.learning.look()
         record(yard.store, SUPPORT)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -32,6 +30,7 @@ from plimsoll_predictor.store import DecisionRecord, Store, TaskSummary
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import GIB, MIB
 from tests.builders import a_pod
+from tests.command_lines import run_here
 from tests.report_builders import START_S, TASK, a_model, an_attempt
 from tests.standing_builders import SHIFTED_MIB, a_fleet, facts_of, keep
 
@@ -239,8 +238,5 @@ def test_the_policy_that_holds_a_task_back_is_named(reason: str, words: str) -> 
 
 
 def test_it_is_a_command(url: str) -> None:
-    command = [sys.executable, "-P", "-m", "plimsoll_operator", "explain", str(TASK)]
-    done = subprocess.run(
-        [*command, "--store", url, "--output", "json"], capture_output=True, text=True, check=True
-    )
+    done = run_here("explain", str(TASK), "--store", url, "--output", "json")
     assert json.loads(done.stdout)["task"] == str(TASK)

@@ -11,13 +11,13 @@ from plimsoll_predictor.task import TaskId
 from tests.operator.admission_servers import knowledge_of
 
 
-async def test_five_hundred_models_fit_and_an_update_is_everywhere_within_two_seconds(
+async def test_five_hundred_models_fit_and_one_update_is_everywhere_long_before_all_could_be(
     tmp_path: Path,
 ) -> None:
     figures = await measure(tmp_path, tasks=500, models=500)
     assert figures.rss_bytes <= 250e6
-    # On a machine that does nothing else it takes a twentieth of that.
-    assert figures.update_s <= 2.0
+    # On a machine that does nothing else it takes a hundredth; `make bench-scale` has the seconds.
+    assert figures.update_s <= figures.retrained_s / 10
 
 
 def told_bytes(tasks: int) -> tuple[int, int]:

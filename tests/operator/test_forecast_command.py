@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -29,6 +27,7 @@ from plimsoll_predictor.record import Outcome
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.task import TaskId
 from tests.builders import a_pod
+from tests.command_lines import run_here
 from tests.runtime_builders import (
     AFTER_S,
     NIGHTLY,
@@ -309,8 +308,5 @@ def test_what_came_from_outside_cannot_colour_the_terminal(
 
 
 def test_it_is_a_command(url: str) -> None:
-    command = [sys.executable, "-P", "-m", "plimsoll_operator", "forecast", str(NIGHTLY)]
-    done = subprocess.run(
-        [*command, "--store", url, "--output", "json"], capture_output=True, text=True, check=True
-    )
+    done = run_here("forecast", str(NIGHTLY), "--store", url, "--output", "json")
     assert json.loads(done.stdout)["task"] == str(NIGHTLY)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from plimsoll_operator.scenarios import BadScenario, scenario_of
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.units import GIB
 from plimsoll_predictor.what_if.scenario import Scenario
+from tests.command_lines import run_here
 from tests.runtime_builders import NIGHTLY, steady_runs, telling_runs
 
 
@@ -126,11 +125,10 @@ def test_it_is_a_command(tmp_path: Path) -> None:
     store = Store.open(address)
     store.observations.record(telling_runs(40))
     store.close()
-    command = [sys.executable, "-P", "-m", "plimsoll_operator", "what-if", str(NIGHTLY)]
-    command += ["--store", address, "--output", "json"]
+    command = ["what-if", str(NIGHTLY), "--store", address, "--output", "json"]
     conditions = ["--limit", "equal", "--memory", "4Gi", "--even-load"]
-    done = subprocess.run([*command, *conditions], capture_output=True, text=True, check=True)
+    done = run_here(*command, *conditions)
     asked = json.loads(done.stdout)["scenario"]
     assert asked == {"limit_equal": True, "even_load": True, "memory_bytes": 4 * GIB}
-    nothing = subprocess.run(command, capture_output=True, text=True, check=False)
+    nothing = run_here(*command)
     assert nothing.returncode == 2

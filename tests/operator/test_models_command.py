@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import pytest
 from plimsoll_operator.commands.models import models_command
 from plimsoll_operator.output_forms import OutputForm
 from plimsoll_predictor.store import Store
+from tests.command_lines import run_here
 from tests.report_builders import START_S, TASK, a_model, a_training_report
 
 HOSTILE = "[red]oh[/red] [/] \x1b[31mred"
@@ -123,8 +122,5 @@ def test_words_from_outside_are_neither_markup_nor_colour(
 
 
 def test_the_command_line_takes_it(url: str) -> None:
-    command = (sys.executable, "-P", "-m", "plimsoll_operator", "models", str(TASK))
-    done = subprocess.run(
-        [*command, "--store", url, "--output", "json"], capture_output=True, text=True, check=True
-    )
+    done = run_here("models", str(TASK), "--store", url, "--output", "json")
     assert len(json.loads(done.stdout)) == 3
