@@ -15,7 +15,7 @@ WORKERS ?= 2
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-forecast bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-e2e test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image browser postgresql prometheus generated test-unit-full test-doctests soak
+.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-forecast bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-e2e test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -87,14 +87,26 @@ test-apiserver: setup cluster-up ## tests on the real API server
 test-e2e: setup image prometheus ## tests on the real node
 	$(INSIDE) $(BIN)/pytest tests/e2e $(BROWSED:%=--ignore=%)
 
-test-chart: setup postgresql image ## the Helm chart: lint, schema, golden renders, installed, upgraded, uninstalled on the real node
-	$(INSIDE) $(BIN)/pytest tests/chart
+RENDERED := $(wildcard tests/chart/test_rendered_*.py)
+FOLLOWED := tests/chart/test_documented_commands.py
 
-test-ha: setup postgresql image ## leaders killed and cut off, upgrades under load, random kills, on PostgreSQL
+test-rendered: setup fetched ## the Helm chart: lint, schema, golden renders, no cluster
+	$(BIN)/pytest $(RENDERED)
+
+test-chart: setup image fetched ## the Helm chart installed, upgraded, uninstalled on the real node
+	$(INSIDE) $(BIN)/pytest tests/chart $(addprefix --ignore=,$(RENDERED) $(FOLLOWED))
+
+test-followed: setup postgresql image fetched ## the pages for admins, followed word by word on the real node
+	$(INSIDE) $(BIN)/pytest $(FOLLOWED)
+
+test-ha: setup postgresql image fetched ## leaders killed and cut off, upgrades under load, random kills, on PostgreSQL
 	$(INSIDE) $(BIN)/pytest tests/ha
 
-test-alone: setup postgresql image ## of the tests on clusters, what measures speed, and so needs the machine for itself
+test-alone: setup postgresql image fetched ## of the tests on clusters, what measures speed, and so needs the machine for itself
 	$(INSIDE) $(BIN)/pytest -m alone tests/apiserver tests/chart tests/e2e tests/ha
+
+soak-cluster: setup image ## what kills at random on the node, many times
+	$(INSIDE) $(BIN)/pytest --rounds 50 tests/ha/test_killed_at_random.py
 
 generated: setup ## write again what is made from other files: chart, rendered manifests, dashboard, references
 	$(BIN)/python -P deploy/grafana/dashboard.py
@@ -124,6 +136,9 @@ mutants: setup postgresql ## change one thing in a pure module, 60 times: which 
 bench: setup cluster-up ## the figures of the README, side by side, and bench-results.json
 	$(BIN)/python -P benchmarks/run.py
 
+bench-saturated: setup postgresql image fetched ## admission with both processors busy, beside a webhook that only answers
+	$(INSIDE) $(BIN)/pytest tests/ha/bench_saturated.py
+
 bench-sizes: setup ## every policy on the public traces beside its bar, and bench-sizes.json (TRACES=folder of yours)
 	$(BIN)/python -P benchmarks/sizes.py
 
@@ -150,6 +165,9 @@ cluster-down: ## end it, leaving nothing behind
 
 image: cluster-up ## build the image and load it into the local cluster
 	$(CLUSTER) image
+
+fetched: ## what tests on a cluster need and its network cannot get: Helm, others' definitions
+	@$(CLUSTER) fetch
 
 lock: setup ## rewrite requirements/*.lock from pyproject.toml
 	$(BIN)/pip install --quiet uv

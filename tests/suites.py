@@ -2,9 +2,10 @@
 
 ``python -m tests.suites`` is what ``make test`` does; ``down`` takes away what a killed one left.
 Most of what tests on a cluster do is wait: for kubelets, leases, timers. So lanes run beside each
-other, each with a cluster of its own, and the suites of a lane one after the other. What measures
-speed (pytest's marker ``alone``) follows when nothing else runs. Every suite runs to its end,
-whatever became of the others. Nothing goes on when a run ends, not even when it is killed.
+other, each with a cluster of its own, and the suites of a lane one after the other. A cluster whose
+lane is done takes what no lane has begun. What measures speed (pytest's marker ``alone``) follows
+when nothing else runs. Every suite runs to its end, whatever became of the others. Nothing goes on
+when a run ends, not even when it is killed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import asyncio
 import contextlib
 import fcntl
 import os
-import secrets
 import signal
 import sys
 import time
@@ -25,7 +25,7 @@ from deploy.local import lifecycle
 from deploy.local.layout import CHECKOUT, Layout, layout_from
 from deploy.local.trouble import Trouble
 
-from tests.run_remains import guard
+from tests.run_remains import end_marked, guard
 
 HEAVY = "10"
 """Niceness of what needs no cluster: it uses all it gets, and what waits answers when it is due."""
@@ -55,11 +55,18 @@ class Lane:
 class Plan:
     """What runs.
 
-    afterwards: one after the other when the rest has ended, on clusters of lanes before.
+    shared: targets for whichever cluster is free first. afterwards: one after the other when the
+    rest has ended, on clusters of lanes before.
     """
 
     side_by_side: tuple[Lane, ...]
+    shared: tuple[str, ...] = ()
     afterwards: tuple[Lane, ...] = ()
+
+    @property
+    def beside(self) -> list[str]:
+        """The targets that run beside each other."""
+        return [*(target for lane in self.side_by_side for target in lane.targets), *self.shared]
 
     @property
     def clusters(self) -> list[str]:
@@ -71,14 +78,18 @@ EVERYTHING = Plan(
     (
         Lane(
             "unclustered",
-            ("check", "test-browser", "test-tracking", "test-monitoring", "test-traces"),
+            (
+                *("check", "test-rendered", "test-browser"),
+                *("test-tracking", "test-monitoring", "test-traces"),
+            ),
             on_cluster=False,
         ),
         Lane("chart", ("test-chart",), options=NOT_ALONE),
         Lane("api", ("test-apiserver",), options=NOT_ALONE),
-        Lane("node", ("test-e2e", "test-ha"), options=NOT_ALONE),
+        Lane("node", ("test-e2e",), options=NOT_ALONE),
     ),
-    (Lane("chart", ("test-alone",)),),
+    shared=("test-ha", "test-followed"),
+    afterwards=(Lane("chart", ("test-alone",)),),
 )
 
 
@@ -111,9 +122,17 @@ class Run:
     plan: Plan
     folder: Path
     home: Path
+    shared: list[str] = field(init=False)
     began_s: float = field(default_factory=time.monotonic)
-    mark: str = field(default_factory=lambda: f"PLIMSOLL_RUN_{secrets.token_hex(4)}")
     ended: list[Ended] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.shared = list(self.plan.shared)
+
+    @property
+    def mark(self) -> str:
+        """Name of a variable that all has in its environment that runs of this checkout start."""
+        return f"PLIMSOLL_RUN_{Layout(self.home).key}"
 
     @property
     def logs(self) -> Path:
@@ -190,7 +209,9 @@ class Run:
                 await asyncio.shield(up)
         except Trouble as trouble:
             self.say(f"{lane.name}: {trouble}")
-            self.ended += [Ended(target, NO_CLUSTER, 0.0) for target in lane.targets]
+            lost = (*lane.targets, *self.shared)
+            self.shared.clear()
+            self.ended += [Ended(target, NO_CLUSTER, 0.0) for target in lost]
             return
         environment = {k: v for k, v in os.environ.items() if k not in MAKES_OWN}
         environment[self.mark] = "1"
@@ -202,6 +223,8 @@ class Run:
             command = ["nice", "-n", HEAVY, *command]
         for target in lane.targets:
             await self.target([*command, target], environment)
+        while up is not None and self.shared:
+            await self.target([*command, self.shared.pop(0)], environment)
 
     async def target(self, command: Sequence[str], environment: dict[str, str]) -> None:
         """Run one; what it printed follows when it has ended, in one piece."""
@@ -276,6 +299,7 @@ def main(words: Sequence[str], plan: Plan = EVERYTHING, folder: Path = CHECKOUT)
     run = Run(plan, folder, layout_from(os.environ).home)
     try:
         with only_one(run.logs) as lock:
+            end_marked(run.mark)  # left by a run that was killed with its guard
             if list(words) == ["down"]:
                 run.down(plan.clusters)
                 return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,11 +83,6 @@ def test_a_field_that_kubernetes_does_not_know_would_be_seen(knowing: Cluster, h
     deployment["spec"]["template"]["spec"]["containers"][0]["cpuLimit"] = 1
     with pytest.raises(AssertionError, match="cpuLimit"):
         _accepted(knowing, [deployment])
-
-
-def test_the_manifests_for_people_without_helm_hold_nothing_of_helms_tests(helm: Helm) -> None:
-    text = Path(CHECKOUT / "deploy" / "plimsoll.yaml").read_text()
-    assert "helm.sh/hook" not in text
 
 
 NOTES = [

@@ -1,12 +1,14 @@
-"""`make test`, killed: what it has left behind is taken away by the next one."""
+"""`make test`, killed: what it has started ends, clusters included."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -39,27 +41,57 @@ def start(folder: Path, target: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def test_what_a_killed_run_left_is_taken_away_by_the_next(tmp_path: Path) -> None:
-    (tmp_path / "Makefile").write_text(MAKEFILE)
-    cluster = Cluster(Layout(tmp_path / "cluster-lane"), os.environ)
-    killed, begun = start(tmp_path, "waits"), tmp_path / "waits.pid"
+def until(look: Callable[[], bool]) -> None:
+    end_s = time.monotonic() + 120
+    while not look():
+        assert time.monotonic() < end_s
+        time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def killed(folder: Path, *, with_its_guard: bool) -> Iterator[Path]:
+    """What a target ran in its cluster when the run was killed: a folder of /proc."""
+    (folder / "Makefile").write_text(MAKEFILE)
+    run, begun = start(folder, "waits"), folder / "waits.pid"
     try:
-        end_s = time.monotonic() + 120
-        while not begun.exists():
-            assert time.monotonic() < end_s
-            time.sleep(0.1)
-        killed.send_signal(signal.SIGKILL)
-        killed.communicate()
+        until(begun.exists)
         waiting = Path(f"/proc/{begun.read_text().strip()}")
         assert waiting.exists()
-        assert cluster.is_up()
+        children = f"/proc/{run.pid}/task/{run.pid}/children"
+        guard, *_ = map(int, Path(children).read_text().split())
+        run.kill()
+        if with_its_guard:
+            os.kill(guard, signal.SIGKILL)
+        run.communicate()
+        yield waiting
+    finally:
+        down(lane(folder))
 
+
+def lane(folder: Path) -> Cluster:
+    return Cluster(Layout(folder / "cluster-lane"), os.environ)
+
+
+def is_taken_away(folder: Path) -> bool:
+    layout = lane(folder).layout
+    return layout.name not in leftovers.traces() and not layout.home.exists()
+
+
+def test_a_killed_run_leaves_neither_processes_nor_a_cluster(tmp_path: Path) -> None:
+    with killed(tmp_path, with_its_guard=False) as waiting:
+        until(lambda: not waiting.exists())
+        until(lambda: is_taken_away(tmp_path))
+
+
+def test_what_a_run_left_that_was_killed_with_its_guard_is_taken_away_by_the_next(
+    tmp_path: Path,
+) -> None:
+    with killed(tmp_path, with_its_guard=True) as waiting:
+        assert waiting.exists()
+        assert lane(tmp_path).is_up()
         following = start(tmp_path, "looks")
         said = following.communicate(timeout=180)[0]
         assert following.returncode == 0, said
         assert (tmp_path / "looked").exists()
         assert not waiting.exists()
-        assert cluster.layout.name not in leftovers.traces()
-        assert not cluster.layout.home.exists()
-    finally:
-        down(cluster)
+        assert is_taken_away(tmp_path)

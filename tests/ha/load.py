@@ -7,7 +7,7 @@ import contextlib
 import json
 import ssl
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +44,11 @@ class Counted:
     @property
     def slowest_s(self) -> float:
         return max(self.took_s)
+
+
+def per_s(phases: Sequence[Counted]) -> float:
+    """Creations a second over several phases."""
+    return sum(each.creations for each in phases) / sum(each.lasted_s for each in phases)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ from tests.predictor.store_builders import an_attempt
 pytestmark = [pytest.mark.node]
 
 SEED = 20261121
-KILLS = 50
 TRAINED_TASKS, PAST_RUNS = 40, 30
 PODS_EVERY_S = 3.0
 TRAINERS_WITHIN_S = 60.0
@@ -133,13 +132,13 @@ async def nothing_lost_nothing_doubled(shop: Shop, store: Store) -> Counter[Outc
     return Counter(each.outcome for each in seen)
 
 
-async def kill_all(whole: Whole) -> None:
-    """Each of the processes, and trainings for as long as they come."""
+async def kill_all(whole: Whole, rounds: int) -> None:
+    """Each of the processes so many times, and as many trainings."""
     chance = random.Random(SEED)
-    trainers = asyncio.create_task(whole.kill_trainers(KILLS, random.Random(chance.random())))
+    trainers = asyncio.create_task(whole.kill_trainers(rounds, random.Random(chance.random())))
     await asyncio.gather(
         *(
-            whole.kill_at_random(name, KILLS, random.Random(chance.random()))
+            whole.kill_at_random(name, rounds, random.Random(chance.random()))
             for name in whole.processes
         )
     )
@@ -147,7 +146,7 @@ async def kill_all(whole: Whole) -> None:
 
 
 async def test_no_observation_and_no_retry_is_lost_or_doubled(
-    shop: Shop, node: Cluster, tmp_path: Path
+    shop: Shop, node: Cluster, tmp_path: Path, rounds: int
 ) -> None:
     async with contextlib.AsyncExitStack() as stack:
         store = Store.open(f"sqlite:///{tmp_path}/plimsoll.db")
@@ -156,7 +155,7 @@ async def test_no_observation_and_no_retry_is_lost_or_doubled(
         whole = await stack.enter_async_context(the_whole(node, tmp_path))
         creating = asyncio.create_task(create_pods(shop))
         try:
-            await kill_all(whole)
+            await kill_all(whole, rounds)
         finally:
             creating.cancel()
             await asyncio.gather(creating, return_exceptions=True)
@@ -173,5 +172,5 @@ async def test_no_observation_and_no_retry_is_lost_or_doubled(
         ", ".join(f"{count} {outcome.value}" for outcome, count in sorted(outcomes.items()))
         + "; none lost, none doubled",
     )
-    assert min(kills.values()) >= KILLS
-    assert outcomes[Outcome.OOM_KILLED] >= KILLS / 2
+    assert min(kills.values()) >= rounds
+    assert outcomes[Outcome.OOM_KILLED] >= rounds / 2

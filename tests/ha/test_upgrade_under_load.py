@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from pathlib import Path
-from statistics import median
 
 import pytest
 
 from tests.apiserver.controllers import until
 from tests.ha.figures import FIGURES
-from tests.ha.load import Counted, a_load, kept, labelled, unlabelled
-from tests.ha.plain_webhook import a_plain_webhook
-from tests.ha.replicated import PLAIN, SHOP, UNTOUCHED, Replicated
+from tests.ha.load import a_load, kept, labelled, per_s, unlabelled
+from tests.ha.replicated import SHOP, UNTOUCHED, Replicated
 
 pytestmark = [pytest.mark.node, pytest.mark.alone]
 
-BASELINE_S, SATURATED_S = 6.0, 3.0
+BASELINE_S = 6.0
 LEAST_SHARE = 0.8
-TURNS = 5
-LEAST_SHARE_SATURATED = 0.7
-"""Of a bare webhook's pace: 87% on a quiet machine, 76% beside another busy program."""
 LONGEST_S = 1.0
 
 
@@ -51,40 +44,6 @@ async def test_a_rolling_restart_under_load_fails_no_creation_and_delays_none(
     assert counted.undecided == 0
     assert counted.slowest_s <= LONGEST_S
     assert share >= LEAST_SHARE
-
-
-async def test_with_both_processors_busy_it_costs_little_more_than_any_webhook(
-    replicated: Replicated, tmp_path: Path
-) -> None:
-    with a_plain_webhook(replicated.cluster, PLAIN, tmp_path):
-        async with (
-            a_load(replicated.cluster, SHOP) as load,
-            a_load(replicated.cluster, PLAIN) as plain,
-        ):
-            await until("decided", load.decides, 60)
-            await until("patched", plain.decides, 60)
-            without, least, with_it = list[Counted](), list[Counted](), list[Counted]()
-            # By turns: whatever else the machine does hits all alike.
-            for _ in range(TURNS):
-                without.append(await load.for_s(SATURATED_S, unlabelled(), 0.0))
-                least.append(await plain.for_s(SATURATED_S, labelled(), 0.0))
-                with_it.append(await load.for_s(SATURATED_S, labelled(), 0.0))
-    share = median(one.per_s / other.per_s for one, other in zip(with_it, least, strict=True))
-    FIGURES.note(
-        "ha.saturated_creations_per_s",
-        f"{per_s(with_it):.0f} with, {per_s(without):.0f} without any webhook,"
-        f" {per_s(least):.0f} with one that only answers: {share:.0%} of it"
-        f" (>= {LEAST_SHARE_SATURATED:.0%})",
-    )
-    for each in (*without, *least, *with_it):
-        assert each.refused == []
-    assert all(each.undecided == 0 for each in (*least, *with_it))
-    assert share >= LEAST_SHARE_SATURATED
-
-
-def per_s(phases: Sequence[Counted]) -> float:
-    """Creations a second over several phases."""
-    return sum(each.creations for each in phases) / sum(each.lasted_s for each in phases)
 
 
 async def test_pods_created_as_fast_as_the_cluster_takes_them_are_all_decided_in_a_rolling_restart(

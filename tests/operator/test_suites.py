@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -9,13 +10,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from deploy.local.layout import CHECKOUT
 
-from tests.suites import EVERYTHING, NOT_ALONE, NOT_RUN
+from tests.suites import EVERYTHING, NOT_ALONE, NOT_RUN, Ended, Lane, Plan, Run
 
 RUN = """
 import sys
@@ -26,7 +27,7 @@ def lane(name, targets):
     return Lane(name, tuple(targets.split(",")), on_cluster=False)
 
 folder, *lanes = sys.argv[1:]
-plan = Plan(tuple(lane(*word.split("=")) for word in lanes), (lane("last", "last"),))
+plan = Plan(tuple(lane(*word.split("=")) for word in lanes), (), (lane("last", "last"),))
 sys.exit(main([], plan, Path(folder)))
 """
 MAKEFILE = """
@@ -41,7 +42,7 @@ last:
 waits:
 	@echo $$$$ > unfinished; mv unfinished waits.pid; sleep 1000
 strays:
-	@setsid sh -c 'echo $$$$ > unfinished; mv unfinished waits.pid; sleep 1000; :'
+	@setsid sh -c 'echo $$$$ > unfinished; mv unfinished waits.pid; sleep 1000; :' & sleep 1000
 traceless:
 	@echo "NOT RUN: no folder of traces"
 """
@@ -124,11 +125,8 @@ def test_interrupted_it_ends_all_that_it_has_started(
 
 def test_killed_it_leaves_nothing_running_and_the_next_one_waits_for_that(folder: Path) -> None:
     """One that has left its session is no child of anybody who would end it."""
-    process, begun = start(folder, "one=strays,last"), folder / "waits.pid"
-    until(begun.exists)
-    process.kill()
-    process.communicate(timeout=60)
-    until(lambda: is_gone(begun.read_text().strip()))
+    stray = killed(folder)
+    until(lambda: is_gone(stray))
 
     def passes() -> bool:
         following = start(folder, "one=passes")
@@ -137,6 +135,26 @@ def test_killed_it_leaves_nothing_running_and_the_next_one_waits_for_that(folder
         return following.returncode == 0
 
     until(passes)
+
+
+def test_what_a_run_left_that_was_killed_with_its_guard_is_ended_by_the_next(folder: Path) -> None:
+    stray = killed(folder, with_its_guard=True)
+    assert not is_gone(stray)
+    said = start(folder, "one=passes").communicate(timeout=60)[0]
+    assert "all passed" in said
+    until(lambda: is_gone(stray))
+
+
+def killed(folder: Path, *, with_its_guard: bool = False) -> str:
+    """Kill a run; the process that one of its targets has started in a session of its own."""
+    run, begun = start(folder, "one=strays,last"), folder / "waits.pid"
+    until(begun.exists)
+    guard = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()[0]
+    run.kill()
+    if with_its_guard:
+        os.kill(int(guard), signal.SIGKILL)
+    run.communicate(timeout=60)
+    return begun.read_text().strip()
 
 
 def test_it_ends_with_the_make_that_runs_it() -> None:
@@ -188,27 +206,60 @@ def test_a_second_run_is_refused_while_the_first_goes_on(folder: Path) -> None:
         first.communicate(timeout=60)
 
 
+class Noting(Run):
+    """A run whose targets take a moment each, and note on which cluster they were."""
+
+    async def target(self, command: Sequence[str], environment: dict[str, str]) -> None:
+        home = Path(environment["PLIMSOLL_CLUSTER_HOME"]).name
+        self.ended.append(Ended(f"{command[-1]} on {home}", 0, 0.0))
+        await asyncio.sleep(1.0 if command[-1] == "long" else 0.1)
+
+
+async def test_what_no_lane_has_begun_is_run_once_by_the_cluster_that_is_free(
+    tmp_path: Path,
+) -> None:
+    lanes = (Lane("one", ("long",)), Lane("two", ("short",)))
+    run = Noting(Plan(lanes, shared=("third", "fourth")), tmp_path, tmp_path / "home")
+    up = asyncio.create_task(asyncio.sleep(0))
+    await asyncio.gather(*(run.lane(lane, up) for lane in lanes))
+    assert [each.target for each in run.ended] == [
+        "long on home-one", "short on home-two", "third on home-two", "fourth on home-two"
+    ]  # fmt: skip
+
+
+def dry_run(*targets: str) -> str:
+    words = ["make", "--dry-run", "--no-print-directory", "TRACES=/", *targets]
+    return subprocess.run(words, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+
+
 def run_by(*targets: str) -> set[str]:
     """Folders of tests that make runs for some targets, as `make --dry-run` says."""
-    words = ["make", "--dry-run", "--no-print-directory", "TRACES=/", *targets]
-    said = subprocess.run(words, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
-    return set(re.findall(r"tests/(\w+)(?= |\n|;)", said))
+    return set(re.findall(r"tests/(\w+)(?= |\n|;)", dry_run(*targets)))
 
 
-def test_every_folder_of_tests_is_run_by_one_lane() -> None:
+def test_every_folder_of_tests_is_run_by_one_target() -> None:
     folders = {path.parent.name for path in (CHECKOUT / "tests").glob("*/test_*.py")}
-    counted = Counter(
-        folder for lane in EVERYTHING.side_by_side for folder in run_by(*lane.targets)
-    )
+    counted = Counter(folder for target in EVERYTHING.beside for folder in run_by(target))
     assert {folder: counted[folder] for folder in folders} == dict.fromkeys(folders, 1)
 
 
+def test_every_file_that_a_folders_target_leaves_out_is_run_by_another() -> None:
+    said = dry_run(*EVERYTHING.beside)
+    files = Counter(re.findall(r"(?<![\w=])tests/\w+/test_\w+\.py", said))
+    left_out = Counter(re.findall(r"--ignore=(\S+)", said))
+    assert left_out
+    assert files == left_out
+    assert all((CHECKOUT / each).is_file() for each in left_out)
+
+
 def test_what_lanes_leave_out_is_run_afterwards() -> None:
+    options = {lane.options for lane in EVERYTHING.side_by_side if lane.on_cluster}
+    assert options == {NOT_ALONE}
     left = {
         folder
-        for lane in EVERYTHING.side_by_side
-        if lane.options == NOT_ALONE
-        for folder in run_by(*lane.targets)
+        for target in EVERYTHING.beside
+        for folder in run_by(target)
+        if "cluster.py enter" in dry_run(target)
     }
     afterwards = {f for lane in EVERYTHING.afterwards for f in run_by(*lane.targets)}
     assert left

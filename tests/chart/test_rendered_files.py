@@ -60,6 +60,10 @@ def test_the_chart_is_of_the_products_version(helm: Helm) -> None:
     assert chart["appVersion"] == chart["version"]
 
 
+def test_the_manifests_for_people_without_helm_hold_nothing_of_helms_tests() -> None:
+    assert "helm.sh/hook" not in (CHECKOUT / "deploy" / "plimsoll.yaml").read_text()
+
+
 def test_it_is_rendered_for_the_kubernetes_that_it_is_tested_on() -> None:
     assert kubernetes_version() == KUBERNETES
 
