@@ -34,18 +34,6 @@ def rounds(pytestconfig: pytest.Config) -> int:
     return found
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """How often tests kill at random: a few times, and in `make soak` many times."""
-    parser.addoption("--rounds", type=int, default=8, help="kills at random moments in a test")
-
-
-@pytest.fixture(scope="session")
-def rounds(pytestconfig: pytest.Config) -> int:
-    """How many times a test kills at a random moment."""
-    found: int = pytestconfig.getoption("rounds")
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class Cluster:
     """A running cluster. The tests' process is in its network: 127.0.0.1:6443 is its API."""

@@ -24,7 +24,7 @@ from deploy.grafana.panels import ROWS, Kind, Panel
 from markupsafe import Markup
 
 from plimsoll_operator.report import svg
-from plimsoll_operator.report.scales import Scale
+from plimsoll_operator.report.axes import Scale
 from plimsoll_predictor.units import words_for_bytes
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 340, 150, 62, 8, 18

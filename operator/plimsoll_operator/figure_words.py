@@ -1,8 +1,11 @@
-"""Figures as people read them, in status columns and on the report page. Pure."""
+"""Figures, sizes and times as people read them, wherever they are shown. Pure."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Final
+
+from plimsoll_predictor.units import words_for_bytes
 
 _DECIMALS: Final = ((0, 99.95), (1, 9.995), (2, 0.9995), (3, 0.09995), (4, 0.0))
 """Digits after the point, and from which size on."""
@@ -34,6 +37,25 @@ def words_for_share(part: float, whole: float) -> str:
     ('33%', '-10%', '-')
     """
     return f"{100 * part / whole:.0f}%" if whole > 0 else "-"
+
+
+def words_for_minute(at_s: float | None) -> str:
+    """Unix seconds to the minute, UTC; '-' for none or for what is no date.
+
+    >>> words_for_minute(0), words_for_minute(None), words_for_minute(1e300)
+    ('1970-01-01 00:00', '-', '-')
+    """
+    if at_s is None:
+        return "-"
+    try:
+        return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, ValueError, OSError):
+        return "-"
+
+
+def words_for_size(size_bytes: float | None) -> str:
+    """Bytes as people read them; '-' for none."""
+    return "-" if size_bytes is None else words_for_bytes(size_bytes)
 
 
 def _trimmed(text: str) -> str:

@@ -10,6 +10,7 @@ from plimsoll_operator.drift_words import STEADY
 from plimsoll_operator.policy_levels import PausedBy
 from plimsoll_operator.profile_facts import Ailment, ProfileFacts, Trouble
 from plimsoll_predictor.policy import Mode
+from plimsoll_predictor.units import counted
 
 _WHO_PAUSES: Final[Mapping[PausedBy, str]] = {
     PausedBy.CLUSTER: "the SizingPolicy cluster in Plimsoll's own namespace pauses everything",
@@ -27,9 +28,7 @@ def _model_ready(facts: ProfileFacts) -> Finding:
     training, model, runs = facts.training, facts.knowledge.model, facts.knowledge.runs
     if model is not None:
         note = f"; {training.note}" if training is not None and training.note else ""
-        learned = (
-            f"model {model.version} learned from {_counted(model.observations, 'observation')}"
-        )
+        learned = f"model {model.version} learned from {counted(model.observations, 'observation')}"
         return Finding(ConditionStatus.TRUE, "ModelTrained", f"{learned}{note}")
     if runs < facts.trains_from:
         message = (
@@ -113,10 +112,6 @@ def _degraded(facts: ProfileFacts) -> Finding:
 
 def _last(count: int) -> str:
     return "last attempt that succeeded" if count <= 1 else f"last {count} attempts that succeeded"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 _CONDITIONS: Final[Mapping[ConditionType, Callable[[ProfileFacts], Finding]]] = {

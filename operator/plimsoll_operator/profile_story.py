@@ -12,7 +12,7 @@ from plimsoll_predictor.experts.names import BOOSTING, CLASSIFIER, REQUEST
 from plimsoll_predictor.experts.panel import words_for_expert
 from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Mode
-from plimsoll_predictor.units import words_for_bytes
+from plimsoll_predictor.units import counted, words_for_bytes
 
 _PAUSED_IN = {
     PausedBy.CLUSTER: "in the whole cluster",
@@ -70,11 +70,11 @@ def _history(facts: ProfileFacts) -> Iterator[str]:
 
 def _learned(facts: ProfileFacts) -> str:
     known, tally = facts.knowledge, facts.tally
-    attempts, runs = _counted(tally.observations, "attempt"), _counted(known.runs, "run")
+    attempts, runs = counted(tally.observations, "attempt"), counted(known.runs, "run")
     words = f"{attempts} observed, {runs} with a known need"
     if known.max_need_bytes is not None:
         words += f", the largest {words_for_bytes(known.max_need_bytes)}"
-    kills = _counted(tally.oom_kills, "attempt")
+    kills = counted(tally.oom_kills, "attempt")
     return f"{words}; {kills} killed for want of memory"
 
 
@@ -103,10 +103,6 @@ def _would(facts: ProfileFacts) -> str:
         return ""
     return (
         f"enforcing would have saved {saving_words(would.asked_gb_h, would.decided_gb_h)} of the"
-        f" {words_for_gb_h(would.asked_gb_h)} that {_counted(would.runs, 'decided run')} asked for,"
+        f" {words_for_gb_h(would.asked_gb_h)} that {counted(would.runs, 'decided run')} asked for,"
         f" and killed {would.killed} of them at the first size ({would.killed / would.runs:.1%})"
     )
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"

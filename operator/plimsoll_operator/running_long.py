@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from plimsoll_operator.clock_words import clock_words
+from plimsoll_predictor.durations import clock_words
 from plimsoll_predictor.forecasting.forecast import Forecast
 from plimsoll_predictor.task import TaskId
 

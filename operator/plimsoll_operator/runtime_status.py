@@ -12,8 +12,7 @@ from enum import StrEnum
 from statistics import median
 from typing import Any, Final
 
-from plimsoll_operator.clock_words import clock_words, two_digits
-from plimsoll_predictor.durations import words_for_duration
+from plimsoll_predictor.durations import clock_words, two_digits, words_for_duration
 from plimsoll_predictor.forecasting.forecast import Forecast
 from plimsoll_predictor.forecasting.grid import SMALLEST_S
 from plimsoll_predictor.shapes.summary import summarise

@@ -1,14 +1,17 @@
-"""Durations as people read them."""
+"""Durations in words, long ones for sentences and short ones for columns. Pure."""
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
-_UNITS: Final = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+_UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _WHOLE_FROM: Final = 10.0
 """From here on a fraction of the unit tells nothing; '1.5 h' does."""
 _NEXT_UNIT_AT: Final = 2.0
 """'90 s' is read more easily than '1.5 min', '2 min' more easily than '120 s'."""
+_SECOND_UNIT_BELOW: Final = 10
+"""In a column: from ten of a unit on, the next smaller one tells nothing."""
 
 
 def words_for_duration(duration_s: float) -> str:
@@ -27,3 +30,40 @@ def words_for_duration(duration_s: float) -> str:
     if abs(amount) >= 1:
         return f"{amount:.1f}".removesuffix(".0") + f" {unit}"
     return f"{amount:.2g} {unit}"
+
+
+def clock_words(duration_s: float) -> str:
+    """A duration as kubectl writes it: its largest unit, and the next one while that tells much.
+
+    >>> [clock_words(each) for each in (0, 0.4, 40, 60, 370, 754, 5400, 216000)]
+    ['0s', '<1s', '40s', '1m', '6m 10s', '13m', '1h 30m', '2d 12h']
+    """
+    if 0 < duration_s < 1:
+        return "<1s"
+    for place, (size, _) in enumerate(_UNITS):
+        if round(duration_s) >= size:
+            return _in_short_units(duration_s, place)
+    return "0s"
+
+
+def two_digits(duration_s: float) -> float:
+    """Seconds with two digits that count: what trembles less than that is not told.
+
+    >>> two_digits(371.4), two_digits(0.0), two_digits(99.6), two_digits(3.14159)
+    (370.0, 0.0, 100.0, 3.1)
+    """
+    if duration_s <= 0 or not math.isfinite(duration_s):
+        return 0.0
+    digits = 1 - math.floor(math.log10(duration_s))
+    return round(duration_s, digits)
+
+
+def _in_short_units(duration_s: float, place: int) -> str:
+    """place: of the largest unit. The first letter of each unit stands for it."""
+    size, unit = _UNITS[place]
+    if size == 1 or duration_s >= _SECOND_UNIT_BELOW * size:
+        return f"{round(duration_s / size)}{unit[0]}"
+    smaller, smaller_unit = _UNITS[place + 1]
+    count = round(duration_s / smaller)
+    whole, rest = divmod(count, size // smaller)
+    return f"{whole}{unit[0]} {rest}{smaller_unit[0]}" if rest else f"{whole}{unit[0]}"

@@ -33,3 +33,12 @@ def words_for_bytes(size_bytes: float) -> str:
     if abs(size_bytes) >= MIB:
         return f"{size_bytes / MIB:.0f}Mi"
     return f"{size_bytes / KIB:.0f}Ki"
+
+
+def counted(count: int, what: str) -> str:
+    """So many of something.
+
+    >>> counted(1, "run"), counted(1200, "run")
+    ('1 run', '1,200 runs')
+    """
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

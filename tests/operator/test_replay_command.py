@@ -14,7 +14,7 @@ from rich.console import Console
 
 from plimsoll_operator.commands.replaying import ReplayRequest, replay_command
 from plimsoll_operator.replay_page.plots import apart
-from plimsoll_operator.replay_page.ticks import decade_ticks, even_ticks, time_axis
+from plimsoll_operator.report.axes import decade_ticks, even_ticks, time_axis
 from plimsoll_predictor.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.replay.engine import DecideAt
 from plimsoll_predictor.replay.playing import Setting

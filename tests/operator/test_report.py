@@ -13,15 +13,15 @@ import pytest
 from plimsoll_operator.commands.reporting import report_command
 from plimsoll_operator.profile_phases import Phase
 from plimsoll_operator.report import plots, render
-from plimsoll_operator.report.counting import figures_of, lifts_of, points_of
-from plimsoll_operator.report.data import DETAILED_TASKS, LISTED_TASKS, gather
-from plimsoll_operator.report.records import ReportData, total
-from plimsoll_operator.report.scales import (
+from plimsoll_operator.report.axes import (
     Scale,
     count_ticks,
     linear_ticks_bytes,
     log_ticks_bytes,
 )
+from plimsoll_operator.report.counting import figures_of, lifts_of, points_of
+from plimsoll_operator.report.data import DETAILED_TASKS, LISTED_TASKS, gather
+from plimsoll_operator.report.records import ReportData, total
 from plimsoll_operator.report.thinning import points_per_plot, thin
 from plimsoll_predictor.experts.names import MAX_SEEN, REQUEST
 from plimsoll_predictor.record import Observation, Outcome, PeakSource

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from plimsoll_operator.clock_words import clock_words
 from plimsoll_operator.controller.runtimes_running import RunningRuns, Told
 from plimsoll_operator.events import EventReason, Happening, Regarding
 from plimsoll_operator.metrics import ControllerMetrics
@@ -18,6 +17,7 @@ from plimsoll_operator.running_long import (
     RunForecast,
     running_long_words,
 )
+from plimsoll_predictor.durations import clock_words
 from plimsoll_predictor.forecasting.forecaster import Forecaster
 from plimsoll_predictor.task import TaskId
 from tests.builders import a_pod

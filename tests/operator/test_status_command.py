@@ -51,7 +51,7 @@ def test_a_healthy_installation_says_who_leads_since_when_and_how_fresh_admissio
     assert "Plimsoll in plimsoll is healthy" in text
     assert "plimsoll-controller-0 leads, for 3 h" in text
     assert "all 2 admission pods heard the controller within 2 s" in text
-    assert "fails open, authority valid for 90 days" in text
+    assert "fails open, authority valid for 90 d" in text
 
 
 @pytest.mark.parametrize(

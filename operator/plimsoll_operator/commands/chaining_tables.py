@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll_operator.commands.explanation_tables import bar, panel
-from plimsoll_operator.commands.plain_text import plain
 from plimsoll_operator.commands.plan_end import PlanEnd
+from plimsoll_operator.commands.tables import bar, panel, plain, titled_table
+from plimsoll_operator.figure_words import words_for_minute
 from plimsoll_operator.forecast_words import words_for_chance, words_for_odds
-from plimsoll_operator.report.wording import words_for_minute
 from plimsoll_predictor.durations import words_for_duration
 from plimsoll_predictor.forecasting.chain import Method
+from plimsoll_predictor.units import counted
 
 LISTED_OTHERS: Final = 8
 
@@ -41,7 +40,7 @@ def _head(end: PlanEnd) -> Panel:
     least = min(end.known_runs.values(), default=0)
     rows["from"] = plain(f"{_how(end)}; of each task {least:,} runs or more are known")
     left, steps = end.steps_left, len(end.plan.steps)
-    return panel(f"a plan of {steps:,} step{'' if steps == 1 else 's'}, {left:,} to end", rows)
+    return panel(f"a plan of {counted(steps, 'step')}, {left:,} to end", rows)
 
 
 def _chance(end: PlanEnd) -> tuple[str, Text]:
@@ -64,19 +63,13 @@ def _how(end: PlanEnd) -> str:
 
 
 def _branch(end: PlanEnd) -> Table:
-    table = Table(
-        title="the branch that decides, first to last",
+    table = titled_table(
+        "the branch that decides, first to last",
+        ("step", "task", "usually left", "decides", ""),
+        right=("usually left", "decides"),
+        folding=("step", "task"),
         caption="share: of simulations in which the step holds back the end",
-        title_justify="left",
-        title_style="bold",
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
     )
-    for name in ("step", "task"):
-        table.add_column(name)
-    for name in ("usually left", "decides"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
     others = end.branch.others[:LISTED_OTHERS]
     for place, step in enumerate([*end.branch.steps, *others]):
         if place == len(end.branch.steps):

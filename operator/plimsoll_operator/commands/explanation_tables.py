@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.panel import Panel
 from rich.table import Table
@@ -13,18 +12,16 @@ from rich.text import Text
 
 from plimsoll_operator.commands.counterfactuals import Outlook
 from plimsoll_operator.commands.explanation import Asked, Explanation, PodDecision
-from plimsoll_operator.commands.plain_text import plain
-from plimsoll_operator.report.wording import words_for_minute, words_for_size
+from plimsoll_operator.commands.tables import bar, panel, plain, titled_table
+from plimsoll_operator.figure_words import words_for_minute, words_for_size
 from plimsoll_operator.standing_facts import ExpertFacts, StandingFacts
 from plimsoll_predictor.experts.panel import words_for_expert
 from plimsoll_predictor.policy import Mode
+from plimsoll_predictor.units import counted
 
-BAR: Final = 20
-"""Columns of the longest bar."""
 NAMED_FEATURES: Final = 12
 ROOMY: Final = 110
 """Columns from which on a table may have sentences in it."""
-_BLOCKS: Final = " ▏▎▍▌▋▊▉█"
 
 
 def explained(explanation: Explanation) -> RenderableType:
@@ -56,12 +53,12 @@ def _pod(pod: PodDecision) -> Panel:
             "attempt": str(note.attempt),
             "mode": note.mode.value,
         }
-    return panel(f"pod {pod.name}", {name: plain(words) for name, words in rows.items()})
+    return panel(f"pod {pod.name}", rows)
 
 
 def _head(explanation: Explanation) -> Panel:
     summary, standing = explanation.summary, explanation.standing
-    kills = f"{summary.oom_kills:,} OOM {'kill' if summary.oom_kills == 1 else 'kills'}"
+    kills = counted(summary.oom_kills, "OOM kill")
     largest = words_for_size(summary.max_need_bytes)
     counting = ""
     if standing is not None and standing.runs < summary.runs_known:
@@ -127,20 +124,13 @@ class _Experts:
 
 
 def _experts(standing: StandingFacts, *, roomy: bool) -> Table:
-    table = Table(
-        title="what each would give the usual run, and would have cost so far",
+    table = titled_table(
+        "what each would give the usual run, and would have cost so far",
+        ("expert", "bids", "cost", "", *(["how"] if roomy else [])),
+        right=("bids", "cost"),
+        folding=("how",),
         caption="× the champion's cost; failed attempts are priced, older runs count less",
-        title_justify="left",
-        title_style="bold",
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
     )
-    table.add_column("expert", no_wrap=True)
-    table.add_column("bids", justify="right", no_wrap=True)
-    table.add_column("cost", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    if roomy:
-        table.add_column("how")
     most = max(standing.times.values(), default=1.0)
     for each in standing.experts:
         style = "bold green" if each.serves else "" if each.eligible else "dim"
@@ -159,12 +149,6 @@ def _how(each: ExpertFacts) -> str:
     return each.words if each.eligible else f"{each.words}; not while so few runs are known"
 
 
-def bar(times: float | None, most: float) -> str:
-    """A bar of up to BAR columns; ``most`` is as long as it gets."""
-    eighths = round(8 * BAR * (times or 0.0) / most) if most > 0 else 0
-    return "█" * (eighths // 8) + _BLOCKS[eighths % 8].strip()
-
-
 def _decisions(explanation: Explanation) -> RenderableType:
     if not explanation.decisions:
         return plain("no pod of it was decided yet", style="dim")
@@ -175,13 +159,3 @@ def _decisions(explanation: Explanation) -> RenderableType:
     for each in explanation.decisions:
         table.add_row(words_for_minute(each.at_s), plain(each.words))
     return table
-
-
-def panel(title: str, rows: dict[str, Text]) -> Panel:
-    """Named lines in a frame."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column()
-    for name, words in rows.items():
-        grid.add_row(name, words)
-    return Panel(grid, title=plain(title), title_align="left", expand=False)

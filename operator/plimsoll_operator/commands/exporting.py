@@ -16,6 +16,7 @@ from plimsoll_predictor.record import Observation
 from plimsoll_predictor.store import Store, StoreError
 from plimsoll_predictor.tables import TableError
 from plimsoll_predictor.task import TaskId
+from plimsoll_predictor.units import counted
 
 ATTEMPTS: Final = 1_000_000
 """Of a task, the newest that are written; the store keeps fewer."""
@@ -87,5 +88,5 @@ def _batches(store: Store, tasks: Sequence[TaskId]) -> Iterator[list[Observation
 def _say(console: Console, shown: str, written: Written, tasks: int) -> None:
     for reason, count in written.left_out.most_common():
         console.print(f"{count:,} left out: {reason}", markup=False, soft_wrap=True)
-    words = f"{shown}: {written.rows:,} attempts of {tasks:,} task{'' if tasks == 1 else 's'}"
+    words = f"{shown}: {written.rows:,} attempts of {counted(tasks, 'task')}"
     console.print(words, markup=False, soft_wrap=True)

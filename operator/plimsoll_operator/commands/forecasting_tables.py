@@ -6,22 +6,21 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
-from rich import box
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll_operator.commands.explanation_tables import bar, panel
-from plimsoll_operator.commands.plain_text import plain
+from plimsoll_operator.commands.tables import bar, panel, plain, titled_table
+from plimsoll_operator.figure_words import words_for_minute
 from plimsoll_operator.forecast_words import TOLD_SHARES, words_for_chance, words_for_odds
-from plimsoll_operator.report.wording import words_for_minute
 from plimsoll_operator.running_run import Punctuality, RunningRun
 from plimsoll_operator.task_runtimes import Anomaly, TaskRuntimes
 from plimsoll_predictor.durations import words_for_duration
 from plimsoll_predictor.forecasting.forecast import Forecast
 from plimsoll_predictor.record import Outcome
 from plimsoll_predictor.store.past_runtimes import PastRuntime
+from plimsoll_predictor.units import counted
 
 ROWS: Final = 14
 """Of the histogram."""
@@ -80,8 +79,7 @@ def _from(runtimes: TaskRuntimes) -> str:
     if not runs or usual_s is None:
         owner = runtimes.task.namespace
         return f"no run of it is known: this is what runs of {owner} and of all others suggest"
-    known = "1 run" if runs == 1 else f"{runs:,} runs"
-    return f"{known}, usually {words_for_duration(usual_s)}"
+    return f"{counted(runs, 'run')}, usually {words_for_duration(usual_s)}"
 
 
 def _run(run: RunningRun) -> Panel:
@@ -149,9 +147,7 @@ def _marks(forecast: Forecast, edges_s: Sequence[float]) -> dict[int, str]:
 
 
 def _last(runtimes: TaskRuntimes, last: Sequence[PastRuntime]) -> Table:
-    table = Table(title="last attempts", title_justify="left", title_style="bold", box=box.SIMPLE)
-    for name, justify in (("started", "left"), ("ran", "right"), ("on", "left"), ("", "left")):
-        table.add_column(name, justify="right" if justify == "right" else "left", no_wrap=True)
+    table = titled_table("last attempts", ("started", "ran", "on", ""), right=("ran",))
     for each in last:
         anomaly = runtimes.anomaly(each)
         said = anomaly.value if anomaly else _OUTCOMES[each.outcome]

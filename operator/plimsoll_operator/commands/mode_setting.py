@@ -10,11 +10,11 @@ from typing import Any
 
 from plimsoll_operator.commands.cluster_objects import cluster_objects
 from plimsoll_operator.commands.places import Place
-from plimsoll_operator.commands.plain_text import plain
 from plimsoll_operator.commands.policy_writing import Target, spec_of, write_spec
 from plimsoll_operator.commands.printing import complain
 from plimsoll_operator.commands.status.seen import Object, part
 from plimsoll_operator.commands.status.tasks import TaskState, task_states
+from plimsoll_operator.commands.tables import plain
 from plimsoll_operator.controller.api_server import ApiServer, custom_path
 from plimsoll_operator.controller.kube_errors import ApiError, NotFound
 from plimsoll_operator.figure_words import words_for_gb_h

@@ -49,8 +49,13 @@ def people_console(*, stderr: bool = False) -> Console:
 def complain(words: str) -> None:
     """Say on stderr, as one sentence without markup, what is wrong and what to do."""
     Console(stderr=True).print(
-        "".join(each if each.isprintable() or each == "\n" else "�" for each in words),
+        printable(words, but="\n"),
         markup=False,
         highlight=False,
         soft_wrap=True,
     )
+
+
+def printable(words: str, but: str = "") -> str:
+    """Text from outside, made safe for a terminal. but: what else may stay."""
+    return "".join(each if each.isprintable() or each in but else "�" for each in words)

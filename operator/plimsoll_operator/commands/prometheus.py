@@ -26,6 +26,7 @@ from plimsoll_operator.prometheus_history.walking import Progress as PastProgres
 from plimsoll_predictor.history_writing import Written, write_history
 from plimsoll_predictor.record import Observation, Outcome
 from plimsoll_predictor.tables import TableError
+from plimsoll_predictor.units import counted
 
 MOST_ATTEMPTS: Final = 300_000
 """Held in memory until they are written, about a kilobyte each."""
@@ -154,7 +155,7 @@ def _say(console: Console, found: Sequence[Observation], written: Written) -> No
     succeeded = [each for each in found if each.outcome is Outcome.SUCCEEDED]
     unmeasured = sum(each.peak_bytes is None for each in succeeded)
     tasks = len({each.task for each in found})
-    words = f"{written.rows:,} attempts of {tasks:,} task{'' if tasks == 1 else 's'} were found"
+    words = f"{written.rows:,} attempts of {counted(tasks, 'task')} were found"
     if unmeasured:
         words += (
             f"; {unmeasured:,} more succeeded and are left out: their memory was read too seldom"

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from plimsoll_operator.commands.places import Place
 from plimsoll_operator.commands.replay_progress import ReplayProgress
-from plimsoll_operator.commands.replay_table import replay_table
+from plimsoll_operator.commands.replay_tables import replay_table
 from plimsoll_operator.commands.stored import existing_store
 from plimsoll_operator.replay_page.page import render
 from plimsoll_operator.report.writing import write_whole

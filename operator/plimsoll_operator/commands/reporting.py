@@ -13,6 +13,7 @@ from plimsoll_operator.report.page import render
 from plimsoll_operator.report.writing import write_whole
 from plimsoll_predictor.store import StoreError
 from plimsoll_predictor.task import TaskId
+from plimsoll_predictor.units import counted
 
 
 def report_command(task: str | None, store_url: str, out: Path, *, now_s: float) -> int:
@@ -36,7 +37,7 @@ def report_command(task: str | None, store_url: str, out: Path, *, now_s: float)
     except (StoreError, ValueError, OSError) as error:
         console.print(f"no report was written: {error}", markup=False, soft_wrap=True)
         return 1
-    tasks_told = f"{len(data.tasks)} task{'' if len(data.tasks) == 1 else 's'}"
+    tasks_told = counted(len(data.tasks), "task")
     shown = "standard output" if str(out) == "-" else out
     console.print(f"{shown}: {tasks_told}", markup=False, soft_wrap=True)
     return 0

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from plimsoll_operator.commands.replay_progress import ReplayProgress
-from plimsoll_operator.commands.runtime_replay_table import runtime_table
+from plimsoll_operator.commands.replay_tables import runtime_table
 from plimsoll_operator.report.writing import write_whole
 from plimsoll_predictor.runtime_log.judging import Judged, judge
 from plimsoll_predictor.runtime_log.log_reading import LogError, read_log

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
 
-from plimsoll_operator.commands.plain_text import plain
 from plimsoll_operator.commands.printing import complain, print_output
 from plimsoll_operator.commands.stored import existing_store
+from plimsoll_operator.commands.tables import plain, titled_table
 from plimsoll_operator.output_forms import OutputForm
 from plimsoll_operator.training.shapes import learn_and_keep
 from plimsoll_predictor.shapes.catalogue import ShapeCatalogue
@@ -62,15 +60,13 @@ def _document(catalogues: list[ShapeCatalogue]) -> dict[str, Any]:
 
 def _table(catalogue: ShapeCatalogue) -> RenderableType:
     """The paper's table 2."""
-    table = Table(
-        title=f"{catalogue.normalisation.value}, version {catalogue.version}",
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
+    figures = ("tasks", "runs", "outliers", "middle half", "95th", "std")
+    table = titled_table(
+        f"{catalogue.normalisation.value}, version {catalogue.version}",
+        ("shape", *figures),
+        right=figures,
+        folding=("shape",),
     )
-    table.add_column("shape")
-    for name in ("tasks", "runs", "outliers", "middle half", "95th", "std"):
-        table.add_column(name, justify="right", no_wrap=True)
     unit = _UNITS[catalogue.normalisation]
     for shape in catalogue.shapes:
         told = shape.statistics

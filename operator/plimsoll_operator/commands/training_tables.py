@@ -7,14 +7,18 @@ from typing import Final
 
 from rich import box
 from rich.console import Group, RenderableType
-from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll_operator.commands.plain_text import plain as _plain
-from plimsoll_operator.figure_words import number_words, words_for_gb_h
-from plimsoll_operator.report.wording import words_for_minute, words_for_size
+from plimsoll_operator.commands.tables import panel, plain, titled_table
+from plimsoll_operator.figure_words import (
+    number_words,
+    words_for_gb_h,
+    words_for_minute,
+    words_for_size,
+)
 from plimsoll_operator.training_facts import KeptTraining, ReportFacts, best_so_far
+from plimsoll_predictor.units import counted
 
 LISTED_TRIALS: Final = 10
 _LISTED: Final = (
@@ -27,19 +31,15 @@ _STYLES: Final = {"right": "on blue", "over": "on dark_goldenrod", "under": "on 
 
 def training_list(task: str, kept: Sequence[KeptTraining]) -> RenderableType:
     """All trainings of a task, newest first."""
-    words = "training" if len(kept) == 1 else "trainings"
-    table = _table(
-        f"{task}: {len(kept)} {words} kept, newest first",
-        _LISTED,
-    )
+    table = _table(f"{task}: {counted(len(kept), 'training')} kept, newest first", _LISTED)
     for each in kept:
         facts, training = each.facts, each.training
         table.add_row(
             words_for_minute(training.at_s),
-            _plain(training.version or "-", style="bold green" if each.serves else ""),
+            plain(training.version or "-", style="bold green" if each.serves else ""),
             _count(each.runs),
             " ".join(words_for_size(ceiling) for ceiling in facts.ceilings_bytes) or "-",
-            _plain(facts.recipe_words or "-"),
+            plain(facts.recipe_words or "-"),
             _number(facts.u_score),
             _share(facts.accuracy),
             _seconds(facts.duration_s),
@@ -83,13 +83,7 @@ def _head(kept: KeptTraining) -> RenderableType:
         "tracked": training.tracked or "not logged to a tracking server",
         "made by": f"Plimsoll {facts.plimsoll_version or '-'}",
     }
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column()
-    for name, words in rows.items():
-        grid.add_row(name, words if isinstance(words, Text) else _plain(words))
-    title = _plain(f"{training.task} {training.version or ''}")
-    return Panel(grid, title=title, title_align="left", expand=False)
+    return panel(f"{training.task} {training.version or ''}", rows)
 
 
 def _bins(facts: ReportFacts) -> str:
@@ -107,7 +101,7 @@ def _confusion(facts: ReportFacts) -> Table:
         table.add_column(names[place] if place < len(names) else "-", justify="right")
     for place, row in enumerate(facts.confusion):
         cells = [
-            _plain(f" {count:,} ", style=_STYLES[_kind(place, column) if count else ""])
+            plain(f" {count:,} ", style=_STYLES[_kind(place, column) if count else ""])
             for column, count in enumerate(row)
         ]
         table.add_row(names[place] if place < len(names) else "-", *cells)
@@ -146,11 +140,11 @@ def _trials(facts: ReportFacts) -> Table:
     for place, trial in shown[:LISTED_TRIALS]:
         table.add_row(
             str(place),
-            _plain(trial.words),
+            plain(trial.words),
             _number(trial.u_score),
             _share(trial.accuracy),
             _share(trial.u_rate),
-            _plain(", ".join(f"{k}={number_words(v)}" for k, v in trial.parameters.items())),
+            plain(", ".join(f"{k}={number_words(v)}" for k, v in trial.parameters.items())),
         )
     return table
 
@@ -160,25 +154,22 @@ def _out_of_time_costs(facts: ReportFacts) -> Table:
     table = _table(f"out-of-time costs{over}", ("expert", "cost", "failed attempts"))
     cheapest_first = sorted(facts.out_of_time_costs.items(), key=lambda pair: pair[1].cost_gb_h)
     for name, cost in cheapest_first:
-        table.add_row(_plain(name), words_for_gb_h(cost.cost_gb_h), _count(cost.failed_attempts))
+        table.add_row(plain(name), words_for_gb_h(cost.cost_gb_h), _count(cost.failed_attempts))
     return table
 
 
 def _table(title: str, columns: Sequence[str]) -> Table:
-    table = Table(title=_plain(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD)
-    for name in columns:
-        whole = name in {"when (UTC)", "version", *_RIGHT}
-        table.add_column(name, justify="right" if name in _RIGHT else "left", no_wrap=whole)
-    return table
+    folding = set(columns) - {"when (UTC)", "version", *_RIGHT}
+    return titled_table(title, columns, right=_RIGHT, folding=folding)
 
 
 def _note(kept: KeptTraining) -> Text:
     training = kept.training
     if training.failure is not None:
-        return _plain(f"failed: {training.failure}", style="red")
+        return plain(f"failed: {training.failure}", style="red")
     if training.damage is not None:
-        return _plain(f"its model cannot be read: {training.damage}", style="red")
-    note = _plain("serves" if kept.serves else "", style="green")
+        return plain(f"its model cannot be read: {training.damage}", style="red")
+    note = plain("serves" if kept.serves else "", style="green")
     if kept.facts.cut_by_budget:
         note.append(", " if note.plain else "").append("cut by its budget", style="yellow")
     return note

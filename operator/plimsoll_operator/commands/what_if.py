@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
 
 from plimsoll_operator.commands.explaining import NothingToExplain, nearest
-from plimsoll_operator.commands.plain_text import plain
 from plimsoll_operator.commands.printing import complain, print_output
 from plimsoll_operator.commands.stored import existing_store
+from plimsoll_operator.commands.tables import plain, titled_table
 from plimsoll_operator.output_forms import OutputForm
 from plimsoll_operator.past_conditions import ask_what_if
 from plimsoll_predictor.store import StoreError
@@ -52,13 +50,8 @@ def what_if_command(request: WhatIfRequest, output: OutputForm) -> int:
 
 def what_if_table(task: TaskId, found: WhatIf) -> RenderableType:
     """The answer in sentences, those that carry figures in a table."""
-    table = Table(
-        title=f"{task} {found.scenario.words}",
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-    )
-    table.add_column("what past runs say")
+    column = "what past runs say"
+    table = titled_table(f"{task} {found.scenario.words}", (column,), folding=(column,))
     of_changes = {
         f"{change.words[0].upper()}{change.words[1:]}.": change for change in found.changes
     }

@@ -11,10 +11,9 @@ from itertools import groupby
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from plimsoll_operator.figure_words import number_words, words_for_gb_h
+from plimsoll_operator.figure_words import number_words, words_for_gb_h, words_for_minute
 from plimsoll_operator.replay_page import plots
 from plimsoll_operator.report.environment import content_hash
-from plimsoll_operator.report.wording import words_for_minute
 from plimsoll_predictor.replay.playing import Played
 from plimsoll_predictor.replay.sizer import UNASKED_BYTES
 

@@ -11,21 +11,17 @@ from typing import Final
 from markupsafe import Markup
 
 from plimsoll_operator.figure_words import number_words, words_for_gb_h
-from plimsoll_operator.replay_page.ticks import decade_ticks, even_ticks, time_axis
 from plimsoll_operator.report import svg
-from plimsoll_operator.report.scales import Scale, log_ticks_bytes
+from plimsoll_operator.report.axes import Frame, Scale, decade_ticks, even_ticks, time_axis
 from plimsoll_predictor.replay.playing import Played
 from plimsoll_predictor.replay.plotted import CloudPoint, FrontierPoint
 from plimsoll_predictor.units import GB, words_for_bytes
 
 WIDE: Final = (960, 380)
 SMALL: Final = (320, 250)
-LEFT: Final = 58
-RIGHT: Final = 14
 NAMES: Final = 128
 """Room for the policies' names at the right."""
-TOP: Final = 24
-BOTTOM: Final = 38
+_WIDE: Final = Frame.inside(WIDE, right=NAMES, top=24)
 _NAME_HEIGHT: Final = 14.0
 _WIDE_RANGE: Final = 8.0
 """Where the most waste is this many times the least, the axis is logarithmic: one would see only
@@ -40,65 +36,60 @@ def logarithmic(played: Sequence[Played]) -> bool:
 
 def waste_over_time(played: Sequence[Played]) -> Markup:
     """The waste of each policy up to each moment."""
-    width, height = WIDE
     curves = [each.plotted.curve for each in played]
     begin_s = min((curve[0].at_s for curve in curves if curve), default=0.0)
     end_s = max((curve[-1].at_s for curve in curves if curve), default=1.0)
-    x = Scale(low=begin_s, high=max(end_s, begin_s + 1), start=LEFT, end=width - NAMES)
+    x = _WIDE.x(begin_s, max(end_s, begin_s + 1))
     y = _waste_scale(played)
     ends = [y(each.totals.waste_gb_h) for each in played]
-    places = apart(ends, (TOP, height - BOTTOM))
+    places = apart(ends, (_WIDE.top, _WIDE.bottom))
     ticks = decade_ticks(y.low, y.high) if y.log else even_ticks(y.high)
+    axis = time_axis(x.high - x.low)
+    times_s = [begin_s + tick * axis.unit_s for tick in axis.ticks]
     parts = [
-        *_rows(y, ticks, width - NAMES),
-        svg.text((4, TOP - 10), "GB·h wasted so far", "axis"),
-        *_time_ticks(x, begin_s, height),
+        *_WIDE.rows(y, ticks, number_words),
+        *_WIDE.ticks(x, times_s, lambda at_s: number_words((at_s - begin_s) / axis.unit_s)),
+        *_WIDE.names("GB·h wasted so far", f"{axis.unit} since the first run ended"),
     ]
     for each, curve, place in zip(played, curves, places, strict=True):
         points = [(x(point.at_s), y(point.waste_gb_h)) for point in curve]
         parts.append(svg.path(_polyline(points), f"curve {css_class(each)}"))
         if points:
-            parts += _name(each, points[-1], place, width)
-    return svg.picture(width, height, "Waste over time, policy by policy", parts)
+            parts += _name(each, points[-1], place)
+    return svg.picture(*WIDE, "Waste over time, policy by policy", parts)
 
 
 def _waste_scale(played: Sequence[Played]) -> Scale:
     ends = [each.totals.waste_gb_h for each in played]
     high = max(ends, default=0.0) * 1.08 or 1.0
-    start, end = WIDE[1] - BOTTOM, TOP
     if not logarithmic(played):
-        return Scale(low=0, high=high, start=start, end=end)
+        return _WIDE.y(0, high)
     least = min(end for end in ends if end > 0)
-    return Scale(low=least / 20, high=high, start=start, end=end, log=True)
+    return _WIDE.y(least / 20, high, log=True)
 
 
 def frontiers(played: Sequence[Played]) -> Markup:
     """Waste against failed attempts by each policy's knob; the ring is its default."""
-    width, height = WIDE
     defaults = {each.policy.name: _default(each) for each in played}
     points = [point for each in played for point in (*each.frontier, defaults[each.policy.name])]
     wastes = [point.waste_gb_h for point in points if point.waste_gb_h > 0] or [1.0]
     failures = max((point.failed_attempts for point in points), default=1)
     low, high = min(wastes) / 1.15, max(wastes) * 1.15
     # One more than the failures, so that none at all has its place on a logarithmic axis.
-    x = Scale(low=0.8, high=1.3 * (failures + 1), start=LEFT, end=width - NAMES, log=True)
-    y = Scale(low=low, high=high, start=height - BOTTOM, end=TOP, log=True)
-    places = apart([y(defaults[each.policy.name].waste_gb_h) for each in played], (TOP, height))
+    x, y = _WIDE.x(0.8, 1.3 * (failures + 1), log=True), _WIDE.y(low, high, log=True)
+    ends = [y(defaults[each.policy.name].waste_gb_h) for each in played]
+    places = apart(ends, (_WIDE.top, WIDE[1]))
     ticks = [0, *(int(tick) for tick in decade_ticks(1, failures + 1))]
     parts = [
-        *_rows(y, decade_ticks(low, high), width - NAMES),
-        *(
-            svg.text((x(tick + 1), height - BOTTOM + 17), number_words(tick), anchor="middle")
-            for tick in _roomy(ticks, x)
-        ),
-        svg.text((4, TOP - 10), "GB·h wasted", "axis"),
-        svg.text((width - NAMES, height - 5), "failed attempts", "axis", "end"),
+        *_WIDE.rows(y, decade_ticks(low, high), number_words),
+        *(_WIDE.under(x(tick + 1), number_words(tick)) for tick in _roomy(ticks, x)),
+        *_WIDE.names("GB·h wasted", "failed attempts"),
     ]
     for each, place in zip(played, places, strict=True):
         default = defaults[each.policy.name]
         parts += _frontier(each, default, (x, y))
-        parts += _name(each, (x(default.failed_attempts + 1), y(default.waste_gb_h)), place, width)
-    return svg.picture(width, height, "Waste against failed attempts by each policy's knob", parts)
+        parts += _name(each, (x(default.failed_attempts + 1), y(default.waste_gb_h)), place)
+    return svg.picture(*WIDE, "Waste against failed attempts by each policy's knob", parts)
 
 
 def allocation_against_need(played: Played, sizes_bytes: tuple[int, int]) -> Markup:
@@ -106,27 +97,17 @@ def allocation_against_need(played: Played, sizes_bytes: tuple[int, int]) -> Mar
 
     sizes_bytes: the least and the most to be shown, the same for all policies of a trace.
     """
-    width, height = SMALL
-    low, high = sizes_bytes[0] / 1.4, sizes_bytes[1] * 1.4
-    x = Scale(low=low, high=high, start=LEFT, end=width - RIGHT, log=True)
-    y = Scale(low=low, high=high, start=height - BOTTOM, end=TOP, log=True)
-    ticks = log_ticks_bytes(low, high, most=5)
-    parts = [
-        *(part for tick in ticks for part in _row(y, tick, words_for_bytes(tick), width - RIGHT)),
-        *(
-            svg.text((x(tick), height - BOTTOM + 16), words_for_bytes(tick), anchor="middle")
-            for tick in ticks
-        ),
-        svg.line((x(low), y(low)), (x(high), y(high)), "even"),
-        svg.text((4, TOP - 10), "first allocation", "axis"),
-        svg.text((width - RIGHT, height - 5), "need", "axis", "end"),
+    frame = Frame.inside(SMALL, top=24)
+    x, y, parts = frame.sizes(sizes_bytes[0] / 1.4, sizes_bytes[1] * 1.4, most=5)
+    parts += [
+        *frame.names("first allocation", "need"),
         *(
             _cloud_mark(point, (x(point.peak_bytes), y(point.first_bytes)))
             for point in played.plotted.cloud
         ),
     ]
     label = f"First allocation against need: {played.policy.name}"
-    return svg.picture(width, height, label, parts)
+    return svg.picture(*SMALL, label, parts)
 
 
 def cloud_bounds_bytes(played: Iterable[Played]) -> tuple[int, int]:
@@ -201,8 +182,8 @@ def _point_words(point: FrontierPoint) -> str:
     return f"{words_for_gb_h(point.waste_gb_h)}, {point.failed_attempts:,} failed attempts"
 
 
-def _name(played: Played, end: svg.Place, at: float, width: int) -> list[Markup]:
-    start = width - NAMES + 8
+def _name(played: Played, end: svg.Place, at: float) -> list[Markup]:
+    start = _WIDE.right + 8
     return [
         svg.line((end[0], end[1]), (start - 2, at), f"leader {css_class(played)}"),
         svg.text((start, at + 4), played.policy.name, f"name {css_class(played)}"),
@@ -217,33 +198,6 @@ def _cloud_mark(point: CloudPoint, at: svg.Place) -> Markup:
     if not point.fits:
         return svg.cross(at, 3, "kill slight", words)
     return svg.dot(at, 2.2, "cold-run" if point.cold else "need faint", words)
-
-
-def _rows(y: Scale, ticks: Iterable[float], right: int) -> list[Markup]:
-    return [part for tick in ticks for part in _row(y, tick, number_words(tick), right)]
-
-
-def _row(y: Scale, value: float, words: object, right: int) -> list[Markup]:
-    at = y(value)
-    return [
-        svg.line((LEFT, at), (right, at), "grid"),
-        svg.text((LEFT - 6, at + 4), words, anchor="end"),
-    ]
-
-
-def _time_ticks(x: Scale, begin_s: float, height: int) -> list[Markup]:
-    axis = time_axis(x.high - x.low)
-    marks = [
-        part
-        for tick in axis.ticks
-        for at in (x(begin_s + tick * axis.unit_s),)
-        for part in (
-            svg.line((at, height - BOTTOM), (at, height - BOTTOM + 4), "grid"),
-            svg.text((at, height - BOTTOM + 17), number_words(tick), anchor="middle"),
-        )
-    ]
-    words = f"{axis.unit} since the first run ended"
-    return [*marks, svg.text((x.end, height - 5), words, "axis", "end")]
 
 
 def _roomy(ticks: Sequence[int], x: Scale) -> list[int]:

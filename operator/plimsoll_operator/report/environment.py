@@ -11,11 +11,17 @@ from jinja2 import BaseLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from plimsoll_operator.conditions import cut
-from plimsoll_operator.figure_words import number_words, words_for_gb_h, words_for_share
+from plimsoll_operator.figure_words import (
+    number_words,
+    words_for_gb_h,
+    words_for_minute,
+    words_for_share,
+    words_for_size,
+)
 from plimsoll_operator.report.groups import NAMED_TASKS
 from plimsoll_operator.report.records import Figures
 from plimsoll_operator.report.search_plot import search_plot
-from plimsoll_operator.report.wording import words_for_minute, words_for_outcome, words_for_size
+from plimsoll_operator.report.wording import words_for_outcome
 from plimsoll_predictor.savings import Resource, words_for_amount
 
 MAX_TEXT: Final = 512

@@ -11,16 +11,17 @@ from typing import Final
 from markupsafe import Markup
 
 from plimsoll_operator.report import svg
-from plimsoll_operator.report.records import AttemptPoint
-from plimsoll_operator.report.scales import (
+from plimsoll_operator.report.axes import (
+    Frame,
     Scale,
     count_ticks,
     linear_ticks_bytes,
-    log_ticks_bytes,
+    size_words,
 )
+from plimsoll_operator.report.records import AttemptPoint
 from plimsoll_operator.report.thinning import Thinned
-from plimsoll_operator.report.wording import words_for_minute, words_for_point
-from plimsoll_predictor.units import MIB, words_for_bytes
+from plimsoll_operator.report.wording import words_for_point
+from plimsoll_predictor.units import MIB, counted, words_for_bytes
 
 Said = Callable[[AttemptPoint], str | None]
 """What shows under the pointer."""
@@ -30,18 +31,11 @@ NARROW: Final = (360, 270)
 """The timeline on a phone, where the wide one could not be read."""
 NARROW_POINTS: Final = 90
 SMALL: Final = (460, 330)
-LEFT: Final = 58
-RIGHT: Final = 14
-TOP: Final = 22
-BOTTOM: Final = 38
 HISTOGRAM_BARS: Final = 32
 _ROOM_ABOVE: Final = 1.06
-_TIME_LABEL_WIDTH: Final = 140
 _CROWD: Final = 150
 """More attempts than this are drawn with thinner strokes, or they make one blot."""
 _LABEL_WIDTH: Final = 54
-_HALF_LETTER: Final = 4.8
-"""Half the width of a letter, where letters are largest: on a phone."""
 _LABEL_ROWS: Final = 3
 """For the ceilings' labels, above the bars."""
 
@@ -60,18 +54,17 @@ def narrow_timeline(thinned: Thinned) -> Markup:
 
 
 def _timeline(thinned: Thinned, size: tuple[int, int], said: Said) -> Markup:
-    width, height = size
+    frame = Frame.inside(size)
     points = [point for _, point in thinned.points]
     top_bytes = max(_sizes(points), default=MIB) * _ROOM_ABOVE
-    y = Scale(low=0, high=top_bytes, start=height - BOTTOM, end=TOP)
-    x = Scale(low=-0.5, high=max(thinned.total, 1) - 0.5, start=LEFT, end=width - RIGHT)
-    half = max(1.2, min(9.0, 0.36 * (width - LEFT - RIGHT) / max(1, len(points))))
+    y, x = frame.y(0, top_bytes), frame.x(-0.5, max(thinned.total, 1) - 0.5)
+    half = max(1.2, min(9.0, 0.36 * (frame.right - frame.left) / max(1, len(points))))
     marks = [
         mark for place, point in thinned.points for mark in _attempt(point, (x(place), y), said)
     ]
     parts = [
-        *_byte_rows(y, linear_ticks_bytes(top_bytes), width),
-        *_time_labels(thinned, x, height),
+        *frame.rows(y, linear_ticks_bytes(top_bytes), size_words),
+        *frame.dates(x, _dated(thinned)),
         svg.path(_history(thinned, x, y), "history"),
         svg.path(_dashes(thinned, x, y, half=half, of="request_bytes"), "request"),
         svg.path(_gaps(thinned, x, y), "gap" if len(points) <= _CROWD else "gap crowd"),
@@ -79,7 +72,12 @@ def _timeline(thinned: Thinned, size: tuple[int, int], said: Said) -> Markup:
         *marks,
     ]
     label = "Allocations against needs, attempt by attempt"
-    return svg.picture(width, height, label, parts, _told(thinned))
+    return svg.picture(*size, label, parts, _told(thinned))
+
+
+def _dated(thinned: Thinned) -> dict[float, float]:
+    """When the attempts that are drawn ended."""
+    return {place: point.at_s for place, point in thinned.points if point.at_s is not None}
 
 
 def _told(thinned: Thinned) -> str:
@@ -88,32 +86,24 @@ def _told(thinned: Thinned) -> str:
     if not needs:
         return "No attempt was measured."
     low, high = words_for_bytes(min(needs)), words_for_bytes(max(needs))
-    kills = f"{thinned.kills:,} OOM kill{'' if thinned.kills == 1 else 's'}"
+    kills = counted(thinned.kills, "OOM kill")
     return f"{thinned.total:,} attempts, {kills}; needs from {low} to {high}."
 
 
 def diagonal(thinned: Thinned) -> Markup:
     """Need across, allocation up, both in powers of two: above the line is unused memory."""
-    width, height = SMALL
+    frame = Frame.inside(SMALL)
     placed = [
         (point, need, allocation)
         for _, point in thinned.points
         if (need := point.need_bytes) and (allocation := point.allocation_bytes)
     ]
     sizes = [size for _, need, allocation in placed for size in (need, allocation)]
-    low, high = min(sizes, default=MIB) / 1.3, max(sizes, default=MIB) * 1.3
-    x = Scale(low=low, high=high, start=LEFT, end=width - RIGHT, log=True)
-    y = Scale(low=low, high=high, start=height - BOTTOM, end=TOP, log=True)
-    ticks = log_ticks_bytes(low, high)
-    parts = [
-        *_byte_rows(y, ticks, width),
-        *(_under(x(tick), height - BOTTOM + 16, words_for_bytes(tick), width) for tick in ticks),
-        svg.line((x(low), y(low)), (x(high), y(high)), "even"),
-        svg.text(
-            (width - RIGHT - 4, height - BOTTOM - 10), "dashed: need = allocation", anchor="end"
-        ),
-        svg.text((4, TOP - 8), "allocation", "axis"),
-        svg.text((width - RIGHT, height - 6), "need", "axis", "end"),
+    x, y, parts = frame.sizes(min(sizes, default=MIB) / 1.3, max(sizes, default=MIB) * 1.3)
+    words = "dashed: need = allocation"
+    parts += [
+        svg.text((frame.right - 4, frame.bottom - 10), words, anchor="end"),
+        *frame.names("allocation", "need"),
         *(
             svg.cross((x(need), y(allocation)), 4.5, "kill", words_for_point(point))
             if point.killed
@@ -121,40 +111,30 @@ def diagonal(thinned: Thinned) -> Markup:
             for point, need, allocation in placed
         ),
     ]
-    return svg.picture(width, height, "Allocation against need", parts)
+    return svg.picture(*SMALL, "Allocation against need", parts)
 
 
 def histogram(needs_bytes: Sequence[int], ceilings_bytes: Sequence[int]) -> Markup:
     """How many runs needed how much, and the ceilings that divide them."""
-    width, height = SMALL
+    frame = Frame.inside(SMALL)
     high = max([*needs_bytes, *ceilings_bytes, MIB]) * _ROOM_ABOVE
     counts = bar_counts(needs_bytes, high)
-    x = Scale(low=0, high=high, start=LEFT, end=width - RIGHT)
-    y = Scale(low=0, high=max([*counts, 1]), start=height - BOTTOM, end=TOP + 13 * _LABEL_ROWS)
-    bar = (width - LEFT - RIGHT) / HISTOGRAM_BARS
+    most = max([*counts, 1])
+    x = frame.x(0, high)
+    y = Scale(low=0, high=most, start=frame.bottom, end=frame.top + 13 * _LABEL_ROWS)
+    bar = (frame.right - frame.left) / HISTOGRAM_BARS
     parts = [
-        *(part for tick in count_ticks(max([*counts, 1])) for part in _row(y, tick, tick, width)),
+        *frame.rows(y, count_ticks(most), lambda tick: f"{tick:g}"),
+        *(frame.under(x(tick), size_words(tick)) for tick in linear_ticks_bytes(high)),
         *(
-            _under(x(tick), height - BOTTOM + 16, _tick_words(tick), width)
-            for tick in linear_ticks_bytes(high)
-        ),
-        *(
-            svg.element(
-                "rect",
-                x=round(LEFT + place * bar + 0.5, 1),
-                y=y(count),
-                width=round(bar - 1, 1),
-                height=round(y(0) - y(count), 1),
-                class_="bar",
-            )
+            svg.bar((round(frame.left + place * bar + 0.5, 1), y(count)), bar - 1, y(0), "bar")
             for place, count in enumerate(counts)
             if count
         ),
-        *_ceiling_marks(x, ceilings_bytes, height),
-        svg.text((LEFT - 6, TOP - 8), "runs", "axis", "end"),
-        svg.text((width - RIGHT, height - 6), "need", "axis", "end"),
+        *_ceiling_marks(x, ceilings_bytes, frame),
+        *frame.names("runs", "need"),
     ]
-    return svg.picture(width, height, "Needs and the ceilings of the bins", parts)
+    return svg.picture(*SMALL, "Needs and the ceilings of the bins", parts)
 
 
 def bar_counts(needs_bytes: Sequence[int], high_bytes: float) -> list[int]:
@@ -165,15 +145,15 @@ def bar_counts(needs_bytes: Sequence[int], high_bytes: float) -> list[int]:
     return counts
 
 
-def _ceiling_marks(x: Scale, ceilings_bytes: Sequence[int], height: int) -> list[Markup]:
+def _ceiling_marks(x: Scale, ceilings_bytes: Sequence[int], frame: Frame) -> list[Markup]:
     """A line for each ceiling, its label in the first row where it touches no other, if any."""
     marks: list[Markup] = []
     ends = [-1.0] * _LABEL_ROWS
     for ceiling in ceilings_bytes:
         at = x(ceiling)
         row = next((n for n, end in enumerate(ends) if at - _LABEL_WIDTH >= end), None)
-        top = TOP + 13 * (_LABEL_ROWS - 1 if row is None else row)
-        marks.append(svg.line((at, top + 3), (at, height - BOTTOM), "ceiling"))
+        top = frame.top + 13 * (_LABEL_ROWS - 1 if row is None else row)
+        marks.append(svg.line((at, top + 3), (at, frame.bottom), "ceiling"))
         if row is not None:
             ends[row] = at
             marks.append(svg.text((at, top), words_for_bytes(ceiling), "ceiling-label", "end"))
@@ -237,40 +217,3 @@ def _history(thinned: Thinned, x: Scale, y: Scale) -> list[str]:
         return []
     left, right = x(places[0] - 0.5), x(places[-1] + 0.5)
     return [f"M{left:g} {y(y.low):g}V{y(y.high):g}H{right:g}V{y(y.low):g}Z"]
-
-
-def _byte_rows(y: Scale, ticks: Sequence[int], width: int) -> list[Markup]:
-    return [part for tick in ticks for part in _row(y, tick, _tick_words(tick), width)]
-
-
-def _tick_words(size_bytes: int) -> str:
-    return words_for_bytes(size_bytes) if size_bytes else "0"
-
-
-def _row(y: Scale, value: float, words: object, width: int) -> list[Markup]:
-    at = y(value)
-    return [
-        svg.line((LEFT, at), (width - RIGHT, at), "grid"),
-        svg.text((LEFT - 6, at + 4), words, anchor="end"),
-    ]
-
-
-def _time_labels(thinned: Thinned, x: Scale, height: int) -> list[Markup]:
-    """When the attempts under them ended; evenly chosen among those drawn."""
-    dated = [(place, point.at_s) for place, point in thinned.points if point.at_s is not None]
-    most = max(1, int((x.end - x.start) // _TIME_LABEL_WIDTH))
-    stride = max(1, -(-len(dated) // most))
-    return [
-        part
-        for place, at_s in dated[stride // 2 :: stride]
-        for part in (
-            svg.line((x(place), height - BOTTOM), (x(place), height - BOTTOM + 4), "grid"),
-            _under(x(place), height - BOTTOM + 17, words_for_minute(at_s), int(x.end + RIGHT)),
-        )
-    ]
-
-
-def _under(at: float, y: float, words: str, width: int) -> Markup:
-    """A tick's label below it, or as near as it fits into the picture."""
-    half = _HALF_LETTER * len(words)
-    return svg.text((round(min(at, width - half), 1), y), words, anchor="middle")

@@ -12,11 +12,10 @@ import numpy as np
 from markupsafe import Markup
 
 from plimsoll_operator.conditions import cut
+from plimsoll_operator.figure_words import words_for_minute
 from plimsoll_operator.forecast_words import words_for_chance, words_for_odds
 from plimsoll_operator.report import svg
-from plimsoll_operator.report.scales import Scale
-from plimsoll_operator.report.time_scales import time_ticks_s
-from plimsoll_operator.report.wording import words_for_minute
+from plimsoll_operator.report.axes import Frame, Scale, time_ticks_s
 from plimsoll_operator.task_runtimes import Anomaly, TaskRuntimes, TypicalShape
 from plimsoll_predictor.durations import words_for_duration
 from plimsoll_predictor.forecasting.forecast import Forecast
@@ -27,10 +26,6 @@ WIDE: Final = (960, 250)
 NARROW: Final = (360, 250)
 SMALL: Final = (460, 260)
 NARROW_RUNS: Final = 90
-LEFT: Final = 58
-RIGHT: Final = 14
-TOP: Final = 16
-BOTTOM: Final = 34
 _ENDS: Final = (0.002, 0.998)
 """Of the forecast; what lies beyond is too rare to be seen."""
 _ROOM: Final = 1.12
@@ -40,33 +35,39 @@ _QUANTILE_ROWS: Final = len(_MARKED_SHARES)
 _TIMES_USUAL: Final = 2.0
 _LETTER: Final = 6.6
 """Width of a letter."""
+_TIME_WIDTH: Final = 75
+"""Room for a duration's label."""
 _SHAPE_BARS: Final = 40
 _MOST_RATIO: Final = 10.0
-_TICKS: Final = {0: "start", 1: "middle", 2: "middle", 5: "middle", 10: "end"}
-"""Times the usual that are named, and how, so that no name sticks out."""
+_RATIOS: Final = (0, 1, 2, 5, 10)
+"""Times the usual that are named."""
+
+
+def _frame(size: tuple[int, int]) -> Frame:
+    return Frame.inside(size, top=16, bottom=34)
 
 
 def density(forecast: Forecast, size: tuple[int, int] = WIDE) -> Markup:
     """The forecast: how likely it takes how long, in equal steps of the logarithm."""
-    width, height = size
+    frame = _frame(size)
     marks = list(_marks(forecast))
-    x = _time_scale(forecast, [at_s for at_s, _ in marks], width)
+    x = _time_scale(forecast, [at_s for at_s, _ in marks], frame)
     edges_s, masses = forecast.densities()
     middles_s = np.sqrt(edges_s[1:] * edges_s[:-1])
-    top = TOP + _LABEL_ROW * len(marks)
-    y = Scale(low=0, high=float(masses.max()) * _ROOM, start=height - BOTTOM, end=top)
+    top = frame.top + _LABEL_ROW * len(marks)
+    y = Scale(low=0, high=float(masses.max()) * _ROOM, start=frame.bottom, end=top)
     shown = (middles_s > x.low) & (middles_s < x.high)
     points = list(zip(middles_s[shown], masses[shown], strict=True))
     beyond_s = _TIMES_USUAL * forecast.usual_s if forecast.usual_s else None
     parts = [
-        *_time_labels(x, height),
+        *frame.ticks(x, _times_s(x), words_for_duration, "base"),
         svg.path(_area(points, x, y), "mass"),
         *([svg.path(_area(points, x, y, beyond_s), "tail")] if beyond_s else []),
-        svg.line((LEFT, y(0)), (width - RIGHT, y(0)), "base"),
-        *(_mark_line(at_s, row, x, y) for row, (at_s, _) in enumerate(marks)),
-        *(_mark_words(mark, row, x, width) for row, mark in enumerate(marks)),
+        frame.level(y(0), "base"),
+        *(_mark_line(x(at_s), row, frame) for row, (at_s, _) in enumerate(marks)),
+        *(_mark_words(mark, row, x, frame) for row, mark in enumerate(marks)),
     ]
-    return svg.picture(width, height, "How long the next run takes", parts, density_words(forecast))
+    return svg.picture(*size, "How long the next run takes", parts, density_words(forecast))
 
 
 def density_words(forecast: Forecast) -> str:
@@ -84,27 +85,25 @@ def density_words(forecast: Forecast) -> str:
 
 def history(runtimes: TaskRuntimes, size: tuple[int, int] = WIDE) -> Markup:
     """Each run that succeeded, in the order they ended; anomalies are crosses and triangles."""
-    width, height = size
+    frame = _frame(size)
     runs = _drawn(runtimes, size)
     times_s = [max(each.ran_s, 1.0) for each in runs]
     usual_s = runtimes.forecast.usual_s
     around = [*times_s, *([usual_s] if usual_s else [])] or [1.0]
-    y = Scale(
-        low=min(around) / 1.3, high=max(around) * 1.3, start=height - BOTTOM, end=TOP, log=True
-    )
-    x = Scale(low=-0.5, high=max(len(runs), 1) - 0.5, start=LEFT, end=width - RIGHT)
+    y = frame.y(min(around) / 1.3, max(around) * 1.3, log=True)
+    x = frame.x(-0.5, max(len(runs), 1) - 0.5)
     told = size != NARROW
     parts = [
-        *(part for tick in time_ticks_s(y.low, y.high, most=6) for part in _row(y, tick, width)),
-        *_date_labels(runs, x, height),
-        *([svg.line((LEFT, y(usual_s)), (width - RIGHT, y(usual_s)), "even")] if usual_s else []),
+        *frame.rows(y, time_ticks_s(y.low, y.high, most=6), words_for_duration),
+        *frame.dates(x, {place: each.finished_s for place, each in enumerate(runs)}),
+        *([frame.level(y(usual_s), "even")] if usual_s else []),
         *(
             _run(runtimes, each, (x(place), y(seconds)), told=told)
             for place, (each, seconds) in enumerate(zip(runs, times_s, strict=True))
         ),
     ]
     label = "Runtimes, run by run"
-    return svg.picture(width, height, label, parts, history_words(runtimes))
+    return svg.picture(*size, label, parts, history_words(runtimes))
 
 
 def history_words(runtimes: TaskRuntimes) -> str:
@@ -123,42 +122,28 @@ def history_words(runtimes: TaskRuntimes) -> str:
 
 def own_shape(runtimes_s: Sequence[float], usual_s: float, typical: TypicalShape) -> Markup:
     """The task's runtimes beside the typical shape they are most like; both in times the usual."""
-    width, height = SMALL
+    frame = _frame(SMALL)
     own = _bars(
         histogram(normalised(runtimes_s, usual_s, Normalisation.RATIO), Normalisation.RATIO)
     )
     like = _bars(typical.shape.pmf)
-    x = Scale(low=0, high=_MOST_RATIO, start=LEFT, end=width - RIGHT)
+    x = frame.x(0, _MOST_RATIO)
     # Square roots: the usual runtime holds most of both, and the tails are what differs.
-    y = Scale(low=0, high=max(*own, *like) ** 0.5 * _ROOM, start=height - BOTTOM, end=TOP)
+    y = frame.y(0, max(*own, *like) ** 0.5 * _ROOM)
     step = _MOST_RATIO / _SHAPE_BARS
     line = [f"M{x(0):g} {y(0):g}"]
     line += [f"V{y(mass**0.5):g}H{x(step * (place + 1)):g}" for place, mass in enumerate(like)]
     parts = [
+        *frame.columns(x, _RATIOS, lambda tick: f"{tick:g}×"),
         *(
-            part
-            for tick in _TICKS
-            for part in (
-                svg.line((x(tick), TOP), (x(tick), height - BOTTOM), "grid"),
-                svg.text((x(tick), height - BOTTOM + 17), f"{tick}×", anchor=_TICKS[tick]),
-            )
-        ),
-        *(
-            svg.element(
-                "rect",
-                x=x(step * place),
-                y=y(mass**0.5),
-                width=round(x(step) - x(0) - 1, 1),
-                height=round(y(0) - y(mass**0.5), 1),
-                class_="mass",
-            )
+            svg.bar((x(step * place), y(mass**0.5)), x(step) - x(0) - 1, y(0), "mass")
             for place, mass in enumerate(own)
             if mass
         ),
         svg.path([*line, f"V{y(0):g}"], "like"),
     ]
     label = f"Runtimes beside the shape {typical.shape.name}, in times the usual"
-    return svg.picture(width, height, label, parts)
+    return svg.picture(*SMALL, label, parts)
 
 
 def _bars(masses: np.typing.NDArray[np.float64]) -> list[float]:
@@ -183,10 +168,14 @@ def _marks(forecast: Forecast) -> Iterator[tuple[float, str]]:
         yield at_s, f"2× the usual: {words_for_duration(at_s)}, {beyond} beyond"
 
 
-def _time_scale(forecast: Forecast, shown_s: Sequence[float], width: int) -> Scale:
+def _time_scale(forecast: Forecast, shown_s: Sequence[float], frame: Frame) -> Scale:
     ends_s = [float(each) for each in forecast.quantiles_s(_ENDS)]
     low_s, high_s = min(*ends_s, *shown_s) / 1.1, max(*ends_s, *shown_s) * 1.1
-    return Scale(low=low_s, high=high_s, start=LEFT, end=width - RIGHT, log=True)
+    return frame.x(low_s, high_s, log=True)
+
+
+def _times_s(x: Scale) -> list[float]:
+    return time_ticks_s(x.low, x.high, most=max(3, int((x.end - x.start) // _TIME_WIDTH)))
 
 
 def _area(
@@ -210,42 +199,16 @@ def _between(points: Sequence[tuple[float, float]], at_s: float) -> float:
     return float(np.interp(np.log(at_s), logs, [mass for _, mass in points]))
 
 
-def _mark_line(at_s: float, row: int, x: Scale, y: Scale) -> Markup:
+def _mark_line(at: float, row: int, frame: Frame) -> Markup:
     class_ = "ceiling" if row < _QUANTILE_ROWS else "even"
-    return svg.line((x(at_s), TOP + _LABEL_ROW * row + 4), (x(at_s), y(0)), class_)
+    return svg.line((at, frame.top + _LABEL_ROW * row + 4), (at, frame.bottom), class_)
 
 
-def _mark_words(mark: tuple[float, str], row: int, x: Scale, width: int) -> Markup:
+def _mark_words(mark: tuple[float, str], row: int, x: Scale, frame: Frame) -> Markup:
     at_s, words = mark
     half = _LETTER * len(words) / 2
-    middle = min(max(x(at_s), half), width - half)
-    return svg.text((round(middle, 1), TOP + _LABEL_ROW * row), words, "told", "middle")
-
-
-def _time_labels(x: Scale, height: int) -> Iterator[Markup]:
-    for tick in time_ticks_s(x.low, x.high, most=max(3, int((x.end - x.start) // 75))):
-        yield svg.line((x(tick), height - BOTTOM), (x(tick), height - BOTTOM + 4), "base")
-        words = words_for_duration(tick)
-        half = _LETTER * len(words) / 2
-        at = min(x(tick), x.end + RIGHT - half)
-        yield svg.text((round(at, 1), height - BOTTOM + 18), words, anchor="middle")
-
-
-def _row(y: Scale, tick: float, width: int) -> list[Markup]:
-    at = y(tick)
-    return [
-        svg.line((LEFT, at), (width - RIGHT, at), "grid"),
-        svg.text((LEFT - 6, at + 4), words_for_duration(tick), anchor="end"),
-    ]
-
-
-def _date_labels(runs: Sequence[PastRuntime], x: Scale, height: int) -> Iterator[Markup]:
-    stride = max(1, -(-len(runs) // max(1, int((x.end - x.start) // 140))))
-    half = _LETTER * len("2026-01-01 00:00") / 2
-    for place in range(stride // 2, len(runs), stride):
-        at = min(max(x(place), half), x.end + RIGHT - half)
-        words = words_for_minute(runs[place].finished_s)
-        yield svg.text((round(at, 1), height - BOTTOM + 18), words, anchor="middle")
+    middle = min(max(x(at_s), half), frame.width - half)
+    return svg.text((round(middle, 1), frame.top + _LABEL_ROW * row), words, "told", "middle")
 
 
 def _run(

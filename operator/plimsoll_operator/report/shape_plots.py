@@ -13,7 +13,7 @@ from typing import Final
 from markupsafe import Markup
 
 from plimsoll_operator.report import svg
-from plimsoll_operator.report.scales import Scale
+from plimsoll_operator.report.axes import Frame, Scale
 from plimsoll_predictor.durations import words_for_duration
 from plimsoll_predictor.shapes.catalogue import Shape, ShapeCatalogue
 from plimsoll_predictor.shapes.explanation import Effect, Explanation, TaskExplanation
@@ -68,12 +68,11 @@ def shapes_plot(catalogue: ShapeCatalogue) -> Markup:
 
 
 def _panel(shape: Shape, kind: Normalisation, corner: tuple[float, float]) -> Iterable[Markup]:
-    left, top = corner[0] + 12, corner[1] + 34
-    right, bottom = corner[0] + PANEL[0] - 10, corner[1] + PANEL[1] - 20
-    low, high = RANGES[kind]
-    x = Scale(low=low, high=high, start=left, end=right)
-    tallest = math.sqrt(float(shape.pmf.max()))
-    y = Scale(low=0, high=tallest or 1.0, start=bottom, end=top)
+    left, right = corner[0] + 12, corner[0] + PANEL[0] - 10
+    bottom = corner[1] + PANEL[1] - 20
+    frame = Frame(left=left, right=right, top=corner[1] + 34, bottom=bottom, width=right)
+    x = frame.x(*RANGES[kind])
+    y = frame.y(0, math.sqrt(float(shape.pmf.max())) or 1.0)
     unit, statistics = _UNIT[kind], shape.statistics
     yield svg.text((left, corner[1] + 14), shape.name, "name")
     yield svg.text(
@@ -81,10 +80,7 @@ def _panel(shape: Shape, kind: Normalisation, corner: tuple[float, float]) -> It
         f"half in {_amount(statistics.interquartile, kind)}, 95th "
         f"{_amount(statistics.p95, kind)}, {statistics.outlier_share:.1%} out",
     )
-    for tick in _TICKS[kind]:
-        yield svg.line((x(tick), top), (x(tick), bottom), "grid")
-        anchor = "start" if tick == low else "end" if tick == high else "middle"
-        yield svg.text((x(tick), bottom + 14), f"{tick}{unit}" if tick else "0", anchor=anchor)
+    yield from frame.columns(x, _TICKS[kind], lambda tick: f"{tick:g}{unit}" if tick else "0")
     step = (right - left) / shape.pmf.size
     commands = [f"M{left:g} {bottom:g}"]
     for mass in shape.pmf:
@@ -147,14 +143,12 @@ def reasons_plot(task: TaskExplanation) -> Markup:
         ends: Sequence[float] = sorted((x(0), x(reason.contribution)))
         parts += [
             svg.text((NAMES_WIDTH - 8, top + 12), reason.feature[:_LETTERS], "name", "end"),
-            svg.element(
-                "rect",
-                svg.element("title", reason.words),
-                x=ends[0],
-                y=top,
-                width=round(max(1.0, ends[1] - ends[0]), 1),
-                height=REASON_ROW - 10,
-                class_="more" if reason.contribution > 0 else "less",
+            svg.bar(
+                (ends[0], top),
+                max(1.0, ends[1] - ends[0]),
+                top + REASON_ROW - 10,
+                "more" if reason.contribution > 0 else "less",
+                reason.words,
             ),
         ]
     return svg.picture(

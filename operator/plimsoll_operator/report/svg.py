@@ -59,6 +59,16 @@ def cross(at: Place, size: float, class_: str, title: str | None = None) -> Mark
     return element("path", inside, d=f"{arms}l{-2 * size:g} {2 * size:g}", class_=class_)
 
 
+def bar(
+    corner: Place, width: float, bottom: float, class_: str, title: str | None = None
+) -> Markup:
+    """An upright bar from its left upper corner down to ``bottom``."""
+    x, y = corner
+    inside = element("title", title) if title else ""
+    height = round(bottom - y, 1)
+    return element("rect", inside, x=x, y=y, width=round(width, 1), height=height, class_=class_)
+
+
 def picture(
     width: int, height: int, label: str, parts: Iterable[object], description: str = ""
 ) -> Markup:

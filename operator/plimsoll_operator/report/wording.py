@@ -1,13 +1,11 @@
-"""Times and attempts in words, for the page. Pure."""
+"""Attempts in words, for the page. Pure."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from plimsoll_operator.conditions import cut
+from plimsoll_operator.figure_words import words_for_minute, words_for_size
 from plimsoll_operator.report.records import AttemptPoint
 from plimsoll_predictor.record import Outcome
-from plimsoll_predictor.units import words_for_bytes
 
 _OUTCOMES = {
     Outcome.SUCCEEDED: "succeeded",
@@ -16,25 +14,6 @@ _OUTCOMES = {
     Outcome.EVICTED: "evicted by its node",
     Outcome.DELETED: "deleted",
 }
-
-
-def words_for_minute(at_s: float | None) -> str:
-    """Unix seconds to the minute, UTC; '-' for none or for what is no date.
-
-    >>> words_for_minute(0), words_for_minute(None), words_for_minute(1e300)
-    ('1970-01-01 00:00', '-', '-')
-    """
-    if at_s is None:
-        return "-"
-    try:
-        return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M")
-    except (OverflowError, ValueError, OSError):
-        return "-"
-
-
-def words_for_size(size_bytes: float | None) -> str:
-    """Bytes as people read them; '-' for none."""
-    return "-" if size_bytes is None else words_for_bytes(size_bytes)
 
 
 def words_for_outcome(outcome: Outcome | None) -> str:

@@ -13,6 +13,7 @@ from plimsoll_operator.commands.status.authorities import authority_ends_s
 from plimsoll_operator.commands.status.seen import Object, Seen, label, part
 from plimsoll_operator.commands.status.tasks import is_paused
 from plimsoll_operator.policy_levels import CLUSTER_POLICY_NAME
+from plimsoll_predictor.durations import words_for_duration
 
 VERSION_LABEL: Final = "app.kubernetes.io/version"
 SKEW_S: Final = 5.0
@@ -103,10 +104,10 @@ def _webhook(seen: Seen, now_s: float) -> Check:
     if ends_s is None:
         return Check(name, Level.BAD, "its caBundle is no certificate: pods are not sized")
     if ends_s <= now_s:
-        words = f"admission's authority expired {duration_words(now_s - ends_s)} ago"
+        words = f"admission's authority expired {words_for_duration(now_s - ends_s)} ago"
         return Check(name, Level.BAD, words, "see the leading controller's log: it renews it")
     level = Level.WARNING if ends_s - now_s < EXPIRES_SOON_S else Level.GOOD
-    words = f"registered, fails open, authority valid for {duration_words(ends_s - now_s)}"
+    words = f"registered, fails open, authority valid for {words_for_duration(ends_s - now_s)}"
     return Check(name, level, words)
 
 
@@ -144,7 +145,7 @@ def _feed(seen: Seen) -> Check:
         words = f"{silent} of {len(ages)} admission pods never heard the controller"
         return Check(name, Level.BAD, words, "is the controller ready? See admission's log")
     if max(heard) > STALE_FEED_S:
-        words = f"admission last heard the controller {duration_words(max(heard))} ago"
+        words = f"admission last heard the controller {words_for_duration(max(heard))} ago"
         todo = "sizes are those of then; is the controller ready?"
         return Check(name, Level.WARNING, words, todo)
     words = f"all {len(ages)} admission pods heard the controller within {max(heard):.0f} s"
@@ -161,9 +162,9 @@ def _certificate(seen: Seen, now_s: float) -> Check:
     left_s = min(ends) - now_s
     todo = "see the leading controller's log, or cert-manager's: who makes it did not renew it"
     if left_s <= 0:
-        words = f"admission's expired {duration_words(-left_s)} ago: pods are not sized"
+        words = f"admission's expired {words_for_duration(-left_s)} ago: pods are not sized"
         return Check(name, Level.BAD, words, todo)
-    words = f"admission's valid for {duration_words(left_s)}"
+    words = f"admission's valid for {words_for_duration(left_s)}"
     if left_s < EXPIRES_SOON_S:
         return Check(name, Level.WARNING, words, todo)
     return Check(name, Level.GOOD, words)
@@ -180,11 +181,11 @@ def _leader(seen: Seen, now_s: float) -> Check:
     renewed_s = unix_s(part(seen.lease, "spec", "renewTime"))
     lasts_s = float(part(seen.lease, "spec", "leaseDurationSeconds") or LEASE_S)
     if renewed_s is None or now_s - renewed_s > lasts_s + SKEW_S:
-        ago = "never" if renewed_s is None else f"{duration_words(now_s - renewed_s)} ago"
+        ago = "never" if renewed_s is None else f"{words_for_duration(now_s - renewed_s)} ago"
         words = f"{holder} led, but last said so {ago}: nothing is learned or retried now"
         return Check(name, Level.BAD, words, "see the controllers' logs; is the store reachable?")
     since_s = unix_s(part(seen.lease, "spec", "acquireTime"))
-    since = "" if since_s is None else f", for {duration_words(now_s - since_s)}"
+    since = "" if since_s is None else f", for {words_for_duration(now_s - since_s)}"
     return Check(name, Level.GOOD, f"{holder} leads{since}")
 
 
@@ -266,15 +267,3 @@ def unix_s(text: object) -> float | None:
         return datetime.fromisoformat(str(text).replace("Z", "+00:00")).timestamp()
     except ValueError:
         return None
-
-
-def duration_words(time_s: float) -> str:
-    """How long, in the largest unit that gives a number.
-
-    >>> duration_words(59), duration_words(7200), duration_words(3 * 86400)
-    ('59 s', '2 h', '3 days')
-    """
-    for unit, size_s in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if time_s >= 2 * size_s:
-            return f"{time_s / size_s:.0f} {unit}"
-    return f"{max(time_s, 0):.0f} s"
