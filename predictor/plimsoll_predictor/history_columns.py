@@ -43,32 +43,23 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
-from plimsoll_predictor.record import FeatureValue, Observation, Outcome, PeakSource
+from plimsoll_predictor.record import COLUMNS as RECORD_COLUMNS
+from plimsoll_predictor.record import FeatureValue, Observation, Outcome, PeakSource, Unit
 from plimsoll_predictor.task import TaskId
 
 FEATURE: Final = "feature."
 ALIASES: Final = {"finished": "finished_s", "started": "started_s", "submitted": "submitted_s"}
-_TIMES: Final = ("submitted_s", "started_s", "finished_s")
-_BYTES: Final = ("peak_bytes", "request_bytes", "allocation_bytes", "request_memory_ran_bytes")
-_CORES: Final = ("peak_cores", "request_cores", "allocated_cores", "limit_cores")
-_SHARES: Final = (
-    "node_memory_share",
-    "node_cpu_share",
-    "cluster_memory_share",
-    "cluster_cpu_share",
-    "submitted_memory_share",
-    "submitted_cpu_share",
-)
-_WAITING: Final = ("waiting_pods", "submitted_waiting_pods")
-_TEXTS: Final = ("node", "node_type", "image", "workflow_run", "item")
+_READ: Final = tuple(each for each in RECORD_COLUMNS if each.exported)
+_TIMES: Final = tuple(each.name for each in _READ if each.unit is Unit.TIME)
 COLUMNS: Final = frozenset(
-    {"namespace", "task", "run", "attempt", "attempt_uid", "outcome", "runtime_s", "cpu_s"}
-    | {"exit_code", "requested_s", *_TIMES, *_BYTES, *_CORES, *_TEXTS, *_SHARES, *_WAITING}
+    {"namespace", "task", "run", "attempt", "attempt_uid", "outcome", "runtime_s"}
+    | {each.name for each in _READ}
 )
 
 _MOST_BYTES: Final = 10**18
@@ -103,12 +94,8 @@ def observation(cells: Cells, namespace: str | None) -> Observation:
     task = _task(cells, namespace)
     outcome = _outcome(cells)
     times = _times(cells)
-    sizes: dict[str, Any] = {name: _bytes(cells, name) for name in _BYTES}
-    _check_teaches(outcome, sizes)
-    cores: dict[str, Any] = {name: _cores(cells, name) for name in _CORES}
-    loads: dict[str, Any] = {name: _share(cells, name) for name in _SHARES}
-    loads |= {name: _whole(cells, name, 0, _MOST_PODS) for name in _WAITING}
-    texts: dict[str, Any] = {name: _text(cells, name) for name in _TEXTS}
+    values = {each.name: _READERS[each.unit](cells, each.name) for each in _READ} | times
+    _check_teaches(outcome, values)
     uid = _uid(cells, task)
     return Observation(
         attempt_uid=uid,
@@ -117,15 +104,8 @@ def observation(cells: Cells, namespace: str | None) -> Observation:
         attempt=_whole(cells, "attempt", 1, 10_000) or 1,
         features=_features(cells),
         outcome=outcome,
-        peak_source=None if sizes["peak_bytes"] is None else PeakSource.IMPORTED,
-        cpu_s=_seconds(cells, "cpu_s"),
-        exit_code=_whole(cells, "exit_code", -255, 255),
-        requested_s=_seconds(cells, "requested_s"),
-        **sizes,
-        **cores,
-        **loads,
-        **times,
-        **texts,
+        peak_source=None if values["peak_bytes"] is None else PeakSource.IMPORTED,
+        **values,
     )
 
 
@@ -153,10 +133,10 @@ def _outcome(cells: Cells) -> Outcome:
         raise CellError(f"outcome {_short(text)} is none of {known}") from None
 
 
-def _check_teaches(outcome: Outcome, sizes: Mapping[str, int | None]) -> None:
-    if outcome is Outcome.SUCCEEDED and sizes["peak_bytes"] is None:
+def _check_teaches(outcome: Outcome, values: Mapping[str, Any]) -> None:
+    if outcome is Outcome.SUCCEEDED and values["peak_bytes"] is None:
         raise CellError("peak_bytes is empty; an attempt that succeeded teaches nothing without")
-    if outcome is Outcome.OOM_KILLED and sizes["allocation_bytes"] is None:
+    if outcome is Outcome.OOM_KILLED and values["allocation_bytes"] is None:
         raise CellError("allocation_bytes is empty; it says what was too small for an OOM kill")
 
 
@@ -271,6 +251,18 @@ def _text(cells: Cells, name: str) -> str | None:
     if text is not None and len(text) > _TEXT_CHARS:
         raise CellError(f"{name} has {len(text)} characters; at most {_TEXT_CHARS} are kept")
     return text
+
+
+_READERS: Final[Mapping[Unit, Callable[[Cells, str], Any]]] = {
+    Unit.BYTES: _bytes,
+    Unit.CORES: _cores,
+    Unit.SHARE: _share,
+    Unit.SECONDS: _seconds,
+    Unit.TIME: _time,
+    Unit.PODS: partial(_whole, least=0, most=_MOST_PODS),
+    Unit.EXIT_CODE: partial(_whole, least=-255, most=255),
+    Unit.TEXT: _text,
+}
 
 
 def _features(cells: Cells) -> dict[str, FeatureValue]:

@@ -13,46 +13,29 @@ from types import MappingProxyType
 from typing import Final
 
 from plimsoll_predictor.history_columns import FEATURE, CellError, observation
-from plimsoll_predictor.record import Features, Observation
+from plimsoll_predictor.record import COLUMNS, Features, Observation, Unit
 from plimsoll_predictor.table_writing import feature_columns, write_table
 from plimsoll_predictor.tables import MOST_COLUMNS, TableError
 
+_WHOLE: Final = frozenset({Unit.BYTES, Unit.PODS, Unit.EXIT_CODE})
+
+
+def _written_as(unit: Unit) -> type:
+    if unit in _WHOLE:
+        return int
+    return str if unit is Unit.TEXT else float
+
+
+_IDENTITY: Final[Mapping[str, type]] = {
+    "namespace": str,
+    "task": str,
+    "run": str,
+    "attempt": int,
+    "attempt_uid": str,
+    "outcome": str,
+}
 OWN_COLUMNS: Final[Mapping[str, type]] = MappingProxyType(
-    {
-        "namespace": str,
-        "task": str,
-        "run": str,
-        "attempt": int,
-        "attempt_uid": str,
-        "outcome": str,
-        "submitted_s": float,
-        "started_s": float,
-        "finished_s": float,
-        "request_bytes": int,
-        "allocation_bytes": int,
-        "peak_bytes": int,
-        "cpu_s": float,
-        "peak_cores": float,
-        "request_cores": float,
-        "allocated_cores": float,
-        "node": str,
-        "node_type": str,
-        "image": str,
-        "exit_code": int,
-        "workflow_run": str,
-        "item": str,
-        "request_memory_ran_bytes": int,
-        "limit_cores": float,
-        "requested_s": float,
-        "node_memory_share": float,
-        "node_cpu_share": float,
-        "cluster_memory_share": float,
-        "cluster_cpu_share": float,
-        "waiting_pods": int,
-        "submitted_memory_share": float,
-        "submitted_cpu_share": float,
-        "submitted_waiting_pods": int,
-    }
+    {**_IDENTITY, **{each.name: _written_as(each.unit) for each in COLUMNS if each.exported}}
 )
 """All that a history file may have, but for what follows from the others, and the features."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from typing import Any, Final
 
 from plimsoll_predictor.task import TaskId
 
@@ -36,6 +37,38 @@ class PeakSource(StrEnum):
     IMPORTED = "imported"
 
 
+class Unit(StrEnum):
+    """What a column holds; it decides how the column is stored, exported and imported."""
+
+    BYTES = "bytes"
+    CORES = "cores"
+    SHARE = "share"
+    """Of all there is: 1 is full."""
+    SECONDS = "seconds"
+    TIME = "time"
+    """Unix seconds."""
+    PODS = "pods"
+    EXIT_CODE = "exit code"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A field of an observation that is stored as it is.
+
+    exported: whether a history file has it, by the same name.
+    """
+
+    name: str
+    unit: Unit
+    exported: bool
+
+
+def column(unit: Unit, *, exported: bool = True) -> Any:
+    """A field that is a column; None where nobody said."""
+    return field(default=None, metadata={"unit": unit, "exported": exported})
+
+
 @dataclass(frozen=True, slots=True)
 class Need:
     """The smallest allocation that would have sufficed.
@@ -52,7 +85,8 @@ class Need:
 class Observation:
     """One attempt, as training data. Identified by ``attempt_uid``: the pod's UID.
 
-    Times are Unix seconds; None where the cluster never said.
+    A column is added here, and by a migration: the store's table, what is exported and what is
+    imported follow from its unit. Times are Unix seconds; None where the cluster never said.
     """
 
     attempt_uid: str
@@ -63,65 +97,65 @@ class Observation:
     """1 for a run's first pod."""
     features: Features = field(default_factory=dict)
     outcome: Outcome
-    request_bytes: int | None = None
+    submitted_s: float | None = column(Unit.TIME)
+    started_s: float | None = column(Unit.TIME)
+    finished_s: float | None = column(Unit.TIME)
+    request_bytes: int | None = column(Unit.BYTES)
     """What the user asked for; None if they asked for nothing."""
-    allocation_bytes: int | None = None
+    allocation_bytes: int | None = column(Unit.BYTES)
     """The limit the attempt ran under; None if it had none."""
-    peak_bytes: int | None = None
+    peak_bytes: int | None = column(Unit.BYTES)
     """Memory the attempt was seen to use, page cache told apart; None if nobody measured."""
     peak_source: PeakSource | None = None
-    kernel_peak_bytes: int | None = None
+    kernel_peak_bytes: int | None = column(Unit.BYTES, exported=False)
     """The kernel's own peak; counts page cache, so an upper bound of the need."""
-    working_set_peak_bytes: int | None = None
+    working_set_peak_bytes: int | None = column(Unit.BYTES, exported=False)
     """Highest sampled usage less inactive file pages; misses spikes, so a lower bound."""
-    anon_peak_bytes: int | None = None
-    cpu_s: float | None = None
-    peak_cores: float | None = None
+    anon_peak_bytes: int | None = column(Unit.BYTES, exported=False)
+    cpu_s: float | None = column(Unit.SECONDS)
+    peak_cores: float | None = column(Unit.CORES)
     """Cores of the minute that used most; None if nobody measured, or it ended within one."""
-    request_cores: float | None = None
+    request_cores: float | None = column(Unit.CORES)
     """CPU the user asked for, in cores; None if nothing."""
-    allocated_cores: float | None = None
+    allocated_cores: float | None = column(Unit.CORES)
     """CPU request the attempt ran under, in cores; None if none."""
-    submitted_s: float | None = None
-    started_s: float | None = None
-    finished_s: float | None = None
-    node: str | None = None
-    node_type: str | None = None
-    image: str | None = None
-    exit_code: int | None = None
-    model_version: str | None = None
+    node: str | None = column(Unit.TEXT)
+    node_type: str | None = column(Unit.TEXT)
+    image: str | None = column(Unit.TEXT)
+    exit_code: int | None = column(Unit.EXIT_CODE)
+    model_version: str | None = column(Unit.TEXT, exported=False)
     """The model that sized it; None if no model did."""
-    node_memory_bytes: int | None = None
+    node_memory_bytes: int | None = column(Unit.BYTES, exported=False)
     """Memory allocated on its node when it started."""
-    node_cpu: float | None = None
+    node_cpu: float | None = column(Unit.CORES, exported=False)
     """CPU cores allocated on its node when it started."""
     neighbours: tuple[str, ...] = ()
     """Tasks that ran beside it when it started, as ``namespace/name``."""
-    workflow_run: str | None = None
+    workflow_run: str | None = column(Unit.TEXT)
     """The run of a workflow it was part of; None if nobody said. Not ``run``, the task's own."""
-    item: str | None = None
+    item: str | None = column(Unit.TEXT)
     """What it worked on: a sample, a partition, a date; None if nobody said."""
-    request_memory_ran_bytes: int | None = None
+    request_memory_ran_bytes: int | None = column(Unit.BYTES)
     """Memory request it ran under, after sizing; None if none."""
-    limit_cores: float | None = None
+    limit_cores: float | None = column(Unit.CORES)
     """CPU limit it ran under, in cores; None if none."""
-    requested_s: float | None = None
+    requested_s: float | None = column(Unit.SECONDS)
     """Seconds that it might run at most (activeDeadlineSeconds); None if nobody said."""
-    node_memory_share: float | None = None
+    node_memory_share: float | None = column(Unit.SHARE)
     """Of its node's allocatable memory, what watched pods had when it started, itself included."""
-    node_cpu_share: float | None = None
+    node_cpu_share: float | None = column(Unit.SHARE)
     """Likewise of the node's CPU."""
-    cluster_memory_share: float | None = None
+    cluster_memory_share: float | None = column(Unit.SHARE)
     """Of all nodes' allocatable memory, what watched pods had when it started."""
-    cluster_cpu_share: float | None = None
+    cluster_cpu_share: float | None = column(Unit.SHARE)
     """Likewise of the CPU."""
-    waiting_pods: int | None = None
+    waiting_pods: int | None = column(Unit.PODS)
     """Watched pods that waited for a node, or to begin, when it started."""
-    submitted_memory_share: float | None = None
+    submitted_memory_share: float | None = column(Unit.SHARE)
     """As ``cluster_memory_share``, when it was submitted; no node is known then."""
-    submitted_cpu_share: float | None = None
+    submitted_cpu_share: float | None = column(Unit.SHARE)
     """As ``cluster_cpu_share``, when it was submitted."""
-    submitted_waiting_pods: int | None = None
+    submitted_waiting_pods: int | None = column(Unit.PODS)
     """As ``waiting_pods``, when it was submitted, without itself."""
 
     @property
@@ -152,3 +186,11 @@ class Observation:
         if self.outcome is Outcome.OOM_KILLED and self.allocation_bytes is not None:
             return Need(self.allocation_bytes, censored=True)
         return None
+
+
+COLUMNS: Final = tuple(
+    Column(each.name, each.metadata["unit"], each.metadata["exported"])
+    for each in fields(Observation)
+    if each.metadata
+)
+"""The fields of an observation that are stored as they are, in its order."""

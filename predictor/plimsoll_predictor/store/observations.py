@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 import sqlalchemy as sa
 
-from plimsoll_predictor.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.record import COLUMNS, Observation, Outcome, PeakSource
 from plimsoll_predictor.store import lessons, sightings, totals
 from plimsoll_predictor.store.errors import BadRecordError
 from plimsoll_predictor.store.lessons import LessonKind, NewLesson
@@ -19,41 +19,7 @@ from plimsoll_predictor.store.schema import observations as table
 from plimsoll_predictor.store.upsert import insert_new
 from plimsoll_predictor.task import TaskId
 
-_PLAIN: Final = (
-    "request_bytes",
-    "allocation_bytes",
-    "peak_bytes",
-    "kernel_peak_bytes",
-    "working_set_peak_bytes",
-    "anon_peak_bytes",
-    "cpu_s",
-    "peak_cores",
-    "request_cores",
-    "allocated_cores",
-    "submitted_s",
-    "started_s",
-    "finished_s",
-    "node",
-    "node_type",
-    "image",
-    "exit_code",
-    "model_version",
-    "node_memory_bytes",
-    "node_cpu",
-    "workflow_run",
-    "item",
-    "request_memory_ran_bytes",
-    "limit_cores",
-    "requested_s",
-    "node_memory_share",
-    "node_cpu_share",
-    "cluster_memory_share",
-    "cluster_cpu_share",
-    "waiting_pods",
-    "submitted_memory_share",
-    "submitted_cpu_share",
-    "submitted_waiting_pods",
-)
+_PLAIN: Final = tuple(each.name for each in COLUMNS)
 """Columns stored as they are; an amendment replaces each where it knows better."""
 _TIMES: Final = ("finished_s", "started_s", "submitted_s")
 _EMPTY: Final = {"features": "{}", "neighbours": "[]"}

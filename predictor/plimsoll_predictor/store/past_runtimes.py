@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -36,17 +36,8 @@ class PastRuntime:
     forecast_share: float | None
 
 
-_COLUMNS = (
-    table.c.attempt_uid,
-    table.c.run,
-    table.c.attempt,
-    table.c.outcome,
-    table.c.submitted_s,
-    table.c.started_s,
-    table.c.finished_s,
-    table.c.node,
-    table.c.node_type,
-    table.c.forecast_share,
+_COLUMNS: Final = tuple(
+    table.c[name] for name in PastRuntime.__dataclass_fields__ if name != "ran_s"
 )
 
 

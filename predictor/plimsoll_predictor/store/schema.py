@@ -6,9 +6,12 @@ seconds as doubles, documents are JSON text. Tasks are written as ``namespace/na
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import sqlalchemy as sa
+
+from plimsoll_predictor.record import COLUMNS, Unit
 
 NAMES: Final = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -19,6 +22,17 @@ metadata: Final = sa.MetaData(naming_convention=NAMES)
 
 RowId: Final = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 """SQLite numbers rows by itself only in a column declared INTEGER."""
+
+_STORED: Final[Mapping[Unit, type[sa.types.TypeEngine[Any]]]] = {
+    Unit.BYTES: sa.BigInteger,
+    Unit.CORES: sa.Double,
+    Unit.SHARE: sa.Double,
+    Unit.SECONDS: sa.Double,
+    Unit.TIME: sa.Double,
+    Unit.PODS: sa.Integer,
+    Unit.EXIT_CODE: sa.Integer,
+    Unit.TEXT: sa.Text,
+}
 
 observations: Final = sa.Table(
     "observations",
@@ -32,41 +46,9 @@ observations: Final = sa.Table(
     sa.Column("ordered_s", sa.Double, nullable=False),
     sa.Column("outcome", sa.Text, nullable=False),
     sa.Column("features", sa.Text, nullable=False),
-    sa.Column("request_bytes", sa.BigInteger),
-    sa.Column("allocation_bytes", sa.BigInteger),
-    sa.Column("peak_bytes", sa.BigInteger),
-    sa.Column("peak_source", sa.Text),
-    sa.Column("kernel_peak_bytes", sa.BigInteger),
-    sa.Column("working_set_peak_bytes", sa.BigInteger),
-    sa.Column("anon_peak_bytes", sa.BigInteger),
-    sa.Column("cpu_s", sa.Double),
-    sa.Column("peak_cores", sa.Double),
-    sa.Column("request_cores", sa.Double),
-    sa.Column("allocated_cores", sa.Double),
-    sa.Column("submitted_s", sa.Double),
-    sa.Column("started_s", sa.Double),
-    sa.Column("finished_s", sa.Double),
-    sa.Column("node", sa.Text),
-    sa.Column("node_type", sa.Text),
-    sa.Column("image", sa.Text),
-    sa.Column("exit_code", sa.Integer),
-    sa.Column("model_version", sa.Text),
-    sa.Column("node_memory_bytes", sa.BigInteger),
-    sa.Column("node_cpu", sa.Double),
     sa.Column("neighbours", sa.Text, nullable=False),
-    sa.Column("workflow_run", sa.Text),
-    sa.Column("item", sa.Text),
-    sa.Column("request_memory_ran_bytes", sa.BigInteger),
-    sa.Column("limit_cores", sa.Double),
-    sa.Column("requested_s", sa.Double),
-    sa.Column("node_memory_share", sa.Double),
-    sa.Column("node_cpu_share", sa.Double),
-    sa.Column("cluster_memory_share", sa.Double),
-    sa.Column("cluster_cpu_share", sa.Double),
-    sa.Column("waiting_pods", sa.Integer),
-    sa.Column("submitted_memory_share", sa.Double),
-    sa.Column("submitted_cpu_share", sa.Double),
-    sa.Column("submitted_waiting_pods", sa.Integer),
+    sa.Column("peak_source", sa.Text),
+    *(sa.Column(each.name, _STORED[each.unit]) for each in COLUMNS),
     # Share of the forecast it was given at submission that its runtime was not below.
     sa.Column("forecast_share", sa.Double),
     sa.Index(None, "task", "ordered_s", "id"),
