@@ -45,7 +45,7 @@ class WatchedFleet(Fleet):
 
     def standing(self, task: str) -> Standing:
         """The task's standing; one without an eye for change where that is measured."""
-        if self._eye is Eye.NONE and self.known(task) is None:
+        if self._eye is Eye.NONE and self.seen(task) is None:
             self._standings[task] = Standing(drift=_Blind())
         return super().standing(task)
 

@@ -16,7 +16,7 @@ from plimsoll_operator.report.records import (
     TaskDetail,
     TaskReport,
 )
-from plimsoll_operator.training_facts import kept_trainings
+from plimsoll_operator.training_facts import past_trainings
 from plimsoll_predictor.bins import Bins
 from plimsoll_predictor.experts.names import CLASSIFIER
 from plimsoll_predictor.features import FeatureSchema
@@ -163,7 +163,7 @@ def a_task_report(observations: list[Observation], name: str = "train-demand") -
             ExpertBar("max-seen", 17.9),
             ExpertBar("classifier", 4.03),
         ),
-        trainings=kept_trainings(some_trainings()),
+        trainings=past_trainings(some_trainings()),
     )
     return TaskReport(
         task=TaskId("shop", name),

@@ -7,10 +7,10 @@ from enum import StrEnum
 from typing import Any, Final
 
 from plimsoll_operator.forecast_words import quantiles_dict
+from plimsoll_operator.running_long import LONG_SHARE
 from plimsoll_predictor.forecasting.forecast import Forecast
 
 LATE_SHARE: Final = 0.95
-LONG_SHARE: Final = 0.99
 
 
 class Punctuality(StrEnum):

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from plimsoll_operator.running_long import LEAST_KNOWN_RUNS
 from plimsoll_predictor.forecasting.forecast import Forecast
 from plimsoll_predictor.forecasting.forecaster import Forecaster
 from plimsoll_predictor.record import Outcome
@@ -19,8 +20,6 @@ from plimsoll_predictor.task import TaskId
 
 READ_RUNS: Final = 250
 """Newest attempts that are read; an unknown task is learned from them."""
-LEAST_KNOWN_RUNS: Final = 5
-"""Of the task, for a forecast to be held against a run of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""What kept trainings say, read for people and for a tracking server. Pure.
+"""A task's past trainings and their reports, read for people and a tracking server. Pure.
 
 Reports outlive the version that wrote them, and a failed training's says little: what cannot be
 read is None or empty, never an error.
@@ -10,16 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import (
-    AliasChoices,
-    BaseModel,
-    ConfigDict,
-    Field,
-    FiniteFloat,
-    ValidationError,
-    WrapValidator,
-)
+import orjson
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, WrapValidator
 
+from plimsoll_predictor.report import FoldScore, OutOfTimeCost, TriedRecipe
 from plimsoll_predictor.store import Training
 
 T = TypeVar("T")
@@ -36,77 +30,43 @@ def _or(default: Callable[[], Any]) -> WrapValidator:
 
 
 Maybe = Annotated[T | None, _or(lambda: None)]
-Some = Annotated[tuple[T, ...], _or(tuple)]
-
+# JSON has lists where the records have tuples.
+Listed = Annotated[tuple[T, ...], Field(strict=False)]
+Some = Annotated[Listed[T], _or(tuple)]
 
 _OLDER_COSTS: Final = "experts"
 """The name of the out-of-time costs in reports of older versions."""
 
 
-class _Read(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
-
-
-class RecipeFacts(_Read):
-    """One trial. u_score per hundred runs, accuracy and u_rate shares of one."""
-
-    classifier: str
-    sampler: str
-    parameters: Annotated[dict[str, FiniteFloat], _or(dict)] = {}
-    u_score: FiniteFloat
-    accuracy: FiniteFloat
-    u_rate: FiniteFloat
-
-    @property
-    def words(self) -> str:
-        """Classifier and sampler, as people read them."""
-        return self.classifier if self.sampler == "none" else f"{self.classifier} + {self.sampler}"
-
-
-class FoldFacts(_Read):
-    """The chosen recipe on one fold, trained on what came before it."""
-
-    training_runs: int
-    validation_runs: int
-    u_score: FiniteFloat
-    accuracy: FiniteFloat
-    u_rate: FiniteFloat
-
-
-class OutOfTimeFacts(_Read):
-    """What one expert would have cost on the task's past, penalties included."""
-
-    cost_gb_h: FiniteFloat
-    failed_attempts: Maybe[int] = None
-
-
-class ReportFacts(_Read):
+class ReportFacts(BaseModel):
     """A training's report; see ``plimsoll_predictor.report.TrainingReport`` for what is meant.
 
     duration_s: processor time.
     """
 
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True, allow_inf_nan=False)
+
     runs: Maybe[int] = None
     censored_runs: Maybe[int] = None
-    first_s: Maybe[FiniteFloat] = None
-    last_s: Maybe[FiniteFloat] = None
-    reference_bytes: Maybe[FiniteFloat] = None
+    first_s: Maybe[float] = None
+    last_s: Maybe[float] = None
+    reference_bytes: Maybe[float] = None
     seed: Maybe[int] = None
-    budget_s: Maybe[FiniteFloat] = None
-    duration_s: Maybe[FiniteFloat] = None
+    budget_s: Maybe[float] = None
+    duration_s: Maybe[float] = None
     cut_by_budget: Maybe[bool] = None
     folds: Maybe[int] = None
-    fold_scores: Some[FoldFacts] = ()
+    fold_scores: Some[FoldScore] = ()
     iterations: Maybe[int] = None
     policy: Annotated[dict[str, Any], _or(dict)] = {}
     features: Some[str] = ()
     ceilings_bytes: Some[int] = ()
     bin_runs: Some[int] = ()
-    recipe: Maybe[RecipeFacts] = None
-    confusion: Some[tuple[int, ...]] = ()
-    trials: Some[RecipeFacts] = ()
+    recipe: Maybe[TriedRecipe] = None
+    confusion: Some[Listed[int]] = ()
+    trials: Some[TriedRecipe] = ()
     compared_runs: Maybe[int] = None
-    out_of_time_costs: Annotated[dict[str, OutOfTimeFacts], _or(dict)] = Field(
+    out_of_time_costs: Annotated[dict[str, OutOfTimeCost], _or(dict)] = Field(
         default={}, validation_alias=AliasChoices("out_of_time_costs", _OLDER_COSTS)
     )
     plimsoll_version: Maybe[str] = None
@@ -135,13 +95,12 @@ class ReportFacts(_Read):
 
 def facts_of(report: Mapping[str, Any]) -> ReportFacts:
     """Read a training's report as far as it can be read."""
-    # JSON has lists where the records have tuples.
-    return ReportFacts.model_validate(_as_tuples(dict(report)))
+    return ReportFacts.model_validate_json(orjson.dumps(dict(report)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptTraining:
-    """One kept training and what its report says. serves: its model, or none, is in use."""
+class PastTraining:
+    """One training and what its report says. serves: its model, or none, is in use."""
 
     training: Training
     facts: ReportFacts
@@ -153,11 +112,11 @@ class KeptTraining:
         return self.training.runs if self.facts.runs is None else self.facts.runs
 
 
-def kept_trainings(newest_first: Sequence[Training]) -> tuple[KeptTraining, ...]:
+def past_trainings(newest_first: Sequence[Training]) -> tuple[PastTraining, ...]:
     """A task's trainings, read; the order stays."""
     serving = next((each.row for each in newest_first if each.failure is None), None)
     return tuple(
-        KeptTraining(
+        PastTraining(
             training=each,
             facts=facts_of(each.report),
             serves=each.row == serving and each.damage is None,
@@ -172,11 +131,3 @@ def best_so_far(facts: ReportFacts) -> tuple[float, ...]:
     for trial in facts.trials:
         best.append(min(trial.u_score, best[-1]) if best else trial.u_score)
     return tuple(best)
-
-
-def _as_tuples(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(map(_as_tuples, value))
-    if isinstance(value, dict):
-        return {key: _as_tuples(each) for key, each in value.items()}
-    return value

@@ -78,8 +78,8 @@ def _costs(bins: Bins, penalty: float) -> NDArray[np.float64]:
     needs = np.array(bins.mean_need_bytes)
     runtimes = np.array(bins.mean_runtime_s)
     # A bin whose runtime nobody measured would cost nothing however often it fails.
-    known = runtimes[runtimes > 0]
-    runtimes = np.where(runtimes > 0, runtimes, known.mean() if known.size else 1.0)
+    measured = runtimes[runtimes > 0]
+    runtimes = np.where(runtimes > 0, runtimes, measured.mean() if measured.size else 1.0)
     failed, fitted = _climbs(bins.ceilings_bytes)
     costs: NDArray[np.float64] = penalty * failed + np.maximum(fitted - needs, 0.0)
     weighted: NDArray[np.float64] = costs * runtimes

@@ -33,10 +33,10 @@ class Range:
         """The tighter of both on either side."""
         floor_bytes = max(policy.min_bytes, bounds.floor_bytes or 0)
         caps = [(policy.max_bytes, "the policy's maximum"), (bounds.cap_bytes, "the cluster's cap")]
-        known = [(cap_bytes, words) for cap_bytes, words in caps if cap_bytes is not None]
-        if not known:
+        set_caps = [(cap_bytes, words) for cap_bytes, words in caps if cap_bytes is not None]
+        if not set_caps:
             return cls(floor_bytes, None, "")
-        cap_bytes, words = min(known)
+        cap_bytes, words = min(set_caps)
         return cls(floor_bytes, cap_bytes, f"{words} of {words_for_bytes(cap_bytes)}")
 
     def exceeded_by(self, size_bytes: int) -> bool:

@@ -14,13 +14,13 @@ from msgspec import Meta
 
 from plimsoll_predictor.packing import ModelError
 from plimsoll_predictor.record import Features, FeatureValue
+from plimsoll_predictor.units import DAY_S
 
 MAX_TEXT_CHARS: Final = 128
 """Longer categories are cut, longer feature names ignored: they may come from annotations."""
 Name: TypeAlias = Annotated[str, Meta(max_length=MAX_TEXT_CHARS)]
 MAX_FLOAT32: Final = 3.4028234663852886e38
 
-_SECONDS_PER_DAY: Final = 86400.0
 _LONGEST_NUMBER_CHARS: Final = 64
 _LONGEST_DATE_CHARS: Final = 40
 # Narrower than float(): "1_000", "nan" and "infinity" are words, not numbers.
@@ -109,9 +109,9 @@ class Column:
             return math.nan
         if self.part is Part.DIFFERENCE and self.other is not None:
             other = parse_date(features.get(self.other, ""))
-            return math.nan if other is None else (date - other).total_seconds() / _SECONDS_PER_DAY
+            return math.nan if other is None else (date - other).total_seconds() / DAY_S
         parts: Mapping[Part, float] = {
-            Part.DAYS: (date - _EPOCH).total_seconds() / _SECONDS_PER_DAY,
+            Part.DAYS: (date - _EPOCH).total_seconds() / DAY_S,
             Part.WEEKDAY: date.weekday(),
             Part.DAY: date.day,
             Part.MONTH: date.month,

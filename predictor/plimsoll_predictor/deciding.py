@@ -1,7 +1,7 @@
 """What an attempt gets. Pure: what is known goes in, a decision with its reason comes out.
 
-The ladder, first match wins (design: 'How a size is decided'): switched off; the run was lifted;
-too few runs are known; paused; the champion (classifier, largest need seen, user's request).
+The first match wins: sizing is switched off; the run was lifted; too few runs are known; the task
+is paused; the champion decides, whose model or rule bids.
 """
 
 from __future__ import annotations
@@ -49,24 +49,29 @@ class _Case:
     knowledge: Knowledge
     allowed: Range
 
+    @property
+    def _counted(self) -> str:
+        runs = self.knowledge.runs
+        return f"{runs} {'run' if runs == 1 else 'runs'} known"
+
     def decide(self) -> Decision:
-        known = self.knowledge
-        lift = known.lifts.get(self.ask.run) if self.ask.run is not None else None
+        knowledge = self.knowledge
+        lift = knowledge.lifts.get(self.ask.run) if self.ask.run is not None else None
         if lift is not None:
             return self._lifted(lift)
-        if known.runs < known.policy.min_runs:
+        if knowledge.runs < knowledge.policy.min_runs:
             return self._cold_start()
-        if known.paused:
+        if knowledge.paused:
             return _keep(self.ask, self.allowed, Reason.KEPT, "sizing of this task is paused")
-        if known.champion == CLASSIFIER:
+        if knowledge.champion == CLASSIFIER:
             return self._predicted()
-        if known.champion == BOOSTING:
+        if knowledge.champion == BOOSTING:
             return self._boosted()
-        if known.champion == REQUEST and self.ask.request_bytes is not None:
-            why = f"the user's request has been the cheapest choice over {_counted(known)}"
+        if knowledge.champion == REQUEST and self.ask.request_bytes is not None:
+            why = f"the user's request has been the cheapest choice over {self._counted}"
             return _keep(self.ask, self.allowed, Reason.KEPT, why)
-        if known.rule is not None and known.champion != REQUEST:
-            return self._by_rule(known.rule)
+        if knowledge.rule is not None and knowledge.champion != REQUEST:
+            return self._by_rule(knowledge.rule)
         return self._max_seen("")
 
     def _lifted(self, lift: Lift) -> Decision:
@@ -83,27 +88,29 @@ class _Case:
         )
 
     def _cold_start(self) -> Decision:
-        known = self.knowledge
+        knowledge = self.knowledge
         asked_bytes = max(self.ask.request_bytes or 0, self.ask.limit_bytes or 0)
-        counted = f"{known.runs} of the {known.policy.min_runs} runs needed are known"
+        counted = f"{knowledge.runs} of the {knowledge.policy.min_runs} runs needed are known"
         # Too little to lower a request on, but one need above it is enough to raise it.
-        if not known.paused and 0 < asked_bytes <= (known.max_need_bytes or 0):
+        if not knowledge.paused and 0 < asked_bytes <= (knowledge.max_need_bytes or 0):
             return self._max_seen(f"only {counted}, but a need beyond the request was seen")
         first = self._first_size(f"only {counted}")
         return first or _keep(self.ask, self.allowed, Reason.COLD_START, f"only {counted}")
 
     def _first_size(self, because: str) -> Decision | None:
         """The share of the request that the policy tries first; None where it is the request."""
-        known, request_bytes = self.knowledge, self.ask.request_bytes
-        if known.runs or known.paused or self.ask.limit_bytes is not None or request_bytes is None:
+        knowledge, request_bytes = self.knowledge, self.ask.request_bytes
+        if knowledge.runs or knowledge.paused or request_bytes is None:
+            return None
+        if self.ask.limit_bytes is not None:
             return None  # a limit of its own above the request: its author expects more at times
-        share_bytes = first_bytes(request_bytes, known.policy, known.max_need_bytes)
+        share_bytes = first_bytes(request_bytes, knowledge.policy, knowledge.max_need_bytes)
         if share_bytes is None or share_bytes >= request_bytes:
             return None
         clamped = self.allowed.clamp(share_bytes)
         if clamped.allocation_bytes >= request_bytes:
             return None
-        why = f"{known.policy.first_size:.0%} of the request is tried first"
+        why = f"{knowledge.policy.first_size:.0%} of the request is tried first"
         return Decision(
             allocation_bytes=clamped.allocation_bytes,
             reason=Reason.FIRST_SIZE,
@@ -112,16 +119,16 @@ class _Case:
 
     def _max_seen(self, because: str) -> Decision:
         """The largest need with headroom; ``because`` says why it comes to that, or nothing."""
-        known = self.knowledge
-        if known.max_need_bytes is None:
+        knowledge = self.knowledge
+        if knowledge.max_need_bytes is None:
             return _keep(
                 self.ask, self.allowed, Reason.KEPT, _sentence(because, "no need is known")
             )
-        headroom = known.policy.headroom
-        clamped = self.allowed.clamp(known.max_need_bytes * headroom)
+        headroom = knowledge.policy.headroom
+        clamped = self.allowed.clamp(knowledge.max_need_bytes * headroom)
         why = (
             f"{headroom:g} times the largest need seen "
-            f"({words_for_bytes(known.max_need_bytes)}); {_counted(known)}"
+            f"({words_for_bytes(knowledge.max_need_bytes)}); {self._counted}"
         )
         return Decision(
             allocation_bytes=clamped.allocation_bytes,
@@ -130,55 +137,55 @@ class _Case:
         )
 
     def _by_rule(self, rule: Rule) -> Decision:
-        known, ask = self.knowledge, self.ask
+        knowledge, ask = self.knowledge, self.ask
         bid_bytes = for_larger_request(
             rule.bid_bytes(ask.request_bytes, ask.features),
             ask.request_bytes,
-            known.largest_request_bytes,
+            knowledge.largest_request_bytes,
         )
         clamped = self.allowed.clamp(bid_bytes)
         return Decision(
             allocation_bytes=clamped.allocation_bytes,
             reason=Reason.LEARNED,
-            why=_sentence(f"{words_for_expert(known.champion)}; {_counted(known)}", clamped.note),
+            why=_sentence(f"{words_for_expert(knowledge.champion)}; {self._counted}", clamped.note),
         )
 
     def _boosted(self) -> Decision:
-        known = self.knowledge
+        model = self.knowledge.model
         try:
-            bid_bytes = boosted_bid_bytes(known.model, self.ask.features) if known.model else None
+            bid_bytes = boosted_bid_bytes(model, self.ask.features) if model else None
         except Exception as error:
             return self._max_seen(f"the model failed ({type(error).__name__})")
-        if known.model is None or bid_bytes is None:
+        if model is None or bid_bytes is None:
             return self._max_seen("there is no boosted model yet")
         clamped = self.allowed.clamp(bid_bytes)
         return Decision(
             allocation_bytes=clamped.allocation_bytes,
             reason=Reason.PREDICTED,
-            why=_sentence(f"{words_for_expert(BOOSTING)}; {_counted(known)}", clamped.note),
-            model_version=known.model.version,
+            why=_sentence(f"{words_for_expert(BOOSTING)}; {self._counted}", clamped.note),
+            model_version=model.version,
         )
 
     def _predicted(self) -> Decision:
-        known = self.knowledge
-        if known.model is None:
+        model = self.knowledge.model
+        if model is None:
             return self._max_seen("there is no model yet")
         try:
-            probabilities = known.model.probabilities(self.ask.features)
-            choice = cheapest_ceiling(probabilities, known.model.bins, known.policy.penalty)
+            probabilities = model.probabilities(self.ask.features)
+            choice = cheapest_ceiling(probabilities, model.bins, self.knowledge.policy.penalty)
         except Exception as error:
             # Whatever is wrong with a model, the simple rule still serves the pod.
             return self._max_seen(f"the model failed ({type(error).__name__})")
-        return self._allocated(choice, known.model)
+        return self._allocated(choice, model)
 
     def _allocated(self, choice: Choice, model: Model) -> Decision:
-        known = self.knowledge
+        knowledge = self.knowledge
         n_bins = len(model.bins)
         why = (
             f"bin {choice.bin + 1} of {n_bins} (up to {words_for_bytes(choice.ceiling_bytes)}): "
-            f"{choice.probability:.0%} of its probability lies at or below; {_counted(known)}"
+            f"{choice.probability:.0%} of its probability lies at or below; {self._counted}"
         )
-        beyond_bytes = (known.max_need_bytes or 0) * known.policy.headroom
+        beyond_bytes = (knowledge.max_need_bytes or 0) * knowledge.policy.headroom
         note = ""
         if choice.bin == n_bins - 1 and beyond_bytes > choice.ceiling_bytes:
             # A kill since the training: the last bin has no upper end, its ceiling must follow.
@@ -206,10 +213,6 @@ def _keep(ask: Ask, allowed: Range, reason: Reason, because: str) -> Decision:
     kept = clamped.note or f"the request of {words_for_bytes(ask.request_bytes)} is kept"
     why = _sentence(because, kept)
     return replace(decision, allocation_bytes=clamped.allocation_bytes, why=why)
-
-
-def _counted(known: Knowledge) -> str:
-    return f"{known.runs} {'run' if known.runs == 1 else 'runs'} known"
 
 
 def _sentence(*parts: str) -> str:

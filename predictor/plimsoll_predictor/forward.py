@@ -113,9 +113,9 @@ def _bids(rows: RunRows, fold: Fold, plan: ForwardPlan, forecasts: _Forecasts) -
         coming = schema.encode_rows([rows.runs[place].features for place in fold.validation])
         probabilities = fitted.predict_proba(coming)
         # What a run that was only ever killed would have needed is a guess, not an outcome.
-        known = np.array([not rows.runs[place].censored for place in fold.validation])
+        observed = np.array([not rows.runs[place].censored for place in fold.validation])
         needs = rows.needs_bytes[fold.validation]
-        forecasts.add(probabilities[known], needs[known], bins)
+        forecasts.add(probabilities[observed], needs[observed], bins)
         chosen = cheapest_bins(probabilities, bins, plan.policy.penalty)
     return {
         int(place): Bid(

@@ -19,13 +19,13 @@ from plimsoll_predictor.features import FeatureSchema
 from plimsoll_predictor.packing import ModelError, digest
 from plimsoll_predictor.record import Features
 from plimsoll_predictor.svm import CompiledSvm
-from plimsoll_predictor.trees import CompiledTrees
+from plimsoll_predictor.trees import MAX_CLASSES, CompiledTrees
 
 __all__ = ["CompiledSvm", "CompiledTrees", "Model", "ModelError", "ModelMetrics", "Predictor"]
 
 FORMAT: Final = "plimsoll-model"
 FORMAT_VERSION: Final = 1
-MAX_BINS: Final = 64
+MAX_BINS: Final = MAX_CLASSES
 MAX_BYTES: Final = 2**62
 _VERSION_CHARS: Final = 10
 

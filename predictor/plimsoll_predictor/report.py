@@ -30,7 +30,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedRecipe:
-    """One trial of the search."""
+    """One trial of the search. u_score per hundred runs, accuracy and u_rate shares of one."""
 
     classifier: str
     sampler: str
@@ -38,6 +38,11 @@ class TriedRecipe:
     u_score: float
     accuracy: float
     u_rate: float
+
+    @property
+    def words(self) -> str:
+        """Classifier and sampler, as people read them."""
+        return self.classifier if self.sampler == "none" else f"{self.classifier} + {self.sampler}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,5 +73,5 @@ class RunRows:
 
 def _filled(values: Sequence[float | None]) -> NDArray[np.float64] | None:
     numbers = np.asarray([np.nan if v is None else v for v in values], dtype=np.float64)
-    known = numbers[~np.isnan(numbers)]
-    return np.where(np.isnan(numbers), np.median(known), numbers) if known.size else None
+    present = numbers[~np.isnan(numbers)]
+    return np.where(np.isnan(numbers), np.median(present), numbers) if present.size else None

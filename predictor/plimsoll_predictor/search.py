@@ -53,7 +53,6 @@ class SearchPlan:
     """How long and how to search.
 
     deadline_s: on the clock's own scale; the search stops there and keeps its best.
-    progress: called after each trial with (trials done, trials planned, best u-score).
     """
 
     seed: int
@@ -63,7 +62,6 @@ class SearchPlan:
     classifiers: Sequence[ClassifierName]
     samplers: Sequence[Sampler]
     threads: int = 1
-    progress: Callable[[int, int, float], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +164,7 @@ def search(problem: Problem, plan: SearchPlan) -> SearchResult:
             return SearchResult(_best(trials), tuple(trials), cut_by_budget=True)
         trials.append(trial)
         asker.tell(trial.evaluation.u_score)
-        best_u_score = _best(trials).evaluation.u_score
-        if plan.progress is not None:
-            plan.progress(len(trials), plan.iterations, best_u_score)
-        if best_u_score == 0:
+        if trial.evaluation.u_score == 0:
             break
     return SearchResult(_best(trials), tuple(trials), cut_by_budget=False)
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from plimsoll_predictor.packing import FloatMatrix, FloatVector, Int32Vector, ModelError
-
-MAX_CLASSES: Final = 64
+from plimsoll_predictor.trees import MAX_CLASSES
 
 FloatArray: TypeAlias = NDArray[np.float64]
 

@@ -20,10 +20,10 @@ from plimsoll_predictor.report import TrainingReport
 from plimsoll_predictor.rows import RunRows
 from plimsoll_predictor.runs import runs_of
 from plimsoll_predictor.search import Problem, SearchPlan, SearchResult, Trial, search
-from plimsoll_predictor.training_plan import Progress, TrainingPlan
+from plimsoll_predictor.training_plan import TrainingPlan
 from plimsoll_predictor.training_report import Steps, metrics_of, report_of
 
-__all__ = ["Progress", "TrainingError", "TrainingPlan", "TrainingResult", "train"]
+__all__ = ["TrainingError", "TrainingPlan", "TrainingResult", "train"]
 
 CANDIDATES_SHARE: Final = 0.3
 SEARCH_SHARE: Final = 0.8
@@ -93,10 +93,8 @@ class _Training:
             calibration = self._calibration(problem, found.best)
             predictor = self._fitted(problem, found.best, calibration)
         model = self._model(chosen, found, predictor)
-        self.plan.tell(Progress(stage="model", done=1, planned=1))
         classified = self._classified(chosen, found, calibration)
         boosted = self._boosted()
-        self.plan.tell(Progress(stage="out-of-time", done=1, planned=1))
         steps = Steps(
             rows=self.rows,
             schema=self.schema,
@@ -150,19 +148,10 @@ class _Training:
     def _chosen(self, comparing: Comparing) -> Chosen:
         limits = self.rows.limits(self.plan.policy)
         options = search_bins(self.rows.needs_bytes, self.rows.runtimes_s, limits).options
-        chosen = choose_bins(options, comparing)
-        judged = len(chosen.candidates)
-        self.plan.tell(Progress(stage="bins", done=judged, planned=len(options)))
-        return chosen
+        return choose_bins(options, comparing)
 
     def _search(self, problem: Problem) -> SearchResult:
         plan = self.plan
-
-        def tell(done: int, planned: int, best_u_score: float) -> None:
-            plan.tell(
-                Progress(stage="search", done=done, planned=planned, best_u_score=best_u_score)
-            )
-
         return search(
             problem,
             SearchPlan(
@@ -173,7 +162,6 @@ class _Training:
                 classifiers=plan.classifiers,
                 samplers=plan.samplers,
                 threads=plan.threads,
-                progress=tell,
             ),
         )
 

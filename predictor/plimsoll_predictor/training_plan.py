@@ -1,27 +1,13 @@
-"""How a training is asked for, and how far it is."""
+"""How a training is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 
 from plimsoll_predictor.classifier import ClassifierName
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.sampling import Sampler
 from plimsoll_predictor.search import Clock
-
-Stage = Literal["bins", "search", "model", "out-of-time"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """How far a training is. best_u_score: None before the search."""
-
-    stage: Stage
-    done: int
-    planned: int
-    best_u_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +31,3 @@ class TrainingPlan:
     n_folds: int = 3
     latest_runs: int = 10_000
     threads: int = 1
-    progress: Callable[[Progress], None] | None = field(default=None, compare=False)
-
-    def tell(self, progress: Progress) -> None:
-        """Report progress to whoever wants it."""
-        if self.progress is not None:
-            self.progress(progress)

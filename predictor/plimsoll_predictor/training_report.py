@@ -12,12 +12,11 @@ from plimsoll_predictor.features import FeatureSchema
 from plimsoll_predictor.forward import Replayed
 from plimsoll_predictor.model import ModelMetrics
 from plimsoll_predictor.out_of_time import OutOfTimeCosts
-from plimsoll_predictor.report import TrainingReport
+from plimsoll_predictor.report import FoldScore, TrainingReport, TriedRecipe
 from plimsoll_predictor.rows import RunRows
 from plimsoll_predictor.sampling import Sampler
-from plimsoll_predictor.search import SearchResult
+from plimsoll_predictor.search import SearchResult, Trial
 from plimsoll_predictor.training_plan import TrainingPlan
-from plimsoll_predictor.trial_figures import fold_scores, tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,16 +53,16 @@ def report_of(steps: Steps, plan: TrainingPlan, *, duration_s: float) -> Trainin
         duration_s=duration_s,
         cut_by_budget=steps.cut_by_budget,
         folds=plan.n_folds,
-        fold_scores=fold_scores(found.best) if found else (),
+        fold_scores=_fold_scores(found.best) if found else (),
         iterations=plan.iterations,
         policy=plan.policy.to_dict(),
         features=tuple(sorted({column.feature for column in steps.schema.columns})),
         ceilings_bytes=steps.chosen.option.bins.ceilings_bytes,
         bin_runs=steps.chosen.option.bins.counts,
         candidates=steps.chosen.candidates,
-        recipe=tried(found.best) if found else None,
+        recipe=_tried(found.best) if found else None,
         confusion=found.best.evaluation.confusion if found else ((len(runs),),),
-        trials=tuple(map(tried, found.trials)) if found else (),
+        trials=tuple(map(_tried, found.trials)) if found else (),
         compared_runs=steps.costs.runs,
         out_of_time_costs=steps.costs.by_expert,
         reliability=steps.classified.reliability,
@@ -96,4 +95,30 @@ def metrics_of(option: BinOption, found: SearchResult | None, penalty: float) ->
         classifier=recipe.classifier.value,
         sampler=recipe.sampler.value,
         penalty=penalty,
+    )
+
+
+def _tried(trial: Trial) -> TriedRecipe:
+    """One trial, with its figures over all folds."""
+    return TriedRecipe(
+        classifier=trial.recipe.classifier.value,
+        sampler=trial.recipe.sampler.value,
+        parameters=dict(trial.recipe.parameters),
+        u_score=trial.evaluation.u_score,
+        accuracy=trial.evaluation.accuracy,
+        u_rate=trial.evaluation.u_rate,
+    )
+
+
+def _fold_scores(trial: Trial) -> tuple[FoldScore, ...]:
+    """One trial, fold by fold, oldest first."""
+    return tuple(
+        FoldScore(
+            training_runs=fold.training_runs,
+            validation_runs=sum(map(sum, fold.evaluation.confusion)),
+            u_score=fold.evaluation.u_score,
+            accuracy=fold.evaluation.accuracy,
+            u_rate=fold.evaluation.u_rate,
+        )
+        for fold in trial.folds
     )

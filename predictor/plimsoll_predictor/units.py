@@ -8,7 +8,8 @@ GB: Final = 10**9
 KIB: Final = 2**10
 MIB: Final = 2**20
 GIB: Final = 2**30
-SECONDS_PER_HOUR: Final = 3600.0
+HOUR_S: Final = 3600.0
+DAY_S: Final = 24 * HOUR_S
 
 
 def gb_hours(size_bytes: float, runtime_s: float) -> float:
@@ -17,7 +18,7 @@ def gb_hours(size_bytes: float, runtime_s: float) -> float:
     >>> gb_hours(2e9, 1800)
     1.0
     """
-    return size_bytes / GB * runtime_s / SECONDS_PER_HOUR
+    return size_bytes / GB * runtime_s / HOUR_S
 
 
 def words_for_bytes(size_bytes: float) -> str:

@@ -150,7 +150,8 @@ def test_a_thousand_runs_of_fifty_tasks_stay_a_few_megabytes() -> None:
 def test_the_store_is_read_into_what_the_page_shows(store: Store) -> None:
     life = a_life(6, imported=20, runs=80)
     store.observations.record(life)
-    store.models.save(TASK, a_model(), {"experts": {"max-seen": {"cost_gb_h": 1.5}}})
+    costs = {"max-seen": {"cost_gb_h": 1.5, "failed_attempts": 0}}
+    store.models.save(TASK, a_model(), {"out_of_time_costs": costs})
     store.trainings.record_failure(TASK, "killed by signal 9", START_S)
     store.decisions.put(
         DecisionRecord(

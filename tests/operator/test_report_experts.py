@@ -19,7 +19,12 @@ from plimsoll_predictor.units import MIB
 from tests.report_builders import START_S, TASK, a_model, an_attempt
 from tests.standing_builders import NEEDS_MIB, SHIFTED_MIB, a_fleet, a_run, facts_of, keep
 
-OLD = {"experts": {"max-seen": {"cost_gb_h": 1.5}, "request": {"cost_gb_h": 3.0}}}
+OLD = {
+    "experts": {
+        "max-seen": {"cost_gb_h": 1.5, "failed_attempts": 2},
+        "request": {"cost_gb_h": 3.0, "failed_attempts": 0},
+    }
+}
 
 
 @pytest.fixture

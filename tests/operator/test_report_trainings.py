@@ -10,7 +10,7 @@ from plimsoll_operator.report import render
 from plimsoll_operator.report.data import LISTED_TRAININGS, gather
 from plimsoll_operator.report.records import TaskReport
 from plimsoll_operator.report.search_plot import DRAWN_TRIALS, search_plot
-from plimsoll_operator.training_facts import facts_of, kept_trainings
+from plimsoll_operator.training_facts import facts_of, past_trainings
 from plimsoll_predictor.store import Store, Training
 from tests.operator.test_report import HOSTILE, checked
 from tests.report_builders import (
@@ -29,7 +29,7 @@ from tests.report_builders import (
 def showing(trainings: list[Training]) -> TaskReport:
     report = a_task_report(a_life(1))
     assert report.detail is not None
-    return replace(report, detail=replace(report.detail, trainings=kept_trainings(trainings)))
+    return replace(report, detail=replace(report.detail, trainings=past_trainings(trainings)))
 
 
 def row_of(page: str, words: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
-from plimsoll_operator.training_facts import best_so_far, facts_of, kept_trainings
+from plimsoll_operator.training_facts import ReportFacts, best_so_far, facts_of, past_trainings
+from plimsoll_predictor.report import TrainingReport
 from plimsoll_predictor.store import Training
 from tests.report_builders import START_S, TASK, a_training_report
 
@@ -29,6 +31,11 @@ def test_a_whole_report_is_read_as_it_was_written() -> None:
     assert (facts.u_score, facts.accuracy) == (facts.recipe.u_score, facts.recipe.accuracy)
     assert facts.confusion == ((70, 1, 0), (0, 34, 1), (0, 1, 11))
     assert facts.out_of_time_costs["max-seen"].failed_attempts == 2
+
+
+def test_all_of_a_report_is_read_but_what_no_page_or_command_shows() -> None:
+    written = {field.name for field in fields(TrainingReport)}
+    assert written - ReportFacts.model_fields.keys() == {"candidates", "reliability"}
 
 
 def test_the_costs_in_a_report_of_an_older_version_are_read() -> None:
@@ -75,16 +82,16 @@ def test_the_best_so_far_never_rises() -> None:
 
 def test_the_newest_that_succeeded_serves() -> None:
     failed = a_training(3, failure="no memory")
-    kept = kept_trainings([failed, a_training(2), a_training(1)])
+    kept = past_trainings([failed, a_training(2), a_training(1)])
     assert [each.serves for each in kept] == [False, True, False]
 
 
 def test_a_damaged_model_serves_nobody_nor_does_the_one_before_it() -> None:
-    kept = kept_trainings([a_training(2, damage="torn"), a_training(1)])
+    kept = past_trainings([a_training(2, damage="torn"), a_training(1)])
     assert [each.serves for each in kept] == [False, False]
 
 
 def test_runs_of_a_failed_training_are_those_it_would_have_learned_from() -> None:
     learned = a_training(2, runs=130, report={"runs": 118})
     failed = a_training(1, runs=130, failure="no memory")
-    assert [each.runs for each in kept_trainings([learned, failed])] == [118, 130]
+    assert [each.runs for each in past_trainings([learned, failed])] == [118, 130]

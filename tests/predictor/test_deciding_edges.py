@@ -8,9 +8,9 @@ import pytest
 
 from plimsoll_predictor.deciding import decide
 from plimsoll_predictor.decision import Ask, Bounds, Decision, Reason
-from plimsoll_predictor.experts.names import LATEST_MAX, REQUEST
+from plimsoll_predictor.experts.names import MAX_SEEN, REQUEST
 from plimsoll_predictor.experts.rule import Rule, for_larger_request
-from plimsoll_predictor.knowledge import Expert, Lift
+from plimsoll_predictor.knowledge import Lift
 from plimsoll_predictor.lifting import FailedAttempt, next_allocation
 from plimsoll_predictor.units import GIB, MIB
 from tests.predictor.serving_builders import AKnownTask, a_model
@@ -90,7 +90,7 @@ def ruled(champion: str) -> AKnownTask:
 def test_a_rules_bid_grows_with_a_request_that_is_larger_than_all_before(
     request_mib: int | None, size_mib: int
 ) -> None:
-    decision = sized(ruled(LATEST_MAX), request_mib)
+    decision = sized(ruled("latest-max"), request_mib)
     assert (decision.allocation_bytes, decision.reason) == (size_mib * MIB, Reason.LEARNED)
 
 
@@ -129,6 +129,6 @@ def test_a_need_that_was_seen_is_what_a_lift_aims_at() -> None:
 
 
 def test_a_rule_that_serves_is_not_asked_for_a_model() -> None:
-    served = AKnownTask().served_by(Expert.MAX_SEEN, a_model())
+    served = AKnownTask().served_by(MAX_SEEN, a_model())
     assert sized(served, 2048).allocation_bytes == 880 * MIB
     assert 2048 * MIB == 2 * GIB

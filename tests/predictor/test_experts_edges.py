@@ -9,7 +9,7 @@ import pytest
 
 from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.drift import BEFORE, Drift
-from plimsoll_predictor.experts.names import BY_FEATURES, CLASSIFIER, LATEST_MAX, SAFE
+from plimsoll_predictor.experts.names import BY_FEATURES, CLASSIFIER, SAFE
 from plimsoll_predictor.experts.panel import ANCHORS, EXPERTS, PANEL, view_of
 from plimsoll_predictor.experts.past import Past
 from plimsoll_predictor.experts.pool import Pool, Ratios
@@ -33,8 +33,8 @@ def rule_of(expert: str, past: Past, overhead_s: float = 0.0) -> Rule:
 
 
 def test_the_latest_runs_are_the_last_twenty() -> None:
-    assert rule_of(LATEST_MAX, a_past(9.0, *[1.0] * 19)).base_bytes == pytest.approx(9.27 * GB)
-    assert rule_of(LATEST_MAX, a_past(9.0, *[1.0] * 20)).base_bytes == pytest.approx(1.03 * GB)
+    assert rule_of("latest-max", a_past(9.0, *[1.0] * 19)).base_bytes == pytest.approx(9.27 * GB)
+    assert rule_of("latest-max", a_past(9.0, *[1.0] * 20)).base_bytes == pytest.approx(1.03 * GB)
 
 
 def test_what_a_feature_predicts_is_trusted_up_to_twice_the_largest_need_at_most() -> None:

@@ -9,7 +9,7 @@ from plimsoll_operator.commands.printing import complain, print_output
 from plimsoll_operator.commands.stored import existing_store
 from plimsoll_operator.commands.training_tables import one_training, training_list
 from plimsoll_operator.output_forms import OutputForm
-from plimsoll_operator.training_facts import KeptTraining, kept_trainings
+from plimsoll_operator.training_facts import PastTraining, past_trainings
 from plimsoll_predictor.store import StoreError
 from plimsoll_predictor.store.trainings import KEPT_FAILURES, KEPT_TRAININGS
 from plimsoll_predictor.task import TaskId
@@ -25,8 +25,8 @@ def models_command(task: str, store_url: str, output: OutputForm, version: str |
     task: ``namespace/name``. version: its first characters do; None lists all.
     """
     try:
-        kept = _kept(TaskId.parse(task), store_url)
-        chosen = kept if version is None else [_of_version(task, kept, version)]
+        past = _past_trainings(TaskId.parse(task), store_url)
+        chosen = past if version is None else [_of_version(task, past, version)]
     except (StoreError, ValueError, LookupError) as error:
         complain(str(error))
         return 1
@@ -36,23 +36,23 @@ def models_command(task: str, store_url: str, output: OutputForm, version: str |
     return 0
 
 
-def _kept(task: TaskId, store_url: str) -> Sequence[KeptTraining]:
+def _past_trainings(task: TaskId, store_url: str) -> Sequence[PastTraining]:
     with existing_store(store_url) as store:
         found = store.trainings.newest(task, limit=KEPT_TRAININGS + KEPT_FAILURES)
     if not found:
         raise NoSuchTraining(
             f"{task}: never trained; is the name right? `plimsoll train {task}` trains it now"
         )
-    return kept_trainings(found)
+    return past_trainings(found)
 
 
-def _of_version(task: str, kept: Sequence[KeptTraining], version: str) -> KeptTraining:
+def _of_version(task: str, past: Sequence[PastTraining], version: str) -> PastTraining:
     """The newest training whose version begins so.
 
     Raises:
         NoSuchTraining: if there is none, or several versions begin so.
     """
-    named = [each for each in kept if version and each.training.version]
+    named = [each for each in past if version and each.training.version]
     matching = [each for each in named if str(each.training.version).startswith(version)]
     versions = {each.training.version for each in matching}
     if len(versions) != 1:
@@ -61,20 +61,20 @@ def _of_version(task: str, kept: Sequence[KeptTraining], version: str) -> KeptTr
     return matching[0]
 
 
-def _document(kept: KeptTraining) -> dict[str, Any]:
-    training = kept.training
+def _document(past: PastTraining) -> dict[str, Any]:
+    training = past.training
     return {
         "task": str(training.task),
         "at_s": training.at_s,
         "version": training.version,
-        "serves": kept.serves,
+        "serves": past.serves,
         "failure": training.failure,
         "damage": training.damage,
         "tracked": training.tracked,
         "observations": training.observations,
         "known_runs": training.runs,
         "oom_kills": training.oom_kills,
-        "u_score": kept.facts.u_score,
-        "accuracy": kept.facts.accuracy,
+        "u_score": past.facts.u_score,
+        "accuracy": past.facts.accuracy,
         "report": dict(training.report),
     }

@@ -17,7 +17,7 @@ from plimsoll_operator.figure_words import (
     words_for_minute,
     words_for_size,
 )
-from plimsoll_operator.training_facts import KeptTraining, ReportFacts, best_so_far
+from plimsoll_operator.training_facts import PastTraining, ReportFacts, best_so_far
 from plimsoll_predictor.units import counted
 
 LISTED_TRIALS: Final = 10
@@ -29,10 +29,10 @@ _RIGHT: Final = {"runs", "u-score", "accuracy", "u-rate", "took", "trained on", 
 _STYLES: Final = {"right": "on blue", "over": "on dark_goldenrod", "under": "on red", "": "dim"}
 
 
-def training_list(task: str, kept: Sequence[KeptTraining]) -> RenderableType:
+def training_list(task: str, past: Sequence[PastTraining]) -> RenderableType:
     """All trainings of a task, newest first."""
-    table = _table(f"{task}: {counted(len(kept), 'training')} kept, newest first", _LISTED)
-    for each in kept:
+    table = _table(f"{task}: {counted(len(past), 'training')} kept, newest first", _LISTED)
+    for each in past:
         facts, training = each.facts, each.training
         table.add_row(
             words_for_minute(training.at_s),
@@ -48,10 +48,10 @@ def training_list(task: str, kept: Sequence[KeptTraining]) -> RenderableType:
     return table
 
 
-def one_training(kept: KeptTraining) -> RenderableType:
+def one_training(past: PastTraining) -> RenderableType:
     """One training with its confusion matrix, folds and trials."""
-    facts = kept.facts
-    parts: list[RenderableType] = [_head(kept)]
+    facts = past.facts
+    parts: list[RenderableType] = [_head(past)]
     if facts.confusion and len(facts.confusion) > 1:
         parts.append(_confusion(facts))
     if facts.fold_scores:
@@ -63,16 +63,16 @@ def one_training(kept: KeptTraining) -> RenderableType:
     return Group(*parts)
 
 
-def _head(kept: KeptTraining) -> RenderableType:
-    training, facts = kept.training, kept.facts
+def _head(past: PastTraining) -> RenderableType:
+    training, facts = past.training, past.facts
     parameters = facts.recipe.parameters if facts.recipe else {}
     data_range = f"{words_for_minute(facts.first_s)} to {words_for_minute(facts.last_s)}"
     censored = f", {facts.censored_runs} of them only exceeded" if facts.censored_runs else ""
     budget = "" if facts.budget_s is None else f" of {number_words(facts.budget_s)} s"
     rows: dict[str, str | Text] = {
         "trained": f"{words_for_minute(training.at_s)} UTC in {_seconds(facts.duration_s)}{budget}",
-        "note": _note(kept),
-        "runs": f"{_count(kept.runs)}{censored}",
+        "note": _note(past),
+        "runs": f"{_count(past.runs)}{censored}",
         "data range": data_range,
         "features": ", ".join(facts.features) or "none",
         "bins": _bins(facts),
@@ -163,14 +163,14 @@ def _table(title: str, columns: Sequence[str]) -> Table:
     return titled_table(title, columns, right=_RIGHT, folding=folding)
 
 
-def _note(kept: KeptTraining) -> Text:
-    training = kept.training
+def _note(past: PastTraining) -> Text:
+    training = past.training
     if training.failure is not None:
         return plain(f"failed: {training.failure}", style="red")
     if training.damage is not None:
         return plain(f"its model cannot be read: {training.damage}", style="red")
-    note = plain("serves" if kept.serves else "", style="green")
-    if kept.facts.cut_by_budget:
+    note = plain("serves" if past.serves else "", style="green")
+    if past.facts.cut_by_budget:
         note.append(", " if note.plain else "").append("cut by its budget", style="yellow")
     return note
 

@@ -75,7 +75,7 @@ class Standings:
 
     def held(self, task: TaskId) -> Standing | None:
         """The task's experts if they are in memory, as they are after it has learned."""
-        return self._fleet.known(str(task))
+        return self._fleet.seen(str(task))
 
     async def standing(self, task: TaskId) -> Standing | None:
         """The task's experts, to look at only; None if they know nothing of it."""
@@ -230,7 +230,7 @@ class Standings:
 
     def _tell(self, tasks: Collection[str]) -> None:
         for name in tasks:
-            standing = self._fleet.known(name)
+            standing = self._fleet.seen(name)
             if standing is not None:
                 self._book.inform(TaskId.parse(name), standing)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plimsoll_predictor.record import Observation, Outcome, PeakSource
-from plimsoll_predictor.units import SECONDS_PER_HOUR
+from plimsoll_predictor.units import HOUR_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +33,11 @@ def cpu_figures_of(observations: Sequence[Observation]) -> CpuFigures | None:
     counted = [each for each in observations if _counts(each)]
     if not counted:
         return None
-    hours = [(each, (each.runtime_s or 0.0) / SECONDS_PER_HOUR) for each in counted]
+    hours = [(each, (each.runtime_s or 0.0) / HOUR_S) for each in counted]
     return CpuFigures(
         requested_core_h=sum((each.request_cores or 0.0) * hour for each, hour in hours),
         allocated_core_h=sum((each.allocated_cores or 0.0) * hour for each, hour in hours),
-        used_core_h=sum((each.cpu_s or 0.0) for each in counted) / SECONDS_PER_HOUR,
+        used_core_h=sum((each.cpu_s or 0.0) for each in counted) / HOUR_S,
         most_cores=max((e.peak_cores for e in counted if e.peak_cores is not None), default=None),
     )
 

@@ -20,7 +20,7 @@ from plimsoll_operator.report.records import (
     TaskReport,
 )
 from plimsoll_operator.stored_standings import StoredStandings, usual_run
-from plimsoll_operator.training_facts import facts_of, kept_trainings
+from plimsoll_operator.training_facts import facts_of, past_trainings
 from plimsoll_predictor.experts.names import MAX_SEEN, REQUEST
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Policy
@@ -134,7 +134,7 @@ def _detailed(reading: _Reading, summary: TaskSummary) -> TaskReport:
         out_of_time_costs=_out_of_time_costs(saved),
         experts=experts,
         training_failure=training.failure if training else None,
-        trainings=kept_trainings(store.trainings.newest(task, limit=LISTED_TRAININGS)),
+        trainings=past_trainings(store.trainings.newest(task, limit=LISTED_TRAININGS)),
         # Where none of those read was too early, earlier ones may be within the time asked for.
         unread=summary.observations - len(latest) if len(seen) == len(latest) else 0,
         cpu=cpu_figures_of(seen),

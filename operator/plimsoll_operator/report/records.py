@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from plimsoll_operator.profile_phases import Phase
 from plimsoll_operator.report.cpu import CpuFigures
 from plimsoll_operator.standing_facts import StandingFacts
-from plimsoll_operator.training_facts import KeptTraining
+from plimsoll_operator.training_facts import PastTraining
 from plimsoll_predictor.experts.would import Would
 from plimsoll_predictor.record import Outcome
 from plimsoll_predictor.savings import Saving
@@ -134,7 +134,7 @@ class TaskDetail:
     out_of_time_costs: tuple[ExpertBar, ...] = ()
     experts: StandingFacts | None = None
     training_failure: str | None = None
-    trainings: tuple[KeptTraining, ...] = ()
+    trainings: tuple[PastTraining, ...] = ()
     unread: int = 0
     cpu: CpuFigures | None = None
 

@@ -17,6 +17,8 @@ ONE_THREAD: Final[Mapping[str, str]] = {
 }
 """Numeric libraries read these when they are loaded, not later."""
 
+STORE_BUSY_TIMEOUT_S: Final = 30.0
+"""The controller writes too, and what was learned is worth some patience."""
 NICENESS: Final = 10
 _MIB: Final = 2**20
 

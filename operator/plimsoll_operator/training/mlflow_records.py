@@ -1,4 +1,4 @@
-"""One kept training as MLflow's params, metrics, tags and artifacts. Pure.
+"""One training as MLflow's params, metrics, tags and artifacts. Pure.
 
 Names and lengths keep within what every MLflow server since 2.0 takes.
 """
@@ -72,8 +72,8 @@ def tracked_run(training: Training, prefix: str) -> TrackedRun:
 
 def _identity(training: Training) -> str:
     # The time tells stores apart whose numbering began anew.
-    told = f"{training.task}/{training.row}/{training.at_s!r}"
-    return hashlib.sha256(told.encode()).hexdigest()[:32]
+    text = f"{training.task}/{training.row}/{training.at_s!r}"
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _params(facts: ReportFacts) -> dict[str, str]:
@@ -97,12 +97,12 @@ def _params(facts: ReportFacts) -> dict[str, str]:
         for name, value in facts.policy.items()
         if isinstance(value, str | int | float)
     }
-    told = [
+    params = [
         (_key(name), cut(str(value), MAX_PARAM))
         for name, value in values.items()
         if value is not None
     ]
-    return dict(told[:MAX_PARAMS])
+    return dict(params[:MAX_PARAMS])
 
 
 def _metrics(facts: ReportFacts) -> Iterator[Metric]:
@@ -119,8 +119,7 @@ def _metrics(facts: ReportFacts) -> Iterator[Metric]:
     yield from (Metric(key, value) for key, value in whole.items() if value is not None)
     for name, cost in facts.out_of_time_costs.items():
         yield Metric(_key(f"out_of_time_cost_gb_h.{name}"), cost.cost_gb_h)
-        if cost.failed_attempts is not None:
-            yield Metric(_key(f"out_of_time_failed_attempts.{name}"), cost.failed_attempts)
+        yield Metric(_key(f"out_of_time_failed_attempts.{name}"), cost.failed_attempts)
     for step, fold in enumerate(facts.fold_scores, start=1):
         yield Metric("fold_u_score", fold.u_score, step)
         yield Metric("fold_accuracy", fold.accuracy, step)

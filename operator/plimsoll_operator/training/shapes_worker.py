@@ -16,13 +16,12 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final
 
-from plimsoll_operator.training.limits import cap_memory, give_way
+from plimsoll_operator.training.limits import STORE_BUSY_TIMEOUT_S, cap_memory, give_way
 from plimsoll_operator.training.spawning import STORE_URL
 
 ENDS_ITSELF_S: Final = 1800.0
 """Longer than a controller waits for it: for when there is none left."""
 _LIBRARIES: Final = ("scipy.optimize", "sklearn.cluster", "sklearn.ensemble", "xgboost")
-_BUSY_TIMEOUT_S: Final = 30.0
 
 
 def run(store_url: str, memory_mib: int) -> int:
@@ -41,7 +40,9 @@ def _result(store_url: str, memory_mib: int) -> dict[str, Any]:
     from plimsoll_predictor.store import Store, StoreError
 
     try:
-        with contextlib.closing(Store.open(store_url, busy_timeout_s=_BUSY_TIMEOUT_S)) as store:
+        with contextlib.closing(
+            Store.open(store_url, busy_timeout_s=STORE_BUSY_TIMEOUT_S)
+        ) as store:
             for library in _LIBRARIES:
                 import_module(library)
             cap_memory(memory_mib)

@@ -19,14 +19,12 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Final
 
-from plimsoll_operator.training.limits import cap_memory, give_way
+from plimsoll_operator.training.limits import STORE_BUSY_TIMEOUT_S, cap_memory, give_way
 from plimsoll_operator.training.spawning import STORE_URL
 from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.task import TaskId
 
 _LIBRARIES: Final = ("imblearn.over_sampling", "skopt", "sklearn.svm", "xgboost")
-_BUSY_TIMEOUT_S: Final = 30.0
-"""The controller writes too, and a finished training is worth some patience."""
 _ALARM_GRACE_S: Final = 120.0
 """Longer than a controller waits before it ends a training: for when there is none left."""
 
@@ -59,13 +57,13 @@ def run(order: TrainingOrder) -> int:
 
 def _result(order: TrainingOrder) -> dict[str, Any]:
     try:
-        told = _train(order)
+        trained = _train(order)
     except MemoryError as error:
         message = _out_of_memory(order, error)
     except Exception as error:
         message = _words(order, error)
     else:
-        return {"ok": True, "task": str(order.task), **told}
+        return {"ok": True, "task": str(order.task), **trained}
     return {
         "ok": False,
         "task": str(order.task),
@@ -78,7 +76,7 @@ def _train(order: TrainingOrder) -> Mapping[str, Any]:
     # Loaded only now: numpy reads its number of threads as it loads.
     from plimsoll_predictor.store import Store
 
-    store = Store.open(order.store_url, busy_timeout_s=_BUSY_TIMEOUT_S)
+    store = Store.open(order.store_url, busy_timeout_s=STORE_BUSY_TIMEOUT_S)
     try:
         _load()
         from plimsoll_predictor.training import TrainingPlan, train
@@ -154,10 +152,12 @@ def _own_version() -> str:
 
 
 def _words(order: TrainingOrder, error: Exception) -> str:
+    from plimsoll_predictor.store import StoreError
+
     # XGBoost reports the C++ library's refusal in an exception of its own.
     if "bad_alloc" in str(error):
         return _out_of_memory(order, error)
-    if isinstance(error, ValueError) or type(error).__name__.startswith("Store"):
+    if isinstance(error, ValueError | StoreError):
         return str(error)
     return f"{type(error).__name__}: {error}"
 

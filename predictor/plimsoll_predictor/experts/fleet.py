@@ -62,7 +62,7 @@ class Fleet:
             found = self._standings[task] = Standing()
         return found
 
-    def known(self, task: str) -> Standing | None:
+    def seen(self, task: str) -> Standing | None:
         """The task's standing; None if it was never seen."""
         return self._standings.get(task)
 

@@ -105,13 +105,13 @@ class FeatureLines:
     def fitted(self, quantiles: tuple[float, ...]) -> list[FittedLine]:
         """Lines worth following, the one that explains most first."""
         found = []
-        for name, kept in self._lines.items():
-            if kept.n < LEAST_RUNS:
+        for name, feature_line in self._lines.items():
+            if feature_line.n < LEAST_RUNS:
                 continue
-            slope, intercept, explained = kept.fit()
+            slope, intercept, explained = feature_line.fit()
             if explained < LEAST_EXPLAINED:
                 continue
-            points = np.array(kept.points)
+            points = np.array(feature_line.points)
             above = np.sort(points[:, 1] - slope * points[:, 0] - intercept)
             offsets = {share: float(above[_place(share, above.size)]) for share in quantiles}
             found.append((explained, FittedLine(Line(name, slope, intercept), offsets)))

@@ -20,20 +20,20 @@ def bidders_of(model: Model | None) -> tuple[str, ...]:
     return (CLASSIFIER, BOOSTING) if model.boosted is not None else (CLASSIFIER,)
 
 
-def modelled_bids(known: Knowledge, ask: Ask) -> dict[str, float]:
+def modelled_bids(knowledge: Knowledge, ask: Ask) -> dict[str, float]:
     """Expert -> bytes it would give this attempt; without those whose model fails it.
 
     The classifier's is what deciding gives where it serves, but for the cluster's bounds.
     """
     found: dict[str, float] = {}
-    if known.model is None:
+    if knowledge.model is None:
         return found
-    policy = replace(known.policy, mode=Mode.ENFORCE, paused=False, min_runs=0)
-    serving = replace(known, champion=CLASSIFIER, policy=policy, lifts={})
+    policy = replace(knowledge.policy, mode=Mode.ENFORCE, paused=False, min_runs=0)
+    serving = replace(knowledge, champion=CLASSIFIER, policy=policy, lifts={})
     decision = decide(ask, serving, Bounds())
     if decision.reason is Reason.PREDICTED and decision.allocation_bytes:
         found[CLASSIFIER] = float(decision.allocation_bytes)
-    boosted_bytes = _boosted(known.model, ask)
+    boosted_bytes = _boosted(knowledge.model, ask)
     if boosted_bytes:
         found[BOOSTING] = boosted_bytes
     return found

@@ -86,9 +86,9 @@ class Past:
 
     def forget_before_shift(self, keep: int) -> None:
         """Keep the latest runs only, as after a change that made the others another task's."""
-        for kept in (self.needs_bytes, self.runtimes_s, self.anchored, self.anchored_runtimes_s):
-            while len(kept) > keep:
-                kept.popleft()
+        for latest in (self.needs_bytes, self.runtimes_s, self.anchored, self.anchored_runtimes_s):
+            while len(latest) > keep:
+                latest.popleft()
         self.runs = len(self.needs_bytes)
         self.total_runtime_s = sum(self.runtimes_s)
         self.largest_bytes = max(self.needs_bytes, default=0.0)

@@ -85,8 +85,8 @@ class Pool:
             "charges": self._charges.tolist(),
             "weights": self._weights.tolist(),
             "ratios": {
-                anchor: [kept.by_runtime.tolist(), kept.by_count.tolist()]
-                for anchor, kept in self.ratios.items()
+                anchor: [ratios.by_runtime.tolist(), ratios.by_count.tolist()]
+                for anchor, ratios in self.ratios.items()
             },
         }
 
@@ -97,6 +97,6 @@ class Pool:
         self._charges = np.array(data["charges"], dtype=np.float64)
         self._weights = np.array(data["weights"], dtype=np.float64)
         for anchor, (by_runtime, by_count) in data["ratios"].items():
-            kept = np.array(by_runtime, dtype=np.float64), np.array(by_count, dtype=np.float64)
-            if anchor in self.ratios and kept[0].shape == (AGES, N_CELLS):
-                self.ratios[anchor] = Ratios(*kept)
+            restored = np.array(by_runtime, dtype=np.float64), np.array(by_count, dtype=np.float64)
+            if anchor in self.ratios and restored[0].shape == (AGES, N_CELLS):
+                self.ratios[anchor] = Ratios(*restored)

@@ -146,16 +146,16 @@ class Standing:
         self.rules = {name: bidding(view) for name, bidding in PANEL.items()}
         self.champion = self._cheapest(pool)
 
-    def inform(self, known: Knowledge) -> Knowledge:
+    def inform(self, knowledge: Knowledge) -> Knowledge:
         """A task's knowledge with what its experts say now."""
         past = self.past
         return replace(
-            known,
+            knowledge,
             runs=past.runs,
             max_need_bytes=round(past.reached_bytes) or None,
             largest_bytes=round(past.largest_bytes) or None,
             largest_request_bytes=_rounded(past.largest_request_bytes),
-            champion=self.champion if past.runs else known.champion,
+            champion=self.champion if past.runs else knowledge.champion,
             rule=self.rules.get(self.champion),
         )
 

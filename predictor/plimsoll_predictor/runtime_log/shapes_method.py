@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from plimsoll_predictor.shapes.catalogue import ShapeCatalogue
 
 SHAPES: Final = 8
-SUPPORT: Final = 20
 SEED: Final = 7
 NEWEST: Final = 100
 """Known runs that a label is made of: the weight of an older one is below 1 %."""
@@ -122,7 +121,7 @@ class PaperShapes:
     def _learn_shapes(self) -> None:
         # Imported late: scikit-learn takes a second to load, and only this method needs it.
         from plimsoll_predictor.shapes.fitting import TooFewRuns, fit
-        from plimsoll_predictor.shapes.normalising import Normalisation
+        from plimsoll_predictor.shapes.normalising import SUPPORT, Normalisation
 
         histories = [
             np.exp(runs.known.sorted_ln)

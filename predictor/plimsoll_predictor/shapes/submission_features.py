@@ -22,13 +22,11 @@ from plimsoll_predictor.shapes.normalising import (
     recency_weights,
 )
 from plimsoll_predictor.shapes.run_table import MISSING, RunTable
-from plimsoll_predictor.units import words_for_bytes
+from plimsoll_predictor.units import DAY_S, HOUR_S, words_for_bytes
 
 REMEMBERED: Final = 200
 """Newest runs of a task, and of an owner, that statistics are made of."""
 RECENT: Final = 10
-HOUR_S: Final = 3600.0
-DAY_S: Final = 86400.0
 
 
 class Kind(StrEnum):

@@ -21,7 +21,7 @@ from plimsoll_predictor.store.schema import observations as observed
 from plimsoll_predictor.store.schema import totals as table
 from plimsoll_predictor.store.upsert import upsert
 from plimsoll_predictor.task import TaskId
-from plimsoll_predictor.units import GB, SECONDS_PER_HOUR
+from plimsoll_predictor.units import GB, HOUR_S
 
 Totals = Mapping[str, Any]
 """One task's row, by column; without its CPU."""
@@ -99,7 +99,7 @@ def _gb_h(
     live = observed.c.peak_source.is_distinct_from(PeakSource.IMPORTED.value)
     asked = observed.c.request_bytes.is_not(None) & live
     memory_time = sa.case((asked, sa.cast(size_bytes, sa.Double) / GB * runtime_s))
-    total = sa.func.coalesce(sa.func.sum(memory_time), 0.0) / SECONDS_PER_HOUR
+    total = sa.func.coalesce(sa.func.sum(memory_time), 0.0) / HOUR_S
     return total.label(name)
 
 

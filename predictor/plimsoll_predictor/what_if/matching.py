@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from plimsoll_predictor.units import HOUR_S
 from plimsoll_predictor.what_if.measures import FloatArray, effective_runs
 from plimsoll_predictor.what_if.scenario import Sides
 
-HOUR_S: Final = 3600.0
 BLOCKS_S: Final = (7 * 24 * HOUR_S, 24 * HOUR_S, 6 * HOUR_S, HOUR_S)
 """Lengths of a block, longest first: the first that gives ENOUGH_BLOCKS is taken."""
 ENOUGH_BLOCKS: Final = 12

@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from plimsoll_predictor.shapes.summary import RuntimeSummary
+from plimsoll_predictor.units import HOUR_S
 from plimsoll_predictor.what_if.change import Change, Evidence, Verdict
 from plimsoll_predictor.what_if.contrast import HeldOut
-from plimsoll_predictor.what_if.matching import FEWEST_BLOCKS, HOUR_S
+from plimsoll_predictor.what_if.matching import FEWEST_BLOCKS
 from plimsoll_predictor.what_if.scenario import Scenario
 
 _BLOCKS: Final = {
