@@ -13,12 +13,15 @@ that its mean then reaches the request, and the next decision is the headroom ab
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, Final
+from typing import Annotated, Final, TypeAlias
 
+from msgspec import Meta
+
+from plimsoll_predictor.documents import Count
 from plimsoll_predictor.policy import Policy
 
 WINDOW_RUNS: Final = 64
@@ -29,6 +32,8 @@ MIN_RUNTIME_S: Final = 5.0
 """Kubernetes tells times in whole seconds: the mean over a shorter run would be a guess."""
 STEP_MILLICORES: Final = 10
 """Requests are rounded up to it, so that they do not tremble from run to run."""
+
+Cores: TypeAlias = Annotated[float, Meta(ge=0, le=1e6)]
 
 
 class CpuReason(StrEnum):
@@ -59,25 +64,9 @@ class CpuUse:
     peak_cores: the highest minute of all of them; None if no run lasted one.
     """
 
-    runs: int
-    high_cores: float
-    peak_cores: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types; ``from_dict`` reads it back."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> CpuUse:
-        """Inverse of ``to_dict``; KeyError, TypeError or ValueError on foreign data."""
-        high_cores, peak_cores = float(data["high_cores"]), data.get("peak_cores")
-        if not math.isfinite(high_cores) or high_cores < 0:
-            raise ValueError(f"{high_cores} is no number of cores")
-        return cls(
-            runs=int(data["runs"]),
-            high_cores=high_cores,
-            peak_cores=None if peak_cores is None else float(peak_cores),
-        )
+    runs: Count
+    high_cores: Cores
+    peak_cores: Cores | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll_predictor.cpu import CpuUse
+from plimsoll_predictor.documents import from_document, to_document
 from plimsoll_predictor.experts.names import MAX_SEEN
 from plimsoll_predictor.experts.rule import Rule
 from plimsoll_predictor.model import Model
@@ -62,7 +63,7 @@ class Knowledge:
             "runs": self.runs,
             "max_need_bytes": self.max_need_bytes,
             "champion": self.champion,
-            "rule": self.rule.to_dict() if self.rule else None,
+            "rule": to_document(self.rule),
             "largest_bytes": self.largest_bytes,
             "largest_request_bytes": self.largest_request_bytes,
             "model": self.model.to_dict() if self.model else None,
@@ -71,7 +72,7 @@ class Knowledge:
                 for run, lift in self.lifts.items()
             },
             "paused": self.paused,  # for a reader from before the policy said it
-            "cpu": self.cpu.to_dict() if self.cpu else None,
+            "cpu": to_document(self.cpu),
         }
 
     @classmethod
@@ -84,12 +85,12 @@ class Knowledge:
             runs=int(data["runs"]),
             max_need_bytes=data["max_need_bytes"],
             champion=_champion(data["champion"]),
-            rule=Rule.from_dict(rule) if rule is not None else None,
+            rule=None if rule is None else from_document(Rule, rule, "its rule"),
             largest_bytes=data.get("largest_bytes"),
             largest_request_bytes=data.get("largest_request_bytes"),
             model=Model.from_dict(model) if model is not None else None,
             lifts={run: Lift(*values) for run, values in data["lifts"].items()},
-            cpu=CpuUse.from_dict(cpu) if cpu is not None else None,
+            cpu=None if cpu is None else from_document(CpuUse, cpu, "its CPU use"),
         )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from plimsoll_predictor.documents import from_document, to_document
 from plimsoll_predictor.units import MIB
 
 
@@ -49,12 +50,6 @@ class CpuPolicy:
     min_runs: int = 5
     """Measured runs before a request is changed; few of them are given no more room than many."""
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> CpuPolicy:
-        """From plain JSON types; as ``Policy.from_dict``."""
-        values = {each.name: data[each.name] for each in fields(cls) if each.name in data}
-        return cls(**{**values, "mode": Mode(data.get("mode", Mode.RECOMMEND))})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
@@ -94,18 +89,13 @@ class Policy:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; ``from_dict`` reads it back."""
-        return asdict(self)
+        document: dict[str, Any] = to_document(self)
+        return document
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Policy:
-        """Inverse of ``to_dict``; wrong enums are a ValueError.
+        """Inverse of ``to_dict``; ValueError names a field that is wrong.
 
         A field that a newer version added is ignored: what an older one knows still holds.
         """
-        values = {each.name: data[each.name] for each in fields(cls) if each.name in data}
-        for key, kind in (("mode", Mode), ("limits", Limits), ("retry", Retry)):
-            if key in values:
-                values[key] = kind(values[key])
-        if "cpu" in values:
-            values["cpu"] = CpuPolicy.from_dict(values["cpu"])
-        return cls(**values)
+        return from_document(cls, data, "a policy")

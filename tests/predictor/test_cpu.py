@@ -18,6 +18,7 @@ from plimsoll_predictor.cpu import (
     decide_cpu,
     use_of,
 )
+from plimsoll_predictor.documents import from_document
 from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import CpuPolicy, Mode, Policy
 from plimsoll_predictor.task import TaskId
@@ -174,5 +175,6 @@ def test_a_policy_is_read_back_as_it_was() -> None:
 
 @pytest.mark.parametrize("high_cores", [float("nan"), float("inf"), -1.0])
 def test_a_use_that_is_no_number_is_refused(high_cores: float) -> None:
-    with pytest.raises(ValueError, match="no number of cores"):
-        CpuUse.from_dict({"runs": 1, "high_cores": high_cores, "peak_cores": None})
+    document = {"runs": 1, "high_cores": high_cores, "peak_cores": None}
+    with pytest.raises(ValueError, match=r"Expected `float` .* - at `\$.high_cores`"):
+        from_document(CpuUse, document, "CPU use")

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from plimsoll_predictor.documents import from_document, to_document
 from plimsoll_predictor.experts.drift import (
     APART,
     BEFORE,
@@ -87,7 +88,7 @@ def test_it_is_the_same_after_it_was_saved() -> None:
     drift = Drift()
     drift.see_version("one")
     drift.shifted([*needs(HIGH, 30), *needs(LOW, LATEST)])
-    again = Drift(**drift.to_dict())
+    again = from_document(Drift, to_document(drift), "a drift")
     assert again == drift
     assert Drift(version="", since_change=None, drifting=False, shifts=3).shifts == 3
 

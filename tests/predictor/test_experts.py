@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plimsoll_predictor.documents import from_document, to_document
 from plimsoll_predictor.experts.charging import EndedRun, charge, relative_costs
 from plimsoll_predictor.experts.expected import N_CELLS, cheapest_multiple, histogram
 from plimsoll_predictor.experts.fleet import Fleet
@@ -301,9 +302,9 @@ def test_a_rule_reads_back_as_it_was_written() -> None:
     rule = Rule(
         base_bytes=1.5, lines=(Line("size", 0.5, 2.0),), factor=1.1, least_bytes=3.0, most_bytes=9.0
     )
-    assert Rule.from_dict(json.loads(json.dumps(rule.to_dict()))) == rule
+    assert from_document(Rule, json.loads(json.dumps(to_document(rule))), "a rule") == rule
     plain = Rule(base_bytes=2.0, request_share=0.25, over_bytes=1.0)
-    assert Rule.from_dict(json.loads(json.dumps(plain.to_dict()))) == plain
+    assert from_document(Rule, json.loads(json.dumps(to_document(plain))), "a rule") == plain
 
 
 def test_the_expected_cheapest_multiple_covers_what_often_happens() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 LATEST: Final = 8
 LATEST_AFTER_A_CHANGE: Final = 4
@@ -90,16 +90,3 @@ class Drift:
         self.since_change, self.drifting = 0, True
         self.latest_bytes, self.before_bytes = [min(now), max(now)], [min(before), max(before)]
         return latest
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types; ``Drift(**data)`` reads it back."""
-        return {
-            "version": self.version,
-            "since_change": self.since_change,
-            "drifting": self.drifting,
-            "shifts": self.shifts,
-            "latest_bytes": list(self.latest_bytes),
-            "before_bytes": list(self.before_bytes),
-            "lasted": self.lasted,
-            "short_lived": self.short_lived,
-        }

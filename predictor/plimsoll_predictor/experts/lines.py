@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 
+from plimsoll_predictor.documents import add_form, from_document
 from plimsoll_predictor.experts.rule import Line
 from plimsoll_predictor.record import FeatureValue
 
@@ -22,9 +25,8 @@ MOST_FEATURES: Final = 32
 """Per task; a feature met after that is not followed."""
 
 
-@dataclass(slots=True)
-class FeatureLine:
-    """One feature's sums and latest points; all in logarithms."""
+class Sums(Struct, array_like=True):
+    """Sums over a feature's runs, of logarithms: of the feature x and of the need y."""
 
     n: float = 0.0
     x: float = 0.0
@@ -32,41 +34,40 @@ class FeatureLine:
     xx: float = 0.0
     xy: float = 0.0
     yy: float = 0.0
-    points: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=LATEST))
+
+
+class FeatureLine(Struct, array_like=True):
+    """One feature's sums and latest points; all in logarithms."""
+
+    sums: Sums = msgspec.field(default_factory=Sums)
+    points: deque[tuple[float, float]] = msgspec.field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        """Bound the points."""
+        self.points = deque(self.points, maxlen=LATEST)
 
     def add(self, x: float, y: float) -> None:
         """Take in one run."""
-        self.n += 1
-        self.x += x
-        self.y += y
-        self.xx += x * x
-        self.xy += x * y
-        self.yy += y * y
+        sums = self.sums
+        sums.n += 1
+        sums.x += x
+        sums.y += y
+        sums.xx += x * x
+        sums.xy += x * y
+        sums.yy += y * y
         self.points.append((x, y))
 
     def fit(self) -> tuple[float, float, float]:
         """Slope, intercept and share of the variance explained."""
-        mean_x, mean_y = self.x / self.n, self.y / self.n
-        spread_x = self.xx / self.n - mean_x**2
-        spread_y = self.yy / self.n - mean_y**2
-        together = self.xy / self.n - mean_x * mean_y
+        sums = self.sums
+        mean_x, mean_y = sums.x / sums.n, sums.y / sums.n
+        spread_x = sums.xx / sums.n - mean_x**2
+        spread_y = sums.yy / sums.n - mean_y**2
+        together = sums.xy / sums.n - mean_x * mean_y
         if spread_x < 1e-9 or spread_y < 1e-12:
             return 0.0, mean_y, 0.0
         slope = together / spread_x
         return slope, mean_y - slope * mean_x, together * together / spread_x / spread_y
-
-    def to_list(self) -> list[Any]:
-        """Plain JSON types; ``from_list`` reads it back."""
-        sums = [self.n, self.x, self.y, self.xx, self.xy, self.yy]
-        return [sums, [list(point) for point in self.points]]
-
-    @classmethod
-    def from_list(cls, data: list[Any]) -> FeatureLine:
-        """Inverse of ``to_list``."""
-        sums, points = data
-        n, x, y, xx, xy, yy = (float(value) for value in sums)
-        latest = deque(((float(a), float(b)) for a, b in points), maxlen=LATEST)
-        return cls(n, x, y, xx, xy, yy, latest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,8 @@ class FittedLine:
 class FeatureLines:
     """Every feature's line of one task."""
 
-    def __init__(self) -> None:
-        self._lines: dict[str, FeatureLine] = {}
+    def __init__(self, by_feature: dict[str, FeatureLine] | None = None) -> None:
+        self.by_feature = by_feature or {}
 
     def add(self, features: Mapping[str, FeatureValue], need_bytes: float) -> None:
         """Take in a run's numbers above zero."""
@@ -96,17 +97,17 @@ class FeatureLines:
                 continue
             if not 0 < value < math.inf:
                 continue
-            if name not in self._lines:
-                if len(self._lines) >= MOST_FEATURES:
+            if name not in self.by_feature:
+                if len(self.by_feature) >= MOST_FEATURES:
                     continue
-                self._lines[name] = FeatureLine()
-            self._lines[name].add(math.log(value), y)
+                self.by_feature[name] = FeatureLine()
+            self.by_feature[name].add(math.log(value), y)
 
     def fitted(self, quantiles: tuple[float, ...]) -> list[FittedLine]:
         """Lines worth following, the one that explains most first."""
         found = []
-        for name, feature_line in self._lines.items():
-            if feature_line.n < LEAST_RUNS:
+        for name, feature_line in self.by_feature.items():
+            if feature_line.sums.n < LEAST_RUNS:
                 continue
             slope, intercept, explained = feature_line.fit()
             if explained < LEAST_EXPLAINED:
@@ -118,16 +119,15 @@ class FeatureLines:
         found.sort(key=lambda pair: (-pair[0], pair[1].line.feature))
         return [line for _, line in found]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types; ``from_dict`` reads it back."""
-        return {name: line.to_list() for name, line in self._lines.items()}
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> FeatureLines:
-        """Inverse of ``to_dict``."""
-        lines = cls()
-        lines._lines = {name: FeatureLine.from_list(values) for name, values in data.items()}
-        return lines
+# A task's lines are written by feature, without a level for the class.
+add_form(
+    FeatureLines,
+    lambda lines: lines.by_feature,
+    lambda _, document: FeatureLines(
+        from_document(dict[str, FeatureLine], document, "a task's lines")
+    ),
+)
 
 
 def _place(quantile: float, n: int) -> int:

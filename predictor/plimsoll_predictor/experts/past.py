@@ -6,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,6 @@ LATEST: Final = 400
 """Runs whose needs are remembered one by one."""
 
 Vector = NDArray[np.float64]
-
-
-def _latest() -> deque[float]:
-    return deque(maxlen=LATEST)
 
 
 @dataclass(slots=True)
@@ -39,11 +35,16 @@ class Past:
     exceeded_bytes: float = 0.0
     largest_request_bytes: float | None = None
     total_runtime_s: float = 0.0
-    needs_bytes: deque[float] = field(default_factory=_latest)
-    runtimes_s: deque[float] = field(default_factory=_latest)
-    anchored: deque[float] = field(default_factory=_latest)
-    anchored_runtimes_s: deque[float] = field(default_factory=_latest)
+    needs_bytes: deque[float] = field(default_factory=deque)
+    runtimes_s: deque[float] = field(default_factory=deque)
+    anchored: deque[float] = field(default_factory=deque)
+    anchored_runtimes_s: deque[float] = field(default_factory=deque)
     lines: FeatureLines = field(default_factory=FeatureLines)
+
+    def __post_init__(self) -> None:
+        """Bound what was read."""
+        for name in ("needs_bytes", "runtimes_s", "anchored", "anchored_runtimes_s"):
+            setattr(self, name, deque(getattr(self, name), maxlen=LATEST))
 
     @property
     def reached_bytes(self) -> float:
@@ -94,27 +95,3 @@ class Past:
         self.largest_bytes = max(self.needs_bytes, default=0.0)
         self.exceeded_bytes = 0.0
         self.lines = FeatureLines()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types; ``from_dict`` reads it back."""
-        return {
-            "runs": self.runs,
-            "largest_bytes": self.largest_bytes,
-            "exceeded_bytes": self.exceeded_bytes,
-            "largest_request_bytes": self.largest_request_bytes,
-            "total_runtime_s": self.total_runtime_s,
-            "needs_bytes": list(self.needs_bytes),
-            "runtimes_s": list(self.runtimes_s),
-            "anchored": list(self.anchored),
-            "anchored_runtimes_s": list(self.anchored_runtimes_s),
-            "lines": self.lines.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Past:
-        """Inverse of ``to_dict``; KeyError, TypeError or ValueError on foreign data."""
-        values = dict(data)
-        for name in ("needs_bytes", "runtimes_s", "anchored", "anchored_runtimes_s"):
-            values[name] = deque((float(value) for value in values[name]), maxlen=LATEST)
-        values["lines"] = FeatureLines.from_dict(values["lines"])
-        return cls(**values)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
+
+from msgspec import Struct
 
 from plimsoll_predictor.record import FeatureValue
 
@@ -13,8 +14,7 @@ LARGER_REQUEST: Final = 1.1
 """A request this much above all that were seen belongs to another kind of run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True, array_like=True):
     """A need's logarithm as a straight line over one feature's logarithm."""
 
     feature: str
@@ -32,8 +32,7 @@ class Line:
 _LARGEST_LOG: Final = math.log(2.0**60)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """An expert's bid for any run of one task.
 
     base_bytes: the bid where nothing else applies.
@@ -59,21 +58,6 @@ class Rule:
         if self.request_share and request_bytes is not None:
             return self.base_bytes + self.request_share * max(request_bytes - self.over_bytes, 0.0)
         return self.base_bytes
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types; what is at its default is left out."""
-        data = {key: value for key, value in asdict(self).items() if value}
-        data["base_bytes"] = self.base_bytes
-        if self.lines:
-            data["lines"] = [[line.feature, line.slope, line.intercept] for line in self.lines]
-        return data
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Rule:
-        """Inverse of ``to_dict``; KeyError, TypeError or ValueError on foreign data."""
-        values = dict(data)
-        lines = tuple(Line(str(f), float(s), float(i)) for f, s, i in values.pop("lines", ()))
-        return cls(lines=lines, **{key: float(value) for key, value in values.items()})
 
 
 def for_larger_request(

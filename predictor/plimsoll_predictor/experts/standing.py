@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from plimsoll_predictor.documents import Finite, from_document, to_document
 from plimsoll_predictor.experts.charging import EndedRun, relative_costs
 from plimsoll_predictor.experts.drift import Drift
 from plimsoll_predictor.experts.names import BY_FEATURES, MAX_SEEN, SAFE, YOUNG_SAFE
@@ -240,35 +241,46 @@ class Standing:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; ``from_dict`` reads it back."""
         return {
-            "past": self.past.to_dict(),
+            "past": to_document(self.past),
             "charges": {
                 name: float(charge)
                 for name, charge in zip(EXPERTS, self.charges, strict=True)
                 if math.isfinite(charge)
             },
             "pending": self.pending,
-            "drift": self.drift.to_dict(),
-            "rules": {name: rule.to_dict() for name, rule in self.rules.items()},
+            "drift": to_document(self.drift),
+            "rules": to_document(self.rules),
             "champion": self.champion,
-            "would": self.would.to_dict(),
+            "would": to_document(self.would),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Standing:
         """Inverse of ``to_dict``. An unknown expert is dropped."""
-        standing = cls(past=Past.from_dict(data["past"]), drift=Drift(**data["drift"]))
-        charges = data["charges"]
+        written = from_document(_Written, data, "a task's standing")
+        standing = cls(past=written.past, drift=written.drift, pending=written.pending)
         for name, place in _PLACE.items():
             # One that an older version did not have is held to have been as good as the safe one.
-            otherwise = math.inf if name in MODELLED else charges.get(SAFE, 0.0)
-            standing.charges[place] = float(charges.get(name, otherwise))
-        standing.pending = {run: dict(bids) for run, bids in data["pending"].items()}
-        rules = data["rules"]
-        standing.rules = {name: Rule.from_dict(rules[name]) for name in PANEL if name in rules}
-        if data["champion"] in _PLACE:
-            standing.champion = data["champion"]
-        standing.would = Would.from_dict(data.get("would"))
+            otherwise = math.inf if name in MODELLED else written.charges.get(SAFE, 0.0)
+            standing.charges[place] = written.charges.get(name, otherwise)
+        standing.rules = {name: written.rules[name] for name in PANEL if name in written.rules}
+        if written.champion in _PLACE:
+            standing.champion = written.champion
+        standing.would = written.would or standing.would
         return standing
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A standing as it is written; an older version counted no ``would``."""
+
+    past: Past
+    charges: dict[str, Finite]
+    pending: dict[str, dict[str, float]]
+    drift: Drift
+    rules: dict[str, Rule]
+    champion: str
+    would: Would | None = None
 
 
 def _rounded(value: float | None) -> int | None:

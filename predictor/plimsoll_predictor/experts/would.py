@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from plimsoll_predictor.experts.charging import MOST_ATTEMPTS, SHORTEST_RUNTIME_S, EndedRun
 from plimsoll_predictor.experts.ladder import lowest_step_bytes
@@ -54,17 +53,3 @@ class Would:
         self.runs += 1
         self.asked_gb_h += gb_hours(asked_bytes, runtime_s)
         self.decided_gb_h += gb_hours(held_bytes, runtime_s)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types; ``from_dict`` reads it back."""
-        return {
-            "runs": self.runs,
-            "asked_gb_h": self.asked_gb_h,
-            "decided_gb_h": self.decided_gb_h,
-            "killed": self.killed,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any] | None) -> Would:
-        """Inverse of ``to_dict``; a version from before counted nothing."""
-        return cls(**data) if data else cls()

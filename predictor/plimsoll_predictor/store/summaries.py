@@ -9,6 +9,7 @@ import orjson
 import sqlalchemy as sa
 
 from plimsoll_predictor.cpu import CpuUse
+from plimsoll_predictor.documents import from_document
 from plimsoll_predictor.store import totals, usage
 from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.schema import totals as table
@@ -73,7 +74,9 @@ class TotalRecords:
         measured = sa.select(table.c.task, table.c.cpu).where(table.c.cpu.is_not(None))
         with self._database.read() as connection:
             return {
-                TaskId.parse(row.task): CpuUse.from_dict(orjson.loads(row.cpu))
+                TaskId.parse(row.task): from_document(
+                    CpuUse, orjson.loads(row.cpu), f"{row.task}: CPU use"
+                )
                 for row in connection.execute(measured)
             }
 

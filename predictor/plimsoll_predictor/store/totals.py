@@ -15,6 +15,7 @@ import orjson
 import sqlalchemy as sa
 
 from plimsoll_predictor.cpu import use_of
+from plimsoll_predictor.documents import to_document
 from plimsoll_predictor.record import Outcome, PeakSource
 from plimsoll_predictor.store import usage
 from plimsoll_predictor.store.schema import observations as observed
@@ -217,4 +218,4 @@ def _read(connection: sa.Connection, tasks: Collection[str]) -> dict[str, dict[s
 
 def _cpu(connection: sa.Connection, task: str) -> str | None:
     use = use_of(usage.run_cpus(connection, TaskId.parse(task)))
-    return None if use is None else orjson.dumps(use.to_dict()).decode()
+    return None if use is None else orjson.dumps(to_document(use)).decode()
