@@ -134,7 +134,8 @@ def test_the_history_of_trainings_is_bounded_and_newest_first(
     for number in range(25):
         store.models.save(TRAIN, a_model(), {"number": number})
         store.trainings.record_failure(TRAIN, f"failure {number}", NOON_S)
-    reports = [each.report for each in store.trainings.newest(TRAIN)]
+    found = store.trainings.newest(TRAIN, limit=100)
+    reports = [each.report for each in found if each.failure is None]
     assert reports == [{"number": number} for number in range(24, 4, -1)]
     failures = [each.failure for each in store.trainings.newest(TRAIN, limit=1)]
     assert failures == ["failure 24"]
