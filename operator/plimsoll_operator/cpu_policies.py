@@ -5,16 +5,13 @@ Errors follow the field and its value in a sentence: "TaskProfile: cpu {...} " c
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from plimsoll_operator.quantity import BadQuantity, parse_millicores
+from plimsoll_operator.spec_readers import Readers, choice, fields_of, number, whole
 from plimsoll_predictor.policy import CpuPolicy, Mode
-
-MAX_HEADROOM: Final = 10
-MOST_RUNS: Final = 10_000
 
 
 def read_cpu(value: Any) -> dict[str, Any]:
@@ -23,18 +20,7 @@ def read_cpu(value: Any) -> dict[str, Any]:
     Raises:
         TypeError, ValueError: if a part of it makes no sense; nothing of it is then read.
     """
-    if not isinstance(value, Mapping):
-        raise TypeError("is not a map; write cpu: {mode: enforce}")
-    read: dict[str, Any] = {}
-    for key, part in value.items():
-        if part is None:
-            continue
-        if key not in _READERS:
-            known = ", ".join(_READERS)
-            raise ValueError(f"has an unknown field {key!r:.40}; write one of {known}")
-        field, reader = _READERS[key]
-        read[field] = reader(part)
-    return read
+    return fields_of(value, _READERS, "cpu: {mode: enforce}")
 
 
 def lay_over(base: CpuPolicy, read: Mapping[str, Any]) -> CpuPolicy:
@@ -51,47 +37,20 @@ def lay_over(base: CpuPolicy, read: Mapping[str, Any]) -> CpuPolicy:
     return replace(policy, min_millicores=policy.max_millicores)
 
 
-def _mode(value: Any) -> Mode:
-    # YAML 1.1 reads an unquoted `off` as false; nothing else is meant by it.
-    if value is False:
-        return Mode.OFF
-    try:
-        return Mode(value)
-    except ValueError as error:
-        known = ", ".join(mode.value for mode in Mode)
-        raise ValueError(f"has an unknown mode; write one of {known}") from error
-
-
 def _millicores(value: Any) -> int:
     try:
         millicores = parse_millicores(value)
     except BadQuantity as error:
-        raise ValueError("has a bound that is no quantity; write for example 250m or 2") from error
+        raise ValueError("is not a quantity; write for example 250m or 2") from error
     if millicores < 1:
-        raise ValueError("has a bound below 1m; write for example 250m or 2")
+        raise ValueError("is below 1m; write for example 250m or 2")
     return millicores
 
 
-def _headroom(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"has a headroom that is no number; write one from 1 to {MAX_HEADROOM}")
-    if not (math.isfinite(value) and 1 <= value <= MAX_HEADROOM):
-        raise ValueError(f"has a headroom out of range; write one from 1 to {MAX_HEADROOM}")
-    return float(value)
-
-
-def _min_runs(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
-        raise TypeError(f"has a minRuns that is no whole number; write one from 1 to {MOST_RUNS}")
-    if not 1 <= value <= MOST_RUNS:
-        raise ValueError(f"has a minRuns out of range; write one from 1 to {MOST_RUNS}")
-    return int(value)
-
-
-_READERS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
-    "mode": ("mode", _mode),
+_READERS: Final[Readers] = {
+    "mode": ("mode", choice(Mode)),
     "min": ("min_millicores", _millicores),
     "max": ("max_millicores", _millicores),
-    "headroom": ("headroom", _headroom),
-    "minRuns": ("min_runs", _min_runs),
+    "headroom": ("headroom", number(1, 10)),
+    "minRuns": ("min_runs", whole(1, 10_000)),
 }

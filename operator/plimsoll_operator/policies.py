@@ -6,13 +6,13 @@ levels that contradict each other) costs the bad field only, never the task its 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from plimsoll_operator.cpu_policies import lay_over, read_cpu
 from plimsoll_operator.quantity import parse_bytes
+from plimsoll_operator.spec_readers import Readers, choice, fields_of, flag, number, whole
 from plimsoll_predictor.cold_start import LEAST_FIRST_SIZE
 from plimsoll_predictor.policy import CpuPolicy, Limits, Mode, Policy, Retry
 from plimsoll_predictor.units import MIB, words_for_bytes
@@ -158,65 +158,8 @@ def _bytes(value: Any) -> int:
     return size_bytes
 
 
-def _number(lowest: float, highest: float) -> Callable[[Any], float]:
-    def read(value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise TypeError(f"is not a number; write one from {lowest:g} to {highest:g}")
-        if not (math.isfinite(value) and lowest <= value <= highest):
-            raise ValueError(f"is out of range; write a number from {lowest:g} to {highest:g}")
-        return float(value)
-
-    return read
-
-
-def _whole(lowest: int, highest: int) -> Callable[[Any], int]:
-    number = _number(lowest, highest)
-
-    def read(value: Any) -> int:
-        if number(value) != int(value):
-            raise ValueError(f"is not a whole number; write one from {lowest} to {highest}")
-        return int(value)
-
-    return read
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError("is neither true nor false; write true or false, without quotes")
-    return value
-
-
 def _risk(value: Any) -> dict[str, float]:
-    """Fields of Policy; those that the spec does not name are absent."""
-    if not isinstance(value, Mapping):
-        raise TypeError("is not a map; write risk: {overheadSeconds: 2400}")
-    read: dict[str, float] = {}
-    for key, part in value.items():
-        if part is None:
-            continue
-        if key not in _RISK_READERS:
-            known = ", ".join(_RISK_READERS)
-            raise ValueError(f"has an unknown field {key!r:.40}; write one of {known}")
-        field, reader = _RISK_READERS[key]
-        try:
-            read[field] = reader(part)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"has a field {key} that {error}") from error
-    return read
-
-
-def _choice(kind: type[Mode] | type[Limits] | type[Retry]) -> Callable[[Any], Any]:
-    def read(value: Any) -> Any:
-        # YAML 1.1 reads an unquoted `off` as false; nothing else is meant by it.
-        if value is False and kind is Mode:
-            return Mode.OFF
-        try:
-            return kind(value)
-        except ValueError as error:
-            known = ", ".join(member.value for member in kind)
-            raise ValueError(f"is not known; write one of {known}") from error
-
-    return read
+    return fields_of(value, _RISK_READERS, "risk: {overheadSeconds: 2400}")
 
 
 def _features(value: Any) -> dict[str, dict[str, str]]:
@@ -246,26 +189,26 @@ def _source(name: str, source: Any) -> dict[str, str]:
     return given
 
 
-_RISK_READERS: Final[Mapping[str, tuple[str, Callable[[Any], float]]]] = {
-    "overheadSeconds": ("overhead_s", _number(0, 86_400)),
-    "penalty": ("penalty", _number(1, 10_000)),
+_RISK_READERS: Final[Readers] = {
+    "overheadSeconds": ("overhead_s", number(0, 86_400)),
+    "penalty": ("penalty", number(1, 10_000)),
 }
 
-_READERS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
-    "mode": ("mode", _choice(Mode)),
-    "paused": ("paused", _flag),
+_READERS: Final[Readers] = {
+    "mode": ("mode", choice(Mode)),
+    "paused": ("paused", flag),
     "min": ("min_bytes", _bytes),
     "max": ("max_bytes", _bytes),
     "risk": ("risk", _risk),
-    "firstSize": ("first_size", _number(LEAST_FIRST_SIZE, 1)),
-    "critical": ("critical", _flag),
-    "bins": ("max_bins", _whole(1, 8)),
-    "maxLifts": ("max_lifts", _whole(0, 10)),
-    "minRuns": ("min_runs", _whole(1, 10_000)),
-    "headroom": ("headroom", _number(1, 10)),
-    "limits": ("limits", _choice(Limits)),
-    "retry": ("retry", _choice(Retry)),
+    "firstSize": ("first_size", number(LEAST_FIRST_SIZE, 1)),
+    "critical": ("critical", flag),
+    "bins": ("max_bins", whole(1, 8)),
+    "maxLifts": ("max_lifts", whole(0, 10)),
+    "minRuns": ("min_runs", whole(1, 10_000)),
+    "headroom": ("headroom", number(1, 10)),
+    "limits": ("limits", choice(Limits)),
+    "retry": ("retry", choice(Retry)),
     "features": ("feature_sources", _features),
     "cpu": ("cpu", read_cpu),
 }
-"""Field of spec -> (field of Policy, its reader). A reader's error follows the field and value."""
+"""A reader's error follows the field and its value."""

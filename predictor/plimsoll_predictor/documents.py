@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import GenericAlias
 from typing import Annotated, Any, Final, TypeAlias, TypeVar, get_args, get_origin
 
@@ -63,6 +63,20 @@ def from_document(
         return msgspec.convert(document, kind, dec_hook=_read)
     except (msgspec.ValidationError, RecursionError) as wrong:
         raise error(f"{where}: {wrong}") from wrong
+
+
+def check_format(
+    document: object, known: int, what: str, error: Callable[[str], ValueError]
+) -> None:
+    """Refuse what another version wrote, before its fields are read.
+
+    Raises:
+        ValueError: made by ``error``.
+    """
+    if not isinstance(document, Mapping):
+        raise error(f"{what} is {type(document).__name__}, not an object of fields")
+    if (written := document.get("format")) != known:
+        raise error(f"{what} in format {str(written)[:20]}; this Plimsoll reads format {known}")
 
 
 def _written(value: object) -> object:

@@ -70,10 +70,10 @@ def test_a_task_that_changes_often_is_told_once() -> None:
 def test_removals_are_told_to_those_who_knew() -> None:
     board = a_board()
     board.remove(TRAIN)
-    assert told(board, since=3).removed_tasks == ["shop/train"]
-    assert told(board, epoch=None).removed_tasks == []
+    assert told(board, since=3).removed.tasks == ["shop/train"]
+    assert told(board, epoch=None).removed.tasks == []
     board.publish(knowledge_of(TRAIN))
-    assert told(board, since=3).removed_tasks == []
+    assert told(board, since=3).removed.tasks == []
     assert set(told(board, since=3).tasks) == {"shop/train"}
 
 
@@ -104,7 +104,7 @@ def test_namespaces_are_told_without_what_does_not_bound_memory() -> None:
     assert told_of["limit_ranges"] == [{"spec": limit_range["spec"]}]
     assert told_of["policy"]["min_bytes"] == 5
     board.set_namespace("shop", policy=None, limit_ranges=[], quotas=[])
-    assert told(board, since=1).removed_namespaces == ["shop"]
+    assert told(board, since=1).removed.namespaces == ["shop"]
 
 
 def test_a_large_state_comes_in_parts_that_add_up() -> None:
@@ -143,7 +143,7 @@ async def test_a_reader_that_knows_all_waits_for_a_change() -> None:
     await asyncio.sleep(0)
     board.remove(JOIN)
     for message in await asyncio.gather(*waiting):
-        assert decode_message(message).removed_tasks == ["shop/join"]
+        assert decode_message(message).removed.tasks == ["shop/join"]
 
 
 async def test_a_reader_is_answered_without_a_change_when_the_time_is_over() -> None:

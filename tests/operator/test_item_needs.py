@@ -290,7 +290,7 @@ def test_the_board_holds_no_more_items_than_a_reader_keeps() -> None:
     message = decode_message(board.message(1, "e1"))
     assert not message.full
     assert len(board._entries) == MAX_ITEMS
-    assert message.removed_tasks == []
+    assert message.removed.tasks == []
     # A change of what is old makes it young, and is told alone.
     board.set_item(ItemKey(Scope.TASK, "align", "shop/s7"), {"align": 6.0})
     board.set_item(ItemKey(Scope.TASK, "align", "shop/new"), {"align": 5.0})

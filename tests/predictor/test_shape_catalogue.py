@@ -126,10 +126,18 @@ def _without(document: dict[str, Any], key: str) -> dict[str, Any]:
     [
         pytest.param(lambda _: "text", "not an object", id="no object"),
         pytest.param(lambda d: d | {"format": 9}, "format 9", id="of another format"),
-        pytest.param(lambda d: d | {"normalisation": "log"}, "neither", id="unknown normalisation"),
+        pytest.param(
+            lambda d: d | {"normalisation": "log"},
+            r"'log' - at `\$.normalisation`",
+            id="unknown normalisation",
+        ),
         pytest.param(lambda d: _without(d, "shapes"), "shapes", id="no shapes"),
         pytest.param(lambda d: d | {"shapes": []}, "0 shapes", id="an empty list"),
-        pytest.param(lambda d: d | {"shapes": d["shapes"] * 40}, "at most", id="too many"),
+        pytest.param(
+            lambda d: d | {"shapes": d["shapes"] * 40},
+            r"length <= 64 - at `\$.shapes`",
+            id="too many",
+        ),
         pytest.param(lambda d: d | {"shapes": d["shapes"] * 2}, "share a name", id="names twice"),
         pytest.param(lambda d: d | {"version": -1}, "version", id="a negative version"),
         pytest.param(lambda d: d | {"version": True}, "version", id="a version that is a truth"),
@@ -140,7 +148,9 @@ def _without(document: dict[str, Any], key: str) -> dict[str, Any]:
             lambda d: d | {"shapes": [d["shapes"][0] | {"pmf": [0.5] * BINS}]}, "add up", id="100"
         ),
         pytest.param(
-            lambda d: d | {"shapes": [d["shapes"][0] | {"pmf": ["x"] * BINS}]}, "finite", id="text"
+            lambda d: d | {"shapes": [d["shapes"][0] | {"pmf": ["x"] * BINS}]},
+            r"`str` - at `\$.shapes\[0\].pmf\[0\]`",
+            id="text",
         ),
         pytest.param(
             lambda d: d | {"shapes": [d["shapes"][0] | {"std": float("nan")}]}, "std", id="NaN"

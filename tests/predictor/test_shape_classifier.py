@@ -155,18 +155,28 @@ def test_an_explanation_is_bounded_and_survives_json() -> None:
     [
         pytest.param(lambda _: [], "not an object", id="a list"),
         pytest.param(lambda d: d | {"format": 2}, "format 2", id="another format"),
-        pytest.param(lambda d: d | {"tasks": [{}]}, "'task'", id="a task without a name"),
-        pytest.param(lambda d: d | {"effects": d["effects"] * 99}, "at most", id="too many"),
+        pytest.param(
+            lambda d: d | {"tasks": [{}]},
+            r"`task` - at `\$.tasks\[0\]`",
+            id="a task without a name",
+        ),
+        pytest.param(
+            lambda d: d | {"effects": d["effects"] * 99},
+            r"length <= 40 - at `\$.effects`",
+            id="too many",
+        ),
         pytest.param(lambda d: d | {"rows": float("inf")}, "rows", id="rows without end"),
         pytest.param(
             lambda d: d | {"effects": [d["effects"][0] | {"rises": "up"}]}, "rises", id="a word"
         ),
         pytest.param(
-            lambda d: d | {"effects": [d["effects"][0] | {"points": [[1]]}]}, "pair", id="a half"
+            lambda d: d | {"effects": [d["effects"][0] | {"points": [[1]]}]},
+            r"`array` of length 2, got 1 - at `\$.effects\[0\].points\[0\]`",
+            id="a half",
         ),
         pytest.param(
             lambda d: d | {"effects": [d["effects"][0] | {"words": "x" * 999}]},
-            "letters",
+            r"length <= 300 - at `\$.effects\[0\].words`",
             id="long",
         ),
     ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -11,7 +11,6 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 MAX_BODY_BYTES: Final = 1 << 20
 METRICS: Final = "/metrics"
 
@@ -33,7 +32,7 @@ class Face:
 
     def __init__(self, registry: CollectorRegistry, readiness: Callable[[], Readiness]) -> None:
         self._registry = registry
-        self._table: dict[tuple[str, str], Handler] = {}
+        self._routes = web.UrlDispatcher()
         self._open: Callable[[], bool] = lambda: False
         self.readiness = readiness
 
@@ -52,7 +51,8 @@ class Face:
 
     def lead(self, routes: Sequence[web.RouteDef], is_open: Callable[[], bool]) -> None:
         """Answer these from now on, whenever ``is_open``; replaces what was answered before."""
-        self._table = {(each.method, each.path): each.handler for each in routes}
+        self._routes = web.UrlDispatcher()
+        self._routes.add_routes(routes)
         self._open = is_open
 
     async def _healthz(self, _: web.Request) -> web.Response:
@@ -66,9 +66,9 @@ class Face:
 
     async def _metrics(self, request: web.Request) -> web.StreamResponse:
         body = generate_latest(self._registry)
-        leaders = self._table.get(("GET", METRICS))
-        if leaders is not None:
-            answer = await leaders(request)
+        leaders = await self._routes.resolve(request)
+        if leaders.http_exception is None:
+            answer = await leaders.handler(request)
             assert isinstance(answer, web.Response)
             assert isinstance(answer.body, bytes)
             body += answer.body
@@ -77,10 +77,10 @@ class Face:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         if not self._open():
             return web.Response(status=503, text=f"{self.readiness().words}\n")
-        handler = self._table.get((request.method, request.path))
-        if handler is None:
+        found = await self._routes.resolve(request)
+        if found.http_exception is not None:
             return web.Response(status=404, text="nothing is here\n")
-        return await handler(request)
+        return await found.handler(request)
 
 
 @asynccontextmanager

@@ -37,9 +37,9 @@ def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, 
         for name, data in entries.items():
             yield kind, name, data
     removed = (
-        (ChangeKind.TASK, message.removed_tasks),
-        (ChangeKind.MODEL, message.removed_models),
-        (ChangeKind.NAMESPACE, message.removed_namespaces),
+        (ChangeKind.TASK, message.removed.tasks),
+        (ChangeKind.MODEL, message.removed.models),
+        (ChangeKind.NAMESPACE, message.removed.namespaces),
     )
     for kind, names in removed:
         for name in names:

@@ -20,12 +20,15 @@ who is newer does without.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+import msgspec
 import orjson
+
+from plimsoll_predictor.documents import Count
 
 FEED_PATH: Final = "/v1/feed"
 VERSION: Final = 2
@@ -57,22 +60,27 @@ class Change:
     data: bytes | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedMessage:
-    """One answer of the feed, its parts still plain JSON."""
+class Removed(msgspec.Struct, frozen=True):
+    """Names of what is no more."""
+
+    tasks: Sequence[str]
+    namespaces: Sequence[str]
+    models: Sequence[str] = ()
+
+
+class FeedMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer of the feed, its entries still plain JSON."""
 
     epoch: str
-    revision: int
-    head: int
+    revision: Count
+    head: Count
     full: bool
-    defaults: Mapping[str, Any] | None
-    namespaces: Mapping[str, Any]
-    tasks: Mapping[str, Any]
-    removed_tasks: Sequence[str]
-    removed_namespaces: Sequence[str]
-    items: Mapping[str, Any] = field(default_factory=dict)
-    models: Mapping[str, Any] = field(default_factory=dict)
-    removed_models: Sequence[str] = ()
+    defaults: dict[str, Any] | None
+    namespaces: dict[str, Any]
+    tasks: dict[str, Any]
+    removed: Removed
+    items: dict[str, Any] = {}  # a controller from before has none
+    models: dict[str, Any] = {}
 
 
 class BadMessage(ValueError):
@@ -113,46 +121,9 @@ def decode_message(text: bytes) -> FeedMessage:
 
     """
     try:
-        body = orjson.loads(text)
-        removed = body["removed"]
-        message = FeedMessage(
-            epoch=body["epoch"],
-            revision=body["revision"],
-            head=body["head"],
-            full=body["full"],
-            defaults=body["defaults"],
-            namespaces=body["namespaces"],
-            tasks=body["tasks"],
-            removed_tasks=removed["tasks"],
-            removed_namespaces=removed["namespaces"],
-            items=body.get("items", {}),  # a controller from before has none
-            models=body.get("models", {}),
-            removed_models=removed.get("models", []),
-        )
-    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-        raise BadMessage(f"the feed answered what is not its message: {error!r:.200}") from error
-    _check(message)
-    return message
-
-
-def _check(message: FeedMessage) -> None:
-    wanted = {
-        "epoch": str,
-        "revision": int,
-        "head": int,
-        "full": bool,
-        "namespaces": dict,
-        "tasks": dict,
-        "items": dict,
-        "models": dict,
-        "removed_models": list,
-        "removed_tasks": list,
-        "removed_namespaces": list,
-    }
-    for name, kind in wanted.items():
-        if not isinstance(getattr(message, name), kind):
-            raise BadMessage(f"the feed's message has a wrong {name!r}; is it another version's?")
-    if not 0 <= message.revision <= message.head:
+        message = msgspec.json.decode(text, type=FeedMessage)
+    except (ValueError, RecursionError) as error:
+        raise BadMessage(f"the feed answered what is not its message: {error!s:.200}") from error
+    if message.revision > message.head:
         raise BadMessage(f"the feed's revision {message.revision} is not within 0..{message.head}")
-    if message.defaults is not None and not isinstance(message.defaults, dict):
-        raise BadMessage("the feed's message has wrong 'defaults'; is it another version's?")
+    return message

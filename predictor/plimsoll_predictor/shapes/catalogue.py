@@ -6,14 +6,15 @@ equation 9 (section 5.2), tables 2 and figure 5 are what it holds.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import ArrayLike
 
+from plimsoll_predictor.documents import Count, Finite, check_format, from_document
 from plimsoll_predictor.shapes.normalising import (
     BINS,
     FloatArray,
@@ -183,28 +184,42 @@ class ShapeCatalogue:
         Raises:
             CatalogueError: naming what is missing or wrong.
         """
-        fields = _fields(document, "a catalogue of shapes")
-        if fields.get("format") != FORMAT:
-            raise CatalogueError(
-                f"a catalogue of shapes in format {str(fields.get('format'))[:20]}; this Plimsoll "
-                f"reads format {FORMAT}"
-            )
-        try:
-            normalisation = Normalisation(str(fields.get("normalisation")))
-        except ValueError:
-            raise CatalogueError(
-                f"normalisation {str(fields.get('normalisation'))[:20]!r} is neither 'ratio' nor "
-                "'delta'"
-            ) from None
-        shapes = fields.get("shapes")
-        if not isinstance(shapes, list) or len(shapes) > MAX_SHAPES:
-            raise CatalogueError(f"'shapes' is no list of at most {MAX_SHAPES}")
+        check_format(document, FORMAT, "a catalogue of shapes", CatalogueError)
+        written = from_document(_Written, document, "a catalogue of shapes", CatalogueError)
         return cls(
-            version=_whole(fields, "version"),
-            normalisation=normalisation,
-            shapes=tuple(_shape_of(shape) for shape in shapes),
-            names_given=_whole(fields, "names_given"),
+            version=written.version,
+            normalisation=written.normalisation,
+            shapes=tuple(shape.shape for shape in written.shapes),
+            names_given=written.names_given,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _WrittenShape:
+    """A shape as it is written: its statistics stand beside its other fields."""
+
+    name: str
+    members: Count
+    runs: Count
+    outlier_share: Finite
+    interquartile: Finite
+    p95: Finite
+    std: Finite
+    pmf: Annotated[tuple[Finite, ...], Meta(min_length=BINS, max_length=BINS)]
+
+    @property
+    def shape(self) -> Shape:
+        """The shape that was written."""
+        statistics = ShapeStatistics(self.outlier_share, self.interquartile, self.p95, self.std)
+        return Shape(self.name, np.array(self.pmf), statistics, self.members, self.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    version: Count
+    normalisation: Normalisation
+    names_given: Count
+    shapes: Annotated[tuple[_WrittenShape, ...], Meta(max_length=MAX_SHAPES)]
 
 
 def _check(shape: Shape) -> None:
@@ -216,40 +231,6 @@ def _check(shape: Shape) -> None:
         raise CatalogueError(f"shape {shape.name} has a mass below 0 or not finite")
     if abs(float(shape.pmf.sum()) - 1) > 1e-3:
         raise CatalogueError(f"the masses of shape {shape.name} add up to {shape.pmf.sum():g}")
-
-
-def _shape_of(document: object) -> Shape:
-    fields = _fields(document, "a shape")
-    name = fields.get("name")
-    if not isinstance(name, str):
-        raise CatalogueError("a shape has no name")
-    masses = fields.get("pmf")
-    if not isinstance(masses, list) or len(masses) != BINS:
-        raise CatalogueError(f"shape {name[:MAX_NAME]}: 'pmf' is no list of {BINS} numbers")
-    pmf = np.array([_number(mass, "pmf") for mass in masses])
-    statistics = ShapeStatistics(
-        *(_number(fields.get(key), key) for key in ShapeStatistics.__slots__)
-    )
-    return Shape(name, pmf, statistics, _whole(fields, "members"), _whole(fields, "runs"))
-
-
-def _fields(document: object, what: str) -> Mapping[str, Any]:
-    if not isinstance(document, Mapping):
-        raise CatalogueError(f"{what} is {type(document).__name__}, not an object of fields")
-    return document
-
-
-def _whole(fields: Mapping[str, Any], key: str) -> int:
-    value = fields.get(key)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise CatalogueError(f"{key!r} is {str(value)[:40]}, not a whole number of 0 or more")
-    return value
-
-
-def _number(value: object, key: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise CatalogueError(f"{key!r} holds {str(value)[:40]}, not a finite number")
-    return float(value)
 
 
 def interval_words(catalogue: ShapeCatalogue) -> Sequence[str]:

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeAlias
+
+from msgspec import Meta
+
+from plimsoll_predictor.documents import Count, Finite, check_format, from_document, to_document
 
 FORMAT: Final = 1
 MOST_EFFECTS: Final = 40
@@ -16,6 +18,9 @@ MOST_TASKS: Final = 500
 MOST_REASONS: Final = 10
 MOST_POINTS: Final = 400
 MOST_LETTERS: Final = 300
+
+Text: TypeAlias = Annotated[str, Meta(max_length=MOST_LETTERS)]
+Point: TypeAlias = tuple[Finite | None, Finite]
 
 
 class ExplanationError(ValueError):
@@ -31,32 +36,32 @@ class Effect:
     points: up to MOST_POINTS (value, Shapley value for ``shape``), None where a value is missing.
     """
 
-    feature: str
-    importance: float
-    shape: str
+    feature: Text
+    importance: Finite
+    shape: Text
     rises: bool | None
-    words: str
-    points: tuple[tuple[float | None, float], ...]
+    words: Text
+    points: Annotated[tuple[Point, ...], Meta(max_length=MOST_POINTS)]
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
     """One feature of one task: its value (None: missing) and Shapley value for the task's shape."""
 
-    feature: str
-    value: float | None
-    contribution: float
-    words: str
+    feature: Text
+    value: Finite | None
+    contribution: Finite
+    words: Text
 
 
 @dataclass(frozen=True, slots=True)
 class TaskExplanation:
     """Why one task's next runs are foretold a shape: the strongest reasons first."""
 
-    task: str
-    shape: str
-    probability: float
-    reasons: tuple[Reason, ...]
+    task: Text
+    shape: Text
+    probability: Finite
+    reasons: Annotated[tuple[Reason, ...], Meta(max_length=MOST_REASONS)]
 
     @property
     def words(self) -> str:
@@ -69,9 +74,9 @@ class TaskExplanation:
 class Explanation:
     """Over all tasks, and task by task. rows: how many it was computed from."""
 
-    rows: int
-    effects: tuple[Effect, ...]
-    tasks: tuple[TaskExplanation, ...]
+    rows: Count
+    effects: Annotated[tuple[Effect, ...], Meta(max_length=MOST_EFFECTS)]
+    tasks: Annotated[tuple[TaskExplanation, ...], Meta(max_length=MOST_TASKS)]
 
     def of_task(self, task: str) -> TaskExplanation | None:
         """A task's own; None if it is not among those explained."""
@@ -79,7 +84,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types; ``from_dict`` reads them."""
-        return {"format": FORMAT, **asdict(self)}
+        return {"format": FORMAT, **to_document(self)}
 
     @classmethod
     def from_dict(cls, document: object) -> Explanation:
@@ -88,84 +93,5 @@ class Explanation:
         Raises:
             ExplanationError: naming what is missing, wrong or too much.
         """
-        fields = _fields(document, "an explanation")
-        if fields.get("format") != FORMAT:
-            raise ExplanationError(
-                f"an explanation in format {str(fields.get('format'))[:20]}; this Plimsoll reads "
-                f"format {FORMAT}"
-            )
-        return cls(
-            rows=int(_number(fields.get("rows"), "rows")),
-            effects=tuple(map(_effect, _list(fields.get("effects"), "effects", MOST_EFFECTS))),
-            tasks=tuple(map(_task, _list(fields.get("tasks"), "tasks", MOST_TASKS))),
-        )
-
-
-def _effect(document: object) -> Effect:
-    fields = _fields(document, "an effect")
-    rises = fields.get("rises")
-    if rises is not None and not isinstance(rises, bool):
-        raise ExplanationError(f"'rises' is {str(rises)[:40]}, not true, false or null")
-    points = _list(fields.get("points"), "points", MOST_POINTS)
-    return Effect(
-        feature=_text(fields.get("feature"), "feature"),
-        importance=_number(fields.get("importance"), "importance"),
-        shape=_text(fields.get("shape"), "shape"),
-        rises=rises,
-        words=_text(fields.get("words"), "words"),
-        points=tuple(_point(point) for point in points),
-    )
-
-
-def _point(document: object) -> tuple[float | None, float]:
-    if not isinstance(document, Sequence) or isinstance(document, str) or len(document) != 2:
-        raise ExplanationError("a point is no pair of a value and a contribution")
-    return _maybe(document[0], "value"), _number(document[1], "contribution")
-
-
-def _task(document: object) -> TaskExplanation:
-    fields = _fields(document, "a task's explanation")
-    return TaskExplanation(
-        task=_text(fields.get("task"), "task"),
-        shape=_text(fields.get("shape"), "shape"),
-        probability=_number(fields.get("probability"), "probability"),
-        reasons=tuple(map(_reason, _list(fields.get("reasons"), "reasons", MOST_REASONS))),
-    )
-
-
-def _reason(document: object) -> Reason:
-    fields = _fields(document, "a reason")
-    return Reason(
-        feature=_text(fields.get("feature"), "feature"),
-        value=_maybe(fields.get("value"), "value"),
-        contribution=_number(fields.get("contribution"), "contribution"),
-        words=_text(fields.get("words"), "words"),
-    )
-
-
-def _fields(document: object, what: str) -> Mapping[str, Any]:
-    if not isinstance(document, Mapping):
-        raise ExplanationError(f"{what} is {type(document).__name__}, not an object of fields")
-    return document
-
-
-def _list(value: object, key: str, most: int) -> Sequence[object]:
-    if not isinstance(value, list | tuple) or len(value) > most:
-        raise ExplanationError(f"{key!r} is no list of at most {most}")
-    return value
-
-
-def _text(value: object, key: str) -> str:
-    if not isinstance(value, str) or len(value) > MOST_LETTERS:
-        raise ExplanationError(f"{key!r} is no text of at most {MOST_LETTERS} letters")
-    return value
-
-
-def _maybe(value: object, key: str) -> float | None:
-    return None if value is None else _number(value, key)
-
-
-def _number(value: object, key: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ExplanationError(f"{key!r} holds {str(value)[:40]}, not a finite number")
-    return float(value)
+        check_format(document, FORMAT, "an explanation", ExplanationError)
+        return from_document(cls, document, "an explanation", ExplanationError)
