@@ -15,7 +15,7 @@ from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.live_tasks import LiveTasks
 from plimsoll_operator.controller.page_routes import page_app
 from plimsoll_operator.controller.web import listening
-from plimsoll_operator.page.live import Live
+from plimsoll_operator.page.rows import Live
 from plimsoll_operator.page.serving import Pages
 from plimsoll_operator.profile_facts import Measurement, ProfileFacts, TrainingFact
 from plimsoll_operator.profile_status import status_of

@@ -15,24 +15,26 @@ from plimsoll_operator.conditions import (
     read_conditions,
     timestamp,
 )
-from plimsoll_operator.cpu_status import cpu_status_of
 from plimsoll_operator.drift_words import Change
 from plimsoll_operator.profile_conditions import profile_conditions
 from plimsoll_operator.profile_facts import ProfileFacts
 from plimsoll_operator.profile_phases import Phase, Progress, phase_of
 from plimsoll_operator.profile_story import profile_story, saving_words, serving
-from plimsoll_operator.quantity import format_bytes
+from plimsoll_operator.quantity import format_bytes, format_millicores
 from plimsoll_operator.runtime_status import runtime_status
 from plimsoll_operator.standing_facts import StandingFacts
+from plimsoll_predictor.cpu import CpuAsk, CpuBounds, decide_cpu
 from plimsoll_predictor.experts.names import CLASSIFIER
 from plimsoll_predictor.experts.panel import words_for_expert
 from plimsoll_predictor.experts.would import Would
+from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.model import Model
 from plimsoll_predictor.policy import Mode
 from plimsoll_predictor.units import words_for_bytes
 
 MAX_DECISIONS: Final = 10
 MAX_DECISION: Final = 512
+_CPU_FIELDS: Final = ("runs", "used", "peak", "request", "why")
 _ROUNDED: Final = 4
 """Digits kept of a figure: a status that trembles is patched for nothing."""
 
@@ -161,3 +163,29 @@ def _model_fields(champion: str, model: Model | None) -> dict[str, Any]:
         "uScore": _rounded(model.metrics.u_score),
         "accuracy": _rounded(model.metrics.accuracy),
     }
+
+
+def cpu_status_of(known: Knowledge) -> dict[str, Any]:
+    """``status.cpu``: a field that does not hold is None, which deletes it.
+
+    The request is what a pod would get that asks for nothing, bounds aside.
+    """
+    mode = known.policy.cpu.mode if known.policy.mode is not Mode.OFF else Mode.OFF
+    use = known.cpu
+    if use is None or mode is Mode.OFF:
+        return {"mode": mode.value, **dict.fromkeys(_CPU_FIELDS)}
+    decision = decide_cpu(CpuAsk(None), use, known.policy, CpuBounds())
+    return {
+        "mode": mode.value,
+        "runs": use.runs,
+        "used": _quantity(use.high_cores),
+        "peak": None if use.peak_cores is None else _quantity(use.peak_cores),
+        "request": None
+        if decision.request_millicores is None
+        else format_millicores(decision.request_millicores),
+        "why": decision.why,
+    }
+
+
+def _quantity(cores: float) -> str:
+    return format_millicores(round(cores * 1000))

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.cpu_status import cpu_status_of
 from plimsoll_operator.policies import resolve
+from plimsoll_operator.profile_status import cpu_status_of
 from plimsoll_predictor.cpu import CpuUse
 from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import CpuPolicy, Mode, Policy

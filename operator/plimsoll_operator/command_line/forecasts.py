@@ -15,9 +15,12 @@ from plimsoll_operator.command_line.options import (
     Kubeconfig,
     Output,
     StoreUrl,
-    complete_task,
+    Task,
+    TaskOrPod,
     examples,
+    in_controller,
     place_of,
+    words_of,
 )
 from plimsoll_operator.output_forms import OutputForm
 
@@ -29,12 +32,7 @@ class Limit(StrEnum):
 
 
 def forecast(
-    named: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAMESPACE/NAME", help="A task, or a pod.", autocompletion=complete_task
-        ),
-    ],
+    named: TaskOrPod,
     output: Output = OutputForm.TABLE,
     store: StoreUrl = None,
     kubeconfig: Kubeconfig = None,
@@ -47,10 +45,7 @@ def forecast(
     """
     place = place_of(kubeconfig, context, installed_in)
     if store is None:
-        from plimsoll_operator.commands.in_controller import Errand, run_in_controller
-
-        words = ["forecast", named, "--output", output.value]
-        raise typer.Exit(run_in_controller(Errand(words=words, place=place)))
+        raise in_controller(["forecast", named, "--output", output.value], place)
     import time
 
     from plimsoll_operator.commands.forecasting import ForecastRequest, forecast_command
@@ -90,14 +85,12 @@ def sla(
     """
     if store is None:
         from plimsoll_operator.commands.history_files import given_history
-        from plimsoll_operator.commands.in_controller import Errand, run_in_controller
 
         words = ["sla", "-", "--output", output.value]
-        for option, value in (("--within", within), ("--by", by), ("--at-least", at_least)):
-            words += [] if value is None else [option, str(value)]
+        words += words_of(("--within", within), ("--by", by), ("--at-least", at_least))
         place = place_of(kubeconfig, context, installed_in)
         with given_history(plan, None) as path:
-            raise typer.Exit(run_in_controller(Errand(words=words, place=place, stdin=path)))
+            raise in_controller(words, place, stdin=path)
     import time
 
     from plimsoll_operator.commands.chaining import SlaRequest, sla_command
@@ -115,7 +108,7 @@ def sla(
 
 
 def what_if(
-    task: Annotated[str, typer.Argument(metavar="NAMESPACE/TASK", autocompletion=complete_task)],
+    task: Task,
     node_type: Annotated[
         str | None,
         typer.Option(metavar="TYPE", help="All runs on nodes of this instance type."),
@@ -146,14 +139,10 @@ def what_if(
     except BadScenario as error:
         raise typer.BadParameter(str(error)) from error
     if store is None:
-        from plimsoll_operator.commands.in_controller import Errand, run_in_controller
-
         words = ["what-if", task, "--output", output.value]
-        words += ["--even-load"] if even_load else []
-        for option, value in (("--node-type", node_type), ("--limit", limit), ("--memory", memory)):
-            words += [] if value is None else [option, str(value)]
-        place = place_of(kubeconfig, context, installed_in)
-        raise typer.Exit(run_in_controller(Errand(words=words, place=place)))
+        words += words_of(("--even-load", even_load), ("--node-type", node_type))
+        words += words_of(("--limit", limit), ("--memory", memory))
+        raise in_controller(words, place_of(kubeconfig, context, installed_in))
     from plimsoll_operator.commands.what_if import WhatIfRequest, what_if_command
 
     request = WhatIfRequest(named=task, store_url=store, scenario=scenario)
@@ -172,11 +161,8 @@ def shapes(
 ) -> None:
     """List the typical shapes that tasks' runtimes come in."""
     if store is None:
-        from plimsoll_operator.commands.in_controller import Errand, run_in_controller
-
-        words = ["shapes", *(["--learn"] if learn else []), "--output", output.value]
-        place = place_of(kubeconfig, context, installed_in)
-        raise typer.Exit(run_in_controller(Errand(words=words, place=place)))
+        words = ["shapes", *words_of(("--learn", learn)), "--output", output.value]
+        raise in_controller(words, place_of(kubeconfig, context, installed_in))
     import time
 
     from plimsoll_operator.commands.shapes import ShapesRequest, shapes_command

@@ -14,9 +14,13 @@ from plimsoll_operator.command_line.options import (
     Kubeconfig,
     Output,
     StoreUrl,
+    Task,
+    TaskOrPod,
     complete_task,
     examples,
+    in_controller,
     place_of,
+    words_of,
 )
 from plimsoll_operator.output_forms import OutputForm
 
@@ -55,12 +59,7 @@ def status(
 
 
 def explain(
-    named: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAMESPACE/NAME", help="A task, or a pod.", autocompletion=complete_task
-        ),
-    ],
+    named: TaskOrPod,
     output: Output = OutputForm.TABLE,
     store: StoreUrl = None,
     kubeconfig: Kubeconfig = None,
@@ -70,10 +69,7 @@ def explain(
     """Tell why a task or pod gets its size, what else was considered, what would change it."""
     place = place_of(kubeconfig, context, installed_in)
     if store is None:
-        from plimsoll_operator.commands.in_controller import Errand, run_in_controller
-
-        words = ["explain", named, "--output", output.value]
-        raise typer.Exit(run_in_controller(Errand(words=words, place=place)))
+        raise in_controller(["explain", named, "--output", output.value], place)
     from plimsoll_operator.commands.explaining import ExplainRequest, explain_command
 
     request = ExplainRequest(named=named, store_url=store, place=place)
@@ -81,7 +77,7 @@ def explain(
 
 
 def models(
-    task: Annotated[str, typer.Argument(metavar="NAMESPACE/TASK", autocompletion=complete_task)],
+    task: Task,
     version: Annotated[
         str | None,
         typer.Option(metavar="VERSION", help="One training in full; first characters do."),
@@ -94,12 +90,8 @@ def models(
 ) -> None:
     """List a task's trainings: parameters, scores, out-of-time costs, failures."""
     if store is None:
-        from plimsoll_operator.commands.in_controller import Errand, run_in_controller
-
-        words = ["models", task, "--output", output.value]
-        words += [] if version is None else ["--version", version]
-        place = place_of(kubeconfig, context, installed_in)
-        raise typer.Exit(run_in_controller(Errand(words=words, place=place)))
+        words = ["models", task, "--output", output.value, *words_of(("--version", version))]
+        raise in_controller(words, place_of(kubeconfig, context, installed_in))
     from plimsoll_operator.commands.models import models_command
 
     raise typer.Exit(models_command(task, store, output, version))
@@ -122,12 +114,9 @@ def report(
 ) -> None:
     """Write the report page as one self-contained file."""
     if store is None:
-        from plimsoll_operator.commands.in_controller import Errand, run_in_controller
-
         words = ["report", *([] if task is None else [task]), "--out", "-"]
         place = place_of(kubeconfig, context, installed_in)
-        errand = Errand(words=words, place=place, out=None if str(out) == "-" else out)
-        raise typer.Exit(run_in_controller(errand))
+        raise in_controller(words, place, out=None if str(out) == "-" else out)
     import time
 
     from plimsoll_operator.commands.reporting import report_command

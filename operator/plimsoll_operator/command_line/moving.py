@@ -16,7 +16,9 @@ from plimsoll_operator.command_line.options import (
     StoreUrl,
     complete_task,
     examples,
+    in_controller,
     place_of,
+    words_of,
 )
 from plimsoll_operator.commands.places import Place
 from plimsoll_predictor.replay.engine import DecideAt
@@ -92,11 +94,8 @@ def _take_in(
 ) -> int:
     """Import a history file, here or where the store is; the exit status."""
     if store is None:
-        from plimsoll_operator.commands.in_controller import Errand, run_in_controller
-
-        words = ["import", "-", *(["--namespace", namespace] if namespace else [])]
-        words += ["--strict"] if strict else []
-        return run_in_controller(Errand(words=words, place=place, stdin=path))
+        words = words_of(("--namespace", namespace or None), ("--strict", strict))
+        return in_controller(["import", "-", *words], place, stdin=path).exit_code
     from plimsoll_operator.commands.importing import ImportRequest, import_command
 
     return import_command(
@@ -125,13 +124,10 @@ def export_history(
 ) -> None:
     """Write what was observed, as `plimsoll import` reads it."""
     if store is None:
-        from plimsoll_operator.commands.in_controller import Errand, run_in_controller
-
         ending = stdout_ending if str(out) == "-" else out.suffix
         words = ["export", *(tasks or ()), "--out", "-", "--stdout-ending", ending]
         place = place_of(kubeconfig, context, installed_in)
-        errand = Errand(words=words, place=place, out=None if str(out) == "-" else out)
-        raise typer.Exit(run_in_controller(errand))
+        raise in_controller(words, place, out=None if str(out) == "-" else out)
     from plimsoll_operator.commands.exporting import export_command, print_command
 
     chosen = tuple(tasks or ())

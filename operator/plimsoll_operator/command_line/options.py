@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -63,9 +65,45 @@ def complete_task(incomplete: str) -> list[str]:
     return task_names(incomplete)
 
 
+Task = Annotated[str, typer.Argument(metavar="NAMESPACE/TASK", autocompletion=complete_task)]
+TaskOrPod = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAMESPACE/NAME", help="A task, or a pod.", autocompletion=complete_task
+    ),
+]
+
+
 def place_of(kubeconfig: str | None, context: str | None, installed_in: str | None) -> Place:
     """Which cluster is meant."""
     return Place(kubeconfig=kubeconfig, context=context, installed_in=installed_in)
+
+
+def in_controller(
+    words: Sequence[str], place: Place, *, stdin: Path | None = None, out: Path | None = None
+) -> typer.Exit:
+    """Run a command where the store is, and end with its exit status.
+
+    words: the command. stdin: a file that it reads. out: where its output goes; None prints it.
+    """
+    from plimsoll_operator.commands.in_controller import Errand, run_in_controller
+
+    return typer.Exit(run_in_controller(Errand(words=words, place=place, stdin=stdin, out=out)))
+
+
+def words_of(*options: tuple[str, object]) -> list[str]:
+    """The words of options that were given; None was not, and True needs no value.
+
+    >>> words_of(("--by", None), ("--strict", True), ("--at-least", 0.95))
+    ['--strict', '--at-least', '0.95']
+    """
+    words = []
+    for name, value in options:
+        if value is True:
+            words.append(name)
+        elif value is not None and value is not False:
+            words += [name, str(value)]
+    return words
 
 
 def examples(*shown: tuple[str, str]) -> str:

@@ -25,6 +25,14 @@ Task = Annotated[
         help="One task; or name a namespace.",
     ),
 ]
+TaskOrCluster = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[NAMESPACE/TASK]",
+        autocompletion=complete_task,
+        help="One task; else the whole cluster.",
+    ),
+]
 Namespace = Annotated[
     str | None,
     typer.Option("--namespace", "-n", metavar="NAMESPACE", help="All tasks of this namespace."),
@@ -33,14 +41,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def pause(
-    task: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAMESPACE/TASK]",
-            autocompletion=complete_task,
-            help="One task; else the whole cluster.",
-        ),
-    ] = None,
+    task: TaskOrCluster = None,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -54,14 +55,7 @@ def pause(
 
 
 def resume(
-    task: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAMESPACE/TASK]",
-            autocompletion=complete_task,
-            help="One task; else the whole cluster.",
-        ),
-    ] = None,
+    task: TaskOrCluster = None,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,

@@ -1,26 +1,24 @@
-"""The pod of the controller that leads: where the store is. Choosing is pure."""
+"""Where Plimsoll is installed, and which pod is the controller's that leads: it has the store."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from plimsoll_operator.commands.places import Place
 from plimsoll_operator.commands.pod_exec import PodContainer
-from plimsoll_operator.controller.api_server import ApiServer
+from plimsoll_operator.controller.api_server import APPS, CORE, ApiServer, path_of
 from plimsoll_operator.controller.kube_errors import Refused
-
-NAME_LABEL: Final = "app.kubernetes.io/name"
-COMPONENT_LABEL: Final = "app.kubernetes.io/component"
-LEADER_LABEL: Final = "plimsoll.dev/leader"
-PRODUCT: Final = "plimsoll"
-USUAL_NAMESPACE: Final = "plimsoll"
-DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
-CONTROLLERS: Final = f"{NAME_LABEL}={PRODUCT},{COMPONENT_LABEL}=controller"
+from plimsoll_operator.labels import CONTROLLERS, DEFAULT_CONTAINER, LEADER
+from plimsoll_operator.policy_levels import OWN_NAMESPACE
 
 
 class NoLeader(LookupError):
     """No controller's pod can be asked; says what was found and what to do."""
+
+
+class NotInstalled(LookupError):
+    """There is no installation, or more than one; says what to do."""
 
 
 async def find_leading_pod(objects: ApiServer, place: Place) -> PodContainer:
@@ -33,13 +31,44 @@ async def find_leading_pod(objects: ApiServer, place: Place) -> PodContainer:
     query = {"labelSelector": CONTROLLERS}
     if place.installed_in is not None:
         where = place.installed_in
-        return choose(await objects.items(_pods(where), query), f"namespace {where}")
+        return choose(
+            await objects.items(path_of(CORE, "pods", where), query), f"namespace {where}"
+        )
     try:
-        return choose(await objects.items("/api/v1/pods", query), "the cluster")
+        return choose(await objects.items(path_of(CORE, "pods"), query), "the cluster")
     except Refused:
         # Who may not look everywhere may still look where it usually is.
-        where = USUAL_NAMESPACE
-        return choose(await objects.items(_pods(where), query), f"namespace {where}")
+        where = OWN_NAMESPACE
+        return choose(
+            await objects.items(path_of(CORE, "pods", where), query), f"namespace {where}"
+        )
+
+
+async def find_namespace(objects: ApiServer, place: Place) -> str:
+    """The namespace that the controller's Deployment is in.
+
+    Who may not look for it everywhere is told the usual one.
+
+    Raises:
+        NotInstalled: if there is none, or more than one.
+    """
+    if place.installed_in is not None:
+        return place.installed_in
+    try:
+        found = await objects.items(path_of(APPS, "deployments"), {"labelSelector": CONTROLLERS})
+    except Refused:
+        return OWN_NAMESPACE
+    namespaces = sorted({str(each["metadata"]["namespace"]) for each in found})
+    if len(namespaces) == 1:
+        return namespaces[0]
+    if namespaces:
+        raise NotInstalled(
+            f"Plimsoll is installed in {' and '.join(namespaces)}; name one with --installed-in"
+        )
+    raise NotInstalled(
+        "no Deployment of the controller is in the cluster; name the namespace that Plimsoll has"
+        " for its own with --installed-in"
+    )
 
 
 def choose(pods: Sequence[Mapping[str, Any]], where: str) -> PodContainer:
@@ -56,7 +85,7 @@ def choose(pods: Sequence[Mapping[str, Any]], where: str) -> PodContainer:
             " the store itself with --store, or install Plimsoll with Helm"
         )
     running = [pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"]
-    leading = [pod for pod in running if _label(pod, LEADER_LABEL) == "true"]
+    leading = [pod for pod in running if _label(pod, LEADER) == "true"]
     namespaces = sorted({str(pod["metadata"]["namespace"]) for pod in pods})
     if len(namespaces) > 1:
         raise NoLeader(
@@ -71,10 +100,6 @@ def choose(pods: Sequence[Mapping[str, Any]], where: str) -> PodContainer:
     newest = max(leading, key=lambda pod: str((pod.get("status") or {}).get("startTime") or ""))
     meta = newest["metadata"]
     return PodContainer(str(meta["namespace"]), str(meta["name"]), _container(newest))
-
-
-def _pods(namespace: str) -> str:
-    return f"/api/v1/namespaces/{namespace}/pods"
 
 
 def _label(pod: Mapping[str, Any], name: str) -> str | None:

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 from plimsoll_operator.commands.cluster_objects import cluster_objects
-from plimsoll_operator.commands.installations import NotInstalled, find_namespace
+from plimsoll_operator.commands.leading_pod import NotInstalled, find_namespace
 from plimsoll_operator.commands.places import Place
 from plimsoll_operator.commands.policy_writing import Target, spec_of, write_spec
 from plimsoll_operator.commands.printing import complain

@@ -11,7 +11,7 @@ from plimsoll_operator.bounds import bounds_of_any_pod, read_namespace
 from plimsoll_operator.commands.cluster_objects import cluster_objects
 from plimsoll_operator.commands.places import Place
 from plimsoll_operator.commands.status.seen import part
-from plimsoll_operator.controller.api_server import ApiServer, custom_path
+from plimsoll_operator.controller.api_server import CORE, ApiServer, custom_path, path_of
 from plimsoll_operator.controller.kube_errors import ApiError, NotFound
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.policies import resolve
@@ -76,9 +76,9 @@ async def _bounds(objects: ApiServer, namespace: str) -> tuple[Bounds, list[str]
             return []
 
     limit_ranges, quotas, nodes = await asyncio.gather(
-        items(f"/api/v1/namespaces/{namespace}/limitranges", "LimitRanges"),
-        items(f"/api/v1/namespaces/{namespace}/resourcequotas", "ResourceQuotas"),
-        items("/api/v1/nodes", "nodes"),
+        items(path_of(CORE, "limitranges", namespace), "LimitRanges"),
+        items(path_of(CORE, "resourcequotas", namespace), "ResourceQuotas"),
+        items(path_of(CORE, "nodes"), "nodes"),
     )
     return bounds_from(limit_ranges, quotas, nodes), unread
 

@@ -20,6 +20,8 @@ from plimsoll_operator.controller.kube_errors import NoCluster, Unreachable, err
 GROUP: Final = "plimsoll.dev"
 VERSION: Final = "v1alpha1"
 CORE: Final = "/api/v1"
+APPS: Final = "/apis/apps/v1"
+LEASES: Final = "/apis/coordination.k8s.io/v1"
 OURS: Final = f"/apis/{GROUP}/{VERSION}"
 
 MERGE_PATCH: Final = "application/merge-patch+json"

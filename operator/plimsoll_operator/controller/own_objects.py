@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from plimsoll_operator import labels
-from plimsoll_operator.controller.api_server import CORE, STRATEGIC_PATCH, path_of
+from plimsoll_operator.controller.api_server import CORE, LEASES, STRATEGIC_PATCH, path_of
 from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.controller.kube_errors import ApiError
 
@@ -94,4 +94,4 @@ class OwnObjects:
         await self._api.patch(path_of(CORE, "pods", self.namespace, pod), {"metadata": metadata})
 
     def _leases(self, name: str | None = None) -> str:
-        return path_of("/apis/coordination.k8s.io/v1", "leases", self.namespace, name)
+        return path_of(LEASES, "leases", self.namespace, name)

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from plimsoll_operator.page.live import Live
-from plimsoll_operator.page.rows import TaskRow, row_of
+from plimsoll_operator.page.rows import Live, TaskRow, row_of
 from plimsoll_predictor.store import Store
 
 FRESH_S: Final = 3.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from plimsoll_operator.conditions import cut
 from plimsoll_operator.profile_phases import Progress, phase_of
@@ -29,6 +29,20 @@ class Known:
     champion: str = "request"
     trained: bool = False
     status: Status = field(default_factory=dict)
+
+
+class Live(Protocol):
+    """What the controller knows beside the store. Asked from the page's threads.
+
+    It is safe to ask from another thread than the event loop's, and never waits.
+    """
+
+    def known(self, task: TaskId) -> Known:
+        """What is known of a task; of one never met, what its namespace's policy says."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether people have paused the whole cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

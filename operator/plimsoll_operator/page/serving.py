@@ -19,7 +19,6 @@ from typing import Final
 
 from plimsoll_operator.page.index import TaskIndex
 from plimsoll_operator.page.listing import list_tasks
-from plimsoll_operator.page.live import Live
 from plimsoll_operator.page.query import Query
 from plimsoll_operator.page.rendering import (
     Trouble,
@@ -28,6 +27,7 @@ from plimsoll_operator.page.rendering import (
     render_task,
     render_trouble,
 )
+from plimsoll_operator.page.rows import Live
 from plimsoll_operator.page.task_page import NoSuchTask, TaskQuery, gather_page
 from plimsoll_predictor.store import Store, StoreError
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from plimsoll_operator.conditions import cut, read_conditions
-from plimsoll_operator.page.live import Live
-from plimsoll_operator.page.rows import TaskRow, row_of
+from plimsoll_operator.page.rows import Live, TaskRow, row_of
 from plimsoll_operator.page.runtime_section import RuntimeSection, gather_section
 from plimsoll_operator.page.what_if_query import WhatIfQuery
 from plimsoll_operator.report.data import gather_task

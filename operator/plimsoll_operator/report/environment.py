@@ -21,11 +21,18 @@ from plimsoll_operator.figure_words import (
 from plimsoll_operator.report.groups import NAMED_TASKS
 from plimsoll_operator.report.records import Figures
 from plimsoll_operator.report.search_plot import search_plot
-from plimsoll_operator.report.wording import words_for_outcome
+from plimsoll_predictor.record import Outcome
 from plimsoll_predictor.savings import Resource, words_for_amount
 
 MAX_TEXT: Final = 512
 """Of any text that came from outside."""
+_OUTCOMES = {
+    Outcome.SUCCEEDED: "succeeded",
+    Outcome.OOM_KILLED: "OOM-killed again",
+    Outcome.FAILED: "failed for a reason of its own",
+    Outcome.EVICTED: "evicted by its node",
+    Outcome.DELETED: "deleted",
+}
 
 
 def environment_of(loader: BaseLoader) -> Environment:
@@ -74,3 +81,8 @@ def _amount(amount: float | None, resource: Resource) -> str:
 
 def _saved(figures: Figures) -> str:
     return words_for_share(figures.saved_gb_h, figures.requested_gb_h)
+
+
+def words_for_outcome(outcome: Outcome | None) -> str:
+    """How the attempt after a lift ended; None: it has not ended."""
+    return "not ended yet" if outcome is None else _OUTCOMES[outcome]

@@ -10,6 +10,8 @@ from typing import Final
 
 from markupsafe import Markup
 
+from plimsoll_operator.conditions import cut
+from plimsoll_operator.figure_words import words_for_minute, words_for_size
 from plimsoll_operator.report import svg
 from plimsoll_operator.report.axes import (
     Frame,
@@ -20,7 +22,6 @@ from plimsoll_operator.report.axes import (
 )
 from plimsoll_operator.report.records import AttemptPoint
 from plimsoll_operator.report.thinning import Thinned
-from plimsoll_operator.report.wording import words_for_point
 from plimsoll_predictor.units import MIB, counted, words_for_bytes
 
 Said = Callable[[AttemptPoint], str | None]
@@ -217,3 +218,13 @@ def _history(thinned: Thinned, x: Scale, y: Scale) -> list[str]:
         return []
     left, right = x(places[0] - 0.5), x(places[-1] + 0.5)
     return [f"M{left:g} {y(y.low):g}V{y(y.high):g}H{right:g}V{y(y.low):g}Z"]
+
+
+def words_for_point(point: AttemptPoint) -> str:
+    """What shows under the pointer."""
+    need = words_for_size(point.need_bytes)
+    needed = f"OOM-killed: needs more than {need}" if point.killed else f"needed {need}"
+    got = words_for_size(point.allocation_bytes)
+    asked = words_for_size(point.request_bytes)
+    run = f"run {cut(point.run, 80)}, attempt {point.attempt}"
+    return f"{needed}, got {got}, asked {asked}; {run}; {words_for_minute(point.at_s)}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +11,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from plimsoll_operator.commands.status.authorities import authority_ends_s
 from plimsoll_operator.commands.status.seen import Object, Seen, label, part
 from plimsoll_operator.commands.status.tasks import is_paused
+from plimsoll_operator.labels import COMPONENT, PRODUCT
 from plimsoll_operator.policy_levels import CLUSTER_POLICY_NAME
 from plimsoll_predictor.durations import words_for_duration
 
@@ -100,7 +102,7 @@ def _webhook(seen: Seen, now_s: float) -> Check:
     if policies != {"Ignore"}:
         words = "failurePolicy is not Ignore: if admission is down, labelled pods cannot be made"
         return Check(name, Level.WARNING, words, "set it to Ignore, as the chart does")
-    ends_s = authority_ends_s([str(bundle) for bundle in bundles])
+    ends_s = _authority_ends_s([str(bundle) for bundle in bundles])
     if ends_s is None:
         return Check(name, Level.BAD, "its caBundle is no certificate: pods are not sized")
     if ends_s <= now_s:
@@ -125,10 +127,7 @@ def _workload(name: str, seen: Seen) -> Check:
     if ready >= wanted > 0:
         return Check(name, Level.GOOD, words)
     namespace = part(found, "metadata", "namespace")
-    todo = (
-        f"kubectl get pods -n {namespace} -l app.kubernetes.io/name=plimsoll,"
-        f"app.kubernetes.io/component={name}"
-    )
+    todo = f"kubectl get pods -n {namespace} -l {PRODUCT},{COMPONENT}={name}"
     return Check(name, Level.WARNING if ready else Level.BAD, words, todo)
 
 
@@ -248,7 +247,7 @@ def _address_outside(seen: Seen) -> str | None:
 
 
 def _of_component(deployments: Sequence[Object], name: str) -> Object | None:
-    found = [each for each in deployments if label(each, "app.kubernetes.io/component") == name]
+    found = [each for each in deployments if label(each, COMPONENT) == name]
     return found[0] if found else None
 
 
@@ -267,3 +266,21 @@ def unix_s(text: object) -> float | None:
         return datetime.fromisoformat(str(text).replace("Z", "+00:00")).timestamp()
     except ValueError:
         return None
+
+
+def _authority_ends_s(bundles: Sequence[str]) -> float | None:
+    """Unix seconds until which every webhook has an authority that is valid.
+
+    bundles: base64 of PEM certificates each; the one that is valid longest counts in each.
+    None if a bundle holds no certificate.
+    """
+    from cryptography import x509
+
+    ends = []
+    for bundle in bundles:
+        try:
+            found = x509.load_pem_x509_certificates(base64.b64decode(bundle, validate=True))
+        except (ValueError, binascii.Error):
+            return None
+        ends.append(max(each.not_valid_after_utc.timestamp() for each in found))
+    return min(ends, default=None)

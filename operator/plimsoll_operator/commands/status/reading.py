@@ -9,15 +9,23 @@ from typing import Any, Final
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from plimsoll_operator.commands.leading_pod import PRODUCT, USUAL_NAMESPACE
 from plimsoll_operator.commands.places import Place
 from plimsoll_operator.commands.status.seen import Object, Seen, Unseen, label, part
-from plimsoll_operator.controller.api_server import MOST_OBJECTS, ApiServer, custom_path
+from plimsoll_operator.controller.api_server import (
+    APPS,
+    CORE,
+    LEASES,
+    MOST_OBJECTS,
+    ApiServer,
+    custom_path,
+    path_of,
+)
 from plimsoll_operator.controller.kube_errors import ApiError, NotFound, Refused, Unreachable
+from plimsoll_operator.controller.own_objects import WEBHOOKS
+from plimsoll_operator.labels import COMPONENT, PRODUCT
+from plimsoll_operator.policy_levels import CLUSTER_POLICY_NAME, OWN_NAMESPACE
 
-OURS: Final = {"labelSelector": f"app.kubernetes.io/name={PRODUCT}"}
-DEPLOYMENTS: Final = "/apis/apps/v1/deployments"
-WEBHOOKS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+OURS: Final = {"labelSelector": PRODUCT}
 LEASE: Final = "plimsoll-controller"
 WEBHOOK: Final = "plimsoll"
 METRICS_PORT: Final = 9090
@@ -72,12 +80,10 @@ class Reading:
     async def _deployments(self) -> list[dict[str, Any]] | None:
         where = self._place.installed_in
         try:
-            path = DEPLOYMENTS if where is None else _in(where, "deployments")
-            return await self._objects.items(path, OURS)
+            return await self._objects.items(path_of(APPS, "deployments", where), OURS)
         except Refused as error:
-            usual = await self._or_none(
-                "", self._objects.items(_in(USUAL_NAMESPACE, "deployments"), OURS)
-            )
+            path = path_of(APPS, "deployments", OWN_NAMESPACE)
+            usual = await self._or_none("", self._objects.items(path, OURS))
             if usual is None:
                 self._tell(("admission", "controller"), error)
             return usual
@@ -86,8 +92,8 @@ class Reading:
             return None
 
     async def _agents(self) -> list[dict[str, Any]] | None:
-        query = {"labelSelector": f"{OURS['labelSelector']},app.kubernetes.io/component=agent"}
-        return await self._or_none("agent", self._objects.items("/apis/apps/v1/daemonsets", query))
+        found = self._objects.items(path_of(APPS, "daemonsets"), _component("agent"))
+        return await self._or_none("agent", found)
 
     async def _webhooks(self) -> list[dict[str, Any]] | None:
         found = await self._or_none("webhook", self._objects.items(WEBHOOKS, OURS))
@@ -122,7 +128,7 @@ class Reading:
             if found is None:
                 self._unseen.append(Unseen("sizing", "its SizingPolicy may not be read"))
             return found
-        path = custom_path("sizingpolicies", installed_in, "cluster")
+        path = custom_path("sizingpolicies", installed_in, CLUSTER_POLICY_NAME)
         try:
             return [*(found or ()), await self._objects.get(path)]
         except NotFound:
@@ -138,7 +144,7 @@ class Reading:
             self._unseen.append(Unseen("leader", "Plimsoll's namespace is not known"))
             return None
         name = lease_name(deployments, installed_in)
-        path = f"/apis/coordination.k8s.io/v1/namespaces/{installed_in}/leases/{name}"
+        path = path_of(LEASES, "leases", installed_in, name)
         try:
             return await self._objects.get(path)
         except NotFound:
@@ -153,10 +159,9 @@ class Reading:
             why = "Plimsoll's namespace is not known"
             self._unseen += [Unseen("feed", why), Unseen("certificate", why)]
             return None
-        query = {"labelSelector": f"{OURS['labelSelector']},app.kubernetes.io/component=admission"}
-        path = f"/api/v1/namespaces/{installed_in}/pods"
+        path = path_of(CORE, "pods", installed_in)
         try:
-            pods = await self._objects.items(path, query)
+            pods = await self._objects.items(path, _component("admission"))
             ready = [str(part(pod, "metadata", "name")) for pod in pods if _is_ready(pod)]
             told = await asyncio.gather(
                 *(self._said_by(f"{path}/{name}") for name in ready[:MOST_PODS_ASKED])
@@ -191,7 +196,7 @@ class Reading:
 def lease_name(deployments: Sequence[Object], installed_in: str) -> str:
     """The Lease that this installation's controllers compete for."""
     for found in _only(deployments, installed_in) or ():
-        if label(found, "app.kubernetes.io/component") == "controller":
+        if label(found, COMPONENT) == "controller":
             for container in part(found, "spec", "template", "spec", "containers") or []:
                 for variable in part(container, "env") or []:
                     if part(variable, "name") == "PLIMSOLL_LEASE" and part(variable, "value"):
@@ -226,7 +231,7 @@ def _installed_in(deployments: Sequence[Object]) -> str | None:
     namespaces = {
         str(part(each, "metadata", "namespace"))
         for each in deployments
-        if label(each, "app.kubernetes.io/component") in ("controller", "admission")
+        if label(each, COMPONENT) in ("controller", "admission")
     }
     return min(namespaces, default=None)
 
@@ -237,8 +242,8 @@ def _only(found: Sequence[Object] | None, namespace: str | None) -> list[Mapping
     return [each for each in found if part(each, "metadata", "namespace") == namespace]
 
 
-def _in(namespace: str, plural: str) -> str:
-    return f"/apis/apps/v1/namespaces/{namespace}/{plural}"
+def _component(name: str) -> dict[str, str]:
+    return {"labelSelector": f"{PRODUCT},{COMPONENT}={name}"}
 
 
 def _is_ready(pod: Object) -> bool:
