@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from plimsoll_predictor.history_columns import ALIASES, COLUMNS, FEATURE, CellError, observation
-from plimsoll_predictor.parquet_tables import is_parquet, read_parquet
+from plimsoll_predictor.cells import FEATURE, CellError, is_feature
+from plimsoll_predictor.history_columns import ALIASES, COLUMNS, observation
 from plimsoll_predictor.record import Observation
-from plimsoll_predictor.tables import BadRow, Row, TableError, open_table
+from plimsoll_predictor.table_reading import check_columns, named, open_any
+from plimsoll_predictor.tables import BadRow, Row, TableError
 
 __all__ = ["BadRow", "HistoryError", "read_history"]
 
@@ -55,13 +56,14 @@ def read_history(
 
 def _rows(file: BinaryIO, where: str, namespace: str | None) -> Iterator[Observation | BadRow]:
     try:
-        table = (
-            read_parquet(file, where) if is_parquet(file) else open_table(file, where, _NAMES_FIRST)
-        )
+        table = open_any(file, where, _NAMES_FIRST)
+        columns = [ALIASES.get(name, name) for name in table.columns]
+        check_columns(columns, _missing(columns, namespace), where, _NAMES_FIRST)
     except TableError as error:
         raise HistoryError(str(error)) from error
-    columns = _columns([ALIASES.get(name, name) for name in table.columns], where, namespace)
-    reading = _Reading(columns, namespace)
+    for name in columns:
+        _check_name(name, where)
+    reading = _Reading(list(enumerate(columns)), namespace)
     for row in table.rows:
         yield row if isinstance(row, BadRow) else reading.read(row)
 
@@ -70,17 +72,17 @@ def _rows(file: BinaryIO, where: str, namespace: str | None) -> Iterator[Observa
 class _Reading:
     """The rows after the header."""
 
-    columns: Sequence[str]
+    places: Sequence[tuple[int, str]]
     namespace: str | None
     line_of: dict[str, int] = field(default_factory=dict)
     """uid -> the line that had it."""
 
     def read(self, row: Row) -> Observation | BadRow:
         try:
-            found = observation(self._named(row.cells), self.namespace)
+            found = observation(named(row, self.places).cells, self.namespace)
             self._check_new(found.attempt_uid, row.line)
         except CellError as error:
-            return BadRow(row.line, str(error))
+            return BadRow(row.line, error.shown)
         return found
 
     def _check_new(self, uid: str, line: int) -> None:
@@ -88,33 +90,19 @@ class _Reading:
             raise CellError(f"the same attempt as in line {self.line_of[uid]}; each counts once")
         self.line_of[uid] = line
 
-    def _named(self, row: Sequence[str]) -> dict[str, str]:
-        stripped = ((column, cell.strip()) for column, cell in zip(self.columns, row, strict=True))
-        return {column: cell for column, cell in stripped if cell}
 
-
-def _columns(names: list[str], where: str, namespace: str | None) -> list[str]:
-    missing = [
-        "task" if "task" not in names else "",
-        "namespace" if "namespace" not in names and namespace is None else "",
-        "finished_s" if "finished_s" not in names and not _told_otherwise(names) else "",
-    ]
-    if any(missing):
-        lacks = ", ".join(filter(None, missing))
-        raise HistoryError(f"{where} lacks the column {lacks}; {_NAMES_FIRST}")
-    for name in names:
-        _check_name(name, where)
-        if names.count(name) > 1:
-            raise HistoryError(f"{where} names the column {name!r} twice; leave one out")
-    return names
-
-
-def _told_otherwise(names: list[str]) -> bool:
-    return "started_s" in names and "runtime_s" in names
+def _missing(names: Sequence[str], namespace: str | None) -> list[str]:
+    ended = "finished_s" in names or {"started_s", "runtime_s"} <= set(names)
+    has = {
+        "task": "task" in names,
+        "namespace": "namespace" in names or namespace is not None,
+        "finished_s": ended,
+    }
+    return [name for name, there in has.items() if not there]
 
 
 def _check_name(name: str, where: str) -> None:
-    if name in COLUMNS or (name.startswith(FEATURE) and name != FEATURE):
+    if name in COLUMNS or is_feature(name):
         return
     if not name:
         raise HistoryError(f"{where} has a column without a name; name it, or leave it out")

@@ -49,11 +49,20 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
+from plimsoll_predictor.cells import (
+    MOST_BYTES,
+    CellError,
+    Cells,
+    features_of,
+    number,
+    refused,
+    short,
+    text_of,
+)
 from plimsoll_predictor.record import COLUMNS as RECORD_COLUMNS
-from plimsoll_predictor.record import FeatureValue, Observation, Outcome, PeakSource, Unit
+from plimsoll_predictor.record import Observation, Outcome, PeakSource, Unit
 from plimsoll_predictor.task import TaskId
 
-FEATURE: Final = "feature."
 ALIASES: Final = {"finished": "finished_s", "started": "started_s", "submitted": "submitted_s"}
 _READ: Final = tuple(each for each in RECORD_COLUMNS if each.exported)
 _TIMES: Final = tuple(each.name for each in _READ if each.unit is Unit.TIME)
@@ -62,7 +71,6 @@ COLUMNS: Final = frozenset(
     | {each.name for each in _READ}
 )
 
-_MOST_BYTES: Final = 10**18
 _MOST_CORES: Final = 100_000
 _MOST_SHARE: Final = 1_000
 """Nodes are filled over what they have, where requests are low; nothing is so full."""
@@ -71,15 +79,7 @@ _LATEST_S: Final = 4_102_444_800.0
 """The year 2100: what is later was written in milliseconds."""
 _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _NAME_CHARS: Final = 253
-_TEXT_CHARS: Final = 1024
 _IDENTITY: Final = ("run", "attempt", "attempt_uid", *_TIMES, "runtime_s")
-
-Cells = Mapping[str, str]
-"""Column -> text, empty cells left out."""
-
-
-class CellError(ValueError):
-    """A row cannot be an observation; the sentence says which cell and why."""
 
 
 def observation(cells: Cells, namespace: str | None) -> Observation:
@@ -93,16 +93,20 @@ def observation(cells: Cells, namespace: str | None) -> Observation:
     """
     task = _task(cells, namespace)
     outcome = _outcome(cells)
-    times = _times(cells)
-    values = {each.name: _READERS[each.unit](cells, each.name) for each in _READ} | times
+    values = _times(cells)
+    values |= {
+        each.name: _READERS[each.unit](cells, each.name)
+        for each in _READ
+        if each.unit is not Unit.TIME
+    }
     _check_teaches(outcome, values)
     uid = _uid(cells, task)
     return Observation(
         attempt_uid=uid,
         task=task,
-        run=_text(cells, "run") or uid,
+        run=text_of(cells, "run") or uid,
         attempt=_whole(cells, "attempt", 1, 10_000) or 1,
-        features=_features(cells),
+        features=features_of(cells),
         outcome=outcome,
         peak_source=None if values["peak_bytes"] is None else PeakSource.IMPORTED,
         **values,
@@ -119,7 +123,7 @@ def _task(cells: Cells, namespace: str | None) -> TaskId:
     for column, text in (("namespace", where), ("task", name)):
         if len(text) > _NAME_CHARS or not _NAME.fullmatch(text):
             raise CellError(
-                f"{column} {_short(text)} is no Kubernetes name; use letters, digits, '-', '_', '.'"
+                f"{column} {short(text)} is no Kubernetes name; use letters, digits, '-', '_', '.'"
             )
     return TaskId(where, name)
 
@@ -130,7 +134,7 @@ def _outcome(cells: Cells) -> Outcome:
         return Outcome(text)
     except ValueError:
         known = ", ".join(Outcome)
-        raise CellError(f"outcome {_short(text)} is none of {known}") from None
+        raise CellError(f"outcome {short(text)} is none of {known}") from None
 
 
 def _check_teaches(outcome: Outcome, values: Mapping[str, Any]) -> None:
@@ -172,9 +176,9 @@ def _time(cells: Cells, name: str) -> float | None:
     except ValueError:
         time_s = _iso(name, text)
     if not math.isfinite(time_s) or time_s < 0:
-        raise CellError(f"{name} {_short(text)} is no point in time")
+        raise CellError(f"{name} {short(text)} is no point in time")
     if time_s > _LATEST_S:
-        raise CellError(f"{name} {_short(text)} is after 2100; write seconds, not milliseconds")
+        raise CellError(f"{name} {short(text)} is after 2100; write seconds, not milliseconds")
     return time_s
 
 
@@ -183,74 +187,45 @@ def _iso(name: str, text: str) -> float:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise CellError(
-            f"{name} {_short(text)} is neither Unix seconds nor ISO 8601 (2025-11-20T14:05:00Z)"
+            f"{name} {short(text)} is neither Unix seconds nor ISO 8601 (2025-11-20T14:05:00Z)"
         ) from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _number(cells: Cells, name: str) -> float | None:
-    text = cells.get(name)
-    if text is None:
-        return None
-    try:
-        number = float(text)
-    except ValueError:
-        raise CellError(f"{name} {_short(text)} is not a number") from None
-    if not math.isfinite(number):
-        raise CellError(f"{name} {_short(text)} is not a finite number; leave unknown cells empty")
-    return number
-
-
 def _bytes(cells: Cells, name: str) -> int | None:
-    text = cells.get(name)
-    if text is not None and text[-1:].isalpha() and text[:1].isdigit():
-        raise CellError(f"{name} {_short(text)} has a unit; write plain bytes: 512Mi is 536870912")
-    number = _number(cells, name)
-    if number is None:
+    text = cells.get(name, "")
+    if text[-1:].isalpha() and text[:1].isdigit():
+        raise refused(cells, name, "has a unit; write plain bytes: 512Mi is 536870912")
+    size = number(cells, name)
+    if size is None:
         return None
-    if number < 0:
-        raise CellError(f"{name} {_short(str(text))} is negative; leave unknown cells empty")
-    if number > _MOST_BYTES:
-        raise CellError(f"{name} {_short(str(text))} is more than any machine has")
+    if size < 0:
+        raise refused(cells, name, "is negative; leave unknown cells empty")
+    if size > MOST_BYTES:
+        raise refused(cells, name, "is more than any machine has")
     # Digits beyond a double's keep their worth; anything else went through one already.
-    return int(str(text)) if str(text).isdecimal() else round(number)
+    return int(text) if text.isdecimal() else round(size)
 
 
-def _seconds(cells: Cells, name: str) -> float | None:
-    number = _number(cells, name)
-    if number is not None and not 0 <= number <= _LATEST_S:
-        raise CellError(f"{name} {_short(cells[name])} is no number of seconds")
-    return number
+def _within(cells: Cells, name: str, most: float, why: str) -> float | None:
+    value = number(cells, name)
+    if value is not None and not 0 <= value <= most:
+        raise refused(cells, name, why)
+    return value
 
 
-def _cores(cells: Cells, name: str) -> float | None:
-    number = _number(cells, name)
-    if number is not None and not 0 <= number <= _MOST_CORES:
-        raise CellError(f"{name} {_short(cells[name])} is no number of cores, 0 to {_MOST_CORES}")
-    return number
-
-
-def _share(cells: Cells, name: str) -> float | None:
-    number = _number(cells, name)
-    if number is not None and not 0 <= number <= _MOST_SHARE:
-        raise CellError(f"{name} {_short(cells[name])} is no share; 1 is all there is")
-    return number
+_seconds: Final = partial(_within, most=_LATEST_S, why="is no number of seconds")
+_cores: Final = partial(_within, most=_MOST_CORES, why=f"is no number of cores, 0 to {_MOST_CORES}")
+_share: Final = partial(_within, most=_MOST_SHARE, why="is no share; 1 is all there is")
 
 
 def _whole(cells: Cells, name: str, least: int, most: int) -> int | None:
-    number = _number(cells, name)
-    if number is None:
+    value = number(cells, name)
+    if value is None:
         return None
-    if number != int(number) or not least <= number <= most:
-        raise CellError(f"{name} {_short(cells[name])} is no whole number from {least} to {most}")
-    return int(number)
-
-
-def _text(cells: Cells, name: str) -> str | None:
-    text = cells.get(name)
-    if text is not None and len(text) > _TEXT_CHARS:
-        raise CellError(f"{name} has {len(text)} characters; at most {_TEXT_CHARS} are kept")
-    return text
+    if value != int(value) or not least <= value <= most:
+        raise refused(cells, name, f"is no whole number from {least} to {most}")
+    return int(value)
 
 
 _READERS: Final[Mapping[Unit, Callable[[Cells, str], Any]]] = {
@@ -258,35 +233,15 @@ _READERS: Final[Mapping[Unit, Callable[[Cells, str], Any]]] = {
     Unit.CORES: _cores,
     Unit.SHARE: _share,
     Unit.SECONDS: _seconds,
-    Unit.TIME: _time,
     Unit.PODS: partial(_whole, least=0, most=_MOST_PODS),
     Unit.EXIT_CODE: partial(_whole, least=-255, most=255),
-    Unit.TEXT: _text,
+    Unit.TEXT: text_of,
 }
-
-
-def _features(cells: Cells) -> dict[str, FeatureValue]:
-    found: dict[str, FeatureValue] = {}
-    for column in cells:
-        if column.startswith(FEATURE):
-            found[column.removeprefix(FEATURE)] = _feature(cells, column)
-    return found
-
-
-def _feature(cells: Cells, column: str) -> FeatureValue:
-    text = _text(cells, column) or ""
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    if not math.isfinite(number):
-        raise CellError(f"{column} is {_short(text)}; leave the cell empty where it is missing")
-    return number
 
 
 def _uid(cells: Cells, task: TaskId) -> str:
     """The row's own identity, else one made of run and times, else of all it says."""
-    given = _text(cells, "attempt_uid")
+    given = text_of(cells, "attempt_uid")
     if given is not None:
         return given
     told = [name for name in _IDENTITY if name in cells]
@@ -296,7 +251,3 @@ def _uid(cells: Cells, task: TaskId) -> str:
         *(f"{name}={own[name]}" for name in sorted(own) if name != "namespace"),
     ]
     return "import-" + hashlib.sha256("\x00".join(told_apart).encode()).hexdigest()[:32]
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else f"{text[:37]}...")

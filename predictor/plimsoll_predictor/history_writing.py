@@ -12,7 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from plimsoll_predictor.history_columns import FEATURE, CellError, observation
+from plimsoll_predictor.cells import FEATURE, CellError
+from plimsoll_predictor.history_columns import observation
 from plimsoll_predictor.record import COLUMNS, Features, Observation, Unit
 from plimsoll_predictor.table_writing import feature_columns, write_table
 from plimsoll_predictor.tables import MOST_COLUMNS, TableError
@@ -82,7 +83,7 @@ def _readable(batch: Sequence[Observation], written: Written) -> Iterator[dict[s
         try:
             observation({name: str(value) for name, value in row.items()}, None)
         except CellError as error:
-            written.left_out[str(error)] += 1
+            written.left_out[error.shown] += 1
             continue
         written.rows += 1
         yield row

@@ -187,7 +187,7 @@ def test_a_namespace_for_the_whole_file_fills_what_rows_leave_empty() -> None:
         pytest.param(a_row(namespace=""), "namespace is empty", id="no namespace"),
         pytest.param(a_row(attempt="0"), "no whole number from 1", id="attempt 0"),
         pytest.param(a_row(attempt="1.5"), "no whole number from 1", id="attempt 1.5"),
-        pytest.param(a_row(feature_rows="nan"), "leave the cell empty", id="NaN feature"),
+        pytest.param(a_row(feature_rows="nan"), "leave unknown cells empty", id="NaN feature"),
         pytest.param(a_row(feature_rows="x" * 2000), "has 2000 characters", id="a long feature"),
         pytest.param(a_row() + ",more", "13 cells where the header names 12", id="a cell too many"),
         pytest.param("shop,train", "2 cells where the header names 12", id="cells missing"),
@@ -254,7 +254,7 @@ def test_a_gzip_file_that_ends_early_gives_its_rows_and_says_so() -> None:
         pytest.param("task,peak".encode("utf-16"), "save it as CSV in UTF-8", id="UTF-16"),
         pytest.param(b"\x1f\x8bnonsense", "damaged gzip file", id="a damaged gzip file"),
         pytest.param(b"task,peak_bytes,finished_s\n", "lacks the column namespace", id="namespace"),
-        pytest.param(b"1,2,3\n", "lacks the column task, namespace, finished_s", id="no header"),
+        pytest.param(b"1,2,3\n", "lacks the columns task, namespace, finished_s", id="no header"),
         pytest.param(
             HEADER.encode() + b",peak_byte\n", "did you mean 'peak_bytes'", id="a misspelt column"
         ),

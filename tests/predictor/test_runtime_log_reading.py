@@ -213,7 +213,7 @@ def test_several_files_are_one_log_in_the_order_of_submission(tmp_path: Path) ->
 
 
 def test_reading_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_reading, "PROGRESS_EVERY", 2)
+    monkeypatch.setattr("plimsoll_predictor.table_reading.PROGRESS_EVERY", 2)
     told: list[int] = []
     read_log(write_rows(tmp_path / "l.csv", ["t,1,1,5,u,5"] * 5), told.append)
     assert len(told) == 2

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from plimsoll_predictor.history import HistoryError, read_history
-from plimsoll_predictor.parquet_tables import is_parquet, read_parquet
 from plimsoll_predictor.record import Observation
 from plimsoll_predictor.replay.nextflow import (
     ABSENT,
@@ -20,10 +19,11 @@ from plimsoll_predictor.replay.nextflow import (
     missing_columns,
     nextflow_row,
 )
-from plimsoll_predictor.replay.reading import MOST_ROWS, LeftOut, TraceError, trace_name
+from plimsoll_predictor.replay.reading import MOST_ROWS, TraceError, trace_name
 from plimsoll_predictor.replay.rows import TraceRow
 from plimsoll_predictor.replay.stored import stored_trace
-from plimsoll_predictor.tables import BadRow, Row, Table, TableError, open_table
+from plimsoll_predictor.table_reading import LeftOut, named, open_any
+from plimsoll_predictor.tables import BadRow, Table, TableError
 
 _HINT: Final = (
     "give a Nextflow trace (nextflow run -with-trace), or what `plimsoll export` has written"
@@ -87,9 +87,7 @@ def _convert(
     request: ConvertRequest,
     into: tuple[Converted, set[tuple[str, str]]],
 ) -> None:
-    table = (
-        read_parquet(file, str(path)) if is_parquet(file) else open_table(file, str(path), _HINT)
-    )
+    table = open_any(file, str(path), _HINT)
     converted, seen = into
     if is_nextflow(table.columns):
         lacks = missing_columns(table.columns)
@@ -114,11 +112,14 @@ def _convert(
 def _nextflow(
     table: Table, file: NextflowFile, converted: Converted, seen: set[tuple[str, str]]
 ) -> None:
+    places = list(enumerate(table.columns))
     for row in table.rows:
         if isinstance(row, BadRow):
             converted.leave_out(row.reason, row.line)
             continue
-        cells = _named(table.columns, row)
+        cells = {
+            name: cell for name, cell in named(row, places).cells.items() if cell not in ABSENT
+        }
         own = identity(cells)
         try:
             found = nextflow_row(cells, row.line, file)
@@ -131,11 +132,6 @@ def _nextflow(
         if own is not None:
             seen.add(own)
         _keep(found, converted)
-
-
-def _named(columns: Sequence[str], row: Row) -> dict[str, str]:
-    stripped = ((name, cell.strip()) for name, cell in zip(columns, row.cells, strict=True))
-    return {name: cell for name, cell in stripped if cell not in ABSENT}
 
 
 def _history(file: BinaryIO, request: ConvertRequest, converted: Converted) -> None:

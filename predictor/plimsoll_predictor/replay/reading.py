@@ -3,53 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
-from plimsoll_predictor.parquet_tables import is_parquet, read_parquet, unix_ms
+from plimsoll_predictor.cells import CellError
 from plimsoll_predictor.replay.rows import TraceRow
-from plimsoll_predictor.replay.trace_columns import (
-    FEATURE,
-    NEEDED,
-    OPTIONAL,
-    BadCell,
-    trace_row,
-)
-from plimsoll_predictor.tables import BadRow, Row, Table, TableError, open_table
+from plimsoll_predictor.replay.trace_columns import FORM, trace_row
+from plimsoll_predictor.table_reading import LeftOut, NamedRow, leave_out, read_rows
+from plimsoll_predictor.tables import BadRow, TableError
 
 MOST_ROWS: Final = 1_000_000
 """A replay needs its rows in order of time, so all are in memory: a million take about 1 GB."""
-SHOWN_LINES: Final = 5
-PROGRESS_EVERY: Final = 5000
-_HINT: Final = "the first line must name the columns: " + ", ".join(NEEDED)
-_COLUMNS: Final = frozenset((*NEEDED, *OPTIONAL))
 _REPEATED: Final = "repeats an earlier row"
-_MOST_REASONS: Final = 50
 
 
 class TraceError(ValueError):
     """A trace cannot be replayed at all; the sentence says why and what to do."""
-
-
-@dataclass(slots=True)
-class LeftOut:
-    """Rows that were left out for one reason. lines: the first few, the header being line 1."""
-
-    count: int = 0
-    lines: list[int] = field(default_factory=list)
-
-    def add(self, line: int) -> None:
-        """Count one more."""
-        self.count += 1
-        if len(self.lines) < SHOWN_LINES:
-            self.lines.append(line)
-
-    def words(self, reason: str) -> str:
-        """How many were left out, why, and which came first."""
-        lines = ", ".join(map(str, self.lines)) + (", ..." if self.count > len(self.lines) else "")
-        return f"{self.count:,} left out: {reason} (line{'s' if self.count > 1 else ''} {lines})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,19 +48,12 @@ def read_trace(path: Path, progress: Callable[[int], None] | None = None) -> Tra
     Raises:
         TraceError: if it cannot be read, lacks a column, has more than MOST_ROWS rows, or none.
     """
+    gathered = _Gathering()
     try:
-        with path.open("rb") as file:
-            table = _table(file, str(path))
-            _check_columns(table.columns, str(path))
-            gathered = _Gathering(table.columns)
-            for count, row in enumerate(table.rows, start=1):
-                gathered.take(row, str(path))
-                if progress is not None and count % PROGRESS_EVERY == 0:
-                    progress(file.tell())
+        for row in read_rows(path, FORM, progress):
+            gathered.take(row, str(path))
     except TableError as error:
         raise TraceError(str(error)) from error
-    except OSError as error:
-        raise TraceError(f"{path} cannot be read: {error.strerror or error}") from error
     return gathered.trace(trace_name(path))
 
 
@@ -108,54 +72,29 @@ def trace_of(
 
     Raises TraceError if there is none.
     """
-    gathered = _Gathering((), left_out)
+    gathered = _Gathering(left_out)
     for row in rows:
         gathered.keep(row)
     return gathered.trace(name)
 
 
-def _table(file: BinaryIO, where: str) -> Table:
-    if is_parquet(file):
-        return read_parquet(file, where, _wanted, unix_ms)
-    return open_table(file, where, _HINT)
-
-
-def _wanted(column: str) -> bool:
-    return column in _COLUMNS or (column.startswith(FEATURE) and column != FEATURE)
-
-
-def _check_columns(columns: Sequence[str], where: str) -> None:
-    missing = [name for name in NEEDED if name not in columns]
-    if missing:
-        raise TraceError(
-            f"{where} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)};"
-            " see docs/replay.md, or bring it into the schema with `plimsoll traces convert`"
-        )
-    twice = sorted({name for name in columns if columns.count(name) > 1 and name})
-    if twice:
-        raise TraceError(f"{where} names the column {twice[0][:40]!r} twice; leave one out")
-
-
 class _Gathering:
-    def __init__(
-        self, columns: Sequence[str], left_out: Mapping[str, LeftOut] | None = None
-    ) -> None:
-        self._places = [(place, name) for place, name in enumerate(columns) if _wanted(name)]
+    def __init__(self, left_out: Mapping[str, LeftOut] | None = None) -> None:
         self._rows: list[TraceRow] = []
         self._left_out = dict(left_out or {})
         self._seen: set[bytes] = set()
         self._shifted = 0
         self._unasked = 0
 
-    def take(self, row: Row | BadRow, where: str) -> None:
+    def take(self, row: NamedRow | BadRow, where: str) -> None:
         if isinstance(row, BadRow):
-            self._leave_out(row.reason, row.line)
+            leave_out(self._left_out, row.reason, row.line)
             return
         try:
             self._check_new(row)
-            self.keep(trace_row(self._named(row), row.line))
-        except BadCell as error:
-            self._leave_out(str(error), row.line)
+            self.keep(trace_row(row.cells, row.line))
+        except CellError as error:
+            leave_out(self._left_out, str(error), row.line)
         if len(self._rows) > MOST_ROWS:
             raise TraceError(
                 f"{where} has more than {MOST_ROWS:,} runs, and a replay holds them all in memory;"
@@ -182,18 +121,9 @@ class _Gathering:
             unasked=self._unasked,
         )
 
-    def _check_new(self, row: Row) -> None:
+    def _check_new(self, row: NamedRow) -> None:
         # A digest of each row instead of its text: rows are many and long.
-        digest = blake2b("\x00".join(row.cells).encode(), digest_size=12).digest()
+        digest = blake2b("\x00".join(row.text).encode(), digest_size=12).digest()
         if digest in self._seen:
-            raise BadCell(_REPEATED)
+            raise CellError(_REPEATED)
         self._seen.add(digest)
-
-    def _named(self, row: Row) -> dict[str, str]:
-        cells = ((name, row.cells[place].strip()) for place, name in self._places)
-        return {name: text for name, text in cells if text}
-
-    def _leave_out(self, reason: str, line: int) -> None:
-        if reason not in self._left_out and len(self._left_out) >= _MOST_REASONS:
-            reason = "other reasons"
-        self._left_out.setdefault(reason, LeftOut()).add(line)

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from plimsoll_predictor.record import Features, Observation, Outcome
-from plimsoll_predictor.replay.reading import LeftOut, Trace, trace_of
+from plimsoll_predictor.replay.reading import Trace, trace_of
 from plimsoll_predictor.replay.rows import TraceRow
 from plimsoll_predictor.siblings import EARLIER, UPSTREAM
+from plimsoll_predictor.table_reading import LeftOut
 
 RUN: Final = "run"
 ITEM: Final = "item"

@@ -24,138 +24,105 @@ before it starts, so no policy may see it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from sys import intern
 from typing import Final
 
-from plimsoll_predictor.record import FeatureValue
+from plimsoll_predictor.cells import (
+    MOST_BYTES,
+    CellError,
+    Cells,
+    features_of,
+    number,
+    refused,
+    text_of,
+)
 from plimsoll_predictor.replay.rows import TraceRow
+from plimsoll_predictor.table_reading import Form
 
-FEATURE: Final = "feature."
-NEEDED: Final = ("task", "submit_ms", "start_ms", "complete_ms", "peak_rss_bytes")
-OPTIONAL: Final = ("run", "sample", "runtime_s", "cpus", "preset_bytes", "input_bytes")
+FORM: Final = Form(
+    needed=(("task",), ("submit_ms",), ("start_ms",), ("complete_ms",), ("peak_rss_bytes",)),
+    others=("run", "sample", "runtime_s", "cpus", "preset_bytes", "input_bytes"),
+    features=True,
+    see="see docs/replay.md, or bring it into the schema with `plimsoll traces convert`",
+)
 
-NO_PEAK: Final = "no positive peak_rss_bytes"
-_MOST_BYTES: Final = 10**18
 _LATEST_MS: Final = 4_102_444_800_000.0
 """The year 2100: what is later was written in microseconds."""
 _EARLIEST_MS: Final = 10_000_000_000.0
 """April 1970: what is earlier, but is not near 0, was written in seconds."""
-_MOST_TEXT_CHARS: Final = 1024
 _MOST_S: Final = 10**9
-
-Cells = Mapping[str, str]
-"""Column -> stripped text, empty cells left out."""
-
-
-class BadCell(ValueError):
-    """A row is no past run. The words name the column, not the value: they are counted."""
 
 
 def trace_row(cells: Cells, line: int) -> TraceRow:
     """One row of text as a past run, its times as they stand.
 
     Raises:
-        BadCell: if a needed cell is missing, or one holds what it cannot.
+        CellError: if a needed cell is missing, or one holds what it cannot.
     """
-    peak = _number(cells, "peak_rss_bytes")
+    peak = _positive(cells, "peak_rss_bytes")
     if peak is None or peak == 0:
-        raise BadCell(NO_PEAK)
+        raise CellError("no positive peak_rss_bytes")
     start_s, complete_s = _time_s(cells, "start_ms"), _time_s(cells, "complete_ms")
     if complete_s < start_s:
-        raise BadCell("complete_ms is before start_ms")
+        raise CellError("complete_ms is before start_ms")
     return TraceRow(
         line=line,
-        run=intern(_text(cells, "run") or ""),
+        run=intern(text_of(cells, "run") or ""),
         task=intern(_needed(cells, "task")),
-        item=_interned(_text(cells, "sample")),
+        item=_interned(text_of(cells, "sample")),
         submit_s=_time_s(cells, "submit_ms"),
         start_s=start_s,
         complete_s=complete_s,
         runtime_s=_runtime_s(cells, complete_s - start_s),
-        cpus=_number(cells, "cpus"),
+        cpus=_positive(cells, "cpus"),
         preset_bytes=_bytes(cells, "preset_bytes") or None,
         input_bytes=_bytes(cells, "input_bytes"),
         peak_bytes=_bytes(cells, "peak_rss_bytes") or 1,
-        features=_features(cells),
+        features=features_of(cells),
     )
 
 
 def _runtime_s(cells: Cells, otherwise_s: float) -> float:
-    runtime_s = _number(cells, "runtime_s")
+    runtime_s = _positive(cells, "runtime_s")
     if runtime_s is None:
         return otherwise_s
     if runtime_s > _MOST_S:
-        raise BadCell("runtime_s is more than 30 years")
+        raise CellError("runtime_s is more than 30 years")
     return runtime_s
 
 
 def _time_s(cells: Cells, name: str) -> float:
-    time_ms = _number(cells, name)
+    time_ms = _positive(cells, name)
     if time_ms is None:
-        raise BadCell(f"{name} is empty")
+        raise CellError(f"{name} is empty")
     if time_ms > _LATEST_MS:
-        raise BadCell(f"{name} is after 2100; write Unix milliseconds")
+        raise CellError(f"{name} is after 2100; write Unix milliseconds")
     if 10**9 <= time_ms < _EARLIEST_MS:
-        raise BadCell(f"{name} looks like seconds; write Unix milliseconds")
+        raise CellError(f"{name} looks like seconds; write Unix milliseconds")
     return time_ms / 1000
 
 
-def _number(cells: Cells, name: str) -> float | None:
-    text = cells.get(name)
-    if text is None:
-        return None
-    try:
-        number = float(text)
-    except ValueError:
-        raise BadCell(f"{name} is not a number") from None
-    if not math.isfinite(number):
-        raise BadCell(f"{name} is not a finite number; leave unknown cells empty")
-    if number < 0:
-        raise BadCell(f"{name} is negative")
-    return number
+def _positive(cells: Cells, name: str) -> float | None:
+    value = number(cells, name)
+    if value is not None and value < 0:
+        raise refused(cells, name, "is negative")
+    return value
 
 
 def _bytes(cells: Cells, name: str) -> int | None:
-    number = _number(cells, name)
-    if number is not None and number > _MOST_BYTES:
-        raise BadCell(f"{name} is more than any machine has")
-    return None if number is None else math.ceil(number)
+    size = _positive(cells, name)
+    if size is not None and size > MOST_BYTES:
+        raise refused(cells, name, "is more than any machine has")
+    return None if size is None else math.ceil(size)
 
 
 def _needed(cells: Cells, name: str) -> str:
-    text = _text(cells, name)
+    text = text_of(cells, name)
     if text is None:
-        raise BadCell(f"{name} is empty")
-    return text
-
-
-def _text(cells: Cells, name: str) -> str | None:
-    text = cells.get(name)
-    if text is not None and len(text) > _MOST_TEXT_CHARS:
-        raise BadCell(f"{name} has more than {_MOST_TEXT_CHARS} characters")
+        raise CellError(f"{name} is empty")
     return text
 
 
 def _interned(text: str | None) -> str | None:
     # Tasks, runs and samples recur: a million rows share a few thousand texts.
     return None if text is None else intern(text)
-
-
-def _features(cells: Cells) -> Mapping[str, FeatureValue]:
-    return {
-        intern(column.removeprefix(FEATURE)): _feature(cells, column)
-        for column in cells
-        if column.startswith(FEATURE)
-    }
-
-
-def _feature(cells: Cells, column: str) -> FeatureValue:
-    text = _needed(cells, column)
-    try:
-        number = float(text)
-    except ValueError:
-        return intern(text)
-    if not math.isfinite(number):
-        raise BadCell(f"{column} is not a finite number; leave unknown cells empty")
-    return number

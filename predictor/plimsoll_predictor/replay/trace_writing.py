@@ -7,8 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from plimsoll_predictor.cells import FEATURE
 from plimsoll_predictor.replay.rows import TraceRow
-from plimsoll_predictor.replay.trace_columns import FEATURE
 from plimsoll_predictor.table_writing import feature_columns, write_table
 
 _COLUMNS: Final[dict[str, type]] = {

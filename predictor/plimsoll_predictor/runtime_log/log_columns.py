@@ -26,14 +26,14 @@ number it ends with. Its steps are tasks apart from another workflow's of the sa
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from sys import intern
 from typing import Final
 
-from plimsoll_predictor.replay.trace_columns import BadCell
+from plimsoll_predictor.cells import CellError, Cells, number, text_of
 from plimsoll_predictor.runtime_log.log_run import LogRun
+from plimsoll_predictor.table_reading import Form
 
 SUBMITS: Final = ("submit_s", "submit_ms")
 STARTS: Final = ("start_s", "start_ms")
@@ -41,48 +41,48 @@ FINISHES: Final = ("complete_s", "complete_ms")
 OWNERS: Final = ("user", "owner", "namespace")
 RUN: Final = "run"
 PROCESSORS: Final = ("procs", "cpus")
-NEEDED: Final = (("task",), SUBMITS, ("runtime_s",))
-"""Of each, one."""
-_OTHERS: Final = (
-    "requested_s",
-    "requested_mem_kb",
-    "preset_bytes",
-    "input_bytes",
-    "queue",
-    "partition",
-    "status",
-    "busy_at_submit",
-    "queued_at_submit",
+FORM: Final = Form(
+    needed=(("task",), SUBMITS, ("runtime_s",)),
+    others=(
+        *STARTS,
+        *FINISHES,
+        *OWNERS,
+        RUN,
+        *PROCESSORS,
+        "requested_s",
+        "requested_mem_kb",
+        "preset_bytes",
+        "input_bytes",
+        "queue",
+        "partition",
+        "status",
+        "busy_at_submit",
+        "queued_at_submit",
+    ),
+    see="see docs/forecast-benchmark.md for the columns of a log",
 )
-COLUMNS: Final = frozenset(
-    (*(name for names in NEEDED for name in names), *STARTS, *FINISHES, *OWNERS, RUN, *PROCESSORS)
-) | frozenset(_OTHERS)
 _NUMBERED: Final = re.compile(r"(?<=[^-_.\d])[-_.]?\d+$", re.ASCII)
 _MOST_S: Final = 10**9
 """About 30 years: a runtime beyond was written in milliseconds."""
 _MOST_TIME_S: Final = 10**11
-_MOST_TEXT_CHARS: Final = 1024
-
-Cells = Mapping[str, str]
-"""Column -> stripped text, empty cells left out."""
 
 
 def log_run(cells: Cells, line: int) -> LogRun:
     """One row of text as a run, its times as they stand.
 
     Raises:
-        BadCell: if a needed cell is missing, or one holds what it cannot.
+        CellError: if a needed cell is missing, or one holds what it cannot.
     """
     submitted_s = _time_s(cells, SUBMITS)
     if submitted_s is None:
-        raise BadCell(f"{SUBMITS[0]} is empty")
+        raise CellError(f"{SUBMITS[0]} is empty")
     started_s = _time_s(cells, STARTS)
     if started_s is None:
         started_s = submitted_s
     runtime_s = _runtime_s(cells)
     finished_s = _time_s(cells, FINISHES)
     if finished_s is not None and finished_s < started_s:
-        raise BadCell("it finished before it started")
+        raise CellError("it finished before it started")
     owner, task = _owner_and_task(cells)
     kb = _known(cells, "requested_mem_kb")
     return LogRun(
@@ -108,7 +108,7 @@ def log_run(cells: Cells, line: int) -> LogRun:
 def _owner_and_task(cells: Cells) -> tuple[str, str]:
     task = _text(cells, "task")
     if not task:
-        raise BadCell("task is empty")
+        raise CellError("task is empty")
     owner = next((_text(cells, name) for name in OWNERS if name in cells), None)
     if owner is not None:
         return owner, task
@@ -117,25 +117,25 @@ def _owner_and_task(cells: Cells) -> tuple[str, str]:
 
 
 def _runtime_s(cells: Cells) -> float:
-    runtime_s = _number(cells, "runtime_s")
+    runtime_s = number(cells, "runtime_s")
     if runtime_s is None:
-        raise BadCell("runtime_s is empty")
+        raise CellError("runtime_s is empty")
     if runtime_s < 0:
-        raise BadCell("runtime_s is negative: it finished before it started, or is not recorded")
+        raise CellError("runtime_s is negative: it finished before it started, or is not recorded")
     if runtime_s > _MOST_S:
-        raise BadCell("runtime_s is more than 30 years; write seconds")
+        raise CellError("runtime_s is more than 30 years; write seconds")
     return runtime_s
 
 
 def _time_s(cells: Cells, names: Sequence[str]) -> float | None:
     """The time in the first of a column of seconds and one of milliseconds."""
     for name in names:
-        number = _number(cells, name)
-        if number is None:
+        time = number(cells, name)
+        if time is None:
             continue
-        time_s = number / 1000 if name.endswith("_ms") else number
+        time_s = time / 1000 if name.endswith("_ms") else time
         if not 0 <= time_s <= _MOST_TIME_S:
-            raise BadCell(f"{name} is negative or thousands of years away")
+            raise CellError(f"{name} is negative or thousands of years away")
         return time_s
     return None
 
@@ -146,25 +146,9 @@ def _first_known(cells: Cells, names: Sequence[str]) -> float | None:
 
 def _known(cells: Cells, name: str) -> float | None:
     """A number that a log may lack; negative is how the Parallel Workloads Archive says so."""
-    number = _number(cells, name)
-    return None if number is None or number < 0 else number
-
-
-def _number(cells: Cells, name: str) -> float | None:
-    text = cells.get(name)
-    if text is None:
-        return None
-    try:
-        number = float(text)
-    except ValueError:
-        raise BadCell(f"{name} is not a number") from None
-    if not math.isfinite(number):
-        raise BadCell(f"{name} is not a finite number; leave unknown cells empty")
-    return number
+    value = number(cells, name)
+    return None if value is None or value < 0 else value
 
 
 def _text(cells: Cells, name: str) -> str:
-    text = cells.get(name, "")
-    if len(text) > _MOST_TEXT_CHARS:
-        raise BadCell(f"{name} has more than {_MOST_TEXT_CHARS} characters")
-    return text
+    return text_of(cells, name) or ""

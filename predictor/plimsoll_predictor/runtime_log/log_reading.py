@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
-from plimsoll_predictor.parquet_tables import is_parquet, read_parquet, unix_ms
-from plimsoll_predictor.replay.reading import LeftOut, trace_name
-from plimsoll_predictor.replay.trace_columns import BadCell
-from plimsoll_predictor.runtime_log.log_columns import COLUMNS, NEEDED, log_run
+from plimsoll_predictor.cells import CellError
+from plimsoll_predictor.replay.reading import trace_name
+from plimsoll_predictor.runtime_log.log_columns import FORM, log_run
 from plimsoll_predictor.runtime_log.log_run import LogRun, RuntimeLog
-from plimsoll_predictor.tables import BadRow, Row, Table, TableError, open_table
+from plimsoll_predictor.table_reading import LeftOut, NamedRow, leave_out, read_rows
+from plimsoll_predictor.tables import BadRow, TableError
 
 MOST_RUNS: Final = 2_000_000
 """A replay needs the runs in order of time, so all are in memory: a million take about 0.5 GB."""
 CLOCK_S: Final = 1.0
 """A start so much before the submission comes of a clock of whole seconds, and is not told."""
-PROGRESS_EVERY: Final = 20_000
-_NAMES: Final = ", ".join(" or ".join(names) for names in NEEDED)
-_HINT: Final = f"the first line must name the columns: {_NAMES}"
-_SEE: Final = "see docs/forecast-benchmark.md for the columns of a log"
-_MOST_REASONS: Final = 50
 
 
 class LogError(ValueError):
@@ -47,45 +42,17 @@ def read_logs(
     """Several files as one log, their runs in the order of submission; read_log's errors."""
     gathered = _Gathering()
     for path in paths:
-        _gather(path, gathered, progress)
-    return gathered.log(name)
-
-
-def _gather(path: Path, gathered: _Gathering, progress: Callable[[int], None] | None) -> None:
-    try:
-        with path.open("rb") as file:
-            table = _table(file, str(path))
-            _check_columns(table.columns, str(path))
-            gathered.start_of_file(table.columns)
-            for count, row in enumerate(table.rows, start=1):
+        gathered.start_of_file()
+        try:
+            for row in read_rows(path, FORM, progress):
                 gathered.take(row, str(path))
-                if progress is not None and count % PROGRESS_EVERY == 0:
-                    progress(file.tell())
-    except TableError as error:
-        raise LogError(str(error)) from error
-    except OSError as error:
-        raise LogError(f"{path} cannot be read: {error.strerror or error}") from error
-
-
-def _table(file: BinaryIO, where: str) -> Table:
-    if is_parquet(file):
-        return read_parquet(file, where, COLUMNS.__contains__, unix_ms)
-    return open_table(file, where, _HINT)
-
-
-def _check_columns(columns: Sequence[str], where: str) -> None:
-    missing = [" or ".join(names) for names in NEEDED if not set(names) & set(columns)]
-    if missing:
-        ending = "s" if len(missing) > 1 else ""
-        raise LogError(f"{where}, line 1: lacks the column{ending} {', '.join(missing)}; {_SEE}")
-    twice = sorted({name for name in columns if columns.count(name) > 1 and name})
-    if twice:
-        raise LogError(f"{where}, line 1: names the column {twice[0][:40]!r} twice; leave one out")
+        except TableError as error:
+            raise LogError(str(error)) from error
+    return gathered.log(name)
 
 
 @dataclass(slots=True)
 class _Gathering:
-    places: list[tuple[int, str]] = field(default_factory=list)
     runs: list[LogRun] = field(default_factory=list)
     left_out: dict[str, LeftOut] = field(default_factory=dict)
     shifted: int = 0
@@ -93,19 +60,17 @@ class _Gathering:
     zeros: int = 0
     latest_s: float = 0.0
 
-    def start_of_file(self, columns: Sequence[str]) -> None:
-        self.places = [(place, name) for place, name in enumerate(columns) if name in COLUMNS]
+    def start_of_file(self) -> None:
         self.latest_s = 0.0
 
-    def take(self, row: Row | BadRow, where: str) -> None:
+    def take(self, row: NamedRow | BadRow, where: str) -> None:
         if isinstance(row, BadRow):
-            self._leave_out(row.reason, row.line)
+            leave_out(self.left_out, row.reason, row.line)
             return
-        cells = ((name, row.cells[place].strip()) for place, name in self.places)
         try:
-            self._keep(log_run({name: text for name, text in cells if text}, row.line))
-        except BadCell as error:
-            self._leave_out(str(error), row.line)
+            self._keep(log_run(row.cells, row.line))
+        except CellError as error:
+            leave_out(self.left_out, str(error), row.line)
         if len(self.runs) > MOST_RUNS:
             raise LogError(
                 f"{where} has more than {MOST_RUNS:,} runs, and a replay holds them all in memory;"
@@ -141,11 +106,6 @@ class _Gathering:
         # It was over when the log says, whatever the clocks; but not before it was asked for.
         finished_s = max(run.finished_s, run.submitted_s)
         return replace(run, started_s=run.submitted_s, finished_s=finished_s)
-
-    def _leave_out(self, reason: str, line: int) -> None:
-        if reason not in self.left_out and len(self.left_out) >= _MOST_REASONS:
-            reason = "other reasons"
-        self.left_out.setdefault(reason, LeftOut()).add(line)
 
 
 def _submitted_s(run: LogRun) -> float:

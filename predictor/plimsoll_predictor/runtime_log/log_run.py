@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from plimsoll_predictor.replay.reading import LeftOut
+from plimsoll_predictor.table_reading import LeftOut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
