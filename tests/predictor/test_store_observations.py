@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from plimsoll_predictor.record import Observation, Outcome, PeakSource
-from plimsoll_predictor.store import BadRecordError, Recorded, Store, observations
+from plimsoll_predictor.store import BadRecordError, Recorded, Store, observation_rows
 from plimsoll_predictor.units import GIB
 from tests.predictor.store_builders import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
 
@@ -264,7 +264,7 @@ def test_what_another_process_is_writing_is_waited_for_and_learned_once(
     attempt = an_attempt("u").built
     with ThreadPoolExecutor(1) as beside:
         with other._database.write() as connection:
-            first = observations.record(connection, [attempt], NOON_S)
+            first = observation_rows.record(connection, [attempt], NOON_S)
             second = beside.submit(store.observations.record, [attempt])
             with pytest.raises(TimeoutError):
                 second.result(0.5)

@@ -16,8 +16,8 @@ from plimsoll_predictor.store.errors import (
 from plimsoll_predictor.store.imports import Imported
 from plimsoll_predictor.store.lessons import Lesson, LessonKind
 from plimsoll_predictor.store.models import SavedModel
-from plimsoll_predictor.store.observations import Recorded
-from plimsoll_predictor.store.observed import ItemNeed
+from plimsoll_predictor.store.observation_rows import Recorded
+from plimsoll_predictor.store.observations import ItemNeed
 from plimsoll_predictor.store.past_runtimes import PastRuntime
 from plimsoll_predictor.store.queued import Kept
 from plimsoll_predictor.store.retries import RetryIntent

@@ -7,7 +7,7 @@ after a restart, from where their saved state ends. Lessons go once that state i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -18,6 +18,7 @@ from plimsoll_predictor.experts.names import MAX_SEEN
 from plimsoll_predictor.record import Features
 from plimsoll_predictor.report import OutOfTimeCost
 from plimsoll_predictor.store.schema import bids, lessons
+from plimsoll_predictor.store.upsert import append_in_order
 from plimsoll_predictor.task import TaskId
 
 
@@ -81,12 +82,7 @@ class Lesson:
 
 def append(connection: sa.Connection, new: Sequence[NewLesson]) -> None:
     """Add lessons at the end of the log, in this order."""
-    if not new:
-        return
-    if connection.dialect.name == "postgresql":
-        # Serials must be committed in their order: who reads on from one would miss an earlier.
-        connection.execute(sa.text(f"LOCK TABLE {lessons.name} IN EXCLUSIVE MODE"))
-    connection.execute(lessons.insert(), [_row(each) for each in new])
+    append_in_order(connection, lessons, [_row(each) for each in new])
 
 
 def read(connection: sa.Connection, after: int, limit: int) -> list[Lesson]:
@@ -122,19 +118,9 @@ def of_training(
 
 
 def _row(new: NewLesson) -> dict[str, Any]:
-    document = new.features if new.times is None else orjson.dumps(dict(new.times)).decode()
-    return {
-        "task": str(new.task),
-        "kind": new.kind.value,
-        "run": new.run,
-        "attempt_uid": new.attempt_uid,
-        "need_bytes": new.need_bytes,
-        "before_bytes": new.before_bytes,
-        "runtime_s": new.runtime_s,
-        "request_bytes": new.request_bytes,
-        "image": new.image,
-        "document": document,
-    }
+    row = asdict(new) | {"task": str(new.task), "kind": new.kind.value}
+    features, times = row.pop("features"), row.pop("times")
+    return row | {"document": features if times is None else orjson.dumps(times).decode()}
 
 
 def _lesson(row: sa.Row[Any]) -> Lesson:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from plimsoll_predictor.forecasting.forecaster import Forecaster
 from plimsoll_predictor.record import Observation
-from plimsoll_predictor.store import observations, past_runtimes, sightings
+from plimsoll_predictor.store import observation_rows, past_runtimes, sightings
 from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.past_runtimes import PastRuntime
 from plimsoll_predictor.store.schema import forecaster as table
@@ -184,7 +184,7 @@ class RuntimeRecords:
         """
         with self._database.read() as connection:
             names = past_runtimes.beside(connection, task, tasks)
-            return {name: observations.read(connection, name, limit) for name in names}
+            return {name: observation_rows.read(connection, name, limit) for name in names}
 
     def _named(self, prefix: str, names: Collection[str]) -> dict[str, bytes]:
         found = self._states([f"{prefix}{name}" for name in names])

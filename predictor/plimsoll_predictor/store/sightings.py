@@ -7,7 +7,7 @@ or, after a restart, from where its saved state ends. Sightings go once that sta
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from plimsoll_predictor.record import Observation, Outcome
 from plimsoll_predictor.store.schema import observations
 from plimsoll_predictor.store.schema import sightings as table
+from plimsoll_predictor.store.upsert import append_in_order
 from plimsoll_predictor.task import TaskId
 
 _AT_ONCE: Final = 500
@@ -51,31 +52,21 @@ class NewSighting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
+class Sighting(NewSighting):
     """A sighting as it was written. serial: its place in the log."""
 
     serial: int
-    task: TaskId
-    kind: SightingKind
-    attempt_uid: str
-    at_s: float
-    runtime_s: float | None
 
 
 def append(connection: sa.Connection, new: Sequence[NewSighting]) -> None:
     """Add sightings at the end of the log, in this order."""
-    if not new:
-        return
-    if connection.dialect.name == "postgresql":
-        # Serials must be committed in their order: who reads on from one would miss an earlier.
-        connection.execute(sa.text(f"LOCK TABLE {table.name} IN EXCLUSIVE MODE"))
-    connection.execute(table.insert(), [_row(each) for each in new])
+    append_in_order(connection, table, [_row(each) for each in new])
 
 
 def read(connection: sa.Connection, after: int, limit: int) -> list[Sighting]:
     """The sightings that follow the serial ``after``, in order."""
     found = sa.select(table).where(table.c.serial > after).order_by(table.c.serial).limit(limit)
-    return [_sighting(row) for row in connection.execute(found)]
+    return [_sighting(row) for row in connection.execute(found).mappings()]
 
 
 def forget(connection: sa.Connection, through: int) -> None:
@@ -166,21 +157,9 @@ def _finished(observation: Observation, times: Times) -> NewSighting:
 
 
 def _row(new: NewSighting) -> dict[str, Any]:
-    return {
-        "task": str(new.task),
-        "kind": new.kind.value,
-        "attempt_uid": new.attempt_uid,
-        "at_s": new.at_s,
-        "runtime_s": new.runtime_s,
-    }
+    return asdict(new) | {"task": str(new.task), "kind": new.kind.value}
 
 
-def _sighting(row: sa.Row[Any]) -> Sighting:
-    return Sighting(
-        serial=row.serial,
-        task=TaskId.parse(row.task),
-        kind=SightingKind(row.kind),
-        attempt_uid=row.attempt_uid,
-        at_s=row.at_s,
-        runtime_s=row.runtime_s,
-    )
+def _sighting(row: sa.RowMapping) -> Sighting:
+    kind = SightingKind(row["kind"])
+    return Sighting(**{**row, "task": TaskId.parse(row["task"]), "kind": kind})

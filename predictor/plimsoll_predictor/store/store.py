@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from plimsoll_predictor.record import Observation
-from plimsoll_predictor.store import decisions, observations, pruning, sightings
+from plimsoll_predictor.store import decisions, observation_rows, pruning, sightings
 from plimsoll_predictor.store.database import Database
 from plimsoll_predictor.store.decisions import Decided, DecisionRecords
 from plimsoll_predictor.store.lifts import LiftRecords
 from plimsoll_predictor.store.migrations import migrate
 from plimsoll_predictor.store.models import ModelRecords
-from plimsoll_predictor.store.observations import Recorded
-from plimsoll_predictor.store.observed import ObservationRecords
+from plimsoll_predictor.store.observation_rows import Recorded
+from plimsoll_predictor.store.observations import ObservationRecords
 from plimsoll_predictor.store.peaks import PeakRecords
 from plimsoll_predictor.store.retries import RetryRecords
 from plimsoll_predictor.store.runtimes import RuntimeRecords
@@ -106,7 +106,7 @@ class Store:
             now_s = self._clock()
             sightings.append(connection, seen)
             decisions.put(connection, decided, now_s)
-            return observations.record(connection, new, now_s)
+            return observation_rows.record(connection, new, now_s)
 
     def prune(self, now_s: float, keep_per_task: int = pruning.KEPT_PER_TASK) -> None:
         """Forget what is over the bounds: rows per task, tasks, and age (see pruning.py)."""

@@ -1,4 +1,4 @@
-"""The one statement that SQLite and PostgreSQL spell through different classes: ON CONFLICT."""
+"""What is written to SQLite and PostgreSQL in different ways: ON CONFLICT, and a log."""
 
 from __future__ import annotations
 
@@ -41,3 +41,15 @@ def upsert(
     statement = _INSERT[connection.dialect.name](table)
     replaced = {name: statement.excluded[name] for name in values[0] if name not in keys}
     connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=replaced), values)
+
+
+def append_in_order(
+    connection: sa.Connection, log: sa.Table, rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """Add rows at the end of a log whose readers go on from the last serial they have read."""
+    if not rows:
+        return
+    if connection.dialect.name == "postgresql":
+        # Serials must be committed in their order: who reads on from one would miss an earlier.
+        connection.execute(sa.text(f"LOCK TABLE {log.name} IN EXCLUSIVE MODE"))
+    connection.execute(log.insert(), [dict(row) for row in rows])
