@@ -99,6 +99,7 @@ def a_walk(folder: Path) -> Walk:
     return Walk(folder, folder, {"PLIMSOLL_STORE_URL": "sqlite:///plimsoll.db"})
 
 
+@pytest.mark.slow
 def test_the_pages_of_past_runs_can_be_followed(walk: Walk, tmp_path: Path) -> None:
     [replayed, converted] = walked(Page("docs/replay.md"))
     assert "plimsoll" in walk.run(replayed)
@@ -109,6 +110,7 @@ def test_the_pages_of_past_runs_can_be_followed(walk: Walk, tmp_path: Path) -> N
         assert sum(1 for _ in past) == 41
 
 
+@pytest.mark.slow
 def test_the_page_of_trainings_can_be_followed(walk: Walk) -> None:
     listed = walk.shell("plimsoll models shop/train-demand --output json", "its trainings")
     version = re.findall(r'"version": "(\w+)"', listed)[0]
@@ -118,6 +120,7 @@ def test_the_page_of_trainings_can_be_followed(walk: Walk) -> None:
     assert version in said
 
 
+@pytest.mark.slow
 def test_the_page_of_the_benchmark_of_forecasts_can_be_followed(tmp_path: Path) -> None:
     runs = [a_log_run(line).of(f"t{line % 3}").at(100.0 * line).run for line in range(2, 92)]
     write_log(tmp_path / "log.csv.gz", runs)
@@ -127,6 +130,7 @@ def test_the_page_of_the_benchmark_of_forecasts_can_be_followed(tmp_path: Path) 
     assert '"pin_runs"' in (tmp_path / "figures.json").read_text()
 
 
+@pytest.mark.slow
 def test_the_page_of_forecasts_can_be_followed(walk: Walk, tmp_path: Path) -> None:
     past = (tmp_path / "history.csv").read_text().replace("train-demand", "join-sales")
     (tmp_path / "more.csv").write_text(past)

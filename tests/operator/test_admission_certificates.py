@@ -34,6 +34,7 @@ def errors(server: Running) -> float:
     return server.metrics.registry.get_sample_value(name) or 0.0
 
 
+@pytest.mark.slow
 async def test_a_new_pair_is_shown_to_new_connections_and_old_ones_go_on(tmp_path: Path) -> None:
     async with a_server(tmp_path, knowledge_of()) as (caller, server, _):
         before = await shown_later(server.port)
@@ -53,6 +54,7 @@ async def test_a_new_pair_is_shown_to_new_connections_and_old_ones_go_on(tmp_pat
         assert errors(server) == 0
 
 
+@pytest.mark.slow
 async def test_half_an_update_keeps_the_old_pair_and_is_counted(tmp_path: Path) -> None:
     new = Pair.make(tmp_path / "new")
     async with a_server(tmp_path, knowledge_of()) as (_, server, _):

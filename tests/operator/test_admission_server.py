@@ -232,6 +232,7 @@ async def test_health_and_metrics_are_on_the_plain_port(tmp_path: Path) -> None:
         assert (await page("/readyz"))[0] == 503
 
 
+@pytest.mark.slow
 async def test_many_connections_at_once_are_all_answered(tmp_path: Path) -> None:
     async with a_server(tmp_path, knowledge_of()) as (caller, _, _):
         answers = await asyncio.gather(*(caller.review(POD, uid=f"u{i}") for i in range(200)))

@@ -84,6 +84,7 @@ def test_where_cpu_cannot_be_read_there_is_no_pace() -> None:
     assert Peaks().advance(blind, 0.0).advance(blind, 60.0).pace == Pace()
 
 
+@pytest.mark.slow
 def test_a_task_whose_memory_stands_still_is_still_seen_to_spin(tmp_path: Path) -> None:
     """The sampler reads CPU now and then even where nothing else moves; the last report tells."""
     pod = f"kubepods/burstable/pod{UID}"

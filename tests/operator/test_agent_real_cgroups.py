@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import pytest
+
 from plimsoll_predictor.units import MIB
 from tests.cgroup_trees import CONTAINER
 from tests.real_pods import a_cold_file, a_real_pod, follow, follow_steps
@@ -13,6 +15,7 @@ OVERHEAD_BYTES = 24 * MIB
 """A bare Python interpreter with its page tables and what the kernel keeps for it."""
 
 
+@pytest.mark.slow
 def test_a_task_that_holds_memory_needs_that_memory() -> None:
     with a_real_pod() as pod:
         child = pod.start("import time; held = b'x' * 150_000_000; time.sleep(1.5)")
@@ -26,6 +29,7 @@ def test_a_task_that_holds_memory_needs_that_memory() -> None:
     assert 0.01 < cpu_s < 5
 
 
+@pytest.mark.slow
 def test_reading_a_file_larger_than_the_limit_is_not_a_need(tmp_path: Path) -> None:
     file = a_cold_file(tmp_path / "table", 400 * MIB)
     read_it_slowly_twice = f"""
@@ -45,6 +49,7 @@ for _ in range(2):
     assert reports[CONTAINER].need_peak_bytes < 50 * MIB
 
 
+@pytest.mark.slow
 def test_a_hot_file_that_is_read_again_and_again_is_not_a_need(tmp_path: Path) -> None:
     file = a_cold_file(tmp_path / "table", 120 * MIB)
     read_it_often = f"""
@@ -98,6 +103,7 @@ with open({str(file)!r}, 'rb') as table:
     assert 60_000_000 <= reports[None].need_peak_bytes <= 60_000_000 + OVERHEAD_BYTES
 
 
+@pytest.mark.slow
 def test_a_spike_at_the_limit_that_pushes_cache_out_is_a_need(tmp_path: Path) -> None:
     file = a_cold_file(tmp_path / "table", 300 * MIB)
     fill_the_cache = f"""

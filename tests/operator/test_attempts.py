@@ -49,6 +49,7 @@ async def until_peaked(inside: Inside, peak_bytes: int) -> None:
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.slow
 async def test_a_run_whose_peak_comes_late_is_known_once(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside, amending(inside):
         await inside.see(ended(a_train()))
@@ -60,6 +61,7 @@ async def test_a_run_whose_peak_comes_late_is_known_once(tmp_path: Path) -> None
         assert (inside.known.runs, inside.known.max_need_bytes) == (1, 95 * MIB)
 
 
+@pytest.mark.slow
 async def test_a_run_whose_peak_comes_while_nobody_is_there_is_known_once(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(ended(a_train()))

@@ -62,6 +62,7 @@ def test_a_command_that_only_tells_loads_nothing_heavy(words: list[str]) -> None
     assert len(loaded) < 450, "as many as typer, rich and ours need"
 
 
+@pytest.mark.slow
 def test_what_asks_only_the_api_loads_a_client_and_nothing_that_computes() -> None:
     modules = ("status.command", "pausing", "mode_setting", "completing")
     names = ", ".join(f"plimsoll_operator.commands.{module}" for module in modules)
@@ -96,6 +97,7 @@ def test_the_commands_are_in_groups_that_say_what_they_are_for() -> None:
     assert groups == ["Options", "Look", "Set", "Past runs", "Processes"]
 
 
+@pytest.mark.slow
 def test_the_page_of_the_command_line_is_what_the_commands_say() -> None:
     made = subprocess.run(
         [sys.executable, "-P", "-m", "plimsoll_operator.command_reference"],
@@ -125,11 +127,13 @@ def test_without_store_and_cluster_both_ways_are_named(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_api_commands_say_that_there_is_no_cluster(tmp_path: Path) -> None:
     for run, words in ((run_apart, "status"), (run_here, "pause")):
         assert "no cluster" in said_by(run(words, folder=tmp_path))
 
 
+@pytest.mark.slow
 def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:
     """By the script that --show-completion prints, in a real bash."""
     binary = tmp_path / "bin" / "plimsoll"

@@ -54,6 +54,7 @@ def decided_cpu(pod: APod) -> APod:
     return pod.with_cpu("1").annotated({DECISION: note_to_json(note)})
 
 
+@pytest.mark.slow
 async def test_a_run_teaches_what_it_used(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.report(replace(a_final(), cpu_s=90.0, peak_cores=2.5))

@@ -90,6 +90,7 @@ def test_shapes_are_learned_daily_and_tried_again_hourly(
     assert is_due(made_s, tried_s, AFTER_S) is due
 
 
+@pytest.mark.slow
 async def test_a_process_learns_the_shapes_and_keeps_them(tmp_path: Path) -> None:
     async with a_yard(tmp_path) as yard:
         record(yard.store, SUPPORT + 5)

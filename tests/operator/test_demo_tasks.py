@@ -29,6 +29,7 @@ def without_time(line: str) -> str:
     return line.partition(" seconds=")[0]
 
 
+@pytest.mark.slow
 def test_training_learns_something_and_prints_one_line() -> None:
     line = run_task(TRAIN_DEMAND, "--rows", "3000", "--columns", "8")
     assert line.count("\n") == 1
@@ -48,6 +49,7 @@ def test_every_region_joins_and_counts_each_sale_once_per_promotion(region: str)
     assert answer["sales"].sum() == 2_000 * promotions
 
 
+@pytest.mark.slow
 def test_the_same_seed_joins_the_same_sales() -> None:
     arguments = ("--rows", "2000", "--region", "online", "--seed", "5")
     first, second = run_task(JOIN_SALES, *arguments), run_task(JOIN_SALES, *arguments)
@@ -73,6 +75,7 @@ def test_senseless_arguments_are_refused_in_words(
     assert "error:" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_memory_grows_with_the_rows_and_differs_by_region() -> None:
     few = measured(JOIN_SALES, "--rows", "50000", "--region", "coast")
     many = measured(JOIN_SALES, "--rows", "600000", "--region", "coast")

@@ -164,6 +164,7 @@ def test_a_damaged_standing_is_no_reason_to_fail(
     assert document(capsys, address)["champion"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("named", "words"),
     [

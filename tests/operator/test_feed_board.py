@@ -83,6 +83,7 @@ def test_removing_what_is_not_there_is_no_change() -> None:
     assert board.revision == 3
 
 
+@pytest.mark.slow
 def test_who_missed_too_many_removals_starts_over() -> None:
     board = FeedBoard("e1")
     for number in range(MAX_REMOVALS + 5):
@@ -124,6 +125,7 @@ def test_a_large_state_comes_in_parts_that_add_up() -> None:
     assert 3 < parts < 22
 
 
+@pytest.mark.slow
 def test_a_state_in_parts_is_read_to_its_end_even_after_many_removals() -> None:
     board = FeedBoard("e1", max_message_bytes=100)
     board.publish(knowledge_of(TRAIN))

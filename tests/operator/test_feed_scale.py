@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.scale_feed import measure
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_predictor.policy import Policy
@@ -11,6 +13,7 @@ from plimsoll_predictor.task import TaskId
 from tests.operator.admission_servers import knowledge_of
 
 
+@pytest.mark.slow
 async def test_five_hundred_models_fit_and_one_update_is_everywhere_long_before_all_could_be(
     tmp_path: Path,
 ) -> None:

@@ -61,6 +61,7 @@ def told(
     return found
 
 
+@pytest.mark.slow
 def test_a_chain_takes_as_long_as_its_steps_together(
     tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -238,6 +239,7 @@ def test_a_time_without_a_zone_is_utc() -> None:
     assert seconds_until("1970-01-01T01:00", 0.0) == seconds_until("1970-01-01T03:00+02:00", 0.0)
 
 
+@pytest.mark.slow
 def test_it_is_a_command_that_reads_a_pipe(url: str) -> None:
     command = [sys.executable, "-P", "-m", "plimsoll_operator", "sla", "-", "--store", url]
     done = subprocess.run(

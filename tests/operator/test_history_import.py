@@ -7,6 +7,7 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from plimsoll_operator.commands.importing import ImportRequest, import_command
@@ -52,6 +53,7 @@ def count(database: Path) -> int:
     return kept
 
 
+@pytest.mark.slow
 def test_a_good_file_is_kept_and_summed_up(tmp_path: Path) -> None:
     done = run_import(
         tmp_path, *(a_row(run) for run in range(2500)), a_row(2500, outcome="oom-killed")

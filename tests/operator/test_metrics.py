@@ -174,10 +174,12 @@ def after_tasks(count: int, shown: int) -> ControllerMetrics:
     return metrics
 
 
+@pytest.mark.slow
 def test_ten_thousand_tasks_make_as_many_series_as_one() -> None:
     assert series(after_tasks(10_000, shown=0)) == series(after_tasks(1, shown=0)) < 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shown", [1, 20])
 def test_shown_tasks_make_four_series_each_and_four_for_the_others(shown: int) -> None:
     without, with_tasks = after_tasks(10_000, shown=0), after_tasks(10_000, shown=shown)

@@ -38,6 +38,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened.close()
 
 
+@pytest.mark.slow
 async def test_readers_who_ask_for_the_same_have_it_drawn_once(cluster: ACluster) -> None:
     async with asking(cluster) as reader:
         with statements_of(cluster.store) as asked:

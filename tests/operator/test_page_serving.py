@@ -37,6 +37,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened.close()
 
 
+@pytest.mark.slow
 async def test_the_index_lists_tasks_with_all_that_is_told_of_them(cluster: ACluster) -> None:
     async with asking(cluster) as reader:
         answer, text = await reader.get("/?q=train-demand")

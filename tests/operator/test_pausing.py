@@ -171,6 +171,7 @@ def test_a_pause_that_is_no_truth_leaves_the_state_as_it_was() -> None:
     assert state.paused
 
 
+@pytest.mark.slow
 async def test_admission_counts_what_it_left_alone_and_keeps_the_pause_over_a_restart(
     tmp_path: Path,
 ) -> None:
@@ -187,6 +188,7 @@ async def test_admission_counts_what_it_left_alone_and_keeps_the_pause_over_a_re
         await until_true(lambda: snapshot.exists() and '"paused":true' in snapshot.read_text())
 
 
+@pytest.mark.slow
 async def test_a_kill_while_paused_is_learned_and_never_retried(tmp_path: Path) -> None:
     async with an_inside(tmp_path, Policy(mode=Mode.ENFORCE, paused=True)) as inside:
         await inside.see(killed(decided(a_train())))

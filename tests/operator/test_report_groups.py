@@ -51,6 +51,7 @@ def text_of(page: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", body).split())
 
 
+@pytest.mark.slow
 def test_the_page_shows_each_group_and_what_it_would_save(tmp_path: Path) -> None:
     store = a_store(
         tmp_path,
@@ -88,6 +89,7 @@ def test_one_task_alone_makes_no_groups(tmp_path: Path) -> None:
     assert "Groups of tasks" not in render(data, START_S)
 
 
+@pytest.mark.slow
 def test_only_the_tasks_of_the_report_are_grouped(tmp_path: Path) -> None:
     names = [f"t{place}" for place in range(NAMED_TASKS + 4)]
     store = a_store(tmp_path, *(runs_of(name, need_bytes=GIB, cores=1.0) for name in names))

@@ -29,6 +29,7 @@ async def state_of(life: Life) -> dict[str, object]:
     return life.runtimes.to_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("saved_after", [None, 0, 7])
 async def test_the_state_is_the_same_whether_or_not_the_controller_was_killed(
@@ -54,6 +55,7 @@ async def test_the_state_is_the_same_whether_or_not_the_controller_was_killed(
         assert await state_of(life) == wanted
 
 
+@pytest.mark.slow
 async def test_the_state_survives_processes_that_are_killed_at_any_moment(tmp_path: Path) -> None:
     for name in ("whole", "killed"):
         (tmp_path / name).mkdir()
@@ -66,6 +68,7 @@ async def test_the_state_survives_processes_that_are_killed_at_any_moment(tmp_pa
         assert await state_of(life) == wanted
 
 
+@pytest.mark.slow
 async def test_an_orderly_end_leaves_nothing_to_fold_again(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         await take(life, list(steps(4)))
@@ -79,6 +82,7 @@ async def test_an_orderly_end_leaves_nothing_to_fold_again(tmp_path: Path) -> No
         assert await state_of(again) == wanted
 
 
+@pytest.mark.slow
 async def test_a_run_is_held_against_what_was_forecast_when_it_was_submitted(
     tmp_path: Path,
 ) -> None:
@@ -134,6 +138,7 @@ async def test_what_was_recorded_while_nobody_led_is_learned_at_the_start(tmp_pa
         assert forecast.known_runs == 4
 
 
+@pytest.mark.slow
 async def test_runs_in_flight_fly_on_after_a_restart(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         await life.ran(20)
@@ -171,6 +176,7 @@ async def test_what_is_told_is_saved_though_nothing_else_happens(tmp_path: Path)
         assert kept.told_s == NOON_S + 9999
 
 
+@pytest.mark.slow
 async def test_a_run_running_long_is_told_once_though_the_controller_restarts(
     tmp_path: Path,
 ) -> None:
@@ -200,6 +206,7 @@ async def test_a_run_running_long_is_told_once_though_the_controller_restarts(
     assert "running for 50m; 99 of 100 runs of shop/train end within 1m" in told[0]
 
 
+@pytest.mark.slow
 async def test_tasks_seen_longest_ago_are_not_held_and_lose_nothing(tmp_path: Path) -> None:
     tasks = [TaskId("shop", f"task-{number}") for number in range(6)]
     (tmp_path / "all").mkdir()
@@ -231,6 +238,7 @@ async def test_a_state_that_cannot_be_read_costs_only_its_task(tmp_path: Path) -
         assert joined.known_runs == 9
 
 
+@pytest.mark.slow
 async def test_a_state_of_another_version_is_learned_anew_from_the_observations(
     tmp_path: Path,
 ) -> None:

@@ -21,6 +21,7 @@ from tests.operator.killed_lives import kills_until_the_end
 from tests.predictor.serving_builders import a_model, with_boosted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("saved_after", [None, 0, 7])
 async def test_the_state_is_the_same_whether_or_not_the_controller_was_killed(
@@ -48,6 +49,7 @@ async def test_the_state_is_the_same_whether_or_not_the_controller_was_killed(
         }
 
 
+@pytest.mark.slow
 async def test_the_state_survives_processes_that_are_killed_at_any_moment(tmp_path: Path) -> None:
     for name in ("whole", "killed"):
         (tmp_path / name).mkdir()
@@ -59,6 +61,7 @@ async def test_the_state_survives_processes_that_are_killed_at_any_moment(tmp_pa
         assert life.standings.to_dict() == wanted
 
 
+@pytest.mark.slow
 async def test_the_state_is_the_same_after_an_orderly_end(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         await take(life, list(steps(4)))
@@ -182,6 +185,7 @@ async def test_what_is_learned_is_published_with_the_next_publication(tmp_path: 
         assert known.runs == 0, "runs are counted by what is recorded, not here"
 
 
+@pytest.mark.slow
 async def test_tasks_that_learned_longest_ago_are_not_held_and_lose_nothing(tmp_path: Path) -> None:
     tasks = [TaskId("shop", f"task-{number}") for number in range(5)]
     (tmp_path / "all").mkdir()
@@ -239,6 +243,7 @@ async def test_a_task_the_store_forgot_is_forgotten(tmp_path: Path) -> None:
         assert life.store.experts.standing(TRAIN) is None
 
 
+@pytest.mark.slow
 async def test_it_learns_and_saves_by_itself_while_it_runs(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         running = asyncio.create_task(life.standings.run())

@@ -77,6 +77,7 @@ def database(tmp_path: Path) -> Path:
     return tmp_path / "store.db"
 
 
+@pytest.mark.slow
 def test_a_task_without_needs_fails_in_words_and_says_so_in_the_store(database: Path) -> None:
     Store.open(str(database)).close()
     ended = train(database)
@@ -90,6 +91,7 @@ def test_a_task_without_needs_fails_in_words_and_says_so_in_the_store(database: 
     assert last.failure == ended.said["message"]
 
 
+@pytest.mark.slow
 def test_a_training_that_needs_more_than_its_cap_says_so(database: Path) -> None:
     fill(database, 1000, padding="x" * 50_000)
     ended = train(database, "--memory-mib", "128")
@@ -97,6 +99,7 @@ def test_a_training_that_needs_more_than_its_cap_says_so(database: Path) -> None
     assert "training needs more than its cap of 128 MiB" in ended.said["message"]
 
 
+@pytest.mark.slow
 def test_a_store_that_is_none_is_named(database: Path) -> None:
     with sqlite3.connect(database) as connection:
         connection.execute("CREATE TABLE dag_run (id INTEGER)")
@@ -157,6 +160,7 @@ def test_a_process_that_nobody_ends_ends_itself() -> None:
     assert done.returncode == -14
 
 
+@pytest.mark.slow
 async def test_the_queue_has_the_real_trainer_leave_model_champion_and_report_in_the_store(
     database: Path,
 ) -> None:

@@ -38,6 +38,7 @@ def a_watchdog(clock: Clock) -> tuple[Watchdog, queue.SimpleQueue[str]]:
     return Watchdog(6.0, clock, ends.put), ends
 
 
+@pytest.mark.slow
 def test_a_process_that_hangs_is_ended_with_a_line_that_says_why() -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-c", HANGS], capture_output=True, text=True, timeout=30, check=False
@@ -46,6 +47,7 @@ def test_a_process_that_hangs_is_ended_with_a_line_that_says_why() -> None:
     assert "the lease was not renewed for 0." in done.stderr
 
 
+@pytest.mark.slow
 def test_the_last_line_can_be_read_whatever_the_reason_holds() -> None:
     ends = "from plimsoll_operator.leadership.watchdog import end_process; end_process('\"a\"\\n')"
     done = subprocess.run(
@@ -55,6 +57,7 @@ def test_the_last_line_can_be_read_whatever_the_reason_holds() -> None:
     assert json.loads(done.stderr)["why"] == '"a"\n'
 
 
+@pytest.mark.slow
 def test_a_leader_that_renews_goes_on_and_one_that_does_not_is_ended() -> None:
     clock = Clock()
     watchdog, ends = a_watchdog(clock)
@@ -68,6 +71,7 @@ def test_a_leader_that_renews_goes_on_and_one_that_does_not_is_ended() -> None:
     assert "not renewed for 6.1 s" in ends.get(timeout=10)
 
 
+@pytest.mark.slow
 def test_a_lead_that_was_given_back_is_watched_no_longer() -> None:
     clock = Clock()
     watchdog, ends = a_watchdog(clock)

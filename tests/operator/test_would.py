@@ -79,6 +79,7 @@ async def recommended(folder: Path, runs: list[PastRun]) -> Would:
         return standing.would
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 async def test_what_recommend_mode_counts_is_what_a_replay_of_the_same_runs_finds(
     tmp_path: Path, seed: int
@@ -107,6 +108,7 @@ async def test_what_recommend_mode_counts_is_what_a_replay_of_the_same_runs_find
     assert would.decided_gb_h == pytest.approx(needed + wasted, rel=0.01)
 
 
+@pytest.mark.slow
 async def test_a_restart_counts_nothing_twice_and_forgets_nothing(tmp_path: Path) -> None:
     runs = history(7, n=12)
     (tmp_path / "whole").mkdir()

@@ -102,6 +102,7 @@ def found() -> SearchResult:
     return search(_problem(), _search_plan())
 
 
+@pytest.mark.slow
 def test_the_search_keeps_the_lowest_u_score_of_all_trials(found: SearchResult) -> None:
     scores = [trial.evaluation.u_score for trial in found.trials]
     assert found.best.evaluation.u_score == min(scores)
@@ -109,6 +110,7 @@ def test_the_search_keeps_the_lowest_u_score_of_all_trials(found: SearchResult) 
     assert not found.cut_by_budget
 
 
+@pytest.mark.slow
 def test_the_same_seed_tries_the_same_recipes_and_another_seed_others(
     found: SearchResult,
 ) -> None:
@@ -136,6 +138,7 @@ def test_classifiers_take_turns() -> None:
     assert [trial.recipe.classifier for trial in found.trials] == list(ClassifierName) * 3
 
 
+@pytest.mark.slow
 def test_a_higher_penalty_is_answered_with_fewer_under_estimates() -> None:
     def under(penalty: float) -> float:
         found = search(_problem(penalty=penalty), _search_plan(iterations=5))

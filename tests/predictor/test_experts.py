@@ -265,6 +265,7 @@ def test_other_tasks_tell_a_young_one_what_to_trust() -> None:
     )
 
 
+@pytest.mark.slow
 def test_state_is_bounded_however_many_runs_there_were() -> None:
     fleet = Fleet()
     sizes = []

@@ -181,6 +181,7 @@ def test_a_tasks_state_is_as_large_after_many_runs_as_after_a_thousand() -> None
     assert float(past.counts[-1].sum()) == pytest.approx(MANY_RUNS, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_tasks_take_less_than_a_gigabyte() -> None:
     assert MAX_OWNERS * 5 <= 100_000
     tasks, forecaster = 100, Forecaster()

@@ -229,6 +229,7 @@ def test_more_rows_than_memory_has_room_for_are_refused(
         read_trace(path)
 
 
+@pytest.mark.slow
 def test_a_line_of_a_hundred_megabytes_takes_no_such_memory(tmp_path: Path) -> None:
     path = tmp_path / "t.csv.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
@@ -245,6 +246,7 @@ def test_a_line_of_a_hundred_megabytes_takes_no_such_memory(tmp_path: Path) -> N
     assert most_bytes < 40 * 2**20
 
 
+@pytest.mark.slow
 def test_a_row_takes_less_than_a_kilobyte(tmp_path: Path) -> None:
     lines = [
         a_line(sample=f"s{n % 50}", submit_ms=str(1719302358651 + n), peak_rss_bytes=str(10**9 + n))

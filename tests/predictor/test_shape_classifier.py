@@ -91,6 +91,7 @@ def test_the_strongest_feature_is_the_one_that_decides() -> None:
     assert int(np.argmax(chosen.weights)) == 1
 
 
+@pytest.mark.slow
 def test_the_same_rows_give_the_same_classifier() -> None:
     rows, labels = the_rows()
     again = fit_classifier(rows, labels, NAMES, seed=1)

@@ -35,6 +35,7 @@ def test_three_kinds_of_task_are_told_apart_and_ranked_by_their_middle_half() ->
     assert found.catalogue.shapes[0].name.startswith("steady")
 
 
+@pytest.mark.slow
 def test_the_elbow_finds_about_as_many_shapes_as_there_are_kinds() -> None:
     found = fitting(the_tasks(2), RATIO, seed=1)
     assert 3 <= found.elbow.chosen <= 5
@@ -75,6 +76,7 @@ def test_a_refit_on_other_tasks_of_the_same_kinds_keeps_every_name() -> None:
     assert names_of(fit(the_tasks(6), RATIO, seed=1, n_shapes=3, previous=first)) == names_of(first)
 
 
+@pytest.mark.slow
 def test_ten_refits_on_growing_histories_keep_the_names_of_the_first() -> None:
     tasks = the_tasks(7, runs=130)
     catalogue = fit([runtimes[:30] for runtimes in tasks], RATIO, seed=1, n_shapes=3)
@@ -109,12 +111,14 @@ def test_a_catalogue_of_the_other_normalisation_lends_no_names() -> None:
     assert {name[-2:] for name in names_of(delta)} == {"-1", "-2", "-3"}
 
 
+@pytest.mark.slow
 def test_the_same_tasks_give_the_same_catalogue() -> None:
     tasks = the_tasks(1)
     again = fit(tasks, RATIO, seed=1)
     assert fit(tasks, RATIO, seed=1).to_dict() == again.to_dict()
 
 
+@pytest.mark.slow
 def test_what_was_written_is_what_was_fitted() -> None:
     catalogue = fit(the_tasks(1), RATIO, seed=1)
     read = ShapeCatalogue.from_dict(catalogue.to_dict())

@@ -35,6 +35,7 @@ def prune(store: Store, keep_tasks: int, now_s: float = NOON_S + DAY_S) -> set[s
     return {str(task) for task in store.totals.tasks()}
 
 
+@pytest.mark.slow
 def test_a_namespace_that_makes_task_after_task_has_its_own_forgotten(store: Store) -> None:
     for number in range(4):
         put(store, f"shop/t{number}", NOON_S + number)
@@ -54,6 +55,7 @@ def test_within_the_bound_nothing_is_forgotten(store: Store) -> None:
     assert len(prune(store, keep_tasks=10)) == 10
 
 
+@pytest.mark.slow
 def test_a_task_quiet_for_longer_than_a_year_goes_with_its_rows(store: Store) -> None:
     put(store, "shop/old", NOON_S)
     put(store, "shop/yearly", NOON_S + 20 * DAY_S)

@@ -10,6 +10,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from plimsoll_predictor.record import Observation
 from plimsoll_predictor.store import Store
 from tests.predictor.store_builders import TRAIN
@@ -33,6 +35,7 @@ def recording(url: str, rounds: int, *names: str) -> list[list[str]]:
     return [json.loads(each) for each in said]
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_every_acknowledged_observation_is_there_once(
     store_url: str, rounds: int
 ) -> None:
@@ -51,6 +54,7 @@ def test_killed_at_random_moments_every_acknowledged_observation_is_there_once(
     store.close()
 
 
+@pytest.mark.slow
 def test_a_file_that_was_written_to_until_the_kill_is_intact(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     Store.open(str(path)).close()
@@ -61,6 +65,7 @@ def test_a_file_that_was_written_to_until_the_kill_is_intact(tmp_path: Path) -> 
     assert intact == ("ok",)
 
 
+@pytest.mark.slow
 def test_two_controllers_that_record_the_same_at_once_count_and_teach_it_once(
     store_url: str, rounds: int
 ) -> None:

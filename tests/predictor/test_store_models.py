@@ -192,6 +192,7 @@ def test_a_report_that_is_no_json_is_refused_in_words(store: Store) -> None:
         store.models.save(TRAIN, None, {"clock": object()})
 
 
+@pytest.mark.slow
 def test_the_models_of_all_tasks_are_those_of_each(store: Store) -> None:
     for number in range(45):
         task = TaskId("shop", f"t{number:02}")

@@ -45,6 +45,7 @@ def test_a_failure_with_a_report_takes_no_model_out_of_service(store: Store) -> 
     assert saved.model == a_model()
 
 
+@pytest.mark.slow
 def test_a_training_whose_report_cannot_be_read_is_still_listed(
     store: Store,
 ) -> None:
@@ -86,6 +87,7 @@ def test_pruning_forgets_old_trainings_of_tasks_nobody_ran(store: Store) -> None
     assert len(store.trainings.newest(TRAIN)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("revision", ["0001", "0002"])
 def test_a_store_of_an_older_plimsoll_keeps_its_trainings_and_goes_on(
     empty_url: str, revision: str

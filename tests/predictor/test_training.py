@@ -40,6 +40,7 @@ def ordinary() -> TrainingResult:
     return _trained(a_history(120))
 
 
+@pytest.mark.slow
 def test_where_features_carry_the_size_the_classifier_would_have_cost_least(
     ordinary: TrainingResult,
 ) -> None:
@@ -47,6 +48,7 @@ def test_where_features_carry_the_size_the_classifier_would_have_cost_least(
     assert costs["classifier"] < costs["max-seen"] < costs["request"]
 
 
+@pytest.mark.slow
 def test_the_report_says_what_was_done_and_is_plain_json(ordinary: TrainingResult) -> None:
     report = ordinary.report
     assert (report.runs, report.censored_runs, report.seed) == (120, 0, 7)
@@ -64,6 +66,7 @@ def test_the_report_says_what_was_done_and_is_plain_json(ordinary: TrainingResul
     assert json.loads(json.dumps(report.to_dict()))["compared_runs"] == report.compared_runs
 
 
+@pytest.mark.slow
 def test_the_folds_scores_add_up_to_the_recipes(ordinary: TrainingResult) -> None:
     report = ordinary.report
     assert report.recipe is not None
@@ -77,6 +80,7 @@ def test_the_folds_scores_add_up_to_the_recipes(ordinary: TrainingResult) -> Non
         assert np.average(of_folds, weights=judged) == pytest.approx(getattr(report.recipe, figure))
 
 
+@pytest.mark.slow
 def test_the_model_is_saved_and_loaded_alike(ordinary: TrainingResult) -> None:
     loaded = Model.from_dict(json.loads(json.dumps(ordinary.model.to_dict())))
     for attempt in a_history(20, seed=3):
@@ -85,6 +89,7 @@ def test_the_model_is_saved_and_loaded_alike(ordinary: TrainingResult) -> None:
         )
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_model_and_order_does_not_matter(
     ordinary: TrainingResult,
 ) -> None:
@@ -100,6 +105,7 @@ def test_a_spent_budget_still_gives_a_model_and_says_so() -> None:
     assert result.model.bins.ceilings_bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heavy", [2, 3, 4])
 def test_a_few_heavy_runs_are_learned_and_what_is_heavier_still_gets_the_top_bin(
     heavy: int,
@@ -132,6 +138,7 @@ def _knowing(model: Model, largest: int) -> Knowledge:
     )
 
 
+@pytest.mark.slow
 def test_a_killed_run_that_never_succeeded_moves_the_top_ceiling_beyond_what_killed_it() -> None:
     beyond = killed(200, 2 * GIB, features={"rows": "900000", "columns": 40.0, "region": "eu"})
     result = _trained([*a_history(60), beyond], iterations=2)
@@ -154,6 +161,7 @@ def test_features_that_say_nothing_leave_the_classifier_unused() -> None:
     assert costs["max-seen"] <= costs["classifier"]
 
 
+@pytest.mark.slow
 def test_a_support_vector_machine_can_be_chosen() -> None:
     result = _trained(a_history(100), classifiers=(ClassifierName.SVM,))
     assert result.model.metrics.classifier == "svm"
@@ -202,6 +210,7 @@ def test_where_nothing_can_be_told_apart_one_bin_serves(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "observations",
     [
@@ -250,6 +259,7 @@ def test_odd_histories_still_give_a_model_that_answers(observations: Sequence[Ob
         assert proba.sum() == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_of_too_many_runs_the_latest_are_learned_from() -> None:
     observations = [
         an_attempt(index, features={"rows": float(index % 50)}, peak_bytes=(index % 50 + 1) * MIB)
@@ -262,6 +272,7 @@ def test_of_too_many_runs_the_latest_are_learned_from() -> None:
     assert result.report.first_s == observations[1_000].submitted_s
 
 
+@pytest.mark.slow
 def test_the_report_says_how_reliable_the_classifiers_chances_were() -> None:
     result = _trained(a_history(80, heavy=20), iterations=2)
     assert result.report.reliability is not None

@@ -247,6 +247,7 @@ def test_students_points_are_those_of_the_tables(df: int, point: float) -> None:
     assert student(df) == pytest.approx(point, abs=0.003)
 
 
+@pytest.mark.slow
 def test_an_interval_of_fewer_than_five_stretches_is_refused() -> None:
     with pytest.raises(ValueError, match="3 degrees of freedom are too few"):
         student(3)

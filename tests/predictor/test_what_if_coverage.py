@@ -23,6 +23,7 @@ LEAST = SEEDS * 0.95 - 3 * math.sqrt(SEEDS * 0.95 * 0.05)
 """Of so many intervals at 95%, three standard deviations below what is expected."""
 
 
+@pytest.mark.slow
 def test_intervals_hold_no_change_as_often_as_they_say_where_there_is_none() -> None:
     found = in_world("nothing", World(runs=160, weeks=14), SEEDS)
     for measure in (Measure.P50, Measure.SPREAD, Measure.OUTLIERS):
@@ -31,6 +32,7 @@ def test_intervals_hold_no_change_as_often_as_they_say_where_there_is_none() -> 
         assert found.tallies[measure].cannot_tell >= LEAST
 
 
+@pytest.mark.slow
 def test_intervals_hold_a_known_change_and_tell_it_from_none() -> None:
     found = in_world(
         "half the spread", World(runs=300, weeks=20, spread_new=0.1, faster=0.3), SEEDS
@@ -43,11 +45,13 @@ def test_intervals_hold_a_known_change_and_tell_it_from_none() -> None:
     assert found.tallies[Measure.SPREAD].cannot_tell < 0.4 * SEEDS
 
 
+@pytest.mark.slow
 def test_slow_weeks_and_bursts_of_runs_alike_cost_no_coverage() -> None:
     found = in_world("slow weeks", World(runs=300, weeks=20, busy=1.0, burst=4), SEEDS)
     assert found.tallies[Measure.P50].held_truth >= LEAST
 
 
+@pytest.mark.slow
 def test_the_time_left_out_agrees_with_the_interval_of_the_rest() -> None:
     found = in_world("18% faster", World(runs=300, weeks=20, faster=0.2), SEEDS)
     assert found.held_out.checked > 3 * SEEDS
@@ -105,6 +109,7 @@ def test_pooled_runs_seem_to_vary_more_under_load_where_no_task_does() -> None:
         assert effect.tasks > 20
 
 
+@pytest.mark.slow
 def test_the_tables_tell_of_made_up_tasks_and_of_every_log_that_knows_loads(tmp_path: Path) -> None:
     random = np.random.default_rng(8)
     lines = ["task,submit_s,start_s,runtime_s,user,busy_at_submit"]

@@ -155,6 +155,7 @@ def test_attempts_of_before_requests_were_kept_do_not_say_whether_they_could_bur
     assert run.allocation_bytes == GIB
 
 
+@pytest.mark.slow
 def test_runs_of_a_log_become_past_runs_as_far_as_the_log_tells() -> None:
     run = LogRun(
         line=2,
