@@ -20,7 +20,9 @@ from urllib.request import urlopen
 
 from benchmarks.scale_data import Size, fill, task_name
 from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.controller.hub import Hub
 from plimsoll_operator.controller.live_tasks import LiveTasks
+from plimsoll_operator.controller.task_policies import TaskPolicies
 from plimsoll_operator.page.columns import COLUMNS
 from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Policy
@@ -108,7 +110,8 @@ def _took_ms(address: str) -> float:
 
 def _live(store: Store) -> LiveTasks:
     """What a controller knows: a policy and a status of every task."""
-    book = TaskBook(Policy(), lambda _: None)
+    hub = Hub()
+    book = TaskBook(TaskPolicies(Policy(), hub), hub)
     for task in store.totals.by_task():
         book.restore(Knowledge(task=task, policy=Policy(), runs=200))
     return LiveTasks(book, _status)

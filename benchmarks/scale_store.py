@@ -12,9 +12,13 @@ import psutil
 
 from benchmarks.scale_data import NOW_S, Size, task_name
 from plimsoll_operator.controller.book import TaskBook
-from plimsoll_operator.controller.controller import remember_all
+from plimsoll_operator.controller.building import connect_book
+from plimsoll_operator.controller.housekeeping import remember_all
+from plimsoll_operator.controller.hub import Hub, TaskPublished
 from plimsoll_operator.controller.item_needs import ItemNeeds
+from plimsoll_operator.controller.publishing import Publications
 from plimsoll_operator.controller.standings import Standings
+from plimsoll_operator.controller.task_policies import TaskPolicies
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Policy
@@ -88,8 +92,12 @@ async def _measure(url: str, size: Size) -> StoreFigures:
 
 
 async def take_up(store: Store, writer: Writer, board: FeedBoard) -> None:
-    """As ``Controller.start`` takes up what the store knows."""
-    book = TaskBook(Policy(), board.publish)
+    """As ``Controller.take_up`` takes up what the store knows."""
+    hub = Hub()
+    book = TaskBook(TaskPolicies(Policy(), hub), hub)
+    publications = Publications(book, hub)
+    connect_book(hub, book, publications)
+    hub.subscribe(TaskPublished, lambda event: board.publish(event.knowledge))
     await writer.call(store.totals.mend)
     for task, known in (await writer.read(remember_all, store)).items():
         book.restore(
@@ -106,7 +114,7 @@ async def take_up(store: Store, writer: Writer, board: FeedBoard) -> None:
     ItemNeeds(board).restore(await writer.read(store.observations.item_needs))
     standings = Standings(store, writer, book)
     await standings.restore()
-    book.publish_learned()
+    publications.publish_learned()
 
 
 def _of_one(store: Store, task: TaskId) -> object:

@@ -33,6 +33,7 @@ from plimsoll_predictor.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.store import DecisionRecord, Store
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import GIB, MIB, words_for_bytes
+from tests.book_builders import books
 from tests.predictor.serving_builders import a_model as a_model_of_bins
 from tests.report_builders import START_S, TASK, a_life, a_training_report
 from tests.standing_builders import a_fleet, keep
@@ -53,7 +54,7 @@ class ACluster:
 
     store: Store
     fleet: Fleet
-    book: TaskBook = field(default_factory=lambda: TaskBook(Policy(), lambda _: None))
+    book: TaskBook = field(default_factory=lambda: books().book)
     statuses: dict[TaskId, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
@@ -63,7 +64,7 @@ class ACluster:
     def take_up(self) -> None:
         """Know what the store knows, as the controller does, and write every profile's status."""
         for namespace, mode in MODES.items():
-            self.book.set_namespace_spec(namespace, {"mode": mode})
+            self.book.policies.set_namespace_spec(namespace, {"mode": mode})
         for task, summary in self.store.totals.by_task().items():
             saved = self.store.models.newest(task)
             known = Knowledge(

@@ -13,15 +13,15 @@ import pytest
 from kubernetes_asyncio import client
 
 from plimsoll_operator import labels
-from plimsoll_operator.controller.announcer import Announcer
 from plimsoll_operator.controller.api_server import MERGE_PATCH
-from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.controller.building import build
 from plimsoll_operator.controller.kube import Kube
-from plimsoll_operator.controller.profiles import UNKNOWN_KEPT_S, Known, ProfileKeeper
+from plimsoll_operator.controller.profiles import UNKNOWN_KEPT_S
+from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.events_budget import OF_A_TASK
 from plimsoll_operator.profile_names import profile_name
-from plimsoll_predictor.policy import Policy
-from plimsoll_predictor.store import Store, Writer
+from plimsoll_operator.training.spawning import Spawner
+from plimsoll_predictor.store import Store
 from plimsoll_predictor.task import TaskId
 from tests.apiserver.controllers import Shop, a_controller, a_shop, observed, store_url, until
 from tests.apiserver.sentinels import a_later_kill_is_retried, attempts_are_counted
@@ -99,21 +99,18 @@ async def _degraded_as(shop: Shop, reason: str) -> dict[str, Any] | None:
 async def keepers(cluster: Cluster, folder: Path, *times_s: float) -> AsyncIterator[Any]:
     """Keepers of profiles as in a controller, each with its own time of day."""
     store = Store.open(store_url(folder))
-    kube, writer = await Kube.connect(str(cluster.kubeconfig), None), Writer(store)
-
-    async def nobody(_: TaskId) -> None:
-        return None
-
-    def keeper(now_s: float) -> ProfileKeeper:
-        announcer = Announcer(kube, store, writer, lambda: now_s, "test")
-        known = Known(TaskBook(Policy(), lambda _: None), nobody, announcer.tell)
-        return ProfileKeeper(kube, store, writer, known, lambda: now_s)
-
+    kube = await Kube.connect(str(cluster.kubeconfig), None)
+    spawner = Spawner(store_url="", command=("false",))
+    controllers = [
+        build(ControllerSettings(), kube, store, spawner, lambda now_s=now_s: now_s)  # type: ignore[misc]
+        for now_s in times_s
+    ]
     try:
-        yield [keeper(now_s) for now_s in times_s]
+        yield [controller.profiles for controller in controllers]
     finally:
+        for controller in controllers:
+            await controller.close()
         await kube.close()
-        await writer.close()
         store.close()
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.standings import Standings
 from plimsoll_predictor.experts.names import CLASSIFIER, MAX_SEEN
-from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.record import Observation, Outcome
 from plimsoll_predictor.report import OutOfTimeCost
 from plimsoll_predictor.store import DecisionRecord, Store, Writer
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import GIB, MIB
+from tests.book_builders import Books, books
 from tests.predictor.serving_builders import a_model
 
 TRAIN, JOIN = TaskId("shop", "train-demand"), TaskId("shop", "join-sales")
@@ -32,7 +32,7 @@ class Life:
     standings: Standings
     book: TaskBook
     store: Store
-    published: list[Knowledge]
+    books: Books
 
     async def decided(self, uid: str, task: TaskId = TRAIN, **features: float) -> dict[str, float]:
         """A pod is seen first; returns what was bid for it."""
@@ -66,12 +66,11 @@ async def a_life(folder: Path, **settings: int) -> AsyncIterator[Life]:
     """Ends as with kill -9, unless the test closes it: nothing is saved."""
     store = Store.open(f"sqlite:///{folder}/store.db", clock=lambda: NOON_S)
     writer = Writer(store)
-    published: list[Knowledge] = []
-    book = TaskBook(Policy(mode=Mode.ENFORCE), published.append)
-    standings = Standings(store, writer, book, **settings)
+    made = books(Policy(mode=Mode.ENFORCE))
+    standings = Standings(store, writer, made.book, **settings)
     await standings.restore()
     try:
-        yield Life(standings, book, store, published)
+        yield Life(standings, made.book, store, made)
     finally:
         await writer.close()
         store.close()

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from plimsoll_operator.controller.hub import Hub, RanLong, RunEnded, RunStarted, RuntimesLearned
 from plimsoll_operator.controller.runtimes import Runtimes
-from plimsoll_operator.running_long import RunForecast
 from plimsoll_predictor.record import Observation, Outcome
 from plimsoll_predictor.store import NewSighting, SightingKind, Store, Writer
 from plimsoll_predictor.task import TaskId
@@ -20,24 +20,19 @@ NOON_S = 1_700_000_000.0
 
 @dataclass(slots=True)
 class Heard:
-    """What a listener was told, in order."""
+    """What the hub published, in order."""
 
-    served_runs: int = 0
     began: list[str] = field(default_factory=list)
     shares: dict[str, float | None] = field(default_factory=dict)
     tasks: list[TaskId] = field(default_factory=list)
 
-    def served(self) -> None:
-        self.served_runs += 1
+    def listen(self, hub: Hub) -> None:
+        hub.subscribe(RunStarted, lambda event: self.began.append(event.attempt_uid))
+        hub.subscribe(RunEnded, self._ended)
+        hub.subscribe(RuntimesLearned, lambda event: self.tasks.append(event.task))
 
-    def started(self, run: str, _made: RunForecast) -> None:
-        self.began.append(run)
-
-    def ended(self, run: str, share: float | None) -> None:
-        self.shares[run] = share
-
-    def learned(self, task: TaskId) -> None:
-        self.tasks.append(task)
+    def _ended(self, event: RunEnded) -> None:
+        self.shares[event.attempt_uid] = event.share
 
 
 @dataclass(slots=True)
@@ -47,6 +42,7 @@ class Life:
     runtimes: Runtimes
     store: Store
     heard: Heard
+    hub: Hub
 
     def submitted(self, uid: str, task: TaskId = TRAIN, at_s: float = NOON_S) -> None:
         self._saw(uid, task, SightingKind.SUBMITTED, at_s)
@@ -76,11 +72,13 @@ class Life:
 async def a_life(folder: Path, **settings: int) -> AsyncIterator[Life]:
     """Ends as with kill -9, unless the test closes it: nothing is saved."""
     store = Store.open(f"sqlite:///{folder}/store.db", clock=lambda: NOON_S)
-    writer, heard = Writer(store), Heard()
-    runtimes = Runtimes(store, writer, heard, **settings)
+    writer, heard, hub = Writer(store), Heard(), Hub()
+    heard.listen(hub)
+    runtimes = Runtimes(store, writer, hub, **settings)
+    hub.subscribe(RanLong, runtimes.ran_long)
     await runtimes.restore()
     try:
-        yield Life(runtimes, store, heard)
+        yield Life(runtimes, store, heard, hub)
     finally:
         await writer.close()
         store.close()

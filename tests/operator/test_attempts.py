@@ -11,7 +11,7 @@ import pytest
 
 from plimsoll_operator.labels import MODE
 from plimsoll_predictor.documents import to_document
-from plimsoll_predictor.policy import Mode, Policy
+from plimsoll_predictor.policy import Mode
 from plimsoll_predictor.record import Outcome
 from plimsoll_predictor.units import MIB
 from tests.operator.ledgers import (
@@ -29,7 +29,7 @@ from tests.operator.ledgers import (
 @asynccontextmanager
 async def amending(inside: Inside) -> AsyncIterator[None]:
     """With the work beside the handlers."""
-    work = asyncio.create_task(inside.ledger.run())
+    work = asyncio.create_task(inside.controller.late_peaks.run())
     try:
         yield
     finally:
@@ -128,7 +128,7 @@ async def test_a_killed_pod_is_retried_once_its_other_containers_have_ended(tmp_
 async def test_only_what_is_and_was_enforced_is_lifted(
     tmp_path: Path, policy: Mode, written: Mode, lifts: int
 ) -> None:
-    async with an_inside(tmp_path, Policy(mode=policy)) as inside:
+    async with an_inside(tmp_path, policy) as inside:
         await inside.see(killed(decided(a_train(), mode=written)))
         assert len(inside.known.lifts) == len(inside.store.retries.waiting()) == lifts
         assert inside.store.totals.of(TRAIN).oom_kills == 1
@@ -156,4 +156,4 @@ async def test_a_pod_that_is_switched_off_makes_no_task_known(tmp_path: Path) ->
     async with an_inside(tmp_path) as inside:
         off = ended(a_train().labelled(task="other").annotated({MODE: "off"}))
         await inside.see(off)
-        assert [str(task) for task in inside.book] == [str(TRAIN)]
+        assert [str(task) for task in inside.controller.book] == [str(TRAIN)]

@@ -20,7 +20,7 @@ from tests.operator.ledgers import (
 
 
 def experts(inside: Inside) -> Standings:
-    return inside.ledger._with.standings
+    return inside.controller.standings
 
 
 async def ran(inside: Inside, name: str, need_mib: int) -> None:
@@ -72,7 +72,7 @@ async def test_a_peak_that_comes_after_the_pod_ended_is_learned_when_it_comes(
         await experts(inside).fold()
         assert experts(inside).held(TRAIN) is None
         await inside.report(a_final("first", 80 * MIB))
-        await inside.ledger._amend("uid-first")
+        await inside.controller.late_peaks.amend("uid-first")
         await experts(inside).fold()
         assert inside.known.largest_bytes == 80 * MIB
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.controller.hub import Hub
 from plimsoll_operator.controller.surroundings import ClusterBounds
+from plimsoll_operator.controller.task_policies import TaskPolicies
 from plimsoll_operator.cpu_bounds import (
     UNBOUNDED,
     ContainerCpu,
@@ -112,8 +113,7 @@ def told_to_admission(board: FeedBoard) -> AdmissionState:
 
 def test_admission_is_told_the_cores_of_the_node_with_the_most_memory() -> None:
     board = FeedBoard("e")
-    book = TaskBook(Policy(), board.publish)
-    cluster = ClusterBounds(board, book)
+    cluster = ClusterBounds(board, TaskPolicies(Policy(), Hub()))
     cluster.see_node(a_node("many-cores", "16Gi", "96"), gone=False)
     cluster.see_node(a_node("much-memory", "256Gi", "32"), gone=False)
     assert told_to_admission(board).largest_node_millicores == 32_000

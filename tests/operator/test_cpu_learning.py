@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll_operator.annotation import DecisionNote, note_to_json
-from plimsoll_operator.controller.controller import remember_all
+from plimsoll_operator.controller.housekeeping import remember_all
 from plimsoll_operator.controller.peak_book import PeakBook
 from plimsoll_operator.controller.peak_routes import BadReportsError, read_reports
 from plimsoll_operator.cpu_note import CpuNote
@@ -64,7 +64,7 @@ async def test_a_run_teaches_what_it_used(tmp_path: Path) -> None:
         assert (observation.mean_cores, observation.peak_cores) == (1.5, 2.5)
         async with asyncio.timeout(10):
             # Written beside the profile, whose API server is away: that must not matter.
-            keeping = asyncio.create_task(inside.profiles.run())
+            keeping = asyncio.create_task(inside.controller.profiles.run())
             while inside.known.cpu is None:
                 await asyncio.sleep(0.05)
             keeping.cancel()

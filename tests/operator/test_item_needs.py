@@ -185,7 +185,8 @@ async def lived(inside: Inside, task: str, run: str, need_bytes: int, at: str) -
     """One pod's life as a ledger sees it, decided by what is known when it comes."""
     pod = a_run(task, run)
     state = AdmissionState(
-        tasks={TaskId("shop", each): known(each) for each in TASKS}, siblings=inside.items.siblings
+        tasks={TaskId("shop", each): known(each) for each in TASKS},
+        siblings=inside.controller.items.siblings,
     )
     decided = pod.patched(size(pod.built(), state).patch)
     name = decided.built()["metadata"]["name"]
@@ -199,25 +200,27 @@ async def test_a_restarted_controller_knows_the_same_of_items(tmp_path: Path) ->
         for minute, (task, run) in enumerate([("align", "r1"), ("call", "r1"), ("align", "r2")]):
             at = f"2026-01-01T00:0{minute + 1}:00Z"
             await lived(inside, task, run, (100 + minute) * MIB, at)
-        before = copy.deepcopy(inside.items.siblings)
+        before = copy.deepcopy(inside.controller.items.siblings)
         (record,) = inside.store.observations.of_task(TaskId("shop", "call"))
         assert record.features == {f"{UPSTREAM}align": 100.0 * MIB}
         assert len(before) == 5 - 1
     async with an_inside(tmp_path) as inside:
-        assert inside.items.siblings == before
+        assert inside.controller.items.siblings == before
         # The API server shows all pods again, in any order: what is known stays.
         await lived(inside, "align", "r1", 100 * MIB, "2026-01-01T00:01:00Z")
-        assert inside.items.siblings == before
-        assert inside.items.siblings.features("r3", "shop/s1", "align") == {EARLIER: 102.0 * MIB}
+        assert inside.controller.items.siblings == before
+        assert inside.controller.items.siblings.features("r3", "shop/s1", "align") == {
+            EARLIER: 102.0 * MIB
+        }
 
 
 async def test_a_peak_that_comes_late_corrects_what_the_item_needed(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(ended(a_run("align")))
-        assert len(inside.items.siblings) == 0
+        assert len(inside.controller.items.siblings) == 0
         await inside.report(a_final("align-r1-s1", 90 * MIB))
-        await inside.ledger._amend("uid-align-r1-s1")
-        assert inside.items.siblings.features("r1", "shop/s1", "call") == {
+        await inside.controller.late_peaks.amend("uid-align-r1-s1")
+        assert inside.controller.items.siblings.features("r1", "shop/s1", "call") == {
             f"{UPSTREAM}align": 90.0 * MIB
         }
 

@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from plimsoll_operator.controller.hub import ObservationAmended
 from plimsoll_operator.controller.learning import FAILURES_TRIED_AGAIN, Learning
 from plimsoll_operator.training.queue import Trained, TrainingQueue
 from plimsoll_predictor.record import Need, Observation, Outcome, PeakSource
 from plimsoll_predictor.store import SavedModel, TaskSummary
 from plimsoll_predictor.store.queued import Kept
 from plimsoll_predictor.units import MIB
-from tests.operator.ledgers import TRAIN, Inside, an_inside
+from tests.operator.ledgers import TRAIN, Inside, a_train, an_inside
 
 FAILED = Trained(task=TRAIN, why="a test", failure="it broke", duration_s=1.0)
 NEW = Kept(new=True, learned=True)
@@ -21,8 +22,7 @@ NEW = Kept(new=True, learned=True)
 @asynccontextmanager
 async def learning(folder: Path) -> AsyncIterator[tuple[Inside, Learning, TrainingQueue]]:
     async with an_inside(folder) as inside:
-        tools = inside.ledger._with
-        yield inside, tools.learning, tools.learning._queue
+        yield inside, inside.controller.learning, inside.controller.queue
 
 
 def wanted(queue: TrainingQueue) -> bool:
@@ -48,13 +48,13 @@ def a_saved(runs: int, oom_kills: int = 0) -> SavedModel:
 
 async def test_after_a_restart_only_what_came_since_the_training_is_new(tmp_path: Path) -> None:
     async with learning(tmp_path) as (inside, learns, queue):
-        inside.book.add_up(TRAIN, 40, 90 * MIB)
+        inside.controller.book.add_up(TRAIN, 40, 90 * MIB)
         # Sixty attempts were forty runs: what counts is how many runs were known.
         learns.restore(TaskSummary(task=TRAIN, observations=60, runs_known=40), a_saved(40))
         learns.consider(TRAIN)
         assert not wanted(queue)
         for number in range(5):
-            learns.learn(a_run(number), NEW)
+            learns.observed(ObservationAmended(a_run(number), NEW))
         assert wanted(queue)
 
 
@@ -62,7 +62,7 @@ async def test_a_kill_that_the_last_training_did_not_know_is_trained_on_after_a_
     tmp_path: Path,
 ) -> None:
     async with learning(tmp_path) as (inside, learns, queue):
-        inside.book.add_up(TRAIN, 40, 90 * MIB)
+        inside.controller.book.add_up(TRAIN, 40, 90 * MIB)
         learns.restore(TaskSummary(task=TRAIN, runs_known=40, oom_kills=3), a_saved(40, 2))
         learns.consider(TRAIN)
         assert wanted(queue)
@@ -70,19 +70,19 @@ async def test_a_kill_that_the_last_training_did_not_know_is_trained_on_after_a_
 
 async def test_a_training_that_always_fails_is_not_tried_for_ever(tmp_path: Path) -> None:
     async with learning(tmp_path) as (inside, learns, queue):
-        inside.book.add_up(TRAIN, 40, 90 * MIB)
+        inside.controller.book.add_up(TRAIN, 40, 90 * MIB)
         for _ in range(FAILURES_TRIED_AGAIN):
-            await learns.trained(FAILED)
+            await learns.training_ended(FAILED)
             assert queue._wanted.pop(TRAIN, None) or queue.running
-        await learns.trained(FAILED)
-        learns.learn(a_run(1), NEW)
+        await learns.training_ended(FAILED)
+        learns.observed(ObservationAmended(a_run(1), NEW))
         assert TRAIN not in queue.waiting
 
 
 async def test_an_amended_observation_is_no_news(tmp_path: Path) -> None:
     async with learning(tmp_path) as (inside, learns, queue):
-        inside.book.add_up(TRAIN, 4, 90 * MIB)
-        learns.learn(a_run(1), Kept(new=False, learned=False))
+        inside.controller.book.add_up(TRAIN, 4, 90 * MIB)
+        learns.observed(ObservationAmended(a_run(1), Kept(new=False, learned=False)))
         assert inside.known.runs == 4
         assert not wanted(queue)
 
@@ -90,16 +90,15 @@ async def test_an_amended_observation_is_no_news(tmp_path: Path) -> None:
 async def test_a_kill_counts_as_what_the_need_exceeds(tmp_path: Path) -> None:
     async with learning(tmp_path) as (inside, learns, _):
         killed = a_run(1, Outcome.OOM_KILLED)
-        learns.learn(killed, Kept(new=True, learned=False))
+        learns.observed(ObservationAmended(killed, Kept(new=True, learned=False)))
         assert killed.need == Need(128 * MIB, censored=True)
         assert (inside.known.runs, inside.known.max_need_bytes) == (0, 128 * MIB)
 
 
 async def test_a_task_nothing_keeps_is_idle_after_a_round_without_its_pods(tmp_path: Path) -> None:
-    async with learning(tmp_path) as (inside, learns, _):
-        learns.meet(TRAIN)
-        assert learns.idle([]) == []
-        assert learns.idle([TRAIN]) == []
-        assert learns.idle([]) == [TRAIN]
-        learns.forget(TRAIN)
-        assert TRAIN not in inside.book
+    async with an_inside(tmp_path) as inside:
+        met_tasks = inside.controller.housekeeping.met_tasks
+        met_tasks.meet(a_train().built(), TRAIN)
+        assert met_tasks.idle([]) == []
+        assert met_tasks.idle([TRAIN]) == []
+        assert met_tasks.idle([]) == [TRAIN]

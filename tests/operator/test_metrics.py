@@ -126,34 +126,34 @@ def test_in_recommend_mode_nothing_is_saved_whatever_the_pod_says() -> None:
 async def seen(inside: Inside, *, at_most_s: float = 10.0) -> None:
     """Late peaks are amended by now."""
     async with asyncio.timeout(at_most_s):
-        while of_memory(inside.metrics, "wasted", outcome="succeeded") == 0:
+        while of_memory(inside.controller.metrics, "wasted", outcome="succeeded") == 0:
             await asyncio.sleep(0.01)
 
 
 async def test_the_ledger_counts_an_attempt_and_its_late_peak_once(tmp_path: Path) -> None:
     pod = ended(decided(a_train()))
     async with an_inside(tmp_path) as inside:
-        amending = asyncio.create_task(inside.ledger.run())
+        amending = asyncio.create_task(inside.controller.late_peaks.run())
         await inside.see(pod)
         await inside.report(a_final(need_bytes=90 * MIB))
         await seen(inside)
         await inside.see(pod)
         amending.cancel()
-        assert value(inside.metrics, "attempts_total", outcome="succeeded") == 1
-        assert value(inside.metrics, "attempts_measured_total") == 1
-        assert of_memory(inside.metrics, "wasted", outcome="succeeded") == 38
+        assert value(inside.controller.metrics, "attempts_total", outcome="succeeded") == 1
+        assert value(inside.controller.metrics, "attempts_measured_total") == 1
+        assert of_memory(inside.controller.metrics, "wasted", outcome="succeeded") == 38
     async with an_inside(tmp_path) as restarted:
         await restarted.see(pod)
-        assert value(restarted.metrics, "attempts_total", outcome="succeeded") == 0
-        assert of_memory(restarted.metrics, "reserved") == 0
+        assert value(restarted.controller.metrics, "attempts_total", outcome="succeeded") == 0
+        assert of_memory(restarted.controller.metrics, "reserved") == 0
 
 
 async def test_the_ledger_tells_a_first_kill_from_one_after_a_lift(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(killed(decided(a_train("train-1"))))
         await inside.see(killed(decided(a_train("train-2"), attempt=2)))
-        assert value(inside.metrics, "oom_kills_total", at="request") == 1
-        assert value(inside.metrics, "oom_kills_total", at="lift") == 1
+        assert value(inside.controller.metrics, "oom_kills_total", at="request") == 1
+        assert value(inside.controller.metrics, "oom_kills_total", at="lift") == 1
 
 
 def series(metrics: ControllerMetrics) -> int:

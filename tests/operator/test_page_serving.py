@@ -198,13 +198,14 @@ async def test_an_empty_store_says_what_to_do(store: Store) -> None:
 
 
 async def test_a_pause_of_the_cluster_is_said_on_top(cluster: ACluster) -> None:
-    cluster.book.set_default_spec({"paused": True})
+    pause = {"metadata": {"namespace": "plimsoll", "name": "cluster"}, "spec": {"paused": True}}
+    cluster.book.policies.see(pause, gone=False)
     try:
         async with asking(cluster) as reader:
             _, text = await reader.get("/")
             _, task = await reader.get(TASK_PATH)
     finally:
-        cluster.book.set_default_spec(None)
+        cluster.book.policies.see(pause, gone=True)
     assert "<b>Paused.</b>" in text
     assert "<b>Paused.</b>" in task
     assert text.count('class="phase Paused"') == 50

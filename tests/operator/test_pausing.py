@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.controller.hub import PolicyChanged
 from plimsoll_operator.controller.surroundings import ClusterBounds
 from plimsoll_operator.feed.applying import BadEntry, apply
 from plimsoll_operator.feed.board import FeedBoard
@@ -19,9 +19,9 @@ from plimsoll_operator.policies import resolve
 from plimsoll_operator.policy_levels import PausedBy
 from plimsoll_operator.sizing import Outcome, size
 from plimsoll_operator.state import AdmissionState
-from plimsoll_predictor.knowledge import Knowledge
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.task import TaskId
+from tests.book_builders import Books, books
 from tests.builders import a_pod
 from tests.operator.admission_servers import (
     TRAIN,
@@ -41,15 +41,14 @@ def policy_object(name: str, namespace: str, **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
 
 
-def a_cluster() -> tuple[ClusterBounds, TaskBook, FeedBoard, list[Knowledge]]:
-    """A book with two tasks, and what it published of them."""
-    published: list[Knowledge] = []
-    board, book = FeedBoard("epoch"), TaskBook(Policy(), published.append)
+def a_cluster() -> tuple[Books, FeedBoard]:
+    """A book with two tasks, of which nothing is published again yet."""
+    made, board = books(), FeedBoard("epoch")
     for namespace in ("shop", "farm"):
-        book.get(TaskId(namespace, "train"))
-    cluster = ClusterBounds(board, book, "plimsoll")
-    published.clear()
-    return cluster, book, board, published
+        made.book.get(TaskId(namespace, "train"))
+    made.hub.subscribe(PolicyChanged, ClusterBounds(board, made.policies).policy_changed)
+    made.published.clear()
+    return made, board
 
 
 def state_of(**changes: Any) -> AdmissionState:
@@ -102,14 +101,14 @@ def test_what_a_level_pauses_no_lower_level_resumes(
 
 
 def test_a_cluster_wide_pause_is_one_entry_of_the_feed_whatever_the_number_of_tasks() -> None:
-    cluster, book, board, published = a_cluster()
+    cluster, board = a_cluster()
     before = board.revision
-    cluster.see_policy(policy_object("cluster", "plimsoll", paused=True), gone=False)
+    cluster.policies.see(policy_object("cluster", "plimsoll", paused=True), gone=False)
     message = decode_message(board.message(before, "epoch"))
     assert message.defaults is not None
     assert message.defaults["paused"] is True
-    assert (message.tasks, published, book.paused) == ({}, [], True)
-    assert book.paused_by(TaskId("shop", "train")) is PausedBy.CLUSTER
+    assert (message.tasks, cluster.published, cluster.policies.paused) == ({}, [], True)
+    assert cluster.policies.paused_by(TaskId("shop", "train")) is PausedBy.CLUSTER
 
 
 def test_resuming_or_deleting_the_clusters_policy_ends_the_pause() -> None:
@@ -117,23 +116,23 @@ def test_resuming_or_deleting_the_clusters_policy_ends_the_pause() -> None:
         (policy_object("cluster", "plimsoll", paused=False), False),
         (policy_object("cluster", "plimsoll", paused=True), True),
     ):
-        cluster, book, board, _ = a_cluster()
-        cluster.see_policy(policy_object("cluster", "plimsoll", paused=True), gone=False)
-        cluster.see_policy(document, gone=gone)
+        cluster, board = a_cluster()
+        cluster.policies.see(policy_object("cluster", "plimsoll", paused=True), gone=False)
+        cluster.policies.see(document, gone=gone)
         defaults = decode_message(board.message(0, None)).defaults
-        assert (book.paused, (defaults or {})["paused"]) == (False, False)
+        assert (cluster.policies.paused, (defaults or {})["paused"]) == (False, False)
 
 
 def test_the_clusters_policy_is_the_default_of_all_namespaces() -> None:
-    cluster, book, board, _ = a_cluster()
-    cluster.see_policy(policy_object("default", "farm", maxLifts=1), gone=False)
-    changed = cluster.see_policy(
+    cluster, board = a_cluster()
+    cluster.policies.see(policy_object("default", "farm", maxLifts=1), gone=False)
+    cluster.policies.see(
         policy_object("cluster", "plimsoll", mode="enforce", maxLifts=2), gone=False
     )
-    for task in book:
-        book.resolve_again(task)
-    shop, farm = (book.look(TaskId(name, "train")).policy for name in ("shop", "farm"))
-    assert (changed, shop.mode, shop.max_lifts) == (True, Mode.ENFORCE, 2)
+    for task in cluster.book:
+        cluster.book.resolve_again(task)
+    shop, farm = (cluster.book.look(TaskId(name, "train")).policy for name in ("shop", "farm"))
+    assert (shop.mode, shop.max_lifts) == (Mode.ENFORCE, 2)
     assert (farm.mode, farm.max_lifts) == (Mode.ENFORCE, 1)
     told = decode_message(board.message(0, None))
     assert (told.defaults or {})["policy"]["mode"] == "enforce"
@@ -141,22 +140,22 @@ def test_the_clusters_policy_is_the_default_of_all_namespaces() -> None:
 
 
 def test_a_policy_named_cluster_elsewhere_holds_for_nobody() -> None:
-    cluster, book, _, published = a_cluster()
-    cluster.see_policy(policy_object("cluster", "shop", paused=True, mode="enforce"), gone=False)
-    assert not book.paused
-    assert published == []
-    assert [book.look(task).policy for task in book] == [Policy(), Policy()]
+    cluster, _ = a_cluster()
+    cluster.policies.see(policy_object("cluster", "shop", paused=True, mode="enforce"), gone=False)
+    assert not cluster.policies.paused
+    assert cluster.published == []
+    assert [cluster.book.look(task).policy for task in cluster.book] == [Policy(), Policy()]
 
 
 def test_a_pause_by_the_namespace_or_the_task_says_who_it_is() -> None:
-    cluster, book, _, _ = a_cluster()
+    cluster, _ = a_cluster()
     shop, farm = TaskId("shop", "train"), TaskId("farm", "train")
-    cluster.see_policy(policy_object("default", "shop", paused=True), gone=False)
-    book.set_profile_spec("farm", "train", {"paused": True})
-    assert book.paused_by(shop) is PausedBy.NAMESPACE
-    assert book.paused_by(farm) is PausedBy.TASK
-    book.set_profile_spec("farm", "train", {})
-    assert book.paused_by(farm) is None
+    cluster.policies.see(policy_object("default", "shop", paused=True), gone=False)
+    cluster.policies.set_profile_spec("farm", "train", {"paused": True})
+    assert cluster.policies.paused_by(shop) is PausedBy.NAMESPACE
+    assert cluster.policies.paused_by(farm) is PausedBy.TASK
+    cluster.policies.set_profile_spec("farm", "train", {})
+    assert cluster.policies.paused_by(farm) is None
 
 
 def test_a_pause_that_is_no_truth_leaves_the_state_as_it_was() -> None:
@@ -190,7 +189,9 @@ async def test_admission_counts_what_it_left_alone_and_keeps_the_pause_over_a_re
 
 @pytest.mark.slow
 async def test_a_kill_while_paused_is_learned_and_never_retried(tmp_path: Path) -> None:
-    async with an_inside(tmp_path, Policy(mode=Mode.ENFORCE, paused=True)) as inside:
+    paused = policy_object("cluster", "plimsoll", paused=True)
+    async with an_inside(tmp_path) as inside:
+        await inside.controller.watch.see_policy(paused, gone=False)
         await inside.see(killed(decided(a_train())))
         assert inside.known.lifts == {}
         assert inside.known.max_need_bytes is not None

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from plimsoll_operator.controller.runtimes_running import RunningRuns, Told
-from plimsoll_operator.events import EventReason, Happening, Regarding
+from plimsoll_operator.controller.hub import Hub, RanLong, RunEnded, RunStarted, RuntimeForecast
+from plimsoll_operator.controller.long_runs import LongRuns
 from plimsoll_operator.metrics import ControllerMetrics
 from plimsoll_operator.running_long import (
     LEAST_KNOWN_RUNS,
@@ -97,16 +97,10 @@ class Watching:
 
     def __init__(self) -> None:
         self.now_s = NOON_S
-        self.told: list[tuple[str, str]] = []
-        self.noted: list[str] = []
-        self.metrics = ControllerMetrics()
-        told = Told(self._event, lambda _task: None)
-        self.runs = RunningRuns(told, self.metrics.runs, lambda: self.now_s)
-        self.runs.noted = lambda run, _at_s: self.noted.append(run)
-
-    def _event(self, happening: Happening, regarding: Regarding, task: TaskId) -> None:
-        assert (happening.reason, task) == (EventReason.RUNNING_LONG, TRAIN)
-        self.told.append((regarding.name, happening.note))
+        self.told: list[RanLong] = []
+        self.metrics, hub = ControllerMetrics(), Hub()
+        hub.subscribe(RanLong, self.told.append)
+        self.runs = LongRuns(hub, self.metrics.runs, lambda: self.now_s)
 
     def value(self, name: str) -> float | None:
         return self.metrics.registry.get_sample_value(f"plimsoll_run_{name}")
@@ -119,24 +113,24 @@ class Watching:
 def test_a_run_is_told_once_when_it_passes_its_own_deadline() -> None:
     watching, run = Watching(), replace(MINUTES, started_s=NOON_S)
     watching.runs.see("u", a_pod().named("train-1", uid="u").built())
-    watching.runs.started("u", run)
+    watching.runs.run_started(RunStarted("u", run))
     watching.look(run.long_after_s - 1)
     assert (watching.told, watching.value("running_long")) == ([], 0)
     watching.look(run.long_after_s + 1)
     watching.look(run.long_after_s + 9999)
-    assert [name for name, _ in watching.told] == ["train-1"]
-    assert (watching.noted, watching.value("running_long"), watching.value("running")) == (
-        ["u"],
-        1,
-        1,
-    )
-    watching.runs.ended("u", 0.999)
+    assert [(each.attempt_uid, each.task, each.pod.name) for each in watching.told] == [
+        ("u", TRAIN, "train-1")
+    ]
+    assert (watching.value("running_long"), watching.value("running")) == (1, 1)
+    watching.runs.run_ended(RunEnded("u", 0.999))
     assert (watching.value("running_long"), watching.value("running")) == (0, 0)
 
 
 def test_a_run_that_was_told_before_a_restart_is_counted_and_not_told_again() -> None:
     watching = Watching()
-    watching.runs.started("u", replace(MINUTES, started_s=NOON_S - 9999, told_s=NOON_S - 9000))
+    watching.runs.run_started(
+        RunStarted("u", replace(MINUTES, started_s=NOON_S - 9999, told_s=NOON_S - 9000))
+    )
     watching.runs.see("u", a_pod().named("train-1", uid="u").built())
     watching.look(1)
     assert (watching.told, watching.value("running_long")) == ([], 1)
@@ -144,7 +138,7 @@ def test_a_run_that_was_told_before_a_restart_is_counted_and_not_told_again() ->
 
 def test_a_late_run_whose_pod_was_not_seen_yet_is_told_when_it_is() -> None:
     watching = Watching()
-    watching.runs.started("u", replace(MINUTES, started_s=NOON_S - 9999))
+    watching.runs.run_started(RunStarted("u", replace(MINUTES, started_s=NOON_S - 9999)))
     watching.look(1)
     assert (watching.told, watching.value("running_long")) == ([], 1)
     watching.runs.see("u", a_pod().named("train-1", uid="u").built())
@@ -154,8 +148,8 @@ def test_a_late_run_whose_pod_was_not_seen_yet_is_told_when_it_is() -> None:
 
 def test_a_run_that_ends_in_time_is_not_told() -> None:
     watching, run = Watching(), replace(MINUTES, started_s=NOON_S)
-    watching.runs.started("u", run)
-    watching.runs.ended("u", 0.4)
+    watching.runs.run_started(RunStarted("u", run))
+    watching.runs.run_ended(RunEnded("u", 0.4))
     watching.look(run.long_after_s + 1)
     assert watching.told == []
 
@@ -163,10 +157,10 @@ def test_a_run_that_ends_in_time_is_not_told() -> None:
 def test_forecasts_are_counted_and_held_against_what_came() -> None:
     watching = Watching()
     for share in (0.1, 0.5, 0.951, 0.999):
-        watching.runs.served()
-        watching.runs.ended("u", share)
-    watching.runs.served()
-    watching.runs.ended("killed", None)
+        watching.runs.runtime_forecast(RuntimeForecast())
+        watching.runs.run_ended(RunEnded("u", share))
+    watching.runs.runtime_forecast(RuntimeForecast())
+    watching.runs.run_ended(RunEnded("killed", None))
     assert watching.value("forecasts_total") == 5
     assert watching.value("forecasts_scored_total") == 4
     assert watching.value("beyond_p95_total") == 2

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from plimsoll_operator.controller.runtimes_running import RunningRuns, Told
-from plimsoll_operator.events import Happening, Regarding
+from plimsoll_operator.controller.hub import RanLong, RunStarted
+from plimsoll_operator.controller.long_runs import LongRuns
+from plimsoll_operator.events import Regarding
 from plimsoll_operator.metrics import ControllerMetrics
 from plimsoll_predictor.record import Outcome
 from plimsoll_predictor.store.schema import forecaster as forecaster_table
@@ -29,7 +30,11 @@ async def state_of(life: Life) -> dict[str, object]:
     return life.runtimes.to_dict()
 
 
-@pytest.mark.slow
+def ran_long(uid: str) -> RanLong:
+    pod = Regarding(kind="Pod", namespace=TRAIN.namespace, name="train-1", uid=uid)
+    return RanLong(uid, TRAIN, pod, "it runs long", NOON_S + 9999)
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("saved_after", [None, 0, 7])
 async def test_the_state_is_the_same_whether_or_not_the_controller_was_killed(
@@ -146,7 +151,7 @@ async def test_runs_in_flight_fly_on_after_a_restart(tmp_path: Path) -> None:
         life.submitted("runs", at_s=NOON_S + 9000)
         life.started("runs", at_s=NOON_S + 9001)
         await life.runtimes.fold()
-        life.runtimes.told("runs", NOON_S + 9999)
+        life.hub.publish(ran_long("runs"))
         await life.runtimes.close()
         told = life.runtimes.flying("runs")
         assert told is not None
@@ -170,7 +175,7 @@ async def test_what_is_told_is_saved_though_nothing_else_happens(tmp_path: Path)
         life.submitted("u", at_s=NOON_S + 9000)
         await life.runtimes.fold()
         await life.runtimes.save()
-        life.runtimes.told("u", NOON_S + 9999)
+        life.hub.publish(ran_long("u"))
         await life.runtimes.save()
         [kept] = life.store.runtimes.kept()
         assert kept.told_s == NOON_S + 9999
@@ -180,11 +185,7 @@ async def test_what_is_told_is_saved_though_nothing_else_happens(tmp_path: Path)
 async def test_a_run_running_long_is_told_once_though_the_controller_restarts(
     tmp_path: Path,
 ) -> None:
-    told: list[str] = []
-
-    def event(happening: Happening, _regarding: Regarding, _task: TaskId) -> None:
-        told.append(happening.note)
-
+    told: list[RanLong] = []
     for _ in range(3):
         async with a_life(tmp_path) as life:
             if not life.runtimes.through:
@@ -192,18 +193,16 @@ async def test_a_run_running_long_is_told_once_though_the_controller_restarts(
                 life.submitted("u", at_s=NOON_S + 9000)
                 life.started("u", at_s=NOON_S + 9000)
             await life.runtimes.fold()
-            running = RunningRuns(
-                Told(event, lambda _: None), ControllerMetrics().runs, lambda: NOON_S + 12_000
-            )
-            running.noted = life.runtimes.told
+            life.hub.subscribe(RanLong, told.append)
+            runs = LongRuns(life.hub, ControllerMetrics().runs, lambda: NOON_S + 12_000)
             made = life.runtimes.flying("u")
             assert made is not None
-            running.started("u", made)
-            running.see("u", a_pod().named("train-1", uid="u").built())
-            running.look()
+            runs.run_started(RunStarted("u", made))
+            runs.see("u", a_pod().named("train-1", uid="u").built())
+            runs.look()
             await life.runtimes.save()
     assert len(told) == 1
-    assert "running for 50m; 99 of 100 runs of shop/train end within 1m" in told[0]
+    assert "running for 50m; 99 of 100 runs of shop/train end within 1m" in told[0].words
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ def observed(inside: Inside) -> Observation:
 async def test_an_attempt_has_the_type_of_its_node_and_what_it_ran_under(tmp_path: Path) -> None:
     pod = a_created(memory="256Mi").with_spec(activeDeadlineSeconds=3600)
     async with an_inside(tmp_path) as inside:
-        inside.nodes.see(a_node(), gone=False)
+        inside.controller.watch.nodes.see(a_node(), gone=False)
         await inside.see(running(pod))
         await inside.see(ended(pod.with_spec(nodeName="node-1")))
         found = observed(inside)
@@ -63,7 +63,7 @@ async def test_an_attempt_has_the_type_of_its_node_and_what_it_ran_under(tmp_pat
 async def test_an_attempt_has_the_load_it_was_submitted_and_started_at(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         for name in ("node-1", "node-2"):
-            inside.nodes.see(a_node(name), gone=False)
+            inside.controller.watch.nodes.see(a_node(name), gone=False)
         await inside.see(running(a_created("beside", "512Mi"), "node-1"))
         await inside.see(a_created("waits"))
         pod = a_created("asked", "256Mi")

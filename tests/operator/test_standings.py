@@ -176,11 +176,11 @@ async def test_a_training_of_a_task_without_runs_chooses_nobody(tmp_path: Path) 
 async def test_what_is_learned_is_published_with_the_next_publication(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         await life.ran(300)
-        life.published.clear()
+        life.books.published.clear()
         await life.ran(310)
-        assert life.published == []
-        life.book.publish_learned()
-        [known] = life.published
+        assert life.books.published == []
+        life.books.publications.publish_learned()
+        [known] = life.books.published
         assert (known.task, known.champion, known.largest_bytes) == (TRAIN, YOUNG_SAFE, 310 * MIB)
         assert known.runs == 0, "runs are counted by what is recorded, not here"
 

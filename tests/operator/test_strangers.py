@@ -173,12 +173,14 @@ async def test_a_strangers_kills_and_successes_teach_others_nothing(tmp_path: Pa
         for number in range(5):
             await inside.see(killed(imitating(f"evil-{number}")))
             await inside.see(ended(imitating(f"good-{number}")))
-        await inside.ledger._with.standings.fold()
+        await inside.controller.standings.fold()
         assert inside.known == before
         assert [each.attempt_uid for each in inside.store.observations.of_task(TRAIN)] == [
             "uid-train-1"
         ]
-        assert inside.book.look(TaskId(EVIL, "train")).lifts.keys() <= {"pod:uid-train-1"}
+        assert inside.controller.book.look(TaskId(EVIL, "train")).lifts.keys() <= {
+            "pod:uid-train-1"
+        }
 
 
 async def test_a_kill_that_says_to_be_the_thousandth_attempt_hurts_its_own_task_alone(
@@ -250,15 +252,15 @@ async def test_a_namespaces_pool_is_taken_up_after_a_restart_and_only_by_its_own
 
 async def test_a_namespace_may_not_make_tasks_without_end(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
-        inside.book.most_tasks = 10
+        inside.controller.crowding.most_tasks = 10
         for number in range(30):
             await inside.see(ended(a_train(f"p{number}").labelled(f"t{number}").in_namespace(EVIL)))
         await inside.see(ended(a_train()))
-        assert len([task for task in inside.book if task.namespace == EVIL]) == 10
+        assert len([task for task in inside.controller.book if task.namespace == EVIL]) == 10
         assert len(inside.store.observations.of_task(TRAIN)) == 1
         assert len(inside.store.observations.of_task(TaskId(EVIL, "t29"))) == 0
-        assert inside.book.is_crowded(EVIL)
-        assert not inside.book.is_crowded("shop")
+        assert inside.controller.crowding.is_crowded(EVIL)
+        assert not inside.controller.crowding.is_crowded("shop")
 
 
 @given(text=FORGED | TEXT)

@@ -2,72 +2,71 @@
 
 from __future__ import annotations
 
-from plimsoll_operator.controller.book import LIFTS_KEPT, TaskBook
+from plimsoll_operator.controller.book import LIFTS_KEPT
 from plimsoll_operator.controller.placement import Placed, Placement
-from plimsoll_predictor.knowledge import Knowledge, Lift
+from plimsoll_predictor.knowledge import Lift
 from plimsoll_predictor.policy import Mode, Policy
 from plimsoll_predictor.record import Need
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import MIB
+from tests.book_builders import books
 
 TRAIN = TaskId("shop", "train")
 LIFT = Lift(200 * MIB, 2, 100 * MIB)
 
 
-def a_book(told: list[Knowledge] | None = None) -> TaskBook:
-    return TaskBook(Policy(), (told if told is not None else []).append)
-
-
 def test_looking_at_a_task_makes_it_not_known() -> None:
-    book = a_book()
+    book = books().book
     assert book.look(TRAIN).policy == Policy()
     assert TRAIN not in book
 
 
 def test_what_many_attempts_teach_is_told_once() -> None:
-    told: list[Knowledge] = []
-    book = a_book(told)
+    made = books()
+    book, published = made.book, made.published
     book.get(TRAIN)
     for size in range(1, 6):
         book.learn(TRAIN, Need(size * MIB, censored=False), new_runs=1)
-    assert [each.runs for each in told] == [0]
-    book.caught_up(book.ahead())
-    book.publish_learned()
-    book.publish_learned()
-    assert [each.runs for each in told] == [0, 5]
+    assert [each.runs for each in published] == [0]
+    made.publications.caught_up(made.publications.ahead())
+    made.publications.publish_learned()
+    made.publications.publish_learned()
+    assert [each.runs for each in published] == [0, 5]
 
 
 def test_a_run_decides_once_the_experts_know_it() -> None:
-    told: list[Knowledge] = []
-    book = a_book(told)
+    made = books()
+    book, published = made.book, made.published
     book.learn(TRAIN, Need(MIB, censored=False), new_runs=1)
-    ahead = book.ahead()
+    ahead = made.publications.ahead()
     book.learn(TRAIN, Need(2 * MIB, censored=False), new_runs=1)
     book.learn(TRAIN, Need(3 * MIB, censored=True), new_runs=0)
     assert book.look(TRAIN).runs == 2, "trainings and profiles count at once"
-    book.publish_learned()
+    made.publications.publish_learned()
     book.lift(TRAIN, "r", LIFT)
-    assert [each.runs for each in told[-2:]] == [0, 0]
-    assert told[-1].max_need_bytes == 3 * MIB
-    book.caught_up(ahead)
-    assert book.deciding(TRAIN).runs == 1, "what ended since the experts were asked is not known"
-    book.publish_learned()
-    book.caught_up(book.ahead())
-    book.publish_learned()
-    assert [each.runs for each in told[-2:]] == [1, 2]
-    assert book.ahead() == {}
+    assert [each.runs for each in published[-2:]] == [0, 0]
+    assert published[-1].max_need_bytes == 3 * MIB
+    made.publications.caught_up(ahead)
+    assert made.publications.deciding(TRAIN).runs == 1, (
+        "what ended since the experts were asked is not known"
+    )
+    made.publications.publish_learned()
+    made.publications.caught_up(made.publications.ahead())
+    made.publications.publish_learned()
+    assert [each.runs for each in published[-2:]] == [1, 2]
+    assert made.publications.ahead() == {}
 
 
 def test_a_lift_is_told_at_once_with_all_that_was_learned() -> None:
-    told: list[Knowledge] = []
-    book = a_book(told)
+    made = books()
+    book, published = made.book, made.published
     book.learn(TRAIN, Need(MIB, censored=True), new_runs=0)
     book.lift(TRAIN, "r", LIFT)
-    assert (told[-1].max_need_bytes, told[-1].lifts) == (MIB, {"r": LIFT})
+    assert (published[-1].max_need_bytes, published[-1].lifts) == (MIB, {"r": LIFT})
 
 
 def test_a_task_keeps_its_newest_lifts() -> None:
-    book = a_book()
+    book = books().book
     for number in range(LIFTS_KEPT):
         book.lift(TRAIN, f"r{number}", LIFT)
     book.lift(TRAIN, "r0", Lift(400 * MIB, 3, 200 * MIB))
@@ -79,30 +78,31 @@ def test_a_task_keeps_its_newest_lifts() -> None:
 
 
 def test_lifts_that_the_store_forgot_are_forgotten() -> None:
-    book = a_book()
+    book = books().book
     book.lift(TRAIN, "old", LIFT)
     book.lift(TRAIN, "young", LIFT)
-    book.keep_lifts({TRAIN: {"young": LIFT}})
+    book.drop_lifts_except({TRAIN: {"young": LIFT}})
     assert set(book.get(TRAIN).lifts) == {"young"}
-    book.keep_lifts({})
+    book.drop_lifts_except({})
     assert book.get(TRAIN).lifts == {}
 
 
 def test_a_policy_that_did_not_change_is_not_told_again() -> None:
-    told: list[Knowledge] = []
-    book = a_book(told)
+    made = books()
+    book, published = made.book, made.published
     book.get(TRAIN)
     for _ in range(3):
-        book.set_namespace_spec("shop", {"mode": "enforce"})
-    assert [each.policy.mode for each in told] == [Mode.RECOMMEND, Mode.ENFORCE]
+        made.policies.set_namespace_spec("shop", {"mode": "enforce"})
+    assert [each.policy.mode for each in published] == [Mode.RECOMMEND, Mode.ENFORCE]
 
 
 def test_a_forgotten_task_starts_anew() -> None:
-    book = a_book()
+    made = books()
+    book = made.book
     book.learn(TRAIN, Need(MIB, censored=False), new_runs=1)
     book.forget(TRAIN)
     assert TRAIN not in book
-    book.publish_learned()
+    made.publications.publish_learned()
     assert book.get(TRAIN).runs == 0
 
 

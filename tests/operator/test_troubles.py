@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kubernetes_asyncio import client
 
+from plimsoll_operator.controller.hub import Hub
 from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.controller.troubles import UNHEARD_S, Troubles
 from plimsoll_operator.feed.board import FeedBoard
@@ -24,7 +25,7 @@ async def watched(folder: Path) -> AsyncIterator[tuple[Troubles, FeedBoard, Writ
     store = Store.open(f"sqlite:///{folder}/store.db", busy_timeout_s=0.1)
     writer, board = Writer(store), FeedBoard("epoch")
     async with client.ApiClient(client.Configuration(host=NOBODY)) as api:
-        yield Troubles(Kube(api), writer, board, lambda: None), board, writer
+        yield Troubles(Kube(api), writer, board, Hub()), board, writer
     await writer.close()
     store.close()
 

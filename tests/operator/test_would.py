@@ -28,7 +28,6 @@ from tests.replay_builders import RunBuilder
 from tests.standing_builders import a_fleet
 
 REQUEST_BYTES = 4 * GIB
-RECOMMEND = Policy(mode=Mode.RECOMMEND)
 MINUTE = EndedRun(need_bytes=300 * MIB, runtime_s=3600.0, request_bytes=REQUEST_BYTES)
 
 
@@ -66,15 +65,15 @@ async def ran(inside: Inside, number: int, run: PastRun) -> None:
     final = a_final(f"train-{number}", run.need_bytes)
     await inside.report(replace(final, measured_s=final.measured_s + 60 * run.minutes))
     await inside.see(ended(decided, at=f"2026-01-01T00:{run.minutes:02}:00Z"))
-    await inside.ledger._with.standings.fold()
+    await inside.controller.standings.fold()
 
 
 async def recommended(folder: Path, runs: list[PastRun]) -> Would:
     """What recommend mode has counted over a task's life."""
-    async with an_inside(folder, RECOMMEND) as inside:
+    async with an_inside(folder, Mode.RECOMMEND) as inside:
         for number, run in enumerate(runs):
             await ran(inside, number, run)
-        standing = inside.ledger._with.standings.held(TRAIN)
+        standing = inside.controller.standings.held(TRAIN)
         assert standing is not None
         return standing.would
 
@@ -114,8 +113,8 @@ async def test_a_restart_counts_nothing_twice_and_forgets_nothing(tmp_path: Path
     (tmp_path / "whole").mkdir()
     whole = await recommended(tmp_path / "whole", runs)
     for number, run in enumerate(runs):
-        async with an_inside(tmp_path, RECOMMEND) as inside:
-            standings = inside.ledger._with.standings
+        async with an_inside(tmp_path, Mode.RECOMMEND) as inside:
+            standings = inside.controller.standings
             await standings.restore()
             await ran(inside, number, run)
             if number % 2:
@@ -126,7 +125,7 @@ async def test_a_restart_counts_nothing_twice_and_forgets_nothing(tmp_path: Path
 
 
 async def test_enforced_runs_are_not_counted_as_recommended(tmp_path: Path) -> None:
-    async with an_inside(tmp_path, Policy(mode=Mode.ENFORCE)) as inside:
+    async with an_inside(tmp_path) as inside:
         pod = a_train("train-1")
         decided = pod.patched(size(pod.built(), AdmissionState(tasks={TRAIN: inside.known})).patch)
         await inside.see(decided)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
 from plimsoll_operator.bearer_tokens import read_token
+from plimsoll_operator.controller.hub import Hub
 from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.controller.own_objects import OwnObjects
 from plimsoll_operator.controller.process_metrics import ProcessMetrics
@@ -22,29 +23,36 @@ from plimsoll_operator.credentials.token_keeper import TokenKeeper
 from plimsoll_operator.leadership.marking import mark
 
 
-@dataclass(slots=True)
-class Kept:
-    """The tokens to ask for. on_change: called when one is another than before."""
+@dataclass(frozen=True, slots=True)
+class TokensChanged:
+    """The bearer tokens to ask for from now on; None where one is not known."""
 
-    feed_token: str | None = None
-    peaks_token: str | None = None
-    on_change: Callable[[], None] = lambda: None
+    feed: str | None = None
+    peaks: str | None = None
 
-    def set(self, feed: str | None, peaks: str | None) -> None:
-        """Take up what was seen last."""
-        if (feed, peaks) != (self.feed_token, self.peaks_token):
-            self.feed_token, self.peaks_token = feed, peaks
-            self.on_change()
+
+class BearerTokens:
+    """The tokens as they were seen last; the hub hears of each change."""
+
+    def __init__(self, from_file: str | None, hub: Hub) -> None:
+        self.latest = TokensChanged(from_file, from_file)
+        self.hub = hub
+
+    def set(self, seen: TokensChanged) -> None:
+        """Take up what was seen."""
+        if seen != self.latest:
+            self.latest = seen
+            self.hub.publish(seen)
 
 
 @asynccontextmanager
 async def keep(
     settings: ControllerSettings, kube: Kube, metrics: ProcessMetrics
-) -> AsyncIterator[Kept]:
+) -> AsyncIterator[BearerTokens]:
     """Keep them for as long as the context is open; each was looked at once when it opens."""
     objects = OwnObjects(kube, settings.namespace, settings.instance)
     from_file = None if settings.token_file is None else read_token(settings.token_file)
-    kept = Kept(from_file, from_file)
+    tokens = BearerTokens(from_file, Hub())
     feed = _token(objects, settings.feed_token_secret)
     peaks = _token(objects, settings.peaks_token_secret)
     certificate = _certificate(objects, settings)
@@ -56,7 +64,11 @@ async def keep(
     }
 
     def looked() -> None:
-        kept.set(feed.value if feed else from_file, peaks.value if peaks else from_file)
+        tokens.set(
+            TokensChanged(
+                feed=feed.value if feed else from_file, peaks=peaks.value if peaks else from_file
+            )
+        )
         metrics.keeps(things, keeping.troubles)
         if certificate is not None:
             metrics.certificate_expires.set(certificate.expires_s or 0.0)
@@ -65,7 +77,7 @@ async def keep(
     await keeping.look()
     looking = asyncio.create_task(keeping.run())
     try:
-        yield kept
+        yield tokens
     finally:
         looking.cancel()
         await asyncio.gather(looking, return_exceptions=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,8 +15,9 @@ import kopf
 import structlog
 from aiohttp import web
 
-from plimsoll_operator.commands.keeping import Kept, keep
-from plimsoll_operator.controller.controller import Controller, Identity
+from plimsoll_operator.commands.keeping import BearerTokens, TokensChanged, keep
+from plimsoll_operator.controller.building import build
+from plimsoll_operator.controller.controller import Controller
 from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.controller.live_tasks import LiveTasks
 from plimsoll_operator.controller.login import login_with
@@ -33,12 +33,10 @@ from plimsoll_operator.metrics import metrics_routes
 from plimsoll_operator.page.serving import Pages
 from plimsoll_operator.peaks import PeakReport
 from plimsoll_operator.training.mlflow_client import MlflowServer
-from plimsoll_operator.training.queue import TrainingQueue
 from plimsoll_operator.training.shape_learning import ShapeLearning, ShapeRules
 from plimsoll_operator.training.spawning import Spawner
 from plimsoll_operator.training.tracking import Outbox, TrackingRules, tracking
 from plimsoll_predictor.documents import to_document
-from plimsoll_predictor.policy import Policy
 from plimsoll_predictor.store import Store, StoreError
 
 log = structlog.get_logger()
@@ -57,9 +55,9 @@ class Leading:
     fitness: Fitness
     controller: Controller = field(init=False)
 
-    async def watch(self, told: asyncio.Event) -> None:
-        """Act on what the API server tells, until SIGTERM or SIGINT, or until ``told`` is set."""
-        registry = registry_for(self.controller)
+    async def watch(self, ending: asyncio.Event) -> None:
+        """Act on what the API server tells, until SIGTERM or SIGINT, or until ``ending`` is set."""
+        registry = registry_for(self.controller.watch)
         kopf.on.login(registry=registry)(
             login_with(self.settings.kubeconfig, self.settings.context)
         )
@@ -70,7 +68,7 @@ class Leading:
             settings=kopf_settings,
             clusterwide=True,
             standalone=True,
-            stop_flag=told,
+            stop_flag=ending,
         )
 
 
@@ -80,14 +78,14 @@ async def lead(leading: Leading) -> AsyncIterator[None]:
     settings, kube, face = leading.settings, leading.kube, leading.face
     async with AsyncExitStack() as stack:
         # First: admission's pods cannot start before there are Secrets to mount.
-        kept = await stack.enter_async_context(keep(settings, kube, leading.metrics))
+        tokens = await stack.enter_async_context(keep(settings, kube, leading.metrics))
         store = await _opened(settings, face)
         stack.callback(store.close)
-        leading.controller = controller = _controller(settings, kube, store)
+        leading.controller = controller = build(settings, kube, store, _spawner(settings))
         stack.push_async_callback(controller.close)
         face.readiness = lambda: _leader_readiness(controller, leading.fitness)
-        _answer(leading, store, kept)
-        live = LiveTasks(controller.book, controller.profile_status)
+        _answer(leading, store, tokens)
+        live = LiveTasks(controller.book, controller.profiles.status)
         pages = Pages(store, live, time.monotonic)
         stack.callback(pages.close)
         port = await stack.enter_async_context(
@@ -126,19 +124,6 @@ async def _opened(settings: ControllerSettings, face: Face) -> Store:
             await asyncio.sleep(STORE_PAUSE_S)
 
 
-def _controller(settings: ControllerSettings, kube: Kube, store: Store) -> Controller:
-    identity = Identity(
-        settings.instance,
-        uuid.uuid4().hex,
-        time.time,
-        settings.late_bindings_per_s,
-        settings.namespace,
-        settings.task_metrics,
-    )
-    policy = Policy(mode=settings.mode)
-    return Controller(kube, store, _queue(settings, store), policy, identity)
-
-
 def _leader_readiness(controller: Controller, fitness: Fitness) -> Readiness:
     if not controller.started:
         return Readiness(ready=False, words="starting: waiting for the API server")
@@ -146,38 +131,30 @@ def _leader_readiness(controller: Controller, fitness: Fitness) -> Readiness:
     return Readiness(ready=trouble is None, words=trouble or "ok")
 
 
-def _answer(leading: Leading, store: Store, kept: Kept) -> None:
+def _answer(leading: Leading, store: Store, tokens: BearerTokens) -> None:
     """Answer admission and agents, and anew whenever a token changes."""
     controller = leading.controller
     own = metrics_routes(controller.metrics, controller.writer, lambda: len(controller.book))
     unknown = secrets.token_urlsafe(32)
 
-    def answer() -> None:
+    def answer(shown: TokensChanged) -> None:
         routes: list[web.RouteDef] = [
-            *board_routes(controller.board, kept.feed_token or unknown),
-            *peak_routes(
-                controller.peaks, _persist(controller, store), kept.peaks_token or unknown
-            ),
+            *board_routes(controller.board, shown.feed or unknown),
+            *peak_routes(controller.peaks, _persist(controller, store), shown.peaks or unknown),
             *own,
         ]
         leading.face.lead(routes, lambda: controller.started)
 
-    kept.on_change = answer
-    answer()
+    tokens.hub.subscribe(TokensChanged, answer)
+    answer(tokens.latest)
 
 
-def _queue(
-    settings: ControllerSettings, store: Store
-) -> Callable[[Callable[..., Any]], TrainingQueue]:
-    def make(on_result: Callable[..., Any]) -> TrainingQueue:
-        spawner = Spawner(
-            store_url=settings.store_url,
-            budget_s=settings.training_budget_s,
-            memory_mib=settings.training_memory_mib,
-        )
-        return TrainingQueue(spawner, store, on_result)
-
-    return make
+def _spawner(settings: ControllerSettings) -> Spawner:
+    return Spawner(
+        store_url=settings.store_url,
+        budget_s=settings.training_budget_s,
+        memory_mib=settings.training_memory_mib,
+    )
 
 
 @asynccontextmanager

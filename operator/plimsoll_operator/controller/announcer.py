@@ -13,6 +13,7 @@ import structlog
 
 from plimsoll_operator import events
 from plimsoll_operator.annotation import DecisionNote
+from plimsoll_operator.controller.hub import RanLong
 from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.controller.kube_errors import AlreadyThere, ApiError, NotFound, Unreachable
 from plimsoll_operator.events_budget import EventsBudget
@@ -22,7 +23,7 @@ from plimsoll_operator.podstatus import read_time
 from plimsoll_predictor.knowledge import Lift
 from plimsoll_predictor.policy import Mode
 from plimsoll_predictor.record import Observation
-from plimsoll_predictor.store import DecisionRecord, Store, Writer
+from plimsoll_predictor.store import DecisionRecord, Writer
 from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import words_for_bytes
 
@@ -31,21 +32,20 @@ log = structlog.get_logger()
 MAX_QUEUED = 10_000
 TRIES = 5
 
-Told = tuple[events.Happening, events.Regarding]
-
 
 class Announcer:
     """Queues Events and sends them one after another."""
 
     def __init__(
-        self, kube: Kube, store: Store, writer: Writer, now_s: Callable[[], float], instance: str
+        self, kube: Kube, writer: Writer, now_s: Callable[[], float], instance: str
     ) -> None:
         self._kube = kube
-        self._store = store
         self._writer = writer
         self._now_s = now_s
         self._instance = instance
-        self._queue: asyncio.Queue[Told] = asyncio.Queue(MAX_QUEUED)
+        self._queue: asyncio.Queue[tuple[events.Happening, events.Regarding]] = asyncio.Queue(
+            MAX_QUEUED
+        )
         self._budget = EventsBudget()
         self._hushed: dict[TaskId | None, None] = {}
         self.dropped = 0
@@ -134,6 +134,10 @@ class Announcer:
     def crowded(self, pod: Pod, most: int) -> None:
         """A pod's task is one more than a namespace may have."""
         self._tell(events.crowded(most), pod)
+
+    def running_long(self, event: RanLong) -> None:
+        """A run takes longer than nearly all like it."""
+        self.tell(events.running_long(event.words, event.attempt_uid), event.pod, event.task)
 
     def tell(
         self, happening: events.Happening, regarding: events.Regarding, task: TaskId | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from plimsoll_operator.controller.hub import AttemptEnded, ObservationAmended
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.item_keys import ItemKey, Scope
 from plimsoll_operator.workflow_items import MAX_TASK_CHARS, bounded_name, place_of
@@ -34,8 +35,17 @@ class ItemNeeds:
         for key in keys:
             self._tell(key)
 
+    def attempt_ended(self, event: AttemptEnded) -> None:
+        """Take in its need, but not again after a restart: others came since."""
+        if event.change.new or event.change.learned:
+            self.learn(event.observation)
+
+    def observation_amended(self, event: ObservationAmended) -> None:
+        """Its need is known now, or turned out to be another."""
+        self.learn(event.observation)
+
     def learn(self, observation: Observation) -> None:
-        """Take in a run's need, once it is known, and again if it turns out to be another."""
+        """Take in what one run needed, if that is known."""
         need, item = observation.need, observation.item
         if item is None or need is None or need.censored or need.size_bytes <= 0:
             return

@@ -11,9 +11,13 @@ from typing import Final
 
 import structlog
 
+from plimsoll_operator.controller.announcer import Announcer
 from plimsoll_operator.controller.api_server import CORE
+from plimsoll_operator.controller.hub import PolicyChanged
+from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.controller.kube_errors import ApiError, Unreachable
-from plimsoll_operator.controller.pod_resizer import NotAllowed, PodResizer, Tools
+from plimsoll_operator.controller.pod_resizer import NotAllowed, PodResizer
+from plimsoll_operator.controller.sizing_state import SizingState
 from plimsoll_operator.late_binding.backlog import Backlog, Rate, Turn
 from plimsoll_operator.late_binding.resizing import (
     Left,
@@ -23,6 +27,7 @@ from plimsoll_operator.late_binding.resizing import (
 )
 from plimsoll_operator.late_binding.support import why_not
 from plimsoll_operator.late_binding.waiting_pods import WaitingPods
+from plimsoll_operator.metrics import LateBindingMetrics
 from plimsoll_operator.podspec import Pod
 from plimsoll_operator.state import AdmissionState
 from plimsoll_predictor.task import TaskId
@@ -42,19 +47,29 @@ CHECK_AGAIN_S: Final = 600.0
 DENIED_PAUSE_S: Final = 5.0
 """And twice as long each time, up to CHECK_AGAIN_S."""
 UNREACHABLE_PAUSE_S: Final = 2.0
+EVERYWHERE: Final = PolicyChanged(None)
 
 
 class LateBinding:
     """One per controller. ``see`` and ``learned`` never wait."""
 
-    def __init__(self, tools: Tools, per_s: float) -> None:
+    def __init__(
+        self,
+        kube: Kube,
+        sizing: SizingState,
+        announcer: Announcer,
+        metrics: LateBindingMetrics,
+        per_s: float,
+    ) -> None:
         """per_s: how many pods may be resized a second; 0 switches it off."""
-        self._with = tools
+        self._kube = kube
+        self._sizing = sizing
+        self._metrics = metrics
         self._per_s = per_s
         self._waiting = WaitingPods()
         self._backlog = Backlog()
         self._rate = Rate(per_s)
-        self._resizer = PodResizer(tools, self._waiting)
+        self._resizer = PodResizer(kube, sizing, announcer, metrics, self._waiting)
         self._fresh: dict[str, float] = {}
         """UID -> when a pod seen first is looked at, in the loop's seconds; soonest first."""
         self._learned: dict[TaskId, None] = {}
@@ -65,8 +80,8 @@ class LateBinding:
         self._news = asyncio.Event()
         self._work = asyncio.Event()
         self._said: str | None = ""
-        tools.metrics.waiting.set_function(lambda: float(len(self._waiting)))
-        tools.metrics.backlog.set_function(lambda: float(len(self._backlog)))
+        metrics.waiting.set_function(lambda: float(len(self._waiting)))
+        metrics.backlog.set_function(lambda: float(len(self._backlog)))
 
     def see(self, pod: Pod, *, gone: bool) -> None:
         """One event of a labelled pod."""
@@ -91,16 +106,11 @@ class LateBinding:
             self._learned[task] = None
             self._news.set()
 
-    def learned_in(self, namespace: str) -> None:
-        """A namespace's policy has changed."""
+    def policy_changed(self, event: PolicyChanged) -> None:
+        """Something that decides the sizes of many tasks has changed."""
         for task in self._waiting.tasks():
-            if task.namespace == namespace:
+            if event.namespace in (None, task.namespace):
                 self.learned(task)
-
-    def learned_everywhere(self) -> None:
-        """What holds in the whole cluster has changed."""
-        for task in self._waiting.tasks():
-            self.learned(task)
 
     async def run(self) -> None:
         """Resize until cancelled; where that is not possible, say why and look again later."""
@@ -113,7 +123,7 @@ class LateBinding:
             if why is not None:
                 await asyncio.sleep(CHECK_AGAIN_S)
                 continue
-            self.learned_everywhere()
+            self.policy_changed(EVERYWHERE)
             denied_in: list[str] = []
             try:
                 await self._go_on()
@@ -140,7 +150,7 @@ class LateBinding:
     async def _why_not(self) -> str | None:
         while True:
             try:
-                api = self._with.kube.api
+                api = self._kube.api
                 return why_not(await api.get("/version"), await api.get(CORE))
             except Unreachable:
                 await asyncio.sleep(UNREACHABLE_PAUSE_S)
@@ -148,7 +158,7 @@ class LateBinding:
                 return f"the API server does not say what it can: {error}"
 
     def _say(self, why: str | None) -> None:
-        self._with.metrics.on.set(float(why is None))
+        self._metrics.on.set(float(why is None))
         if why == self._said:
             return
         self._said = why
@@ -176,7 +186,7 @@ class LateBinding:
         self._learned.pop(task, None)
         self._rests_s.pop(task, None)
         began_s = _loop_s()
-        state = self._resizer.state_of(task)
+        state = self._sizing.of_task(task)
         for number, uid in enumerate(self._waiting.of_task(task)):
             self._look_at(uid, state)
             await _yield_now_and_then(number)

@@ -25,7 +25,7 @@ class LiveTasks:
     @property
     def paused(self) -> bool:
         """Whether people have paused the whole cluster."""
-        return self.book.paused
+        return self.book.policies.paused
 
     def known(self, task: TaskId) -> Known:
         """What is known of a task beside the store."""
@@ -33,7 +33,7 @@ class LiveTasks:
         cold = known.runs < known.policy.min_runs
         return Known(
             policy=known.policy,
-            paused=self.book.paused or known.paused,
+            paused=self.paused or known.paused,
             champion=REQUEST if cold else str(known.champion),
             trained=known.model is not None,
             status=self.status(task),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from plimsoll_operator.controller.hub import FinalPeakReported, Hub
 from plimsoll_operator.peaks import PeakReport
 from plimsoll_predictor.units import MIB
 
@@ -23,12 +24,9 @@ _Reports = OrderedDict[str | None, PeakReport]
 class PeakBook:
     """Reports by pod, the longest untouched forgotten first. Belongs to one event loop."""
 
-    def __init__(
-        self, pods_kept: int = PODS_KEPT, *, on_final: Callable[[str], None] | None = None
-    ) -> None:
-        """on_final: told the pod of each final report that was added."""
+    def __init__(self, pods_kept: int = PODS_KEPT, hub: Hub | None = None) -> None:
         self._pods_kept = pods_kept
-        self._on_final = on_final
+        self._hub = hub or Hub()
         self._pods: OrderedDict[str, _Reports] = OrderedDict()
 
     def __len__(self) -> int:
@@ -49,9 +47,8 @@ class PeakBook:
                 pod.popitem(last=False)
         while len(self._pods) > self._pods_kept:
             self._pods.popitem(last=False)
-        if self._on_final is not None:
-            for pod_uid in finals:
-                self._on_final(pod_uid)
+        for pod_uid in finals:
+            self._hub.publish(FinalPeakReported(pod_uid))
 
     def final(self, pod_uid: str) -> bool:
         """Whether nothing will follow for this pod: its own cgroup is empty or gone."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -21,12 +20,9 @@ import structlog
 from plimsoll_operator import labels
 from plimsoll_operator.annotation import note_to_json
 from plimsoll_operator.controller.announcer import Announcer
-from plimsoll_operator.controller.book import TaskBook
-from plimsoll_operator.controller.item_needs import ItemNeeds
 from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.controller.kube_errors import ApiError, Changed, NotFound, Unreachable
-from plimsoll_operator.controller.surroundings import ClusterBounds
-from plimsoll_operator.identity import identify
+from plimsoll_operator.controller.sizing_state import SizingState
 from plimsoll_operator.late_binding.resizing import (
     Left,
     Place,
@@ -38,8 +34,7 @@ from plimsoll_operator.late_binding.resizing import (
 from plimsoll_operator.late_binding.waiting_pods import WaitingPods
 from plimsoll_operator.metrics import LateBindingMetrics
 from plimsoll_operator.podspec import Pod, annotations_of
-from plimsoll_operator.state import AdmissionState, NamespaceState
-from plimsoll_predictor.task import TaskId
+from plimsoll_operator.state import AdmissionState
 
 log = structlog.get_logger()
 
@@ -57,46 +52,25 @@ class NotAllowed(Exception):
         self.namespace = namespace
 
 
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """What late binding acts with."""
-
-    kube: Kube
-    book: TaskBook
-    bounds: ClusterBounds
-    items: ItemNeeds
-    announcer: Announcer
-    metrics: LateBindingMetrics
-
-
 class PodResizer:
     """Decides and resizes single pods of ``waiting``."""
 
-    def __init__(self, tools: Tools, waiting: WaitingPods) -> None:
-        self._with = tools
+    def __init__(
+        self,
+        kube: Kube,
+        sizing: SizingState,
+        announcer: Announcer,
+        metrics: LateBindingMetrics,
+        waiting: WaitingPods,
+    ) -> None:
+        self._kube = kube
+        self._sizing = sizing
+        self._announcer = announcer
+        self._metrics = metrics
         self._waiting = waiting
         self._refused: dict[str, int | None] = {}
         """UID -> the request that the API server refused; not tried again."""
         self._untold: deque[tuple[Pod, Resize]] = deque(maxlen=MAX_UNTOLD)
-
-    def state_of(self, task: TaskId) -> AdmissionState:
-        """All that sizing a task's pods depends on, as admission has it from the feed."""
-        known = self._with.book.deciding(task)
-        bounds = self._with.bounds.of_namespace(task.namespace)
-        return AdmissionState(
-            default_policy=known.policy,
-            largest_node_bytes=self._with.bounds.largest_node_bytes,
-            tasks={task: known},
-            namespaces={task.namespace: NamespaceState(policy=None, bounds=bounds)},
-            siblings=self._with.items.siblings,
-            paused=self._with.book.paused,
-        )
-
-    def state_for(self, pod: Pod) -> AdmissionState:
-        """As ``state_of``, for the task of a pod that waits."""
-        identity = identify(pod)
-        assert identity is not None, "who has no task is not among those that wait"
-        return self.state_of(identity.task)
 
     def was_refused(self, uid: str, resize: Resize) -> bool:
         """Whether the API server has refused the pod this very size (for a quota, say)."""
@@ -109,7 +83,7 @@ class PodResizer:
     def decide(self, pod: Pod, state: AdmissionState | None = None) -> Resize | Left:
         """What a pod that waits gets. state: its task's, where the caller has it already."""
         try:
-            return resize_for(pod, state or self.state_for(pod))
+            return resize_for(pod, state or self._sizing.for_pod(pod))
         except Exception:
             # Pods are written by strangers: whatever is odd about one, it keeps what it has.
             log.exception("not decided", pod=_name(pod))
@@ -119,7 +93,7 @@ class PodResizer:
         """What the role lacks to resize pods in a namespace, in words; None if nothing."""
         for resource in ("pods", "pods/resize"):
             try:
-                allowed = await self._with.kube.may("patch", "", resource, namespace)
+                allowed = await self._kube.may("patch", "", resource, namespace)
             except ApiError:
                 continue  # cannot be asked: then a refusal is taken to be the pod's own
             if not allowed:
@@ -167,7 +141,7 @@ class PodResizer:
         if not self._untold:
             return False
         pod, resize = self._untold.popleft()
-        await self._with.announcer.resized(pod, resize.task, resize.note)
+        await self._announcer.resized(pod, resize.task, resize.note)
         return True
 
     async def put_right(self, pod: Pod) -> None:
@@ -176,17 +150,16 @@ class PodResizer:
         if note is None:
             return
         try:
-            await self._with.kube.annotate_pod(pod, {labels.DECISION: note_to_json(note)})
+            await self._kube.annotate_pod(pod, {labels.DECISION: note_to_json(note)})
         except (Changed, NotFound):
             return  # whoever changed it makes another event
         except ApiError as error:
             log.warning("annotation not put right", pod=_name(pod), error=str(error))
 
     async def _carry_out(self, pod: Pod, resize: Resize) -> None:
-        kube = self._with.kube
-        noted = await kube.annotate_pod(pod, {labels.DECISION: note_to_json(resize.note)})
+        noted = await self._kube.annotate_pod(pod, {labels.DECISION: note_to_json(resize.note)})
         try:
-            resized = await kube.resize_pod(noted, resize.body())
+            resized = await self._kube.resize_pod(noted, resize.body())
         except (Changed, Unreachable, NotFound):
             raise
         except ApiError:
@@ -194,7 +167,7 @@ class PodResizer:
             raise
         self._waiting.see(resized)
         self._count("resized", pod)
-        self._with.metrics.freed.inc(max(0, resize.freed_bytes))
+        self._metrics.freed.inc(max(0, resize.freed_bytes))
         log.info(
             "resized while waiting",
             task=str(resize.task),
@@ -209,7 +182,7 @@ class PodResizer:
         """The resize is refused: the annotation says again what it said."""
         text = annotations_of(before).get(labels.DECISION)
         try:
-            await self._with.kube.annotate_pod(noted, {labels.DECISION: text})
+            await self._kube.annotate_pod(noted, {labels.DECISION: text})
         except ApiError as error:
             log.info("annotation not taken back", pod=_name(before), error=str(error))
 
@@ -217,7 +190,7 @@ class PodResizer:
         """Whether the pod still waits, by what the API server says of it now."""
         meta = pod["metadata"]
         try:
-            now = await self._with.kube.read_pod(meta["namespace"], meta["name"])
+            now = await self._kube.read_pod(meta["namespace"], meta["name"])
         except NotFound:
             self._count("gone", pod)
             return False
@@ -241,7 +214,7 @@ class PodResizer:
         log.info("resize refused", pod=_name(pod), error=str(error))
 
     def _count(self, result: str, pod: Pod) -> None:
-        self._with.metrics.resizes.labels(result).inc()
+        self._metrics.resizes.labels(result).inc()
         if result in ("bound", "gone"):
             self._waiting.drop(str(pod["metadata"]["uid"]))
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import structlog
 
-from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.controller.kube_errors import ApiError, NotFound
+from plimsoll_operator.controller.task_policies import TaskPolicies
 from plimsoll_operator.policy_levels import SIZING_POLICY_NAME, is_cluster_policy
 from plimsoll_operator.policy_status import PolicyFacts, policy_status_of
 from plimsoll_operator.profile_status import changed
@@ -38,19 +38,16 @@ class _Shown:
 class PolicyStatuses:
     """Writes statuses one after another, each only if it changed."""
 
-    def __init__(
-        self, kube: Kube, book: TaskBook, now_s: Callable[[], float], own_namespace: str
-    ) -> None:
-        self._own_namespace = own_namespace
+    def __init__(self, kube: Kube, policies: TaskPolicies, now_s: Callable[[], float]) -> None:
         self._kube = kube
-        self._book = book
+        self._policies = policies
         self._now_s = now_s
         self._shown: dict[Key, _Shown] = {}
         self._due: dict[Key, None] = {}
         self._news = asyncio.Event()
 
     def see(self, policy: Mapping[str, Any], *, gone: bool) -> None:
-        """A SizingPolicy appeared, changed or went; the book knows of it already."""
+        """A SizingPolicy appeared, changed or went; the policies know of it already."""
         meta = policy["metadata"]
         key = (str(meta["namespace"]), str(meta["name"]))
         if gone:
@@ -102,8 +99,9 @@ class PolicyStatuses:
 
     def _facts(self, namespace: str, name: str, shown: _Shown) -> PolicyFacts:
         problems: tuple[str, ...] = ()
-        if is_cluster_policy(namespace, name, self._own_namespace):
-            problems = self._book.default_problems
+        own_namespace = self._policies.own_namespace
+        if is_cluster_policy(namespace, name, own_namespace):
+            problems = self._policies.default_problems
         elif name == SIZING_POLICY_NAME:
-            problems = self._book.namespace_resolved(namespace).problems
-        return PolicyFacts(namespace, name, self._own_namespace, problems, shown.paused)
+            problems = self._policies.in_namespace(namespace).problems
+        return PolicyFacts(namespace, name, own_namespace, problems, shown.paused)

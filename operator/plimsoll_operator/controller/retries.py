@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -23,6 +23,7 @@ from plimsoll_operator.controller.kube_errors import (
     NotFound,
     Unreachable,
 )
+from plimsoll_operator.controller.task_policies import TaskPolicies
 from plimsoll_operator.identity import Retrier, identify
 from plimsoll_operator.podspec import Pod, RestartPolicy, restart_policy
 from plimsoll_operator.podstatus import AttemptStatus
@@ -32,7 +33,6 @@ from plimsoll_predictor.decision import Reason
 from plimsoll_predictor.knowledge import Lift
 from plimsoll_predictor.policy import Retry
 from plimsoll_predictor.store import RetryIntent, Store, Writer
-from plimsoll_predictor.task import TaskId
 from plimsoll_predictor.units import words_for_bytes
 
 log = structlog.get_logger()
@@ -68,38 +68,25 @@ class Result:
 _PASSED_OVER = Result(Ending.PASSED_OVER, "passed over: it was killed while its task was paused")
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """Where retries are kept."""
-
-    store: Store
-    writer: Writer
-
-
+@dataclass(slots=True, kw_only=True)
 class Retries:
     """Carries out retries; the intent is committed before the pod is created."""
 
-    def __init__(
-        self,
-        kube: Kube,
-        kept: Kept,
-        announcer: Announcer,
-        pauses: Callable[[TaskId], bool],
-        now_s: Callable[[], float],
-    ) -> None:
-        """pauses: whether a task is paused."""
-        self._kube = kube
-        self._store = kept.store
-        self._writer = kept.writer
-        self._announcer = announcer
-        self._pauses = pauses
-        self._now_s = now_s
-        self._under_way: dict[str, asyncio.Task[None]] = {}
-        self.results = Counter({ending.value: 0 for ending in Ending})
+    kube: Kube
+    store: Store
+    writer: Writer
+    announcer: Announcer
+    policies: TaskPolicies
+    now_s: Callable[[], float]
+    results: Counter[str] = field(
+        init=False,
+        default_factory=lambda: Counter({ending.value: 0 for ending in Ending}),
+    )
+    _under_way: dict[str, asyncio.Task[None]] = field(init=False, default_factory=dict)
 
     async def resume(self) -> None:
         """After a start: carry out what was intended and not known to be done."""
-        for intent in await self._writer.read(self._store.retries.waiting):
+        for intent in await self.writer.read(self.store.retries.waiting):
             self._begin(intent)
 
     async def follow(
@@ -131,14 +118,14 @@ class Retries:
             pod=str(meta["name"]),
             new_pod="",
             manifest=PASSED_OVER,
-            planned_s=self._now_s(),
+            planned_s=self.now_s(),
         )
-        if await self._writer.call(self._store.retries.plan, intent):
+        if await self.writer.call(self.store.retries.plan, intent):
             await self._close(intent, _PASSED_OVER)
 
     def _is_history(self, status: AttemptStatus) -> bool:
         ended_s = status.finished_s
-        return ended_s is not None and self._now_s() - ended_s > RETRY_WITHIN_S
+        return ended_s is not None and self.now_s() - ended_s > RETRY_WITHIN_S
 
     async def close(self) -> None:
         """Stop; what is under way stays intended and is resumed at the next start."""
@@ -160,12 +147,12 @@ class Retries:
             pod=str(meta["name"]),
             new_pod=name,
             manifest=json.dumps(next_attempt(pod, following)),
-            planned_s=self._now_s(),
+            planned_s=self.now_s(),
         )
-        if not await self._writer.call(self._store.retries.plan, intent):
+        if not await self.writer.call(self.store.retries.plan, intent):
             return  # planned before: told then, or passed over
         self._begin(intent)
-        self._announcer.retried(pod, name, lift.attempt, lift.allocation_bytes)
+        self.announcer.retried(pod, name, lift.attempt, lift.allocation_bytes)
 
     def _begin(self, intent: RetryIntent) -> None:
         if intent.attempt_uid in self._under_way:
@@ -191,7 +178,7 @@ class Retries:
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
     async def _close(self, intent: RetryIntent, result: Result) -> None:
-        await self._writer.call(self._store.retries.close, intent.attempt_uid, result.words)
+        await self.writer.call(self.store.retries.close, intent.attempt_uid, result.words)
         self.results[result.ending.value] += 1
         log.info("retry", pod=intent.new_pod, follows=intent.pod, result=result.words)
 
@@ -203,7 +190,7 @@ class Retries:
         if self._is_paused(manifest):
             return None
         try:
-            await self._kube.create_pod(manifest)
+            await self.kube.create_pod(manifest)
         except AlreadyThere:
             return await self._whose(intent, manifest)
         except NotFound as error:
@@ -212,7 +199,7 @@ class Retries:
             log.warning("retry postponed", pod=intent.new_pod, error=str(error))
             return None
         except ApiError as error:
-            if self._now_s() - intent.planned_s < GIVE_UP_AFTER_S:
+            if self.now_s() - intent.planned_s < GIVE_UP_AFTER_S:
                 log.warning("retry refused", pod=intent.new_pod, error=str(error))
                 return None
             return _given_up(str(error))
@@ -220,12 +207,12 @@ class Retries:
 
     def _is_paused(self, manifest: Pod) -> bool:
         identity = identify(manifest)
-        return identity is not None and self._pauses(identity.task)
+        return identity is not None and self.policies.pauses(identity.task)
 
     async def _whose(self, intent: RetryIntent, manifest: Mapping[str, Any]) -> Result | None:
         """What came of a retry whose name is taken: made before a crash, or someone else's pod."""
         try:
-            there = await self._kube.read_pod(intent.namespace, intent.new_pod)
+            there = await self.kube.read_pod(intent.namespace, intent.new_pod)
         except ApiError:
             return None
         if _retry_of(there) == _retry_of(manifest):
@@ -241,11 +228,11 @@ class Retries:
         """
         meta = pod["metadata"]
         if reading.retrier in (Retrier.KUBELET, Retrier.ENGINE):
-            self._announcer.stuck(pod)
+            self.announcer.stuck(pod)
             return
         try:
-            await self._kube.delete_pod(meta["namespace"], meta["name"], meta["uid"])
-            self._announcer.replaced(pod)
+            await self.kube.delete_pod(meta["namespace"], meta["name"], meta["uid"])
+            self.announcer.replaced(pod)
         except (NotFound, Changed):
             return
         except ApiError as error:

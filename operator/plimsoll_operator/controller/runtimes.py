@@ -25,7 +25,8 @@ from typing import Any, Final
 import structlog
 
 from plimsoll_operator.controller.folding_loop import SAVE_EVERY_S, fold_and_save
-from plimsoll_operator.controller.runtimes_folding import Folding, Listener
+from plimsoll_operator.controller.hub import AttemptEnded, Hub, RanLong, RuntimesLearned
+from plimsoll_operator.controller.runtimes_folding import Folding
 from plimsoll_operator.running_long import RunForecast
 from plimsoll_predictor.forecasting.forecast import Forecast
 from plimsoll_predictor.forecasting.forecaster import Forecaster
@@ -44,13 +45,13 @@ class Runtimes:
     """One per controller. ``news`` never waits."""
 
     def __init__(
-        self, store: Store, writer: Writer, listener: Listener, *, held_tasks: int = HELD_TASKS
+        self, store: Store, writer: Writer, hub: Hub, *, held_tasks: int = HELD_TASKS
     ) -> None:
         self._records = store.runtimes
         self._writer = writer
-        self._listener = listener
+        self._hub = hub
         self._held_tasks = held_tasks
-        self._folding = Folding(listener)
+        self._folding = Folding(hub)
         self._used: OrderedDict[str, None] = OrderedDict()
         """Held tasks, the one that was seen last at the end."""
         self._owners: set[str] = set()
@@ -71,9 +72,9 @@ class Runtimes:
         """What was forecast of a run in flight; None of any other."""
         return self._folding.flying.get(run)
 
-    def told(self, run: str, at_s: float) -> None:
-        """The run was told to be running long: not again, not after a restart either."""
-        self._folding.told(run, at_s)
+    def ran_long(self, event: RanLong) -> None:
+        """People are told of the run once, and not again after a restart."""
+        self._folding.ran_long(event.attempt_uid, event.at_s)
 
     async def forecast(self, task: TaskId, at_s: float) -> Forecast | None:
         """Of a run submitted then; None while no run of the task is known."""
@@ -86,13 +87,17 @@ class Runtimes:
         """Something was committed that may teach."""
         self._news.set()
 
+    def observed(self, _event: AttemptEnded) -> None:
+        """What happened is committed, and may teach."""
+        self._news.set()
+
     async def restore(self) -> None:
         """Take up what was saved; what became known since is folded by ``run``."""
         async with self._lock:
             read = self._writer.read
             shared = await self._shared()
             self._folding.end_all()
-            self._folding = Folding(self._listener)
+            self._folding = Folding(self._hub)
             self._used.clear()
             self._owners.clear()
             self._through = await read(self._records.through)
@@ -184,7 +189,7 @@ class Runtimes:
                 self._through = sighting.serial
                 await turns.rest()
         for task in {each.task for each in seen if each.kind is SightingKind.FINISHED}:
-            self._listener.learned(task)
+            self._hub.publish(RuntimesLearned(task))
         return bool(seen)
 
     async def _hold(self, tasks: Iterable[str]) -> None:

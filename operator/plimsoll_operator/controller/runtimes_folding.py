@@ -5,36 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
+from plimsoll_operator.controller.hub import Hub, RunEnded, RunStarted, RuntimeForecast
 from plimsoll_operator.running_long import RunForecast
 from plimsoll_predictor.forecasting.forecast import Forecast
 from plimsoll_predictor.forecasting.forecaster import Changes, Forecaster
 from plimsoll_predictor.store import KeptForecast, RuntimeChanges, Sighting, SightingKind
-from plimsoll_predictor.task import TaskId
 
 log = structlog.get_logger()
 
 Rest = Callable[[], Awaitable[None]]
 """Gives others their turn, where the event loop was held for long enough."""
-
-
-class Listener(Protocol):
-    """Who is told what follows from what was seen; nothing of it may wait or fail."""
-
-    def served(self) -> None:
-        """A forecast was made of a run when it was submitted."""
-
-    def started(self, run: str, made: RunForecast) -> None:
-        """The run of a forecast began, maybe before a restart."""
-
-    def ended(self, run: str, share: float | None) -> None:
-        """A run ended; share: of its forecast below its runtime, None if it left none."""
-
-    def learned(self, task: TaskId) -> None:
-        """More is known of the task's runtimes."""
 
 
 class Folding:
@@ -43,17 +27,17 @@ class Folding:
     The same sightings give the same state.
     """
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, hub: Hub) -> None:
         self.forecaster = Forecaster()
         self.flying: dict[str, RunForecast] = {}
         self.in_flight: Counter[str] = Counter()
         """By task."""
-        self._listener = listener
+        self._hub = hub
         self._tasks: set[str] = set()
         self._owners: set[str] = set()
-        self._kept: set[str] = set()
-        self._told: set[str] = set()
-        """Told while a save may be under way: the next one has them."""
+        self._unsaved_runs: set[str] = set()
+        self._announced: set[str] = set()
+        """Runs that people were told of while a save may be under way: the next save has them."""
         self._landed: set[str] = set()
         self._shares: dict[str, float] = {}
         self._shared = False
@@ -61,7 +45,7 @@ class Folding:
     @property
     def touched(self) -> bool:
         """Whether something of a run in flight is unsaved, though nothing was folded since."""
-        return bool(self._kept or self._told)
+        return bool(self._unsaved_runs or self._announced)
 
     def fold(self, sighting: Sighting) -> None:
         """Learn what was seen; what cannot be learned is logged."""
@@ -75,12 +59,12 @@ class Folding:
                 attempt=sighting.attempt_uid,
             )
 
-    def told(self, run: str, at_s: float) -> None:
-        """The run was told to be running long: not again, not after a restart either."""
+    def ran_long(self, run: str, at_s: float) -> None:
+        """People are told of the run once, and not again after a restart."""
         made = self.flying.get(run)
         if made is not None:
             self.flying[run] = replace(made, told_s=at_s)
-            self._told.add(run)
+            self._announced.add(run)
 
     def take_up(self, kept: KeptForecast) -> None:
         """Go on with a run that was in flight when the state was saved."""
@@ -94,12 +78,12 @@ class Folding:
         made = RunForecast(kept.task, forecast, kept.submitted_s, kept.started_s, kept.told_s)
         self._fly(run, made)
         if made.started_s is not None:
-            self._listener.started(run, made)
+            self._hub.publish(RunStarted(run, made))
 
     def end_all(self) -> None:
         """All runs in flight are let go of, such as when another's state is taken up."""
         for run in self.flying:
-            self._listener.ended(run, None)
+            self._hub.publish(RunEnded(run, None))
 
     async def changes(self, through: int, rest: Rest) -> RuntimeChanges:
         """All that is unsaved, to be saved as of that sighting; nothing may be folded meanwhile.
@@ -108,15 +92,15 @@ class Folding:
         millisecond to write down.
         """
         self._gather(self.forecaster.take_changes())
-        self._kept |= self._told
-        self._told.clear()
+        self._unsaved_runs |= self._announced
+        self._announced.clear()
         state = self.forecaster
         tasks: dict[str, bytes | None] = {}
         for task in sorted(self._tasks):
             tasks[task] = state.task_state(task)
             await rest()
         kept: list[KeptForecast] = []
-        for run in sorted(self._kept & self.flying.keys()):
+        for run in sorted(self._unsaved_runs & self.flying.keys()):
             kept.append(self._record(run, self.flying[run]))
             await rest()
         return RuntimeChanges(
@@ -131,7 +115,7 @@ class Folding:
 
     def saved(self) -> None:
         """What ``changes`` said is saved."""
-        for unsaved in (self._tasks, self._owners, self._kept, self._landed, self._shares):
+        for unsaved in (self._tasks, self._owners, self._unsaved_runs, self._landed, self._shares):
             unsaved.clear()
         self._shared = False
 
@@ -145,7 +129,7 @@ class Folding:
     def _gather(self, changes: Changes) -> None:
         self._tasks |= changes.tasks
         self._owners |= changes.owners
-        self._kept |= changes.kept
+        self._unsaved_runs |= changes.kept
         self._shared = self._shared or changes.shared
         for run in changes.gone:
             if run not in changes.kept:
@@ -169,7 +153,7 @@ class Folding:
         forecast = self.forecaster.submit(run, str(task), task.namespace, sighting.at_s)
         made = RunForecast(task, forecast, sighting.at_s)
         self._fly(run, made)
-        self._listener.served()
+        self._hub.publish(RuntimeForecast())
 
     def _started(self, sighting: Sighting) -> None:
         run = sighting.attempt_uid
@@ -178,8 +162,8 @@ class Folding:
             return
         self.forecaster.start(run, sighting.at_s)
         self.flying[run] = made = replace(made, started_s=sighting.at_s)
-        self._kept.add(run)
-        self._listener.started(run, made)
+        self._unsaved_runs.add(run)
+        self._hub.publish(RunStarted(run, made))
 
     def _finished(self, sighting: Sighting) -> None:
         run, task, at_s = sighting.attempt_uid, sighting.task, sighting.at_s
@@ -204,7 +188,7 @@ class Folding:
         if made is not None:
             self.in_flight[str(made.task)] -= 1
             self._landed.add(run)
-            self._listener.ended(run, share)
+            self._hub.publish(RunEnded(run, share))
 
 
 _FOLDS: Final[Mapping[SightingKind, Callable[[Folding, Sighting], None]]] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
+from plimsoll_operator.controller.long_runs import LongRuns
 from plimsoll_operator.controller.runtimes import Runtimes
-from plimsoll_operator.controller.runtimes_running import RunningRuns
 from plimsoll_operator.podspec import Pod
 from plimsoll_operator.podstatus import AttemptStatus
 from plimsoll_predictor.store import NewSighting, SightingKind, Writer
@@ -19,15 +19,15 @@ KEPT: Final = 50_000
 class RunSightings:
     """Sees living attempts, however often; ends are told by observations."""
 
-    def __init__(self, writer: Writer, runtimes: Runtimes, running: RunningRuns) -> None:
+    def __init__(self, writer: Writer, runtimes: Runtimes, long_runs: LongRuns) -> None:
         self._writer = writer
         self._runtimes = runtimes
-        self._running = running
+        self._long_runs = long_runs
         self._written: OrderedDict[str, SightingKind] = OrderedDict()
 
     async def living(self, pod: Pod, task: TaskId, status: AttemptStatus) -> None:
         """An attempt was seen that has not ended."""
-        self._running.see(status.attempt_uid, pod)
+        self._long_runs.see(status.attempt_uid, pod)
         new = self._new(task, status)
         if not new:
             return
@@ -35,10 +35,6 @@ class RunSightings:
         if len(self._written) > KEPT:
             self._written.popitem(last=False)
         await self._writer.sight(new)
-        self._runtimes.news()
-
-    def ended(self) -> None:
-        """An attempt's end was committed, and with it what it tells of its time."""
         self._runtimes.news()
 
     def _new(self, task: TaskId, status: AttemptStatus) -> list[NewSighting]:

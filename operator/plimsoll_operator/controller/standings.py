@@ -24,6 +24,7 @@ import structlog
 
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.folding_loop import fold_and_save
+from plimsoll_operator.controller.hub import AttemptEnded, ObservationAmended, TrainingEnded
 from plimsoll_predictor.decision import Ask
 from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.fleet import Fleet
@@ -121,6 +122,10 @@ class Standings:
 
     def news(self) -> None:
         """Something was committed that may teach."""
+        self._news.set()
+
+    def observed(self, _event: AttemptEnded | ObservationAmended | TrainingEnded) -> None:
+        """What happened is committed, and may teach."""
         self._news.set()
 
     async def restore(self) -> None:

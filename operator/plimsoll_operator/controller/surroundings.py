@@ -1,6 +1,7 @@
-"""What bounds an allocation from outside: LimitRanges, quotas, nodes; and namespaces' policies.
+"""What bounds an allocation from outside: LimitRanges, quotas and nodes.
 
-Watched objects come in one at a time; what admission needs of them goes to the feed.
+Watched objects come in one at a time; what admission needs of them goes to the feed, and the
+namespaces' policies with it.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from plimsoll_operator.bounds import NamespaceBounds, bounds_of_any_pod, read_namespace
-from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.controller.hub import PolicyChanged
+from plimsoll_operator.controller.task_policies import TaskPolicies
 from plimsoll_operator.feed.board import FeedBoard
-from plimsoll_operator.policy_levels import OWN_NAMESPACE, SIZING_POLICY_NAME, is_cluster_policy
 from plimsoll_operator.quantity import bytes_or_none, millicores_or_none
 from plimsoll_predictor.decision import Bounds
 
@@ -21,19 +22,15 @@ Object = Mapping[str, Any]
 class ClusterBounds:
     """The newest LimitRanges, ResourceQuotas and nodes, and the namespaces they bound."""
 
-    def __init__(
-        self, board: FeedBoard, book: TaskBook, own_namespace: str = OWN_NAMESPACE
-    ) -> None:
-        self._own_namespace = own_namespace
+    def __init__(self, board: FeedBoard, policies: TaskPolicies) -> None:
         self._board = board
-        self._book = book
+        self._policies = policies
         self._objects: dict[str, dict[str, dict[str, Object]]] = {}
         """namespace -> kind ("LimitRange", "ResourceQuota") -> name -> object."""
         self._read: dict[str, NamespaceBounds] = {}
         self._nodes: dict[str, int] = {}
         self._cores: dict[str, int] = {}
         """node -> allocatable millicores."""
-        self._with_policy: set[str] = set()
         self._publish_defaults()
 
     @property
@@ -69,28 +66,14 @@ class ClusterBounds:
             named[meta["name"]] = document
         self._publish(meta["namespace"])
 
-    def see_policy(self, document: Object, *, gone: bool) -> bool:
-        """A SizingPolicy appeared, changed or went; those of other names do not count.
-
-        True if it is the cluster's and what it says of all tasks has changed; see
-        ``TaskBook.set_default_spec``.
-        """
-        meta, spec = document["metadata"], None if gone else document.get("spec") or {}
-        namespace, name = meta["namespace"], meta["name"]
-        if is_cluster_policy(namespace, name, self._own_namespace):
-            changed = self._book.set_default_spec(spec)
-            self._publish_defaults()
-            for each in self._with_policy if changed else ():
-                self._publish(each)
-            return changed
-        if name == SIZING_POLICY_NAME:
-            self._see_default(namespace, spec, gone=gone)
-        return False
-
-    def _see_default(self, namespace: str, spec: Object | None, *, gone: bool) -> None:
-        self._book.set_namespace_spec(namespace, spec)
-        (self._with_policy.discard if gone else self._with_policy.add)(namespace)
-        self._publish(namespace)
+    def policy_changed(self, event: PolicyChanged) -> None:
+        """Tell admission; the cluster's policy lies below every namespace's."""
+        if event.namespace is not None:
+            self._publish(event.namespace)
+            return
+        self._publish_defaults()
+        for namespace in self._policies.namespaces:
+            self._publish(namespace)
 
     def see_node(self, document: Object, *, gone: bool) -> None:
         """A node appeared, changed or went."""
@@ -104,8 +87,8 @@ class ClusterBounds:
 
     def _publish_defaults(self) -> None:
         self._board.set_defaults(
-            self._book.default_policy,
-            paused=self._book.paused,
+            self._policies.default,
+            paused=self._policies.paused,
             largest_node_bytes=self.largest_node_bytes,
             largest_node_millicores=self.largest_node_millicores,
         )
@@ -115,10 +98,10 @@ class ClusterBounds:
         limit_ranges = list(kinds.get("LimitRange", {}).values())
         quotas = list(kinds.get("ResourceQuota", {}).values())
         self._read[namespace] = read_namespace(limit_ranges, quotas)
-        has_policy = namespace in self._with_policy
+        has_policy = namespace in self._policies.namespaces
         self._board.set_namespace(
             namespace,
-            policy=self._book.namespace_resolved(namespace).policy if has_policy else None,
+            policy=self._policies.in_namespace(namespace).policy if has_policy else None,
             limit_ranges=limit_ranges,
             quotas=quotas,
         )

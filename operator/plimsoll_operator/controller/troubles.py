@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Final
 
 import structlog
 
+from plimsoll_operator.controller.hub import Hub, TroublesChanged
 from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.controller.permissions import lacking
 from plimsoll_operator.feed.board import FeedBoard
@@ -25,15 +25,13 @@ TELL_EVERY_S: Final = 30.0
 
 
 class Troubles:
-    """Looks every few seconds; ``changed`` is called when other trouble is found."""
+    """Looks every few seconds, and publishes when other trouble is found."""
 
-    def __init__(
-        self, kube: Kube, writer: Writer, board: FeedBoard, changed: Callable[[], None]
-    ) -> None:
+    def __init__(self, kube: Kube, writer: Writer, board: FeedBoard, hub: Hub) -> None:
         self._kube = kube
         self._writer = writer
         self._board = board
-        self._changed = changed
+        self._hub = hub
         self._heard_s: float | None = None
         self._lacking: list[str] = []
         self._unheard = False
@@ -55,8 +53,8 @@ class Troubles:
     async def run(self) -> None:
         """Look until cancelled."""
         loop = asyncio.get_running_loop()
-        told: tuple[Trouble, ...] = ()
-        asked_s = told_s = -ASK_EVERY_S
+        published: tuple[Trouble, ...] = ()
+        asked_s = published_s = -ASK_EVERY_S
         self._heard_s = loop.time()
         while True:
             now_s = loop.time()
@@ -65,10 +63,10 @@ class Troubles:
                 self._lacking = await lacking(self._kube)
             self._listen(now_s)
             found = self.now()
-            if found != told and now_s - told_s >= TELL_EVERY_S:
-                told, told_s = found, now_s
+            if found != published and now_s - published_s >= TELL_EVERY_S:
+                published, published_s = found, now_s
                 log.warning("trouble", found=[f"{each.ailment}: {each.words}" for each in found])
-                self._changed()
+                self._hub.publish(TroublesChanged())
             await asyncio.sleep(LOOK_EVERY_S)
 
     def _listen(self, now_s: float) -> None:

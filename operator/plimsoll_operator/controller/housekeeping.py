@@ -1,0 +1,135 @@
+"""The store and the memory kept alike: at a start, after an import, and when old rows go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.controller.item_needs import ItemNeeds
+from plimsoll_operator.controller.learning import Learning
+from plimsoll_operator.controller.met_tasks import MetTasks
+from plimsoll_operator.controller.profiles import ProfileKeeper
+from plimsoll_operator.controller.runtimes import Runtimes
+from plimsoll_operator.controller.standings import Standings
+from plimsoll_predictor.cpu import CpuUse
+from plimsoll_predictor.knowledge import Knowledge, Lift
+from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.store import SavedModel, Store, TaskSummary, Writer
+from plimsoll_predictor.task import TaskId
+
+PRUNE_EVERY_S: Final = 3600.0
+REFRESH_EVERY_S: Final = 10.0
+"""How often the store is asked for tasks that others (an import) put something into."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What the store knew of one task at the start."""
+
+    summary: TaskSummary
+    saved: SavedModel | None
+    lifts: Mapping[str, Lift]
+    cpu: CpuUse | None
+
+
+def remember_all(store: Store) -> dict[TaskId, Remembered]:
+    """What the store knows of all tasks, in a handful of queries, whatever their number."""
+    lifts, cpus, saved = (
+        store.lifts.waiting(),
+        store.totals.cpu_uses(),
+        dict(store.models.serving()),
+    )
+    return {
+        task: Remembered(summary, saved.get(task), lifts.get(task, {}), cpus.get(task))
+        for task, summary in store.totals.by_task().items()
+    }
+
+
+@dataclass(slots=True, kw_only=True)
+class Housekeeping:
+    """Takes up what the store knows, and forgets what it has forgotten."""
+
+    store: Store
+    writer: Writer
+    book: TaskBook
+    items: ItemNeeds
+    standings: Standings
+    runtimes: Runtimes
+    learning: Learning
+    met_tasks: MetTasks
+    profiles: ProfileKeeper
+    now_s: Callable[[], float]
+    _imported: int = field(init=False, default=0)
+
+    async def take_up(self) -> None:
+        """Know what the store knows, as at a start."""
+        # Asked first: an import that comes meanwhile is looked at once too often, not never.
+        self._imported = (await self.writer.read(self.store.observations.imported, 0)).serial
+        await self.writer.call(self.store.totals.mend)
+        for task, remembered in (await self.writer.read(remember_all, self.store)).items():
+            self._take_up(task, remembered)
+        self.items.restore(await self.writer.read(self.store.observations.item_needs))
+        await self.standings.restore()
+        await self.runtimes.restore()
+
+    async def run(self) -> None:
+        """Meet without a restart what an import put into the store; let old rows go."""
+        loop = asyncio.get_running_loop()
+        pruned_s = loop.time()
+        while True:
+            await asyncio.sleep(REFRESH_EVERY_S)
+            await self._look_for_imports()
+            if loop.time() - pruned_s > PRUNE_EVERY_S:
+                pruned_s = loop.time()
+                await self._prune()
+
+    def _take_up(self, task: TaskId, remembered: Remembered) -> None:
+        saved = remembered.saved
+        self.book.restore(
+            Knowledge(
+                task=task,
+                policy=Policy(),
+                runs=remembered.summary.runs_known,
+                max_need_bytes=remembered.summary.max_need_bytes,
+                model=saved.model if saved else None,
+                lifts=remembered.lifts,
+                cpu=remembered.cpu,
+            )
+        )
+        self.learning.restore(remembered.summary, saved)
+        self.learning.consider(task)
+        self.profiles.mark(task, after_s=0.0)
+
+    async def _look_for_imports(self) -> None:
+        found = await self.writer.read(self.store.observations.imported, self._imported)
+        if found.tasks:
+            # In the order of all writes, likewise: no need that is learned meanwhile is lost.
+            self.items.restore(await self.writer.call(self.store.observations.item_needs))
+            await self.standings.fold()
+        for task in found.tasks:
+            # In the order of all writes: what was recorded before is added up, and was learned.
+            summary = await self.writer.call(self.store.totals.of, task)
+            self.book.add_up(task, summary.runs_known, summary.max_need_bytes)
+            self.learning.consider(task)
+            self.profiles.mark(task)
+        if found.tasks:
+            self.standings.news()
+            self.runtimes.news()
+        self._imported = found.serial
+
+    async def _prune(self) -> None:
+        steps = self.store.prune_steps(self.now_s())
+        # One by one: what else is to be written comes in between.
+        while await self.writer.call(next, steps, None) is not None:
+            continue
+        self.book.drop_lifts_except(await self.writer.call(self.store.lifts.waiting))
+        stored = await self.writer.call(self.store.totals.tasks)
+        self.standings.keep(stored)
+        await self.runtimes.keep(stored)
+        for task in self.met_tasks.idle(stored):
+            self.book.forget(task)
+            self.profiles.forget(task)
+            await self.profiles.remove(task)

@@ -1,0 +1,59 @@
+"""Attempts that live: where they run, when they started, and the size they were decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from plimsoll_operator.annotation import DecisionNote
+from plimsoll_operator.controller.announcer import Announcer
+from plimsoll_operator.controller.first_times import FirstTimes
+from plimsoll_operator.controller.placement import Placed, Placement
+from plimsoll_operator.controller.profiles import ProfileKeeper
+from plimsoll_operator.controller.runtimes_seen import RunSightings
+from plimsoll_operator.controller.standings import Standings
+from plimsoll_operator.podspec import Pod
+from plimsoll_operator.podstatus import AttemptStatus
+from plimsoll_operator.reading import PodReading
+from plimsoll_predictor.experts.would import DECIDED
+from plimsoll_predictor.policy import Mode
+
+
+@dataclass(slots=True, kw_only=True)
+class LivingAttempts:
+    """Sees them as often as they change; each thing is written down once."""
+
+    placement: Placement
+    sightings: RunSightings
+    standings: Standings
+    announcer: Announcer
+    profiles: ProfileKeeper
+    now_s: Callable[[], float]
+    _sized: FirstTimes = field(init=False, default_factory=FirstTimes)
+
+    async def see(self, pod: Pod, reading: PodReading, status: AttemptStatus) -> None:
+        """An attempt was seen that has not ended."""
+        self._place(reading, status)
+        await self.sightings.living(pod, reading.task, status)
+        if reading.note is not None and self._sized.add(status.uid):
+            attempt = reading.attempt
+            bids = await self.standings.bids(reading.task, attempt.request_bytes, attempt.features)
+            bids = {**bids, **_recommended(reading.note)}
+            await self.announcer.sized(pod, reading.task, reading.note, bids)
+            self.profiles.mark(reading.task)
+
+    def _place(self, reading: PodReading, status: AttemptStatus) -> None:
+        now_s = self.now_s()
+        if status.node is not None and status.started_s is not None:
+            size = reading.limit_bytes or reading.attempt.request_bytes or 0
+            placed = Placed(reading.task, size, reading.cpu_request)
+            self.placement.start(status.uid, status.node, placed, now_s - status.started_s)
+        elif status.submitted_s is not None:
+            self.placement.wait(status.uid, now_s - status.submitted_s)
+
+
+def _recommended(note: DecisionNote) -> dict[str, float]:
+    """What recommend mode decided and did not do, to be counted once the run's need is known."""
+    if note.mode is not Mode.RECOMMEND or note.allocation_bytes is None:
+        return {}
+    return {DECIDED: float(note.allocation_bytes)}

@@ -1,0 +1,92 @@
+"""What kopf's handlers call: one method for each kind of object that is watched."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import structlog
+
+from plimsoll_operator.controller.attempts import AttemptLedger
+from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.controller.late_binding import LateBinding
+from plimsoll_operator.controller.nodes import ClusterNodes
+from plimsoll_operator.controller.policy_statuses import PolicyStatuses
+from plimsoll_operator.controller.profiles import ProfileKeeper
+from plimsoll_operator.controller.surroundings import ClusterBounds
+from plimsoll_operator.profile_names import profile_name, task_of_profile
+
+log = structlog.get_logger()
+
+TASKS_AT_ONCE: Final = 50
+"""Resolved again, when the cluster's policy changes, before others get a turn."""
+
+Raw = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterWatch:
+    """Hands each object to those that keep what it says. gone: it was deleted."""
+
+    ledger: AttemptLedger
+    book: TaskBook
+    bounds: ClusterBounds
+    nodes: ClusterNodes
+    profiles: ProfileKeeper
+    policy_statuses: PolicyStatuses
+    late_binding: LateBinding
+
+    async def see_pod(self, pod: Raw, *, gone: bool) -> None:
+        """A labelled pod appeared, changed or went."""
+        await self.ledger.see(pod, gone=gone)
+        self.late_binding.see(pod, gone=gone)
+
+    async def see_profile(self, profile: Raw, *, gone: bool) -> None:
+        """A TaskProfile appeared, changed or went: its spec is people's, its status ours."""
+        meta, spec = profile["metadata"], profile.get("spec") or {}
+        task = task_of_profile(meta["namespace"], meta["name"], spec.get("task"))
+        if profile_name(task) != meta["name"]:
+            log.warning(
+                "ignored: not the profile of its task", profile=meta["name"], task=str(task)
+            )
+            return
+        policies = self.book.policies
+        policies.set_profile_spec(meta["namespace"], meta["name"], None if gone else spec)
+        if gone:
+            self.profiles.deleted(task)
+            return
+        # What people wrote before the task's first pod has to be in the feed before it comes.
+        if policies.has_own(task):
+            self.book.get(task)
+        news = self.profiles.shown(task, profile.get("status") or {}, meta.get("generation"))
+        if news and task in self.book:
+            self.profiles.mark(task)
+
+    async def see_policy(self, policy: Raw, *, gone: bool) -> None:
+        """A SizingPolicy appeared, changed or went; by far the most often only its status did."""
+        policies = self.book.policies
+        before = policies.default, policies.paused
+        policies.see(policy, gone=gone)
+        self.policy_statuses.see(policy, gone=gone)
+        if (policies.default, policies.paused) != before:
+            await self._resolve_all_again()
+
+    async def see_bounds(self, document: Raw, *, gone: bool) -> None:
+        """A LimitRange or ResourceQuota appeared, changed or went."""
+        kind = "LimitRange" if "limits" in (document.get("spec") or {}) else "ResourceQuota"
+        self.bounds.see(str(document.get("kind") or kind), document, gone=gone)
+
+    async def see_node(self, node: Raw, *, gone: bool) -> None:
+        """A node appeared, changed or went."""
+        self.bounds.see_node(node, gone=gone)
+        self.nodes.see(node, gone=gone)
+
+    async def _resolve_all_again(self) -> None:
+        """What holds in the whole cluster has changed; the feed said so already."""
+        for number, task in enumerate(self.book, start=1):
+            self.book.resolve_again(task)
+            self.profiles.mark(task)
+            if number % TASKS_AT_ONCE == 0:
+                await asyncio.sleep(0)
