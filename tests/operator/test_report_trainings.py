@@ -41,7 +41,7 @@ def test_each_training_has_a_row_with_its_figures() -> None:
     page = render(a_report(showing(some_trainings()[:2])), START_S)
     checked(page)
     assert row_of(page, ">3fa9c1d2e0</td>").split(" ", 2)[2] == (
-        "3fa9c1d2e0 classifier 118 320Mi 700Mi 1.76Gi xgboost + smote 10.2 97.5% 14.7 s "
+        "3fa9c1d2e0 118 320Mi 700Mi 1.76Gi xgboost + smote 10.2 97.5% 14.7 s "
         "serves, cut by its budget"
     )
     failed = row_of(page, "killed by signal 9")
