@@ -161,8 +161,8 @@ async def _read_pod(place: Place, named: TaskId) -> Pod:
         return await objects.get(path_of(CORE, "pods", named.namespace, named.name))
 
 
-def decided(pod: Pod, named: TaskId) -> tuple[TaskId, PodDecision]:
-    """Whose pod it is, and what was decided of it.
+def task_of_pod(pod: Pod, named: TaskId) -> TaskId:
+    """Whose pod it is.
 
     Raises NothingToExplain if it is not Plimsoll's.
     """
@@ -171,7 +171,15 @@ def decided(pod: Pod, named: TaskId) -> tuple[TaskId, PodDecision]:
         raise NothingToExplain(
             f"pod {named} has no task: label its template plimsoll.dev/task: NAME"
         )
-    return identity.task, PodDecision(named.name, read_note(pod))
+    return identity.task
+
+
+def decided(pod: Pod, named: TaskId) -> tuple[TaskId, PodDecision]:
+    """Whose pod it is, and what was decided of it.
+
+    Raises NothingToExplain if it is not Plimsoll's.
+    """
+    return task_of_pod(pod, named), PodDecision(named.name, read_note(pod))
 
 
 def asked_by(pod: Pod, decision: PodDecision) -> Ask | None:

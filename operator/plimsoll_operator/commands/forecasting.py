@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from plimsoll_operator.commands.explaining import NothingToExplain, find_pod
+from plimsoll_operator.commands.explaining import NothingToExplain, find_pod, task_of_pod
 from plimsoll_operator.commands.forecasting_tables import forecast_table
 from plimsoll_operator.commands.places import Place
 from plimsoll_operator.commands.printing import complain, print_output
 from plimsoll_operator.commands.stored import existing_store
 from plimsoll_operator.controller.kube_errors import ApiError
-from plimsoll_operator.identity import identify
 from plimsoll_operator.output_forms import OutputForm
 from plimsoll_operator.podspec import NotSizable, Pod, sized_container
 from plimsoll_operator.podstatus import AttemptStatus, read_status
@@ -86,15 +85,11 @@ def run_of(pod: Pod, named: TaskId) -> tuple[TaskId, AttemptStatus]:
 
     Raises NothingToExplain if it is not Plimsoll's.
     """
-    identity = identify(pod)
-    if identity is None:
-        raise NothingToExplain(
-            f"pod {named} has no task: label its template plimsoll.dev/task: NAME"
-        )
+    task = task_of_pod(pod, named)
     container = sized_container(pod)
     if isinstance(container, NotSizable):
         raise NothingToExplain(f"pod {named}: no container of it can be told to be the task's")
-    return identity.task, read_status(pod, container.name)
+    return task, read_status(pod, container.name)
 
 
 def running_run(name: str, status: AttemptStatus, forecast: Forecast, now_s: float) -> RunningRun:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
-from rich.markup import escape
 
 from plimsoll_operator.commands.places import Place
+from plimsoll_operator.commands.replay_output import (
+    check_folders,
+    exit_status_of,
+    write_figures,
+    write_named,
+)
 from plimsoll_operator.commands.replay_progress import ReplayProgress
 from plimsoll_operator.commands.replay_tables import replay_table
 from plimsoll_operator.commands.stored import existing_store
 from plimsoll_operator.replay_page.page import render
-from plimsoll_operator.report.writing import write_whole
 from plimsoll_predictor.replay.engine import SizerBroken
 from plimsoll_predictor.replay.playing import Played, Setting, frontier, play
 from plimsoll_predictor.replay.policies import NoSuchPolicy, ReplayPolicy, policies_named
@@ -50,25 +53,17 @@ class ReplayRequest:
 
 
 def replay_command(request: ReplayRequest, now_s: float, console: Console | None = None) -> int:
-    """Replay, print, write; the exit status of the process.
+    """Replay, print, write; the exit status of the process. now_s: Unix seconds, on the page."""
 
-    now_s: Unix seconds, printed on the page.
-    1: a trace cannot be read, or a file cannot be written; what to do was said.
-    """
-    errors = console or Console(stderr=True)
-    console = console or Console()
-    try:
+    def replay(out: Console) -> None:
         _check(request)
-        played = _play_all(request, console)
-        _write(request, played, now_s, console)
-    except (TraceError, NoSuchPolicy, StoreError, SizerBroken, LookupError, ValueError) as error:
-        errors.print(f"[red]plimsoll replay:[/red] {escape(str(error))}", soft_wrap=True)
-        return 1
-    except OSError as error:
-        words = f"{error.filename} cannot be written: {error.strerror}"
-        errors.print(f"[red]plimsoll replay:[/red] {escape(words)}", soft_wrap=True)
-        return 1
-    return 0
+        played = _play_all(request, out)
+        write_figures(request.json_file, (each.to_dict() for each in played), out)
+        if request.html_file is not None:
+            write_named("page", request.html_file, render(played, now_s), out)
+
+    refusals = (TraceError, NoSuchPolicy, StoreError, SizerBroken, LookupError, ValueError)
+    return exit_status_of(replay, console, refusals)
 
 
 def _check(request: ReplayRequest) -> None:
@@ -80,9 +75,7 @@ def _check(request: ReplayRequest) -> None:
             f"--first-size is a share of the request, above 0 and at most 1;"
             f" got {request.setting.first_size:g} instead"
         )
-    for file in (request.json_file, request.html_file):
-        if file is not None and not file.parent.is_dir():
-            raise ValueError(f"{file} cannot be written: there is no folder {file.parent}")
+    check_folders(request.json_file, request.html_file)
 
 
 def _play_all(request: ReplayRequest, console: Console) -> list[Played]:
@@ -131,15 +124,3 @@ def _play(
         return played
     with progress.step(f"{trace.name}: {policy.name}, its frontier", len(trace.rows)) as told:
         return replace(played, frontier=frontier(trace, policy, request.setting, told))
-
-
-def _write(
-    request: ReplayRequest, played: Sequence[Played], now_s: float, console: Console
-) -> None:
-    if request.json_file is not None:
-        figures = json.dumps([each.to_dict() for each in played], indent=2)
-        write_whole(request.json_file, figures + "\n")
-        console.print(f"figures: {request.json_file}", markup=False, soft_wrap=True)
-    if request.html_file is not None:
-        write_whole(request.html_file, render(played, now_s))
-        console.print(f"page: {request.html_file}", markup=False, soft_wrap=True)

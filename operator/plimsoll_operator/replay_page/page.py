@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import groupby
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
-from plimsoll_operator.figure_words import number_words, words_for_gb_h, words_for_minute
 from plimsoll_operator.replay_page import plots
-from plimsoll_operator.report.environment import content_hash
+from plimsoll_operator.report.environment import content_hash, environment_of, own_text
 from plimsoll_predictor.replay.playing import Played
 from plimsoll_predictor.replay.sizer import UNASKED_BYTES
 
@@ -80,27 +78,8 @@ def _knobs(played: Sequence[Played]) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("plimsoll_operator.replay_page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        gb_h=words_for_gb_h,
-        number=number_words,
-        when=words_for_minute,
-        percent=lambda share: f"{100 * share:.1f}%",
-    )
-    # Our own files, not anyone's input; they must reach the page as they are.
-    styles = (
-        files(package).joinpath(f"templates/{name}").read_text("utf-8")
-        for package, name in (
-            ("plimsoll_operator.report", "style.css"),
-            ("plimsoll_operator.replay_page", "replay.css"),
-        )
-    )
-    style = Markup("".join(styles))
+    environment = environment_of(PackageLoader("plimsoll_operator.replay_page"))
+    style = own_text("plimsoll_operator.report", "style.css")
+    style += own_text("plimsoll_operator.replay_page", "replay.css")
     environment.globals.update(style=style, style_hash=Markup(content_hash(style)))
     return environment
