@@ -31,7 +31,7 @@ from plimsoll_predictor.task import TaskId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PodReading:
+class WatchedPod:
     """One pod as the controller acts on it.
 
     lives: the attempt's states to look at, oldest first; two after an in-place restart.
@@ -55,7 +55,7 @@ class PodReading:
         return self.attempt.limit_bytes
 
 
-def read_pod(pod: Pod, knowledge_of: Callable[[TaskId], Knowledge]) -> PodReading | None:
+def read_pod(pod: Pod, knowledge_of: Callable[[TaskId], Knowledge]) -> WatchedPod | None:
     """Read a pod; None if it is not Plimsoll's or has no container that could be sized."""
     identity, sized = identify(pod), sized_container(pod)
     if identity is None or not isinstance(sized, SizedContainer):
@@ -63,7 +63,7 @@ def read_pod(pod: Pod, knowledge_of: Callable[[TaskId], Knowledge]) -> PodReadin
     policy = knowledge_of(identity.task).policy
     note = read_note(pod)
     status, earlier = read_status(pod, sized.name), last_life(pod, sized.name)
-    return PodReading(
+    return WatchedPod(
         task=identity.task,
         retrier=identity.retrier,
         policy=policy,

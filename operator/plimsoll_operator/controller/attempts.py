@@ -32,7 +32,7 @@ from plimsoll_operator.controller.placement import Placement
 from plimsoll_operator.observing import observe
 from plimsoll_operator.peaks import PeakReport
 from plimsoll_operator.podstatus import AttemptStatus, Pod
-from plimsoll_operator.reading import PodReading, read_pod
+from plimsoll_operator.reading import WatchedPod, read_pod
 from plimsoll_operator.truth import Verdict, judge
 from plimsoll_predictor.documents import from_document
 from plimsoll_predictor.policy import Mode
@@ -61,28 +61,28 @@ class AttemptLedger:
 
     async def see(self, pod: Pod, *, gone: bool) -> None:
         """One event of a labelled pod. ``gone``: it was deleted from the API server."""
-        reading = read_pod(pod, self.book.look)
-        if reading is None:
+        watched = read_pod(pod, self.book.look)
+        if watched is None:
             return
-        if reading.mode is not Mode.OFF and self.met_tasks.meet(pod, reading.task):
-            for status in reading.lives:
-                await self._see_life(pod, reading, status, gone=gone)
+        if watched.mode is not Mode.OFF and self.met_tasks.meet(pod, watched.task):
+            for status in watched.lives:
+                await self._see_life(pod, watched, status, gone=gone)
         if gone:
-            self.placement.end(reading.status.uid)
+            self.placement.end(watched.status.uid)
 
     async def _see_life(
-        self, pod: Pod, reading: PodReading, status: AttemptStatus, *, gone: bool
+        self, pod: Pod, watched: WatchedPod, status: AttemptStatus, *, gone: bool
     ) -> None:
-        verdict = judge(status, reading.limit_bytes, self._kernel_peak_after(reading, status))
+        verdict = judge(status, watched.limit_bytes, self._kernel_peak_after(watched, status))
         if verdict is None and gone and status.started_s is not None:
             verdict = Verdict(Outcome.DELETED, "deleted before it ended")
         if verdict is None:
-            await self.living.see(pod, reading, status)
+            await self.living.see(pod, watched, status)
         elif status.attempt_uid not in self._done:
-            observation = await self._observe(reading, status, verdict.outcome)
+            observation = await self._observe(watched, status, verdict.outcome)
             change = await self.writer.record(observation)
             # Nothing may come in between: what is added up from the store counts it from here on.
-            ended = AttemptEnded(observation, change, pod, reading, status, verdict)
+            ended = AttemptEnded(observation, change, pod, watched, status, verdict)
             self.hub.publish(ended)
             if change.new:
                 _log(ended)
@@ -90,36 +90,36 @@ class AttemptLedger:
                 self._done.add(status.attempt_uid)
 
     async def _observe(
-        self, reading: PodReading, status: AttemptStatus, outcome: Outcome
+        self, watched: WatchedPod, status: AttemptStatus, outcome: Outcome
     ) -> Observation:
         surroundings = self.placement.end(status.uid)
-        attempt = replace(reading.attempt, node_type=self.nodes.type_of(status.node))
-        return observe(attempt, status, outcome, await self._peak(reading, status), surroundings)
+        attempt = replace(watched.attempt, node_type=self.nodes.type_of(status.node))
+        return observe(attempt, status, outcome, await self._peak(watched, status), surroundings)
 
-    async def _peak(self, reading: PodReading, status: AttemptStatus) -> PeakReport | None:
+    async def _peak(self, watched: WatchedPod, status: AttemptStatus) -> PeakReport | None:
         """The best report so far: from memory, else (after a restart) from the store."""
-        best = self._best_peak(reading, status)
+        best = self._best_peak(watched, status)
         if best is not None:
             return best
         stored = await read_patiently(self.writer, self.store.peaks.of_pod, status.uid)
         if not stored:
             return None
         self.peaks.add(from_document(list[PeakReport], stored, "the stored peaks"))
-        return self._best_peak(reading, status)
+        return self._best_peak(watched, status)
 
-    def _kernel_peak_after(self, reading: PodReading, status: AttemptStatus) -> int | None:
+    def _kernel_peak_after(self, watched: WatchedPod, status: AttemptStatus) -> int | None:
         """The kernel's own peak, if it was read after the end: before, it may still have grown.
 
         Only the pod's cgroup is there to be read then; a container's goes with it.
         """
-        best = self._best_peak(reading, status)
+        best = self._best_peak(watched, status)
         if best is None or not best.final or best.container_id or status.finished_s is None:
             return None
         # The API server keeps whole seconds of a time that has fractions.
         return best.kernel_peak_bytes if best.measured_s >= status.finished_s + 1 else None
 
-    def _best_peak(self, reading: PodReading, status: AttemptStatus) -> PeakReport | None:
-        return self.peaks.best(status.uid, status.container_id, reading.attempt.containers)
+    def _best_peak(self, watched: WatchedPod, status: AttemptStatus) -> PeakReport | None:
+        return self.peaks.best(status.uid, status.container_id, watched.attempt.containers)
 
 
 def _log(ended: AttemptEnded) -> None:

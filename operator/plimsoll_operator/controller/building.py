@@ -285,7 +285,7 @@ def connect_book(hub: Hub, book: TaskBook, publications: Publications) -> None:
 def _counting_ends(metrics: ControllerMetrics) -> Callable[[AttemptEnded], None]:
     def count(event: AttemptEnded) -> None:
         if event.change.new:
-            sizes = sizes_of(event.observation, event.reading.mode, event.reading.note)
+            sizes = sizes_of(event.observation, event.watched.mode, event.watched.note)
             metrics.attempts.ended(event.observation, sizes)
 
     return count

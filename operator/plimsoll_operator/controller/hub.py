@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from plimsoll_operator.events import Regarding
 from plimsoll_operator.podspec import Pod
 from plimsoll_operator.podstatus import AttemptStatus
-from plimsoll_operator.reading import PodReading
+from plimsoll_operator.reading import WatchedPod
 from plimsoll_operator.running_long import RunForecast
 from plimsoll_operator.training.queue import Trained
 from plimsoll_operator.truth import Verdict
@@ -37,7 +37,7 @@ class AttemptEnded:
     observation: Observation
     change: Kept
     pod: Pod
-    reading: PodReading
+    watched: WatchedPod
     status: AttemptStatus
     verdict: Verdict
 

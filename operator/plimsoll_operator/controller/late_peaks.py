@@ -52,7 +52,7 @@ class LatePeaks:
         status = event.status
         attempts = self._observed.setdefault(status.uid, {})
         attempts[status.attempt_uid] = _Observed(
-            event.observation, status.container_id, event.reading.attempt.containers
+            event.observation, status.container_id, event.watched.attempt.containers
         )
         self._observed.move_to_end(status.uid)
         if len(self._observed) > PODS_KEPT:

@@ -47,14 +47,14 @@ class Lifts:
     async def _succeeded(self, ended: AttemptEnded) -> None:
         task, run = ended.observation.task, ended.observation.run
         # Without a note nobody knows which attempt it was: then the run is over.
-        attempt = ended.observation.attempt if ended.reading.note is not None else None
+        attempt = ended.observation.attempt if ended.watched.note is not None else None
         if self.book.settle(task, run, attempt):
             await self.writer.call(self.store.lifts.close, task, run)
 
     async def _oom_killed(self, ended: AttemptEnded) -> bool:
-        if ended.reading.mode is not Mode.ENFORCE or ended.status.phase == "Succeeded":
+        if ended.watched.mode is not Mode.ENFORCE or ended.status.phase == "Succeeded":
             return True  # a child was killed, the pod got through: nobody makes a next attempt
-        if self.book.policies.pauses(ended.reading.task):
+        if self.book.policies.pauses(ended.watched.task):
             await self.retries.pass_over(ended.pod, ended.status)
             return True
         if await read_patiently(
@@ -64,7 +64,7 @@ class Lifts:
         lift = await self._lift(ended)
         if lift is None:
             return True
-        return await self.retries.follow(ended.pod, ended.reading, ended.status, lift)
+        return await self.retries.follow(ended.pod, ended.watched, ended.status, lift)
 
     async def _lift(self, ended: AttemptEnded) -> Lift | None:
         killed = ended.observation

@@ -14,7 +14,7 @@ from plimsoll_operator.controller.runtimes_seen import RunSightings
 from plimsoll_operator.controller.standings import Standings
 from plimsoll_operator.podspec import Pod
 from plimsoll_operator.podstatus import AttemptStatus
-from plimsoll_operator.reading import PodReading
+from plimsoll_operator.reading import WatchedPod
 from plimsoll_predictor.experts.would import DECIDED
 from plimsoll_predictor.policy import Mode
 
@@ -31,22 +31,22 @@ class LivingAttempts:
     now_s: Callable[[], float]
     _sized: FirstTimes = field(init=False, default_factory=FirstTimes)
 
-    async def see(self, pod: Pod, reading: PodReading, status: AttemptStatus) -> None:
+    async def see(self, pod: Pod, watched: WatchedPod, status: AttemptStatus) -> None:
         """An attempt was seen that has not ended."""
-        self._place(reading, status)
-        await self.sightings.living(pod, reading.task, status)
-        if reading.note is not None and self._sized.add(status.uid):
-            attempt = reading.attempt
-            bids = await self.standings.bids(reading.task, attempt.request_bytes, attempt.features)
-            bids = {**bids, **_recommended(reading.note)}
-            await self.announcer.sized(pod, reading.task, reading.note, bids)
-            self.profiles.mark(reading.task)
+        self._place(watched, status)
+        await self.sightings.living(pod, watched.task, status)
+        if watched.note is not None and self._sized.add(status.uid):
+            attempt = watched.attempt
+            bids = await self.standings.bids(watched.task, attempt.request_bytes, attempt.features)
+            bids = {**bids, **_recommended(watched.note)}
+            await self.announcer.sized(pod, watched.task, watched.note, bids)
+            self.profiles.mark(watched.task)
 
-    def _place(self, reading: PodReading, status: AttemptStatus) -> None:
+    def _place(self, watched: WatchedPod, status: AttemptStatus) -> None:
         now_s = self.now_s()
         if status.node is not None and status.started_s is not None:
-            size = reading.limit_bytes or reading.attempt.request_bytes or 0
-            placed = Placed(reading.task, size, reading.cpu_request)
+            size = watched.limit_bytes or watched.attempt.request_bytes or 0
+            placed = Placed(watched.task, size, watched.cpu_request)
             self.placement.start(status.uid, status.node, placed, now_s - status.started_s)
         elif status.submitted_s is not None:
             self.placement.wait(status.uid, now_s - status.submitted_s)

@@ -27,7 +27,7 @@ from plimsoll_operator.controller.task_policies import TaskPolicies
 from plimsoll_operator.identity import Retrier, identify
 from plimsoll_operator.podspec import Pod, RestartPolicy, restart_policy
 from plimsoll_operator.podstatus import AttemptStatus
-from plimsoll_operator.reading import PodReading
+from plimsoll_operator.reading import WatchedPod
 from plimsoll_operator.retrying import NextAttempt, next_attempt, retry_name
 from plimsoll_predictor.decision import Reason
 from plimsoll_predictor.knowledge import Lift
@@ -90,20 +90,20 @@ class Retries:
             self._begin(intent)
 
     async def follow(
-        self, pod: Pod, reading: PodReading, status: AttemptStatus, lift: Lift
+        self, pod: Pod, watched: WatchedPod, status: AttemptStatus, lift: Lift
     ) -> bool:
         """See to the attempt after a lifted OOM kill, whoever makes it.
 
         False if the pod must be seen again: its other containers have not ended yet.
         """
-        if reading.retrier is not Retrier.PLIMSOLL:
+        if watched.retrier is not Retrier.PLIMSOLL:
             if restart_policy(pod) is not RestartPolicy.NEVER:
-                await self._replace(pod, reading)
+                await self._replace(pod, watched)
             return True
-        if reading.retry is not Retry.AUTO or status.taken_away:
+        if watched.retry is not Retry.AUTO or status.taken_away:
             return True
         if status.phase == "Failed" and not self._is_history(status):
-            await self._intend(pod, reading, status, lift)
+            await self._intend(pod, watched, status, lift)
         return status.phase in ("Failed", "Succeeded")
 
     async def pass_over(self, pod: Pod, status: AttemptStatus) -> None:
@@ -134,12 +134,12 @@ class Retries:
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
 
     async def _intend(
-        self, pod: Pod, reading: PodReading, status: AttemptStatus, lift: Lift
+        self, pod: Pod, watched: WatchedPod, status: AttemptStatus, lift: Lift
     ) -> None:
         meta = pod["metadata"]
         name = retry_name(pod, lift.attempt)
         following = NextAttempt(
-            name, reading.attempt.container, lift.allocation_bytes, _note(reading, lift)
+            name, watched.attempt.container, lift.allocation_bytes, _note(watched, lift)
         )
         intent = RetryIntent(
             attempt_uid=status.attempt_uid,
@@ -220,14 +220,14 @@ class Retries:
         log.error("retry given up, another pod has its name", pod=intent.new_pod)
         return _given_up("another pod has its name")
 
-    async def _replace(self, pod: Pod, reading: PodReading) -> None:
+    async def _replace(self, pod: Pod, watched: WatchedPod) -> None:
         """A container restarted in place keeps the pod's old limit: only a new pod gets more.
 
         See kubernetes/kubernetes#138760. Where a controller owns the pod, deleting it makes
         that controller create the next one, which admission lifts.
         """
         meta = pod["metadata"]
-        if reading.retrier in (Retrier.KUBELET, Retrier.ENGINE):
+        if watched.retrier in (Retrier.KUBELET, Retrier.ENGINE):
             self.announcer.stuck(pod)
             return
         try:
@@ -247,23 +247,23 @@ def _retry_of(pod: Mapping[str, Any]) -> object:
     return (pod["metadata"].get("annotations") or {}).get(labels.RETRY_OF)
 
 
-def _note(reading: PodReading, lift: Lift) -> str:
+def _note(watched: WatchedPod, lift: Lift) -> str:
     return note_to_json(
         DecisionNote(
-            task=str(reading.task),
-            run=reading.attempt.run,
+            task=str(watched.task),
+            run=watched.attempt.run,
             attempt=lift.attempt,
             allocation_bytes=lift.allocation_bytes,
-            was_request_bytes=reading.attempt.request_bytes,
-            was_limit_bytes=reading.note.was_limit_bytes if reading.note else reading.limit_bytes,
+            was_request_bytes=watched.attempt.request_bytes,
+            was_limit_bytes=watched.note.was_limit_bytes if watched.note else watched.limit_bytes,
             bin=None,
             probability=None,
             model=None,
             reason=Reason.LIFTED,
             why=f"attempt {lift.attempt}: {words_for_bytes(lift.after_bytes)} was too small",
-            mode=reading.mode,
-            container=reading.attempt.container,
-            cpu=reading.note.cpu if reading.note else None,
-            context=reading.note.context if reading.note else {},
+            mode=watched.mode,
+            container=watched.attempt.container,
+            cpu=watched.note.cpu if watched.note else None,
+            context=watched.note.context if watched.note else {},
         )
     )
