@@ -11,7 +11,7 @@ import pytest
 from deploy.local.archive import write_image
 from deploy.local.dockerfile import TARGETS, Target, fingerprint
 from deploy.local.layout import CHECKOUT
-from deploy.local.pip_settings import pip_settings
+from deploy.local.pip_settings import pip_files, pip_settings
 from deploy.local.trouble import Trouble
 
 SMALL = Target("stage", "localhost/small", ("Dockerfile", "source"))
@@ -121,3 +121,10 @@ def test_the_same_folder_makes_the_same_image(tmp_path: Path) -> None:
     assert indexes[0] == indexes[1]
     names = indexes[0]["manifests"][0]["annotations"]
     assert names["io.containerd.image.name"] == "localhost/one:1"
+
+
+def test_a_settings_file_that_is_named_replaces_the_users_and_not_the_machines() -> None:
+    named = Path("/etc/pip.conf"), Path("/elsewhere/pip.conf")
+    assert pip_files({"HOME": "/home/a", "PIP_CONFIG_FILE": str(named[1])}) == [*named]
+    user = Path("/home/a/.pip/pip.conf"), Path("/home/a/.config/pip/pip.conf")
+    assert pip_files({"HOME": "/home/a"}) == [named[0], *user]

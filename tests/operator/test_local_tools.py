@@ -38,6 +38,31 @@ def test_a_tool_that_is_built_is_not_built_again(tmp_path: Path) -> None:
     assert said == []
 
 
+def test_definitions_of_others_that_are_there_are_not_downloaded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    go, said = tmp_path / "go", list[str]()
+    content = tmp_path / "module"
+    for _, _, folder in tools.FOREIGN_CRDS:
+        (content / folder).mkdir(parents=True)
+        (content / folder / f"{Path(folder).name}.yaml").write_text("kind: Definition\n")
+    sums = "".join(
+        f'*{module}) echo \'{{"Sum": "{checksum}", "Dir": "{content}"}}\' ;;\n'
+        for module, checksum, _ in tools.FOREIGN_CRDS
+    )
+    go.write_text(f'#!/bin/sh\ncase "$*" in\n*GOVERSION) echo go1.99.0 ;;\n{sums}esac\n')
+    go.chmod(0o755)
+    with monkeypatch.context() as once:
+        once.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+        found = tools.foreign_crds({**environment, "PATH": str(tmp_path)}, said.append)
+    assert [path.name for path in found] == ["crds.yaml", "prometheus-operator-crd.yaml"]
+    assert len(said) == len(tools.FOREIGN_CRDS)
+    content.rename(tmp_path / "emptied")
+    assert tools.foreign_crds(environment, said.append) == found
+    assert len(said) == len(tools.FOREIGN_CRDS)
+
+
 def test_helm_needs_no_newer_go_than_kubernetes_does() -> None:
     found = re.search(r"^go (\d+)\.(\d+)", (tools.MODULES / "go.mod").read_text(), re.M)
     assert found is not None
