@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from plimsoll_operator.controller.kube_errors import ApiError, Changed
+from plimsoll_operator.controller.kube_errors import AlreadyThere, ApiError, Changed
 
 log = structlog.get_logger()
 
@@ -40,7 +40,7 @@ class Keeping:
         for name, look in self._things.items():
             try:
                 await look()
-            except Changed:
+            except (Changed, AlreadyThere):
                 continue  # another hand was faster; the next look sees what it did
             except ApiError as error:
                 self._note(name, str(error))
