@@ -47,6 +47,7 @@ def scraped(port: int) -> str:
         return str(answer.read().decode())
 
 
+@pytest.mark.slow
 def test_what_the_agent_holds_and_did_is_shown(tmp_path: Path) -> None:
     metrics = AgentMetrics(HELD)
     with shown(metrics, settings_in(tmp_path, 0)) as port:
@@ -73,6 +74,7 @@ def test_nothing_is_served_unless_asked_for(tmp_path: Path) -> None:
         assert threading.active_count() == before
 
 
+@pytest.mark.slow
 def test_the_port_is_free_again_afterwards(tmp_path: Path) -> None:
     with shown(AgentMetrics(HELD), settings_in(tmp_path, 0)) as port:
         assert port is not None

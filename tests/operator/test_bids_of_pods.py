@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from plimsoll_operator.controller.standings import Standings
 from plimsoll_predictor.experts.panel import PANEL
 from plimsoll_predictor.units import MIB
@@ -41,6 +43,7 @@ async def test_a_decided_pod_that_lives_is_bid_for_by_every_expert(tmp_path: Pat
         assert bids["request"] == 128 * MIB
 
 
+@pytest.mark.slow
 async def test_a_pod_that_nobody_decided_is_not_bid_for(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await ran(inside, "first", 80)
@@ -48,6 +51,7 @@ async def test_a_pod_that_nobody_decided_is_not_bid_for(tmp_path: Path) -> None:
         assert inside.store.experts.bids("uid-second") is None
 
 
+@pytest.mark.slow
 async def test_after_a_restart_a_pod_keeps_the_bids_of_before_though_more_is_known(
     tmp_path: Path,
 ) -> None:
@@ -64,6 +68,7 @@ async def test_after_a_restart_a_pod_keeps_the_bids_of_before_though_more_is_kno
         assert [each.bids is None for each in lessons] == [True, False]
 
 
+@pytest.mark.slow
 async def test_a_peak_that_comes_after_the_pod_ended_is_learned_when_it_comes(
     tmp_path: Path,
 ) -> None:
@@ -77,6 +82,7 @@ async def test_a_peak_that_comes_after_the_pod_ended_is_learned_when_it_comes(
         assert inside.known.largest_bytes == 80 * MIB
 
 
+@pytest.mark.slow
 async def test_a_kill_waits_with_its_bids_for_the_runs_end(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await ran(inside, "first", 80)

@@ -51,6 +51,7 @@ async def test_readers_who_ask_for_the_same_have_it_drawn_once(cluster: ACluster
     assert len(asked) == one > 0
 
 
+@pytest.mark.slow
 async def test_the_index_asks_the_store_as_often_for_many_tasks_as_for_few(
     cluster: ACluster, store: Store
 ) -> None:
@@ -64,6 +65,7 @@ async def test_the_index_asks_the_store_as_often_for_many_tasks_as_for_few(
     assert counts[0] == counts[1] > 0
 
 
+@pytest.mark.slow
 async def test_a_task_reads_a_bounded_number_of_attempts(store: Store) -> None:
     runs = READ_ATTEMPTS + 40
     store.observations.record(
@@ -77,6 +79,7 @@ async def test_a_task_reads_a_bounded_number_of_attempts(store: Store) -> None:
     assert len(asked) <= 22
 
 
+@pytest.mark.slow
 async def test_pages_are_read_and_drawn_in_threads_of_their_own(cluster: ACluster) -> None:
     names: set[str] = set()
 

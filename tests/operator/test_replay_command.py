@@ -260,6 +260,7 @@ def test_every_policy_has_a_colour_on_the_page(tmp_path: Path, trace: Path) -> N
         assert f".policy-{own} {{ --own: var(--{own}); }}" in page
 
 
+@pytest.mark.slow
 def test_a_large_trace_makes_no_large_page(tmp_path: Path) -> None:
     path = tmp_path / "large.csv"
     write_trace(path, some_rows(4000))

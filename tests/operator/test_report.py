@@ -139,6 +139,7 @@ def test_attempts_of_which_nothing_is_known_are_no_error() -> None:
     checked(text)
 
 
+@pytest.mark.slow
 def test_a_thousand_runs_of_fifty_tasks_stay_a_few_megabytes() -> None:
     life = a_life(5, imported=500, runs=500)
     one = len(render(a_report(a_task_report(life)), START_S))
@@ -206,6 +207,7 @@ def test_only_what_was_asked_for_is_gathered(store: Store) -> None:
     assert (since.task, since.figures.attempts) == (TASK, 1)
 
 
+@pytest.mark.slow
 def test_many_tasks_are_listed_and_the_heaviest_get_a_section(store: Store) -> None:
     many = LISTED_TASKS + 3
     store.observations.record(
@@ -337,6 +339,7 @@ def test_ticks_are_round_and_few() -> None:
     assert count_ticks(0) == [0]
 
 
+@pytest.mark.slow
 def test_plimsoll_report_writes_the_page_to_a_file(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/plimsoll.db"
     opened = Store.open(url)

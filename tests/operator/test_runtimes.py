@@ -290,6 +290,7 @@ async def test_a_task_the_store_forgot_is_forgotten(tmp_path: Path) -> None:
         assert await life.runtimes.forecast(TRAIN, NOON_S) is None
 
 
+@pytest.mark.slow
 async def test_it_learns_and_saves_by_itself_while_it_runs(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         running = asyncio.create_task(life.runtimes.run())
@@ -305,6 +306,7 @@ async def test_it_learns_and_saves_by_itself_while_it_runs(tmp_path: Path) -> No
             await running
 
 
+@pytest.mark.slow
 async def test_a_long_backlog_is_folded_without_holding_the_loop(tmp_path: Path) -> None:
     """As at the first start on an older store: others get their turn all the while."""
     async with a_life(tmp_path) as life:

@@ -60,6 +60,7 @@ async def test_an_attempt_has_the_type_of_its_node_and_what_it_ran_under(tmp_pat
     assert (found.runtime_s, found.queued_s) == (60.0, None), "it began before it was made"
 
 
+@pytest.mark.slow
 async def test_an_attempt_has_the_load_it_was_submitted_and_started_at(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         for name in ("node-1", "node-2"):
@@ -158,6 +159,7 @@ def test_nodes_come_change_and_go() -> None:
     assert (nodes.type_of("b"), nodes.total) == (None, Capacity(GIB, 4.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deadline", [None, 0, -5, True, "3600", 1.5])
 async def test_a_deadline_that_is_none_is_not_believed(tmp_path: Path, deadline: object) -> None:
     async with an_inside(tmp_path) as inside:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -165,6 +166,7 @@ def imitating(name: str) -> APod:
     )
 
 
+@pytest.mark.slow
 async def test_a_strangers_kills_and_successes_teach_others_nothing(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         await inside.see(killed(decided(a_train())))
@@ -198,6 +200,7 @@ def a_charge(need_mib: float) -> Ended:
     return Ended(run=run, features={}, bids=None, overhead_s=0.0)
 
 
+@pytest.mark.slow
 async def test_what_strangers_runs_cost_does_not_choose_who_serves_others(tmp_path: Path) -> None:
     """The worst a flood can do: in one pool it does choose; kept apart it does not."""
 
@@ -233,6 +236,7 @@ def test_in_one_pool_a_flood_changes_what_others_are_held_to_cost() -> None:
     assert costs(flood=True) != costs(flood=False)
 
 
+@pytest.mark.slow
 async def test_a_namespaces_pool_is_taken_up_after_a_restart_and_only_by_its_own(
     tmp_path: Path,
 ) -> None:
@@ -250,6 +254,7 @@ async def test_a_namespaces_pool_is_taken_up_after_a_restart_and_only_by_its_own
         assert fresh.to_dict() == Fleet().pool.to_dict()
 
 
+@pytest.mark.slow
 async def test_a_namespace_may_not_make_tasks_without_end(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         inside.controller.crowding.most_tasks = 10

@@ -101,6 +101,7 @@ async def test_a_training_that_succeeds_tells_its_result(log: Path) -> None:
         assert yard.store.trainings.last(done.task) is None
 
 
+@pytest.mark.slow
 async def test_a_task_that_waits_is_queued_once(log: Path) -> None:
     async with a_yard(log) as yard:
         yard.ask("slow", "good", "good", "good")
@@ -109,6 +110,7 @@ async def test_a_task_that_waits_is_queued_once(log: Path) -> None:
         assert [noted.task for noted in yard.noted("start")] == ["shop/slow", "shop/good"]
 
 
+@pytest.mark.slow
 async def test_a_task_asked_for_while_it_trains_is_trained_again_after(log: Path) -> None:
     async with a_yard(log, QueueRules(workers=2, min_interval_s=0.0)) as yard:
         yard.ask("slow")
@@ -120,6 +122,7 @@ async def test_a_task_asked_for_while_it_trains_is_trained_again_after(log: Path
         assert starts[1].at_s > ends[0].at_s
 
 
+@pytest.mark.slow
 async def test_one_training_runs_at_a_time(log: Path) -> None:
     async with a_yard(log) as yard:
         yard.ask("slow-a", "slow-b", "slow-c")
@@ -130,6 +133,7 @@ async def test_one_training_runs_at_a_time(log: Path) -> None:
         assert starts[2].at_s > ends[1].at_s
 
 
+@pytest.mark.slow
 async def test_a_task_waits_its_interval_and_others_go_before_it(log: Path) -> None:
     rules = QueueRules(min_interval_s=0.5)
     async with a_yard(log, rules) as yard:
@@ -142,6 +146,7 @@ async def test_a_task_waits_its_interval_and_others_go_before_it(log: Path) -> N
         assert third.at_s - yard.noted("end")[0].at_s >= rules.min_interval_s
 
 
+@pytest.mark.slow
 async def test_a_training_over_its_budget_is_ended_with_all_its_children(log: Path) -> None:
     async with a_yard(log, replace(QUICK, grace_s=0.2, patience=1.0), budget_s=2.8) as yard:
         yard.ask("hangs")
@@ -203,6 +208,7 @@ async def test_a_trainer_that_cannot_be_started_is_a_failure_in_words(log: Path)
         assert "the trainer could not be started" in str(yard.results[0].failure)
 
 
+@pytest.mark.slow
 async def test_a_listener_that_raises_stops_no_training(log: Path) -> None:
     async with a_yard(log) as yard:
         kept = yard.results

@@ -155,6 +155,7 @@ def test_too_few_runs_or_no_feature_give_no_trees() -> None:
     assert fit_boosted(X[:, :0], needs_bytes, seed=1, threads=1) is None
 
 
+@pytest.mark.slow
 def test_past_bids_are_learned_only_from_what_came_before() -> None:
     rows = RunRows.of(runs_of(a_history(200), latest=200))
     bids = boosted_bids(rows, a_boosting_plan()).bids
@@ -177,6 +178,7 @@ def test_past_bids_follow_the_features() -> None:
     assert 1.0 < math.exp(float(np.mean(np.log(ratios)))) < 2.0
 
 
+@pytest.mark.slow
 def test_when_time_is_out_the_newest_runs_are_still_replayed() -> None:
     rows = RunRows.of(runs_of(a_history(200), latest=200))
     cut = boosted_bids(rows, a_boosting_plan(clock=StepClock(step_s=100.0)))
@@ -204,6 +206,7 @@ def test_runs_with_missing_and_unseen_features_get_a_need_within_range() -> None
         assert boosted.least_bytes <= need_bytes <= boosted.most_bytes
 
 
+@pytest.mark.slow
 def test_a_trainings_model_bids_what_boosting_was_judged_by() -> None:
     history = a_history(120)
     model = train("shop/train", history, a_plan()).model
@@ -216,6 +219,7 @@ def test_a_trainings_model_bids_what_boosting_was_judged_by() -> None:
     assert boosted_bid_bytes(without, history[0].features) is None
 
 
+@pytest.mark.slow
 def test_where_features_carry_the_size_boosting_is_charged_beside_the_others() -> None:
     report = train("shop/train", a_history(300), a_plan()).report
     assert set(report.out_of_time_costs) == {"request", "max-seen", "classifier", "boosting"}
@@ -225,6 +229,7 @@ def test_where_features_carry_the_size_boosting_is_charged_beside_the_others() -
     assert report.compared_runs == 180
 
 
+@pytest.mark.slow
 def test_a_task_too_young_for_trees_is_trained_without_them() -> None:
     result = train("shop/train", a_history(LEAST_RUNS - 1), a_plan())
     assert result.model.boosted is None

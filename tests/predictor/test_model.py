@@ -215,6 +215,7 @@ def test_the_forest_of_the_cases_above_is_accepted_when_it_is_whole() -> None:
     assert Model.from_dict(data).probabilities({}).sum() == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_serving_imports_no_training_library() -> None:
     script = (
         "import sys\n"

@@ -136,6 +136,7 @@ def test_what_is_written_has_all_that_was_promised() -> None:
     assert set(KEYS) <= set(judge(log, METHODS["last-20"]).to_dict())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(PEERS))
 def test_a_peer_learns_what_its_features_tell(name: str) -> None:
     rng = np.random.default_rng(4)

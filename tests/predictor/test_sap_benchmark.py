@@ -145,6 +145,7 @@ def test_every_scored_build_is_decided_by_one_training_that_knew_what_was_known(
     assert all(span.known == builds.known[span.first] for span in found)
 
 
+@pytest.mark.slow
 def test_where_features_carry_the_size_what_has_learned_from_them_serves() -> None:
     draw = np.random.default_rng(0)
     builds = builds_of(

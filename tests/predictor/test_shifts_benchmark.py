@@ -92,6 +92,7 @@ def trace(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_it_prints_and_writes_what_it_measured(
     trace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -76,6 +76,7 @@ def fill(store: Store) -> list[str]:
     raise AssertionError("the small disk was never full")
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_before_the_disk_was_full_stays(small_disk: SmallDisk) -> None:
     acknowledged = fill(small_disk.store)
     assert len(acknowledged) > 20
@@ -89,6 +90,7 @@ async def until_in_trouble(writer: Writer) -> str:
     return writer.trouble
 
 
+@pytest.mark.slow
 async def test_the_writer_keeps_what_is_queued_until_there_is_room(small_disk: SmallDisk) -> None:
     full_at = len(fill(small_disk.store))
     writer = Writer(small_disk.store)
@@ -105,6 +107,7 @@ async def test_the_writer_keeps_what_is_queued_until_there_is_room(small_disk: S
     await writer.close()
 
 
+@pytest.mark.slow
 def test_a_new_store_on_a_full_disk_is_refused_in_words(small_disk: SmallDisk) -> None:
     fill(small_disk.store)
     folder = Path(small_disk.store.where.removeprefix("sqlite:///")).parent / "more"

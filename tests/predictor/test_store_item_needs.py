@@ -27,6 +27,7 @@ def a_step(uid: str, ended_s: float = NOON_S, **changes: Any) -> Observation:
     return replace(an_attempt(uid).built, **{**of_item, **changes})
 
 
+@pytest.mark.slow
 def test_needs_come_in_the_order_their_runs_ended(store: Store) -> None:
     store.observations.record([a_step("late", NOON_S + 9, item="s2"), a_step("early", NOON_S + 1)])
     store.observations.record([a_step("first", NOON_S, workflow_run=None)])

@@ -256,6 +256,7 @@ def test_an_unknown_task_has_an_empty_summary(store: Store) -> None:
     assert store.totals.of(TRAIN).max_need_bytes is None
 
 
+@pytest.mark.slow
 def test_what_another_process_is_writing_is_waited_for_and_learned_once(
     store: Store, store_url: str
 ) -> None:

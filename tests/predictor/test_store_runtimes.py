@@ -237,6 +237,7 @@ def test_a_part_that_cannot_be_read_costs_only_itself(store_url: str) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_an_older_store_tells_of_the_newest_runs_of_each_task(empty_url: str) -> None:
     make_store_of("0006", empty_url)
     rows = [

@@ -94,6 +94,7 @@ def test_each_tasks_use_is_summed_over_its_runs(store_url: str) -> None:
     store.close()
 
 
+@pytest.mark.slow
 def test_a_store_from_before_keeps_its_attempts_and_learns_of_cpu(empty_url: str) -> None:
     make_store_of("0001", empty_url)
     old_row = {"attempt_uid": "old", "task": "shop/train-demand", "run": "r", "attempt": 1}

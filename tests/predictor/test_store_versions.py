@@ -45,6 +45,7 @@ def as_a_newer_one_leaves_it(url: str, oldest: str) -> None:
         connection.exec_driver_sql(f"UPDATE compatibility SET oldest = '{oldest}'")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("revision", KNOWN[:-1])
 def test_an_older_store_keeps_what_it_knew_and_goes_on(empty_url: str, revision: str) -> None:
     make_store_of(revision, empty_url)
@@ -61,6 +62,7 @@ def test_an_older_store_keeps_what_it_knew_and_goes_on(empty_url: str, revision:
     store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("revision", [None, *KNOWN[:-1]])
 def test_all_ways_to_the_newest_schema_end_in_the_same_tables(
     empty_url: str, revision: str | None
@@ -74,6 +76,7 @@ def test_all_ways_to_the_newest_schema_end_in_the_same_tables(
         assert compare_metadata(context, metadata) == []
 
 
+@pytest.mark.slow
 def test_a_store_that_is_open_works_on_while_a_newer_plimsoll_adds_to_it(store_url: str) -> None:
     """An older controller leads until the newer one takes over."""
     older = open_store_at(store_url)
@@ -87,6 +90,7 @@ def test_a_store_that_is_open_works_on_while_a_newer_plimsoll_adds_to_it(store_u
     older.close()
 
 
+@pytest.mark.slow
 def test_a_store_of_a_newer_plimsoll_is_refused_in_words_and_left_alone(store_url: str) -> None:
     store = open_store_at(store_url)
     store.observations.record([an_attempt().built])
@@ -97,6 +101,7 @@ def test_a_store_of_a_newer_plimsoll_is_refused_in_words_and_left_alone(store_ur
     store.close()
 
 
+@pytest.mark.slow
 def test_a_newer_plimsolls_store_that_older_code_may_use_is_used_and_not_changed(
     store_url: str,
 ) -> None:
@@ -112,6 +117,7 @@ def test_a_newer_plimsolls_store_that_older_code_may_use_is_used_and_not_changed
         assert found.scalars().all() == ["9999"]
 
 
+@pytest.mark.slow
 def test_what_an_older_plimsoll_writes_beside_a_newer_one_is_added_up(store_url: str) -> None:
     """It knows no totals; the newer one looks for what it wrote before it leads."""
     newer = open_store_at(store_url)

@@ -109,6 +109,7 @@ def random_tasks(seed: int, n_tasks: int) -> list[TaskUse]:
     return tasks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_tasks", [5, 27, 300])
 @pytest.mark.parametrize("seed", range(4))
 def test_no_clustering_of_scikit_learn_is_tighter(seed: int, n_tasks: int) -> None:

@@ -204,6 +204,7 @@ def test_categorical_splits_are_refused_in_words() -> None:
         compile_booster(booster, 2)
 
 
+@pytest.mark.slow
 def test_one_row_is_walked_faster_than_xgboost_predicts_it_in_place() -> None:
     X = rows_of(1460, seed=1, n_features=20)
     booster = train_booster(X, labels_of(X, 2), 2, rounds=300, max_depth=6)
