@@ -87,4 +87,8 @@ def _written(value: object) -> object:
 
 
 def _read(kind: Any, document: object) -> object:
-    return _readers[get_origin(kind) or kind](kind, document)
+    try:
+        return _readers[get_origin(kind) or kind](kind, document)
+    except msgspec.ValidationError as wrong:
+        # msgspec adds where the value lies to plain errors only.
+        raise ValueError(str(wrong)) from wrong
