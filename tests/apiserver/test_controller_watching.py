@@ -28,7 +28,7 @@ async def test_an_import_beside_a_running_controller_is_taken_up(
             await until(f"{runs} runs", lambda runs=runs: _runs(shop, runs), within_s=90)
 
 
-async def test_a_policys_status_says_whether_it_isis_in_force(
+async def test_a_policys_status_says_whether_it_is_in_force(
     shop: Shop, cluster: Cluster, tmp_path: Path
 ) -> None:
     await shop.enforce()
