@@ -45,7 +45,7 @@ def test_each_training_has_a_row_with_its_figures() -> None:
         "serves, cut by its budget"
     )
     failed = row_of(page, "killed by signal 9")
-    assert failed.endswith("- - 117 - - - - - failed: killed by signal 9 (memory cap?)")
+    assert failed.endswith(" - 117 - - - - - failed: killed by signal 9 (memory cap?)")
 
 
 def test_the_serving_trainings_folds_seed_and_data_range_are_told() -> None:
