@@ -17,6 +17,7 @@ from pathlib import Path
 
 from deploy.local import lifecycle
 from deploy.local.layout import CHECKOUT, Layout
+from deploy.local.trouble import Trouble
 
 _ENDED_WITHIN_S = 10.0
 
@@ -63,8 +64,11 @@ def main(mark: str, *homes: str) -> None:
         signal.signal(each, signal.SIG_IGN)
     sys.stdin.read()
     end_marked(mark)
-    for home in homes:
-        lifecycle.down(lifecycle.Cluster(Layout(Path(home)), dict(os.environ)))
+    try:
+        for home in homes:
+            lifecycle.down(lifecycle.Cluster(Layout(Path(home)), dict(os.environ)))
+    except Trouble as trouble:
+        sys.exit(f"make test: {trouble}")
 
 
 if __name__ == "__main__":
