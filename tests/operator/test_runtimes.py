@@ -282,7 +282,7 @@ async def test_a_task_the_store_forgot_is_forgotten(tmp_path: Path) -> None:
         await life.ran(3)
         await life.ran(3, task=JOIN)
         await life.runtimes.save()
-        await life.runtimes.keep([JOIN])
+        await life.runtimes.forget_all_but([JOIN])
         life.submitted("u", JOIN)
         await life.runtimes.fold()
         await life.runtimes.save()

@@ -236,7 +236,7 @@ async def test_a_task_the_store_forgot_is_forgotten(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         await life.ran(300)
         await life.ran(500, task=JOIN)
-        life.standings.keep([JOIN])
+        life.standings.forget_all_but([JOIN])
         assert life.standings.held(TRAIN) is None
         assert life.standings.held(JOIN) is not None
         await life.standings.save()

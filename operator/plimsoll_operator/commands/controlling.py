@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import structlog
 
-from plimsoll_operator.commands.leading import Leading, lead
+from plimsoll_operator.commands.leading import Leading, lead, watch
 from plimsoll_operator.controller.kube import Kube
 from plimsoll_operator.controller.own_objects import OwnObjects
 from plimsoll_operator.controller.process_metrics import ProcessMetrics
@@ -31,7 +31,7 @@ def serve(settings: ControllerSettings) -> None:
 
 
 async def _serve(settings: ControllerSettings) -> None:
-    told = when_told()
+    ending = when_told()
     metrics = ProcessMetrics()
     face = Face(metrics.registry, lambda: Readiness(ready=False, words="starting"))
     async with AsyncExitStack() as stack:
@@ -41,16 +41,16 @@ async def _serve(settings: ControllerSettings) -> None:
         log.info("controller serves", host=settings.listen_host, port=port)
         kube = await Kube.connect(settings.kubeconfig, settings.context)
         stack.push_async_callback(kube.close)
-        fitness = await stack.enter_async_context(_elected(settings, face, told))
+        fitness = await stack.enter_async_context(_elected(settings, face, ending))
         metrics.leader.set(1)
         leading = Leading(settings, face, kube, metrics, fitness)
-        await unless_told(told, stack.enter_async_context(lead(leading)))
-        await leading.watch(told)
+        controller = await unless_told(ending, stack.enter_async_context(lead(leading)))
+        await watch(settings, controller, ending)
 
 
 @asynccontextmanager
 async def _elected(
-    settings: ControllerSettings, face: Face, told: asyncio.Event
+    settings: ControllerSettings, face: Face, ending: asyncio.Event
 ) -> AsyncIterator[Fitness]:
     """Entered when this controller leads, left when it has ended leading; gives its fitness.
 
@@ -66,7 +66,7 @@ async def _elected(
         terms = Terms(settings.lease, settings.instance, settings.lease_s)
         election = Election(OwnObjects(kube, settings.namespace), terms, fitness)
         face.readiness = lambda: _standing_by(election)
-        await unless_told(told, election.stand_by())
+        await unless_told(ending, election.stand_by())
         stack.push_async_callback(election.give_up)
         keeping = asyncio.create_task(election.keep())
         try:

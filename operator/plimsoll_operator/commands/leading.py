@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -44,36 +44,19 @@ log = structlog.get_logger()
 STORE_PAUSE_S = 2.0
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Leading:
-    """One controller's time as the leader."""
+    """What one controller leads with."""
 
     settings: ControllerSettings
     face: Face
     kube: Kube
     metrics: ProcessMetrics
     fitness: Fitness
-    controller: Controller = field(init=False)
-
-    async def watch(self, ending: asyncio.Event) -> None:
-        """Act on what the API server tells, until SIGTERM or SIGINT, or until ``ending`` is set."""
-        registry = registry_for(self.controller.watch)
-        kopf.on.login(registry=registry)(
-            login_with(self.settings.kubeconfig, self.settings.context)
-        )
-        kopf_settings = kopf.OperatorSettings()
-        configure(kopf_settings)
-        await kopf.operator(
-            registry=registry,
-            settings=kopf_settings,
-            clusterwide=True,
-            standalone=True,
-            stop_flag=ending,
-        )
 
 
 @asynccontextmanager
-async def lead(leading: Leading) -> AsyncIterator[None]:
+async def lead(leading: Leading) -> AsyncIterator[Controller]:
     """Entered when the store's knowledge is taken up and served; left when all is written."""
     settings, kube, face = leading.settings, leading.kube, leading.face
     async with AsyncExitStack() as stack:
@@ -81,10 +64,10 @@ async def lead(leading: Leading) -> AsyncIterator[None]:
         tokens = await stack.enter_async_context(keep(settings, kube, leading.metrics))
         store = await _opened(settings, face)
         stack.callback(store.close)
-        leading.controller = controller = build(settings, kube, store, _spawner(settings))
+        controller = build(settings, kube, store, _spawner(settings))
         stack.push_async_callback(controller.close)
         face.readiness = lambda: _leader_readiness(controller, leading.fitness)
-        _answer(leading, store, tokens)
+        _answer(leading.face, controller, store, tokens)
         live = LiveTasks(controller.book, controller.profiles.status)
         pages = Pages(store, live, time.monotonic)
         stack.callback(pages.close)
@@ -96,7 +79,24 @@ async def lead(leading: Leading) -> AsyncIterator[None]:
         await controller.start()
         pages.warm()
         await stack.enter_async_context(_learning_shapes(settings, controller, store))
-        yield
+        yield controller
+
+
+async def watch(
+    settings: ControllerSettings, controller: Controller, ending: asyncio.Event
+) -> None:
+    """Act on what the API server tells, until SIGTERM or SIGINT, or until ``ending`` is set."""
+    registry = registry_for(controller.watch)
+    kopf.on.login(registry=registry)(login_with(settings.kubeconfig, settings.context))
+    kopf_settings = kopf.OperatorSettings()
+    configure(kopf_settings)
+    await kopf.operator(
+        registry=registry,
+        settings=kopf_settings,
+        clusterwide=True,
+        standalone=True,
+        stop_flag=ending,
+    )
 
 
 async def _opened(settings: ControllerSettings, face: Face) -> Store:
@@ -131,9 +131,8 @@ def _leader_readiness(controller: Controller, fitness: Fitness) -> Readiness:
     return Readiness(ready=trouble is None, words=trouble or "ok")
 
 
-def _answer(leading: Leading, store: Store, tokens: BearerTokens) -> None:
+def _answer(face: Face, controller: Controller, store: Store, tokens: BearerTokens) -> None:
     """Answer admission and agents, and anew whenever a token changes."""
-    controller = leading.controller
     own = metrics_routes(controller.metrics, controller.writer, lambda: len(controller.book))
     unknown = secrets.token_urlsafe(32)
 
@@ -143,7 +142,7 @@ def _answer(leading: Leading, store: Store, tokens: BearerTokens) -> None:
             *peak_routes(controller.peaks, _persist(controller, store), shown.peaks or unknown),
             *own,
         ]
-        leading.face.lead(routes, lambda: controller.started)
+        face.lead(routes, lambda: controller.started)
 
     tokens.hub.subscribe(TokensChanged, answer)
     answer(tokens.latest)

@@ -75,30 +75,29 @@ class TaskBook:
 
     def learn(self, task: TaskId, need: Need, *, new_runs: int) -> None:
         """One attempt's need. new_runs: 1 if by it a run's need is known that was not, else 0."""
-        known = self.get(task)
-        max_need_bytes = max(known.max_need_bytes or 0, need.size_bytes)
-        self._learn(
-            replace(known, runs=known.runs + new_runs, max_need_bytes=max_need_bytes), new_runs
-        )
+        knowledge = self.get(task)
+        max_need_bytes = max(knowledge.max_need_bytes or 0, need.size_bytes)
+        runs = knowledge.runs + new_runs
+        self._learn(replace(knowledge, runs=runs, max_need_bytes=max_need_bytes), new_runs)
 
     def learn_cpu(self, task: TaskId, use: CpuUse | None) -> None:
         """What the task's newest runs used of the CPU, as the store has it."""
-        known = self.get(task)
-        if known.cpu != use:
-            self._learn(replace(known, cpu=use))
+        knowledge = self.get(task)
+        if knowledge.cpu != use:
+            self._learn(replace(knowledge, cpu=use))
 
     def inform(self, task: TaskId, standing: Standing) -> None:
         """What the task's experts say now. How many runs are known is counted by ``learn``."""
-        known = self.get(task)
-        said = standing.inform(known)
+        knowledge = self.get(task)
+        said = standing.inform(knowledge)
         informed = replace(
-            known,
+            knowledge,
             champion=said.champion,
             rule=said.rule,
             largest_bytes=said.largest_bytes,
             largest_request_bytes=said.largest_request_bytes,
         )
-        if informed != known:
+        if informed != knowledge:
             self._learn(informed)
 
     def add_up(self, task: TaskId, runs: int, max_need_bytes: int | None) -> None:
@@ -114,11 +113,11 @@ class TaskBook:
 
     def lift(self, task: TaskId, run: str, lift: Lift) -> None:
         """The run's next attempt gets more. Of too many lifts, the oldest are forgotten."""
-        known = self.get(task)
-        lifts = {**_without(known.lifts, run), run: lift}
+        knowledge = self.get(task)
+        lifts = {**_without(knowledge.lifts, run), run: lift}
         for oldest in tuple(lifts)[: max(0, len(lifts) - LIFTS_KEPT)]:
             del lifts[oldest]
-        self._replace(known, lifts=lifts)
+        self._replace(knowledge, lifts=lifts)
 
     def settle(self, task: TaskId, run: str, attempt: int | None) -> bool:
         """An attempt succeeded. True if that ends the run's lift, which is then forgotten.
@@ -126,18 +125,20 @@ class TaskBook:
         attempt: None if it is not known which it was. One before the lifted attempt ends nothing:
         pods of one Job may share a run, and a lifted one of them may still have to come.
         """
-        known = self.get(task)
-        lift = known.lifts.get(run)
+        knowledge = self.get(task)
+        lift = knowledge.lifts.get(run)
         if lift is None or (attempt is not None and attempt < lift.attempt):
             return False
-        self._replace(known, lifts=_without(known.lifts, run))
+        self._replace(knowledge, lifts=_without(knowledge.lifts, run))
         return True
 
     def drop_lifts_except(self, stored: Mapping[TaskId, Mapping[str, Lift]]) -> None:
         """Forget the lifts that the store has forgotten."""
-        for known in tuple(self._tasks.values()):
-            runs = stored.get(known.task, {})
-            self._replace(known, lifts={r: lift for r, lift in known.lifts.items() if r in runs})
+        for task, knowledge in tuple(self._tasks.items()):
+            runs = knowledge.lifts.keys() & stored.get(task, {}).keys()
+            if len(runs) < len(knowledge.lifts):
+                lifts = {run: lift for run, lift in knowledge.lifts.items() if run in runs}
+                self._change(replace(knowledge, lifts=lifts))
 
     def resolve_again(self, task: TaskId) -> None:
         """The task's policy may be another; nothing if the task is forgotten."""
@@ -161,9 +162,9 @@ class TaskBook:
     def _unmet(self, task: TaskId) -> Knowledge:
         return Knowledge(task=task, policy=self.policies.of_task(task).policy)
 
-    def _replace(self, known: Knowledge, **changes: Any) -> None:
-        if any(getattr(known, name) != value for name, value in changes.items()):
-            self._change(replace(known, **changes))
+    def _replace(self, knowledge: Knowledge, **changes: Any) -> None:
+        if any(getattr(knowledge, name) != value for name, value in changes.items()):
+            self._change(replace(knowledge, **changes))
 
     def _change(self, knowledge: Knowledge) -> None:
         self._keep(knowledge)

@@ -219,8 +219,8 @@ def _connected(hub: Hub, made: Controller) -> Controller:
         made.leaking.observed,
         profiles.observed,
         made.learning.observed,
-        made.standings.observed,
-        made.runtimes.observed,
+        lambda _: made.standings.news(),
+        lambda _: made.runtimes.news(),
         made.late_peaks.attempt_ended,
         made.items.attempt_ended,
         _counting_ends(metrics),
@@ -230,7 +230,7 @@ def _connected(hub: Hub, made: Controller) -> Controller:
         made.leaking.observed,
         profiles.observed,
         made.learning.observed,
-        made.standings.observed,
+        lambda _: made.standings.news(),
         made.items.observation_amended,
         lambda event: metrics.attempts.measured(event.observation),
     )
@@ -261,7 +261,7 @@ def _connected(hub: Hub, made: Controller) -> Controller:
     hub.subscribe(TroublesChanged, lambda _: profiles.mark_all())
 
     hub.subscribe(TrainingDue, lambda due: made.queue.request(due.task, due.policy, due.why))
-    hub.subscribe(TrainingEnded, _counting_trainings(metrics), made.standings.observed)
+    hub.subscribe(TrainingEnded, _counting_trainings(metrics), lambda _: made.standings.news())
 
     hub.subscribe(RuntimeForecast, made.long_runs.runtime_forecast)
     hub.subscribe(RunStarted, made.long_runs.run_started)

@@ -22,13 +22,13 @@ class Definitions:
     def __init__(self) -> None:
         self._dropped: tuple[str, ...] = ()
 
-    def compare(self, sent: Mapping[str, Any], kept: Mapping[str, Any]) -> bool:
+    def compare(self, sent: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
         """Look at a status that was written, and at the answer; whether other trouble is known.
 
         Only its own fields are looked at: the definition has a schema for each.
         """
-        lost = {name for name, value in sent.items() if value is not None and name not in kept}
-        before, self._dropped = self._dropped, tuple(sorted({*self._dropped, *lost} - set(kept)))
+        lost = {name for name, value in sent.items() if value is not None and name not in stored}
+        before, self._dropped = self._dropped, tuple(sorted({*self._dropped, *lost} - set(stored)))
         if self._dropped == before:
             return False
         if self._dropped:

@@ -127,8 +127,8 @@ class Housekeeping:
             continue
         self.book.drop_lifts_except(await self.writer.call(self.store.lifts.waiting))
         stored = await self.writer.call(self.store.totals.tasks)
-        self.standings.keep(stored)
-        await self.runtimes.keep(stored)
+        self.standings.forget_all_but(stored)
+        await self.runtimes.forget_all_but(stored)
         for task in self.met_tasks.idle(stored):
             self.book.forget(task)
             self.profiles.forget(task)

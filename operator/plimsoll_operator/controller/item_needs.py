@@ -49,8 +49,8 @@ class ItemNeeds:
         need, item = observation.need, observation.item
         if item is None or need is None or need.censored or need.size_bytes <= 0:
             return
-        known = ItemNeed(observation.task, observation.workflow_run, item, need.size_bytes)
-        for key in self._note(known):
+        item_need = ItemNeed(observation.task, observation.workflow_run, item, need.size_bytes)
+        for key in self._note(item_need):
             self._tell(key)
 
     def _note(self, need: ItemNeed) -> list[ItemKey]:

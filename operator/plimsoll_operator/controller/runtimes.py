@@ -25,7 +25,7 @@ from typing import Any, Final
 import structlog
 
 from plimsoll_operator.controller.folding_loop import SAVE_EVERY_S, fold_and_save
-from plimsoll_operator.controller.hub import AttemptEnded, Hub, RanLong, RuntimesLearned
+from plimsoll_operator.controller.hub import Hub, RanLong, RuntimesLearned
 from plimsoll_operator.controller.runtimes_folding import Folding
 from plimsoll_operator.running_long import RunForecast
 from plimsoll_predictor.forecasting.forecast import Forecast
@@ -87,10 +87,6 @@ class Runtimes:
         """Something was committed that may teach."""
         self._news.set()
 
-    def observed(self, _event: AttemptEnded) -> None:
-        """What happened is committed, and may teach."""
-        self._news.set()
-
     async def restore(self) -> None:
         """Take up what was saved; what became known since is folded by ``run``."""
         async with self._lock:
@@ -104,10 +100,10 @@ class Runtimes:
             self._saved_through = {self._through}
             if shared is not None:
                 self._folding.forecaster.take_up_shared(shared)
-            kept = await read(self._records.kept)
-            await self._hold({str(each.task) for each in kept})
+            in_flight = await read(self._records.kept)
+            await self._hold({str(each.task) for each in in_flight})
             turns = _Turns()
-            for each in kept:
+            for each in in_flight:
                 self._folding.take_up(each)
                 await turns.rest()
         self._news.set()
@@ -151,11 +147,11 @@ class Runtimes:
         except StoreError as error:
             log.warning("forecasts are not saved; the next start learns again", error=str(error))
 
-    async def keep(self, stored: Collection[TaskId]) -> None:
+    async def forget_all_but(self, stored: Collection[TaskId]) -> None:
         """Forget the tasks that the store has forgotten; they are forgotten there already."""
-        kept = {str(task) for task in stored}
+        names = {str(task) for task in stored}
         async with self._lock:
-            for task in [each for each in self._used if each not in kept]:
+            for task in [each for each in self._used if each not in names]:
                 if not self._folding.in_flight[task]:
                     self._folding.forecaster.forget(task)
                     del self._used[task]

@@ -66,16 +66,16 @@ class Folding:
             self.flying[run] = replace(made, told_s=at_s)
             self._announced.add(run)
 
-    def take_up(self, kept: KeptForecast) -> None:
+    def take_up(self, saved: KeptForecast) -> None:
         """Go on with a run that was in flight when the state was saved."""
-        run = kept.attempt_uid
+        run = saved.attempt_uid
         try:
-            forecast = Forecast.from_dict(kept.forecast)
-            self.forecaster.take_up_kept(run, kept.state)
+            forecast = Forecast.from_dict(saved.forecast)
+            self.forecaster.take_up_kept(run, saved.state)
         except ValueError as error:
             log.error("what was forecast of a run cannot be read", run=run, error=str(error))
             return
-        made = RunForecast(kept.task, forecast, kept.submitted_s, kept.started_s, kept.told_s)
+        made = RunForecast(saved.task, forecast, saved.submitted_s, saved.started_s, saved.told_s)
         self._fly(run, made)
         if made.started_s is not None:
             self._hub.publish(RunStarted(run, made))
@@ -99,16 +99,16 @@ class Folding:
         for task in sorted(self._tasks):
             tasks[task] = state.task_state(task)
             await rest()
-        kept: list[KeptForecast] = []
+        forecasts: list[KeptForecast] = []
         for run in sorted(self._unsaved_runs & self.flying.keys()):
-            kept.append(self._record(run, self.flying[run]))
+            forecasts.append(self._record(run, self.flying[run]))
             await rest()
         return RuntimeChanges(
             through=through,
             tasks=tasks,
             owners={owner: state.owner_state(owner) for owner in sorted(self._owners)},
             shared=state.shared_state() if self._shared else None,
-            kept=kept,
+            kept=forecasts,
             ended=sorted(self._landed - self.flying.keys()),
             shares=dict(self._shares),
         )

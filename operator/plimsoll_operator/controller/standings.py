@@ -24,7 +24,6 @@ import structlog
 
 from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.folding_loop import fold_and_save
-from plimsoll_operator.controller.hub import AttemptEnded, ObservationAmended, TrainingEnded
 from plimsoll_predictor.decision import Ask
 from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.fleet import Fleet
@@ -124,10 +123,6 @@ class Standings:
         """Something was committed that may teach."""
         self._news.set()
 
-    def observed(self, _event: AttemptEnded | ObservationAmended | TrainingEnded) -> None:
-        """What happened is committed, and may teach."""
-        self._news.set()
-
     async def restore(self) -> None:
         """Take up what was saved, and fold what became known since."""
         async with self._folding:
@@ -198,10 +193,10 @@ class Standings:
         except StoreError as error:
             log.warning("the experts are not saved; the next start learns again", error=str(error))
 
-    def keep(self, stored: Collection[TaskId]) -> None:
+    def forget_all_but(self, stored: Collection[TaskId]) -> None:
         """Forget the tasks that the store has forgotten; they are forgotten there already."""
-        kept = {str(task) for task in stored}
-        for task in [task for task in self._used if task not in kept]:
+        names = {str(task) for task in stored}
+        for task in [task for task in self._used if task not in names]:
             self._drop(task)
         self._drop_pools()
 
