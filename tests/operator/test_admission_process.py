@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.builders import a_pod
 from tests.operator.admission_servers import (
@@ -80,6 +81,7 @@ async def answered(caller: Caller) -> list[dict[str, object]]:
     raise AssertionError("the server did not start")
 
 
+@pytest.mark.slow
 async def test_a_process_serves_is_small_and_ends_in_order(tmp_path: Path) -> None:
     async with a_server(tmp_path, knowledge_of()):
         await until_true((tmp_path / "snapshot.jsonl").exists)
@@ -105,6 +107,7 @@ async def test_a_process_serves_is_small_and_ends_in_order(tmp_path: Path) -> No
     assert "Traceback" not in output
 
 
+@pytest.mark.slow
 def test_admission_loads_no_learning_no_store_and_no_client() -> None:
     code = (
         "import sys, plimsoll_operator.admission.serving;"
@@ -120,6 +123,7 @@ def test_admission_loads_no_learning_no_store_and_no_client() -> None:
     assert found.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_the_clients_can_still_be_imported_afterwards() -> None:
     code = "import plimsoll_operator.admission.serving, kubernetes_asyncio; print('ok')"
     found = subprocess.run(

@@ -157,6 +157,7 @@ async def test_a_pods_life_is_reported_to_its_end(site: Site, agent: Agent, pod:
     assert {report.container_id for report in site.finals} == {None, CONTAINER}
 
 
+@pytest.mark.slow
 async def test_a_killed_agent_carries_on_and_loses_no_peak_and_no_end(
     site: Site, agent: Agent, pod: RealPod
 ) -> None:
@@ -176,6 +177,7 @@ async def test_a_killed_agent_carries_on_and_loses_no_peak_and_no_end(
     assert own.need_peak_bytes >= 120_000_000
 
 
+@pytest.mark.slow
 async def test_an_end_while_the_controller_is_away_arrives_when_it_is_back(
     site: Site, agent: Agent, pod: RealPod
 ) -> None:

@@ -140,6 +140,7 @@ async def test_a_failure_is_tried_again_an_hour_later(
         assert yard.store.shapes.made_s() is None
 
 
+@pytest.mark.slow
 async def test_a_training_is_waited_for(tmp_path: Path) -> None:
     async with a_yard(tmp_path, FAILS) as yard:
         record(yard.store, SUPPORT)

@@ -34,6 +34,7 @@ def told_bytes(tasks: int) -> tuple[int, int]:
     return everything, len(board.message(revision, "e1"))
 
 
+@pytest.mark.slow
 def test_what_is_told_grows_with_the_tasks_and_a_change_costs_the_same_at_any_number() -> None:
     few, change_of_few = told_bytes(100)
     many, change_of_many = told_bytes(10_000)

@@ -142,6 +142,7 @@ def test_runs_beyond_their_own_forecast_are_marked(tmp_path: Path) -> None:
     assert len(marked) <= 3, "of 60 runs that are alike"
 
 
+@pytest.mark.slow
 def test_what_was_forecast_at_submission_counts_before_what_would_have_been(
     tmp_path: Path,
 ) -> None:

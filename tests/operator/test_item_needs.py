@@ -286,6 +286,7 @@ def test_a_strange_item_is_refused_and_harms_nothing(name: str, data: dict[str, 
     assert state == AdmissionState()
 
 
+@pytest.mark.slow
 def test_the_board_holds_no_more_items_than_a_reader_keeps() -> None:
     board = FeedBoard("e1")
     for number in range(MAX_ITEMS + 7):

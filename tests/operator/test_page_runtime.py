@@ -60,6 +60,7 @@ async def page_of(store: Store, query: str = "") -> str:
     return text
 
 
+@pytest.mark.slow
 async def test_a_task_tells_how_long_its_next_run_takes_and_how_its_runs_were(
     telling: Store,
 ) -> None:

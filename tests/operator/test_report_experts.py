@@ -96,6 +96,7 @@ def a_recommended_fleet() -> Fleet:
     return fleet
 
 
+@pytest.mark.slow
 def test_what_enforcing_would_have_saved_and_killed_is_told(store: Store) -> None:
     fleet = a_recommended_fleet()
     would = facts_of(fleet).would

@@ -35,6 +35,7 @@ def url(tmp_path: Path) -> str:
     return address
 
 
+@pytest.mark.slow
 def test_shapes_are_learned_kept_and_found_again(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -60,6 +61,7 @@ def test_shapes_are_learned_kept_and_found_again(
     assert places["steady"].place < places["wide"].place
 
 
+@pytest.mark.slow
 def test_learning_again_makes_a_version_that_keeps_the_names(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -152,6 +152,7 @@ async def test_a_task_of_which_nothing_is_known_is_looked_up_once_until_it_learn
         assert set(await life.decided("later")) == set(PANEL)
 
 
+@pytest.mark.slow
 async def test_a_training_seeds_its_models_and_one_without_models_retires_them(
     tmp_path: Path,
 ) -> None:

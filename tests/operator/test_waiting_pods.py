@@ -101,6 +101,7 @@ def test_raises_come_first_then_who_frees_most_then_who_the_scheduler_takes_next
     assert backlog.pop() is None
 
 
+@pytest.mark.slow
 def test_a_pod_stands_in_the_backlog_once_at_its_newest_turn() -> None:
     backlog = Backlog()
     small, large = a_pod().asking("8Gi").limited("8Gi"), a_pod().asking("64Gi").limited("64Gi")

@@ -191,6 +191,7 @@ def test_chances_rise_with_time_and_quantiles_with_their_share() -> None:
         assert quantiles == sorted(quantiles)
 
 
+@pytest.mark.slow
 def test_a_long_plan_holds_a_thousand_steps_of_a_thousand_tasks() -> None:
     forecasts = {f"t{place}": a_forecast(20 + place) for place in range(1000)}
     found = finish_of_chain(a_chain(*forecasts), forecasts, seed=1)

@@ -262,6 +262,7 @@ def test_a_row_takes_less_than_a_kilobyte(tmp_path: Path) -> None:
     assert held_bytes / 5000 < 1000
 
 
+@pytest.mark.slow
 def test_progress_is_told_in_bytes_of_the_file(tmp_path: Path) -> None:
     lines = [a_line(sample=f"s{n}") for n in range(11_000)]
     path = a_file(tmp_path, *lines)

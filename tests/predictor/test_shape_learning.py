@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import pytest
 
 from plimsoll_predictor.shapes.learning import ShapesLearned, learn_shapes, window_edges
 from plimsoll_predictor.shapes.normalising import Normalisation
@@ -27,6 +28,7 @@ def the_learned() -> ShapesLearned:
     return learn_shapes(the_table(), (), seed=1)
 
 
+@pytest.mark.slow
 def test_both_normalisations_are_learned_and_every_task_is_explained() -> None:
     learned = the_learned()
     assert [one.normalisation for one in learned.catalogues] == list(Normalisation)
@@ -47,6 +49,7 @@ def test_tasks_are_explained_by_the_kind_they_are_of() -> None:
     assert all(task.reasons for task in learned.explanation.tasks)
 
 
+@pytest.mark.slow
 def test_learning_again_keeps_names_and_counts_versions() -> None:
     again = learn_shapes(the_table(), the_learned().catalogues, seed=2)
     for before, after in zip(the_learned().catalogues, again.catalogues, strict=True):

@@ -82,6 +82,7 @@ async def ticks_of(seconds: float) -> int:
     return ticks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["fast", "immediate"])
 async def test_a_server_that_stops_and_starts_again_loses_nothing(away: Server, how: str) -> None:
     store = open_store_at(away.url)

@@ -61,6 +61,7 @@ def test_the_head_named_in_code_is_the_newest_step() -> None:
     assert {step.revision for step in script.walk_revisions()} == set(KNOWN)
 
 
+@pytest.mark.slow
 def test_a_store_that_is_up_to_date_opens_without_loading_alembic(tmp_path: Path) -> None:
     open_store(tmp_path).close()
     program = (
@@ -73,6 +74,7 @@ def test_a_store_that_is_up_to_date_opens_without_loading_alembic(tmp_path: Path
     assert done.stdout.strip() == "False"
 
 
+@pytest.mark.slow
 def test_processes_that_open_a_new_store_at_once_make_it_once(tmp_path: Path) -> None:
     program = (
         "from plimsoll_predictor.store import Store; "
