@@ -16,17 +16,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from benchmarks.admission_peers import CERTIFICATE, KEY, SNAPSHOT
 from plimsoll_operator.admission.snapshot import take_snapshot, write_snapshot
 from plimsoll_operator.feed.client import Position
-from plimsoll_operator.state import AdmissionState
-from plimsoll_predictor.bins import Bins
-from plimsoll_predictor.compile import compile_booster
-from plimsoll_predictor.cpu import CpuUse
-from plimsoll_predictor.experts.names import CLASSIFIER
-from plimsoll_predictor.features import FeatureSchema
-from plimsoll_predictor.knowledge import Knowledge
-from plimsoll_predictor.model import Model, ModelMetrics
-from plimsoll_predictor.policy import CpuPolicy, Mode, Policy
-from plimsoll_predictor.task import TaskId
-from plimsoll_predictor.units import GIB, MIB
+from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.cpu import CpuUse
+from plimsoll_predictor.core.policy import CpuPolicy, Mode, Policy
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import GIB, MIB
+from plimsoll_predictor.knowledge.expert_names import CLASSIFIER
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.model.bins import Bins
+from plimsoll_predictor.model.features import FeatureSchema
+from plimsoll_predictor.model.task_model import Model, ModelMetrics
+from plimsoll_predictor.training.compile import compile_booster
 
 TASK: Final = TaskId("shop", "train-demand")
 SEED: Final = 3

@@ -26,8 +26,8 @@ RESOURCE = "pods"
 
 def serve_plimsoll(folder: Path) -> None:
     """The admission server, as deployed; its controller is down, it serves by its snapshot."""
-    from plimsoll_operator.admission.serving import serve
     from plimsoll_operator.admission.settings import AdmissionSettings
+    from plimsoll_operator.processes.admission import serve
 
     port = free_port()
     token = folder / "token"
@@ -97,9 +97,9 @@ def _register(registry: Any, folder: Path) -> None:
     import kopf
 
     from plimsoll_operator.admission.snapshot import load_snapshot
-    from plimsoll_operator.labels import DECISION
-    from plimsoll_operator.sizing import size
-    from plimsoll_operator.state import AdmissionState
+    from plimsoll_operator.names.labels import DECISION
+    from plimsoll_operator.sizing.pod_sizing import size
+    from plimsoll_operator.sizing.state import AdmissionState
 
     state = AdmissionState()
     load_snapshot(folder / SNAPSHOT, state)

@@ -27,7 +27,7 @@ def resident_mb() -> float:
 
 def grown_mb(tasks: int) -> float:
     """MB of so many tasks, each with a few runs of several lengths."""
-    from plimsoll_predictor.forecasting.forecaster import Forecaster
+    from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 
     forecaster = Forecaster()
     before_mb = resident_mb()

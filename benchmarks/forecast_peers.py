@@ -16,12 +16,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from plimsoll_predictor.runtime_log.baselines import runtime_ln
-from plimsoll_predictor.runtime_log.judging import Judged
-from plimsoll_predictor.runtime_log.log_run import LogRun, RuntimeLog
-from plimsoll_predictor.runtime_log.method import SHARES, FloatArray
-from plimsoll_predictor.runtime_log.protocol import first_tested, replay_log
-from plimsoll_predictor.runtime_log.scoring import score
+from plimsoll_predictor.replay.runtimes.baselines import runtime_ln
+from plimsoll_predictor.replay.runtimes.judging import Judged
+from plimsoll_predictor.replay.runtimes.method import SHARES, FloatArray
+from plimsoll_predictor.replay.runtimes.protocol import first_tested, replay_log
+from plimsoll_predictor.replay.runtimes.scoring import score
+from plimsoll_predictor.runtimes.runs.log_run import LogRun, RuntimeLog
 
 SEED: Final = 7
 NEWEST: Final = 20

@@ -30,20 +30,20 @@ from benchmarks.forecast_shapes_rows import (
     cut_of,
     in_time_order,
 )
-from plimsoll_operator.report.shape_plots import (
+from plimsoll_operator.web.plots.shape_plots import (
     effects_plot,
     reasons_plot,
     shapes_plot,
     standalone,
 )
-from plimsoll_predictor.runtime_log.log_reading import read_log
-from plimsoll_predictor.runtime_log.log_run import RuntimeLog
-from plimsoll_predictor.shapes.catalogue import ShapeCatalogue
-from plimsoll_predictor.shapes.explaining import Named, explain
-from plimsoll_predictor.shapes.explanation import Explanation
-from plimsoll_predictor.shapes.fitting import TooFewRuns, fit, fitting
-from plimsoll_predictor.shapes.normalising import Normalisation
-from plimsoll_predictor.shapes.run_table import RunTable, table_of
+from plimsoll_predictor.replay.runtimes.log_reading import read_log
+from plimsoll_predictor.runtimes.runs.log_run import RuntimeLog
+from plimsoll_predictor.runtimes.shapes.catalogue import ShapeCatalogue
+from plimsoll_predictor.runtimes.shapes.explaining import Named, explain
+from plimsoll_predictor.runtimes.shapes.explanation import Explanation
+from plimsoll_predictor.runtimes.shapes.fitting import TooFewRuns, fit, fitting
+from plimsoll_predictor.runtimes.shapes.normalising import Normalisation
+from plimsoll_predictor.runtimes.shapes.run_table import RunTable, table_of
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 TRACES_FOLDER: Final = Path(os.environ.get("TRACES") or ROOT.parent / "shared" / "traces")

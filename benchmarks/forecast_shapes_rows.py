@@ -7,19 +7,27 @@ from typing import Final
 
 import numpy as np
 
-from plimsoll_predictor.shapes.catalogue import ShapeCatalogue
-from plimsoll_predictor.shapes.classifier import NotLearnable, ShapeClassifier, fit_classifier
-from plimsoll_predictor.shapes.learning import window_edges
-from plimsoll_predictor.shapes.normalising import (
+from plimsoll_predictor.runtimes.shapes.catalogue import ShapeCatalogue
+from plimsoll_predictor.runtimes.shapes.classifier import (
+    NotLearnable,
+    ShapeClassifier,
+    fit_classifier,
+)
+from plimsoll_predictor.runtimes.shapes.learning import window_edges
+from plimsoll_predictor.runtimes.shapes.normalising import (
     FloatArray,
     IntArray,
     Normalisation,
     histogram,
     normalised,
 )
-from plimsoll_predictor.shapes.run_table import RunTable
-from plimsoll_predictor.shapes.submission_features import FeatureRows, Moments, feature_rows
-from plimsoll_predictor.shapes.windows import next_windows
+from plimsoll_predictor.runtimes.shapes.run_table import RunTable
+from plimsoll_predictor.runtimes.shapes.submission_features import (
+    FeatureRows,
+    Moments,
+    feature_rows,
+)
+from plimsoll_predictor.runtimes.shapes.windows import next_windows
 
 SEED: Final = 7
 MOST_ROWS: Final = 5000

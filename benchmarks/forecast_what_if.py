@@ -30,14 +30,14 @@ from benchmarks.what_if_load import (
     tasks_of,
 )
 from benchmarks.what_if_worlds import NEW, WORLDS, World
-from plimsoll_predictor.runtime_log.log_reading import read_log
-from plimsoll_predictor.runtime_log.log_run import LogRun
-from plimsoll_predictor.what_if.change import Evidence, Verdict, change_of
-from plimsoll_predictor.what_if.contrast import HeldOut, contrast, held_out
-from plimsoll_predictor.what_if.estimating import estimate
-from plimsoll_predictor.what_if.matching import matched
-from plimsoll_predictor.what_if.measures import MEASURES, Measure, log_outlier_of
-from plimsoll_predictor.what_if.scenario import Scenario
+from plimsoll_predictor.replay.runtimes.log_reading import read_log
+from plimsoll_predictor.runtimes.runs.log_run import LogRun
+from plimsoll_predictor.runtimes.what_if.change import Evidence, Verdict, change_of
+from plimsoll_predictor.runtimes.what_if.contrast import HeldOut, contrast, held_out
+from plimsoll_predictor.runtimes.what_if.estimating import estimate
+from plimsoll_predictor.runtimes.what_if.matching import matched
+from plimsoll_predictor.runtimes.what_if.measures import MEASURES, Measure, log_outlier_of
+from plimsoll_predictor.runtimes.what_if.scenario import Scenario
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 SEEDS: Final = 40

@@ -19,18 +19,19 @@ from typing import Any, Final
 from urllib.request import urlopen
 
 from benchmarks.scale_data import Size, fill, task_name
-from plimsoll_operator.controller.book import TaskBook
-from plimsoll_operator.controller.hub import Hub
-from plimsoll_operator.controller.live_tasks import LiveTasks
-from plimsoll_operator.controller.task_policies import TaskPolicies
-from plimsoll_operator.page.columns import COLUMNS
-from plimsoll_predictor.knowledge import Knowledge
-from plimsoll_predictor.policy import Policy
-from plimsoll_predictor.store import Store, totals
-from plimsoll_predictor.store.database import Database
-from plimsoll_predictor.task import TaskId
-from tests.databases import postgresql_server
-from tests.page_builders import served
+from plimsoll_operator.controller.hub.hub import Hub
+from plimsoll_operator.controller.serving.live_tasks import LiveTasks
+from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
+from plimsoll_operator.web.page.columns import COLUMNS
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.store import Store
+from plimsoll_predictor.store.attempts import totals
+from plimsoll_predictor.store.database.database import Database
+from tests.builders.page_stores import served
+from tests.rigs.databases import postgresql_server
 
 BOUND_MS: Final = 200.0
 ASKED: Final = 40

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.sap_builds import Builds
-from plimsoll_predictor.boosting import MAX_BIN, PARAMETERS, ROUNDS
-from plimsoll_predictor.features import FeatureSchema
-from plimsoll_predictor.record import Features
+from plimsoll_predictor.core.record import Features
+from plimsoll_predictor.model.features import FeatureSchema
+from plimsoll_predictor.training.boosting import MAX_BIN, PARAMETERS, ROUNDS
 
 Sizes = NDArray[np.float64]
 LEAST_OF_A_PROFILE: Final = 3

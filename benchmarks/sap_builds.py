@@ -17,9 +17,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from plimsoll_predictor.record import Features, Observation, Outcome
-from plimsoll_predictor.task import TaskId
-from plimsoll_predictor.units import MIB
+from plimsoll_predictor.core.record import Features, Observation, Outcome
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import MIB
 
 FILE_NAME: Final = "sap-builds-april.csv.gz"
 FEEDBACK_S: Final = 6 * 3600.0

@@ -25,7 +25,7 @@ from benchmarks.scale_admission import AdmissionFigures
 from benchmarks.scale_data import Size, fill
 from benchmarks.scale_feed import FeedFigures
 from benchmarks.scale_store import StoreFigures
-from tests.databases import postgresql_server
+from tests.rigs.databases import postgresql_server
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 RESULTS: Final = ROOT / "bench-scale.json"

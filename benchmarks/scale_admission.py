@@ -21,12 +21,12 @@ from benchmarks.scale_data import task_name
 from benchmarks.scale_feed import peak_rss_bytes, replicas
 from benchmarks.scale_store import take_up
 from plimsoll_operator.feed.board import FeedBoard
-from plimsoll_predictor.policy import Mode, Policy
+from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.store import Store, Writer
-from plimsoll_predictor.task import TaskId
-from plimsoll_predictor.units import GIB
-from tests.builders import a_pod, a_review
-from tests.operator.admission_servers import a_feed
+from tests.builders.pods import a_pod, a_review
+from tests.rigs.admission_servers import a_feed
 
 CONNECTIONS: Final = 8
 ROUNDS: Final = 15

@@ -9,15 +9,16 @@ import orjson
 import sqlalchemy as sa
 
 from benchmarks.admission_inputs import a_model
+from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.fleet import Fleet
-from plimsoll_predictor.experts.names import CLASSIFIER
 from plimsoll_predictor.experts.standing import Ended
-from plimsoll_predictor.model import Model
-from plimsoll_predictor.record import FeatureValue
-from plimsoll_predictor.store import Store, totals
-from plimsoll_predictor.store.database import Database
-from plimsoll_predictor.store.schema import (
+from plimsoll_predictor.knowledge.expert_names import CLASSIFIER
+from plimsoll_predictor.model.task_model import Model
+from plimsoll_predictor.store import Store
+from plimsoll_predictor.store.attempts import totals
+from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.schema import (
     decisions,
     observations,
     standings,

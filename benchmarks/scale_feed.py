@@ -22,21 +22,21 @@ import psutil
 
 from benchmarks.admission_inputs import a_model
 from plimsoll_operator.feed.board import FeedBoard
-from plimsoll_predictor.experts.names import CLASSIFIER, MAX_SEEN
-from plimsoll_predictor.knowledge import Knowledge
-from plimsoll_predictor.model import Model
-from plimsoll_predictor.policy import Mode, Policy
-from plimsoll_predictor.task import TaskId
-from plimsoll_predictor.units import GIB, MIB
-from tests.builders import a_pod
-from tests.operator.admission_servers import Caller, a_feed, calling, patch_in, settings_in
+from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import GIB, MIB
+from plimsoll_predictor.knowledge.expert_names import CLASSIFIER, MAX_SEEN
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.model.task_model import Model
+from tests.builders.pods import a_pod
+from tests.rigs.admission_servers import Caller, a_feed, calling, patch_in, settings_in
 
 REPLICAS: Final = 2
 _UPDATES: Final = 20
 _POLL_S: Final = 0.01
 _WITHIN_S: Final = 300.0
 _MAIN: Final = """
-from plimsoll_operator.admission.serving import serve
+from plimsoll_operator.processes.admission import serve
 from plimsoll_operator.admission.settings import AdmissionSettings
 serve(AdmissionSettings())
 """

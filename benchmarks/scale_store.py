@@ -11,20 +11,20 @@ from typing import Any, Final
 import psutil
 
 from benchmarks.scale_data import NOW_S, Size, task_name
-from plimsoll_operator.controller.book import TaskBook
 from plimsoll_operator.controller.building import connect_book
 from plimsoll_operator.controller.housekeeping import remember_all
-from plimsoll_operator.controller.hub import Hub, TaskPublished
-from plimsoll_operator.controller.item_needs import ItemNeeds
-from plimsoll_operator.controller.publishing import Publications
-from plimsoll_operator.controller.standings import Standings
-from plimsoll_operator.controller.task_policies import TaskPolicies
+from plimsoll_operator.controller.hub.hub import Hub, TaskPublished
+from plimsoll_operator.controller.learning.standings import Standings
+from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
+from plimsoll_operator.controller.tasks.publishing import Publications
+from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.feed.board import FeedBoard
-from plimsoll_predictor.knowledge import Knowledge
-from plimsoll_predictor.policy import Policy
-from plimsoll_predictor.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.store import Store, Writer, pruning
-from plimsoll_predictor.task import TaskId
 
 _WRITES: Final = 300
 _KEPT_PER_TASK: Final = 2_000

@@ -9,9 +9,9 @@ from enum import StrEnum
 from plimsoll_predictor.experts.drift import Drift
 from plimsoll_predictor.experts.fleet import Fleet
 from plimsoll_predictor.experts.standing import Ended, Standing
-from plimsoll_predictor.replay.product import ProductSizer
-from plimsoll_predictor.replay.rows import TraceRow
-from plimsoll_predictor.replay.sizer import Knobs
+from plimsoll_predictor.replay.sizes.product import ProductSizer
+from plimsoll_predictor.replay.sizes.rows import TraceRow
+from plimsoll_predictor.replay.sizes.sizer import Knobs
 
 
 class Eye(StrEnum):

@@ -9,7 +9,7 @@ from statistics import median
 from types import MappingProxyType
 from typing import Final
 
-from plimsoll_predictor.replay.rows import TraceRow
+from plimsoll_predictor.replay.sizes.rows import TraceRow
 
 LEAST_RUNS: Final = 32
 """A task of fewer runs is left as it is: there must be a before and an after."""

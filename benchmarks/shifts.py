@@ -30,10 +30,10 @@ from rich.table import Table
 from benchmarks.shift_sizers import Eye, ShiftSizer
 from benchmarks.shifted_traces import LEAST_RUNS, Shifted, joined, scaled, unchanged
 from benchmarks.sizes import TRACES_FOLDER, WIDTH, WORKERS, trace_paths
-from plimsoll_predictor.replay.engine import DecideAt, ReplaySettings, replay
-from plimsoll_predictor.replay.outcome import ReplayedRow
-from plimsoll_predictor.replay.reading import TraceError, read_trace, trace_name
-from plimsoll_predictor.replay.rows import TraceRow
+from plimsoll_predictor.replay.sizes.engine import DecideAt, ReplaySettings, replay
+from plimsoll_predictor.replay.sizes.outcome import ReplayedRow
+from plimsoll_predictor.replay.sizes.reading import TraceError, read_trace, trace_name
+from plimsoll_predictor.replay.sizes.rows import TraceRow
 
 AS_IS: Final = "as it is"
 KINDS: Final[Mapping[str, Callable[[Sequence[TraceRow]], Shifted]]] = MappingProxyType(

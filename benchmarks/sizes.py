@@ -44,10 +44,10 @@ from benchmarks.sizes_bars import (
     by_setting,
     parity,
 )
-from plimsoll_predictor.replay.engine import DecideAt
-from plimsoll_predictor.replay.playing import Setting, play
-from plimsoll_predictor.replay.policies import POLICIES
-from plimsoll_predictor.replay.reading import Trace, TraceError, read_trace, trace_name
+from plimsoll_predictor.replay.sizes.engine import DecideAt
+from plimsoll_predictor.replay.sizes.playing import Setting, play
+from plimsoll_predictor.replay.sizes.policies import POLICIES
+from plimsoll_predictor.replay.sizes.reading import Trace, TraceError, read_trace, trace_name
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 TRACES_FOLDER: Final = Path(os.environ.get("TRACES") or ROOT.parent / "shared" / "traces")

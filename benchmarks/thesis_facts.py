@@ -12,7 +12,7 @@ from benchmarks.thesis_models import described
 from benchmarks.thesis_printed import BINNINGS, TABLE_6, Ceilings
 from benchmarks.thesis_situation import Situation
 from benchmarks.thesis_tasks import HEAVY_1, HEAVY_2, TaskRows
-from plimsoll_predictor.units import GB
+from plimsoll_predictor.core.units import GB
 
 ABOVE_GB: Final = {
     HEAVY_1: {10: 66, 20: 28, 30: 24, 60: 10},

@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 
 from benchmarks.thesis_tasks import HEAVY_1, HEAVY_2, TaskRows
-from plimsoll_predictor.task_groups import GroupName, TaskUse, group_tasks
-from plimsoll_predictor.units import GB
+from plimsoll_predictor.core.task_groups import GroupName, TaskUse, group_tasks
+from plimsoll_predictor.core.units import GB
 
 STEP_GB: Final = 5
 """A group's one size is its largest need, rounded up to whole steps, as people set sizes."""

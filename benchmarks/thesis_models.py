@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from benchmarks.thesis_printed import BINNINGS, PENALTY, SAMPLERS, Ceilings
 from benchmarks.thesis_tasks import TaskRows
-from plimsoll_predictor.bins import Bins
-from plimsoll_predictor.choosing import cheapest_bins
-from plimsoll_predictor.classifier import ClassifierName, Layout, TrainingPart, fit
-from plimsoll_predictor.evaluation import Evaluation, confusion_matrix, evaluate
-from plimsoll_predictor.features import FeatureSchema
-from plimsoll_predictor.folds import stratified_folds
-from plimsoll_predictor.sampling import Sampler
-from plimsoll_predictor.search import Problem, SearchPlan, search
-from plimsoll_predictor.units import GB
+from plimsoll_predictor.core.units import GB
+from plimsoll_predictor.deciding.choosing import cheapest_bins
+from plimsoll_predictor.model.bins import Bins
+from plimsoll_predictor.model.features import FeatureSchema
+from plimsoll_predictor.training.classifier import ClassifierName, Layout, TrainingPart, fit
+from plimsoll_predictor.training.evaluation import Evaluation, confusion_matrix, evaluate
+from plimsoll_predictor.training.folds import stratified_folds
+from plimsoll_predictor.training.sampling import Sampler
+from plimsoll_predictor.training.search import Problem, SearchPlan, search
 
 TRAINED_SHARE: Final = 0.7
 """30% is what the thesis's own rates are multiples of: 1 of about 440 is its 0.2%."""

@@ -1,6 +1,6 @@
 """What the product's classifier serves on a heavy task, run by run, strictly in time order.
 
-The replay is the product's (``plimsoll_predictor.replay``): a decision sees only runs that had
+The replay is the product's (``plimsoll_predictor.replay.sizes``): a decision sees only runs that had
 ended by then, a failed attempt wastes its whole allocation and is lifted. The classifier is trained
 by ``training.train`` on what is known at that time, again whenever that has grown by a quarter.
 """
@@ -15,22 +15,22 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.thesis_tasks import NAMESPACE, TaskRows
-from plimsoll_predictor.choosing import cheapest_ceiling
-from plimsoll_predictor.decision import Bounds
-from plimsoll_predictor.knowledge import Knowledge, Lift
-from plimsoll_predictor.lifting import FailedAttempt, next_allocation
-from plimsoll_predictor.model import Model
-from plimsoll_predictor.policy import Policy
-from plimsoll_predictor.record import Observation, Outcome
-from plimsoll_predictor.reliability import Reliability
-from plimsoll_predictor.replay.baselines import BASELINES
-from plimsoll_predictor.replay.engine import ReplaySettings, replay
-from plimsoll_predictor.replay.outcome import ReplayedRow
-from plimsoll_predictor.replay.rows import Submitted, TraceRow
-from plimsoll_predictor.replay.sizer import Knobs, Sizer
-from plimsoll_predictor.report import TrainingReport
-from plimsoll_predictor.task import TaskId
-from plimsoll_predictor.training import TrainingPlan, train
+from plimsoll_predictor.core.decision import Bounds
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.deciding.choosing import cheapest_ceiling
+from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
+from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
+from plimsoll_predictor.model.task_model import Model
+from plimsoll_predictor.replay.sizes.baselines import BASELINES
+from plimsoll_predictor.replay.sizes.engine import ReplaySettings, replay
+from plimsoll_predictor.replay.sizes.outcome import ReplayedRow
+from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
+from plimsoll_predictor.replay.sizes.sizer import Knobs, Sizer
+from plimsoll_predictor.training.reliability import Reliability
+from plimsoll_predictor.training.report import TrainingReport
+from plimsoll_predictor.training.train import TrainingPlan, train
 
 FIRST_TRAINING: Final = 60
 """Runs; the first of each following training is a growth further on."""

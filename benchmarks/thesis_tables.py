@@ -24,9 +24,9 @@ from benchmarks.thesis_printed import (
 )
 from benchmarks.thesis_served import Served
 from benchmarks.thesis_tasks import TaskRows
-from plimsoll_predictor.bins import BinLimits, search_bins
-from plimsoll_predictor.evaluation import Evaluation, estimated_improvement
-from plimsoll_predictor.units import GB
+from plimsoll_predictor.core.units import GB
+from plimsoll_predictor.model.bins import BinLimits, search_bins
+from plimsoll_predictor.training.evaluation import Evaluation, estimated_improvement
 
 SYNTHETIC = "SYNTHETIC data"
 _OWN_BINS = range(2, 6)

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.thesis_situation import Instances, Situation
-from plimsoll_predictor.record import Observation, Outcome, PeakSource
-from plimsoll_predictor.task import TaskId
-from plimsoll_predictor.units import GB
+from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import GB
 
 HEAVY_1, HEAVY_2 = "heavy-task-1", "heavy-task-2"
 NAMESPACE: Final = "synthetic-thesis"

@@ -8,10 +8,10 @@ import resource
 import sys
 import time
 
-from plimsoll_predictor.policy import Policy
-from plimsoll_predictor.record import Observation, Outcome
-from plimsoll_predictor.task import TaskId
-from plimsoll_predictor.units import MIB
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import MIB
 
 ROWS, FEATURES, BINS, ITERATIONS = 1460, 20, 3, 32
 TASK = TaskId("bench", "heavy")
@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=60.0)
     chosen = parser.parse_args()
     began_s = time.monotonic()
-    from plimsoll_predictor.training import TrainingPlan, train
+    from plimsoll_predictor.training.train import TrainingPlan, train
 
     result = train(
         str(TASK),

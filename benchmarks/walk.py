@@ -17,7 +17,7 @@ def measure() -> dict[str, float]:
     import numpy as np
     import xgboost
 
-    from plimsoll_predictor.compile import compile_booster
+    from plimsoll_predictor.training.compile import compile_booster
 
     draw = np.random.default_rng(3)
     X = draw.normal(size=(ROWS, FEATURES)).astype(np.float32)

@@ -8,8 +8,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from plimsoll_predictor.runtime_log.log_run import LogRun
-from plimsoll_predictor.what_if.measures import FloatArray
+from plimsoll_predictor.runtimes.runs.log_run import LogRun
+from plimsoll_predictor.runtimes.what_if.measures import FloatArray
 
 FEWEST_RUNS_OF_TASK: Final = 20
 FEWEST_RUNS_OF_SIDE: Final = (5, 6)

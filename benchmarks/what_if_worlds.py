@@ -10,14 +10,14 @@ from typing import Final
 
 import numpy as np
 
-from plimsoll_predictor.what_if.measures import (
+from plimsoll_predictor.runtimes.what_if.measures import (
     MEASURES,
     FloatArray,
     Measure,
     levels,
     log_outlier_of,
 )
-from plimsoll_predictor.what_if.past_run import PastRun
+from plimsoll_predictor.runtimes.what_if.past_run import PastRun
 
 WEEK_S: Final = 604_800.0
 NEW, OLD = "n2", "n1"

@@ -15,8 +15,8 @@ from typing import Any
 from demo.plan import REQUEST_BYTES
 from demo.watch import AttemptState, RunState, RunView
 
-from plimsoll_operator.quantity import parse_bytes
-from plimsoll_predictor.units import gb_hours
+from plimsoll_operator.names.quantity import parse_bytes
+from plimsoll_predictor.core.units import gb_hours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

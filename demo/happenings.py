@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from demo.watch import Attempt, AttemptState, RunView
 
-from plimsoll_predictor.units import words_for_bytes
+from plimsoll_predictor.core.units import words_for_bytes
 
 
 def happenings(before: Mapping[str, AttemptState], now: Sequence[RunView]) -> list[str]:

@@ -18,8 +18,8 @@ from demo.asking import answered
 from demo.place import ROOT, Place
 from demo.service import TRAINING_BUDGET_S, ServiceError
 
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
-from plimsoll_predictor.task import TaskId
 
 PLIMSOLL: Final = (sys.executable, "-P", "-m", "plimsoll_operator")
 STATE: Final = ROOT / ".local" / "demo"

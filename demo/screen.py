@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll_predictor.units import words_for_bytes
+from plimsoll_predictor.core.units import words_for_bytes
 
 NUMBERS_SHOWN = (
     *("runs", "fit at once", "kills", "retries"),

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from demo.service import TRAINING_BUDGET_S
 
-from plimsoll_operator.conditions import ConditionType
-from plimsoll_operator.podstatus import read_time
+from plimsoll_operator.names.conditions import ConditionType
+from plimsoll_operator.pods.status import read_time
 from plimsoll_operator.training.queue import GRACE_S, PATIENCE
 
 LONGEST_TRAINING_S: Final = PATIENCE * TRAINING_BUDGET_S + GRACE_S

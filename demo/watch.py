@@ -14,9 +14,9 @@ from typing import Any, Final
 from demo.plan import LiveRun, Shape
 from demo.pods import CONTAINER, RUN_LABEL
 
-from plimsoll_operator.annotation import DecisionNote, read_note
-from plimsoll_operator.podstatus import AttemptStatus, read_status
-from plimsoll_operator.quantity import parse_bytes
+from plimsoll_operator.names.quantity import parse_bytes
+from plimsoll_operator.pods.status import AttemptStatus, read_status
+from plimsoll_operator.sizing.decision_note import DecisionNote, read_note
 
 Object = Mapping[str, Any]
 NEXT_ATTEMPT_WITHIN_S: Final = 240.0

@@ -16,8 +16,8 @@ from deploy.local import lifecycle
 from deploy.local.layout import layout_from
 from deploy.local.namespaces import is_inside_network, move_into_network
 
-from tests.databases import PostgreSQL, postgresql_server
-from tests.drawing import register_profiles
+from tests.rigs.databases import PostgreSQL, postgresql_server
+from tests.rigs.drawing import register_profiles
 
 register_profiles()
 

@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from deploy.grafana.panels import ROWS, Kind, Panel
 from markupsafe import Markup
 
-from plimsoll_operator.report import svg
-from plimsoll_operator.report.axes import Scale
-from plimsoll_predictor.units import words_for_bytes
+from plimsoll_operator.web.plots import svg
+from plimsoll_operator.web.plots.axes import Scale
+from plimsoll_predictor.core.units import words_for_bytes
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 340, 150, 62, 8, 18
 STEPS: Final = 120

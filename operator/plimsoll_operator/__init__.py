@@ -1,1 +1,5 @@
-"""Plimsoll's operator: Kubernetes around the predictor."""
+"""The operator: everything that touches Kubernetes, a network, a disk or a clock.
+
+Folders stand in layers, and imports go down only (`.importlinter` has the order):
+``cli`` and ``processes`` on top, the pure folders at the bottom, the predictor below all.
+"""

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plimsoll_operator.controller.kube import Kube
-from plimsoll_operator.controller.own_objects import OwnObjects
+from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.kube.own_objects import OwnObjects
 from tests.apiserver.controllers import Shop, until
 
 LEASE = "plimsoll-controller"

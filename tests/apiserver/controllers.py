@@ -20,10 +20,10 @@ from typing import Any
 
 from kubernetes_asyncio import client, config
 
-from plimsoll_operator import labels
-from plimsoll_predictor.record import Observation
+from plimsoll_operator.names import labels
+from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
-from plimsoll_predictor.task import TaskId
 
 RFC_3339 = "%Y-%m-%dT%H:%M:%SZ"
 ENDED = {

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from plimsoll_operator import labels
+from plimsoll_operator.names import labels
 from tests.apiserver.controllers import Shop, a_shop, until
 from tests.apiserver.waiting import RUNS, are_resized, queued, teach
 from tests.conftest import Cluster

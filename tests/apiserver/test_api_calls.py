@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from plimsoll_operator.controller.api_server import CORE, STRATEGIC_PATCH, custom_path, path_of
-from plimsoll_operator.controller.kube import Kube
-from plimsoll_operator.controller.kube_errors import AlreadyThere, Changed, NotFound, Refused
-from plimsoll_operator.controller.own_objects import OwnObjects
+from plimsoll_operator.kube.api_server import CORE, STRATEGIC_PATCH, custom_path, path_of
+from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.kube.errors import AlreadyThere, Changed, NotFound, Refused
+from plimsoll_operator.kube.own_objects import OwnObjects
 from tests.apiserver.controllers import Shop
-from tests.builders import a_pod
+from tests.builders.pods import a_pod
 from tests.conftest import Cluster
 
 pytestmark = [pytest.mark.cluster]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator import labels
-from plimsoll_predictor.record import Outcome
+from plimsoll_operator.names import labels
+from plimsoll_predictor.core.record import Outcome
 from tests.apiserver.controllers import Shop, a_controller, observed, until
 from tests.apiserver.sentinels import a_later_kill_is_retried, retries_of
 from tests.conftest import Cluster

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_predictor.record import Observation
+from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
-from plimsoll_predictor.task import TaskId
 from tests.apiserver.controllers import Shop, a_controller, store_url, until
+from tests.builders.expert_lives import a_life, a_run
 from tests.conftest import Cluster
-from tests.operator.expert_lives import a_life, a_run
 
 pytestmark = pytest.mark.cluster
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.commands.importing import ImportRequest, import_command
+from plimsoll_operator.commands.past_runs.import_file import ImportRequest, import_command
 from tests.apiserver.controllers import Shop, a_controller, store_url, until
 from tests.apiserver.sentinels import is_in_force, policy_of
 from tests.conftest import Cluster

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.policies import resolve
-from plimsoll_operator.profile_status import changed, status_of
-from plimsoll_predictor.cpu import CpuUse
-from plimsoll_predictor.policy import Policy
+from plimsoll_operator.policy.policies import resolve
+from plimsoll_operator.profile.status import changed, status_of
+from plimsoll_predictor.core.cpu import CpuUse
+from plimsoll_predictor.core.policy import Policy
 from tests.apiserver.crds import a_namespace, answer, install_crds
 from tests.apiserver.test_crds import KINDS, manifest, sized_facts, write_status
+from tests.builders.reports import START_S, TASK
 from tests.conftest import Cluster
-from tests.report_builders import START_S, TASK
 
 pytestmark = pytest.mark.cluster
 

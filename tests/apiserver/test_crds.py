@@ -10,22 +10,22 @@ from typing import Any
 import pytest
 import yaml
 
-from plimsoll_operator.policies import resolve
-from plimsoll_operator.policy_status import PolicyFacts, policy_status_of
-from plimsoll_operator.profile_facts import Measurement, ProfileFacts, TrainingFact
-from plimsoll_operator.profile_status import changed, status_of
-from plimsoll_operator.runtime_status import RuntimeFacts
-from plimsoll_predictor.experts.names import CLASSIFIER
-from plimsoll_predictor.forecasting.forecaster import Forecaster
-from plimsoll_predictor.knowledge import Knowledge
-from plimsoll_predictor.policy import Mode, Policy
-from plimsoll_predictor.record import PeakSource
+from plimsoll_operator.policy.policies import resolve
+from plimsoll_operator.policy.policy_status import PolicyFacts, policy_status_of
+from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingFact
+from plimsoll_operator.profile.runtime_status import RuntimeFacts
+from plimsoll_operator.profile.status import changed, status_of
+from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.record import PeakSource
+from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.knowledge.expert_names import CLASSIFIER
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 from plimsoll_predictor.store import TaskSummary
-from plimsoll_predictor.units import MIB
 from tests.apiserver.crds import CRDS, a_namespace, answer, install_crds
+from tests.builders.reports import START_S, TASK, a_model
+from tests.builders.standings import a_fleet, facts_of
 from tests.conftest import Cluster
-from tests.report_builders import START_S, TASK, a_model
-from tests.standing_builders import a_fleet, facts_of
 
 pytestmark = pytest.mark.cluster
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from plimsoll_operator import events
-from plimsoll_operator.events import Happening, Regarding, event_for
-from plimsoll_predictor.units import GIB, MIB
+from plimsoll_operator.profile import events
+from plimsoll_operator.profile.events import Happening, Regarding, event_for
+from plimsoll_predictor.core.units import GIB, MIB
 from tests.apiserver.crds import a_namespace, answer
+from tests.builders.reports import START_S
 from tests.conftest import Cluster
-from tests.report_builders import START_S
 
 pytestmark = pytest.mark.cluster
 

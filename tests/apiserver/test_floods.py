@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from kubernetes_asyncio import client
 
-from plimsoll_operator import labels
-from plimsoll_operator.controller.api_server import MERGE_PATCH
+from plimsoll_operator.controller.announcing.events_budget import OF_A_TASK
 from plimsoll_operator.controller.building import build
-from plimsoll_operator.controller.kube import Kube
-from plimsoll_operator.controller.profiles import UNKNOWN_KEPT_S
+from plimsoll_operator.controller.profiles.profiles import UNKNOWN_KEPT_S
 from plimsoll_operator.controller.settings import ControllerSettings
-from plimsoll_operator.events_budget import OF_A_TASK
-from plimsoll_operator.profile_names import profile_name
+from plimsoll_operator.kube.api_server import MERGE_PATCH
+from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.names import labels
+from plimsoll_operator.names.profile_names import profile_name
 from plimsoll_operator.training.spawning import Spawner
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
-from plimsoll_predictor.task import TaskId
 from tests.apiserver.controllers import Shop, a_controller, a_shop, observed, store_url, until
 from tests.apiserver.sentinels import a_later_kill_is_retried, attempts_are_counted
 from tests.apiserver.waiting import ROLE, a_role, logged, metric, teach

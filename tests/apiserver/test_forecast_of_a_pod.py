@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.commands.forecasting import ForecastRequest, forecast_command
-from plimsoll_operator.commands.places import Place
-from plimsoll_operator.output_forms import OutputForm
+from plimsoll_operator.commands.printing.output_forms import OutputForm
+from plimsoll_operator.commands.reaching.places import Place
+from plimsoll_operator.commands.runtimes.forecast import ForecastRequest, forecast_command
 from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import Shop, store_url
 from tests.apiserver.test_forecasting_live import a_node, a_pod, begin
+from tests.builders.runtimes import steady_runs
 from tests.conftest import Cluster
-from tests.runtime_builders import steady_runs
 
 pytestmark = pytest.mark.cluster
 

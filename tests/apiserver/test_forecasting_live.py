@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator import labels
-from plimsoll_operator.commands.importing import ImportRequest, import_command
+from plimsoll_operator.commands.past_runs.import_file import ImportRequest, import_command
+from plimsoll_operator.names import labels
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
-from plimsoll_predictor.task import TaskId
 from tests.apiserver.controllers import RFC_3339, Shop, a_controller, store_url, until
 from tests.conftest import Cluster
 

@@ -11,11 +11,11 @@ import pytest
 import pytest_asyncio
 from kubernetes_asyncio import client
 
-from plimsoll_operator.controller.kube_errors import ApiError
-from plimsoll_operator.controller.own_objects import OwnObjects
 from plimsoll_operator.credentials.reading import read_authorities, read_served
 from plimsoll_operator.credentials.secrets import data_of
-from plimsoll_operator.running.webhook import webhook_configuration
+from plimsoll_operator.kube.errors import ApiError
+from plimsoll_operator.kube.own_objects import OwnObjects
+from plimsoll_operator.processes.run_webhook import webhook_configuration
 from tests.apiserver.candidates import Candidate, a_candidate, environment, own_objects
 from tests.apiserver.controllers import Shop, until
 from tests.apiserver.waiting import ROLE, a_role

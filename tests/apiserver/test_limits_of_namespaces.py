@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from kubernetes_asyncio import client
 
-from plimsoll_operator.bounds import read_namespace
-from plimsoll_operator.quantity import parse_bytes
-from plimsoll_operator.sizing import size
-from plimsoll_operator.state import AdmissionState, NamespaceState
-from plimsoll_predictor.policy import Limits
-from plimsoll_predictor.task import TaskId
-from plimsoll_predictor.units import GIB, MIB
+from plimsoll_operator.names.quantity import parse_bytes
+from plimsoll_operator.sizing.bounds import read_namespace
+from plimsoll_operator.sizing.pod_sizing import size
+from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
+from plimsoll_predictor.core.policy import Limits
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import GIB, MIB
 from tests.apiserver.controllers import Shop
-from tests.builders import APod, a_pod, memory_of
-from tests.operator.admission_servers import knowledge_of
+from tests.builders.pods import APod, a_pod, memory_of
+from tests.rigs.admission_servers import knowledge_of
 
 pytestmark = pytest.mark.cluster
 

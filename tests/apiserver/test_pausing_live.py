@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from kubernetes_asyncio import client
 
-from plimsoll_operator import labels
+from plimsoll_operator.names import labels
 from tests.apiserver.controllers import Shop, a_controller, observed, until
 from tests.apiserver.sentinels import a_later_kill_is_retried, attempts_are_counted
 from tests.apiserver.waiting import LARGE, logged, queued, request_of, teach
-from tests.builders import APod, a_pod
+from tests.builders.pods import APod, a_pod
 from tests.conftest import Cluster
-from tests.operator.admission_servers import Caller, calling, patch_in, settings_in
-from tests.operator.test_admission_process import free_port
+from tests.operator.processes.test_admission_process import free_port
+from tests.rigs.admission_servers import Caller, calling, patch_in, settings_in
 
 pytestmark = pytest.mark.cluster
 

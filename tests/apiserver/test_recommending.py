@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator import labels
-from plimsoll_operator.sizing import size
-from plimsoll_operator.state import AdmissionState
-from plimsoll_predictor.documents import to_document
-from plimsoll_predictor.policy import Mode
+from plimsoll_operator.names import labels
+from plimsoll_operator.sizing.pod_sizing import size
+from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.documents import to_document
+from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.store import Store
-from plimsoll_predictor.task import TaskId
-from plimsoll_predictor.units import MIB
 from tests.apiserver.controllers import Shop, a_controller, observed, store_url, until
 from tests.apiserver.sentinels import a_later_kill_is_retried
 from tests.apiserver.waiting import _final, logged, request_of
-from tests.builders import a_pod
+from tests.builders.pods import a_pod
 from tests.conftest import Cluster
-from tests.operator.admission_servers import knowledge_of
+from tests.rigs.admission_servers import knowledge_of
 
 pytestmark = pytest.mark.cluster
 

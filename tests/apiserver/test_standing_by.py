@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from kubernetes_asyncio import client
 
-from plimsoll_operator.controller.kube import Kube
-from plimsoll_operator.controller.own_objects import OwnObjects
+from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.kube.own_objects import OwnObjects
 from plimsoll_operator.leadership.election import AlwaysFit, Election, Terms
 from plimsoll_operator.leadership.lease import Lease, held_spec, read_lease
 from tests.apiserver.candidates import own_objects

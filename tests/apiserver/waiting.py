@@ -14,11 +14,11 @@ from typing import Any
 
 from kubernetes_asyncio import client, watch
 
-from plimsoll_operator import labels
-from plimsoll_operator.peaks import PeakReport
-from plimsoll_predictor.documents import to_document
+from plimsoll_operator.attempts.peaks import PeakReport
+from plimsoll_operator.names import labels
+from plimsoll_predictor.core.documents import to_document
+from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.store import Store
-from plimsoll_predictor.units import MIB
 from tests.apiserver.controllers import Shop, store_url, until
 from tests.conftest import Cluster
 

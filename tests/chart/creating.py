@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from plimsoll_operator import labels
+from plimsoll_operator.names import labels
 from tests.conftest import Cluster
 
 PATH = "/api/v1/namespaces/{namespace}/pods?dryRun=All"

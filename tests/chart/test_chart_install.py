@@ -15,15 +15,15 @@ import yaml
 from deploy.chart.generated import CHART
 from deploy.chart.rendering import NAME
 
-from plimsoll_operator import labels
-from plimsoll_operator.quantity import parse_bytes, parse_millicores
+from plimsoll_operator.names import labels
+from plimsoll_operator.names.quantity import parse_bytes, parse_millicores
 from tests.chart.creating import Creations, creating
 from tests.chart.figures import FIGURES
 from tests.chart.helm import Helm
 from tests.chart.installing import AGENTS, RESTRICTED, Release, a_release, chart_values, until
 from tests.conftest import Cluster
 from tests.e2e.workloads import a_pod
-from tests.eater import load_eater
+from tests.rigs.eater import load_eater
 
 pytestmark = [pytest.mark.cluster, pytest.mark.node]
 

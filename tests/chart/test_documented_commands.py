@@ -17,9 +17,9 @@ from deploy.local.layout import NODE_ADDRESS
 from tests.chart.helm import Helm
 from tests.chart.installing import RESTRICTED, a_place, chart_values, install
 from tests.conftest import Cluster
-from tests.databases import postgresql_server
 from tests.docs.pages import Block, Page
 from tests.docs.walking import Walk, walked
+from tests.rigs.databases import postgresql_server
 
 pytestmark = [pytest.mark.cluster, pytest.mark.node]
 

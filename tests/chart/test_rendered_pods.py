@@ -10,8 +10,8 @@ import yaml
 from deploy.chart.generated import CHART
 from deploy.chart.rendering import VALUE_SETS
 
-from plimsoll_operator.quantity import parse_bytes
-from plimsoll_operator.running.webhook import webhook_configuration
+from plimsoll_operator.names.quantity import parse_bytes
+from plimsoll_operator.processes.run_webhook import webhook_configuration
 from tests.chart.helm import Document, Helm, named, pod_specs
 
 SETS = list(VALUE_SETS)

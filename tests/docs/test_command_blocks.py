@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_predictor.units import MIB
+from plimsoll_predictor.core.units import MIB
+from tests.builders.runtime_logs import a_log_run, write_log
 from tests.docs.elsewhere import ELSEWHERE, README, entry_for
 from tests.docs.pages import Block, Page, all_pages, pages_of_people
 from tests.docs.walking import WALKED_HERE, WALKED_ON_A_CLUSTER, Walk, walked
-from tests.runtime_log_builders import a_log_run, write_log
 
 PAGES = all_pages()
 BLOCKS = [block for page in pages_of_people() for block in page.blocks("sh")]

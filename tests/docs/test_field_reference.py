@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from deploy.reference.fields import PAGE, renewed, spec_and_status
 
-from plimsoll_operator import labels
-from plimsoll_operator.pod_features import (
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.features import (
     MAX_FEATURES,
     MAX_NAME_CHARS,
     MAX_TOTAL_CHARS,

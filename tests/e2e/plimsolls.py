@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from plimsoll_operator.running.webhook import NAME
-from plimsoll_predictor.record import Observation
+from plimsoll_operator.processes.run_webhook import NAME
+from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
-from plimsoll_predictor.task import TaskId
 from tests.apiserver.controllers import until
 from tests.conftest import Cluster
 

@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from plimsoll_operator import labels
-from plimsoll_operator.quantity import parse_bytes
-from plimsoll_predictor.units import MIB
+from plimsoll_operator.names import labels
+from plimsoll_operator.names.quantity import parse_bytes
+from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster
 from tests.e2e.seeing import create

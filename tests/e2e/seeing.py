@@ -7,8 +7,8 @@ from typing import Any
 
 from kubernetes_asyncio import client
 
-from plimsoll_operator import labels
-from plimsoll_operator.events import CONTROLLER
+from plimsoll_operator.names import labels
+from plimsoll_operator.profile.events import CONTROLLER
 from tests.apiserver.controllers import Shop, until
 from tests.e2e.workloads import Manifest, a_pod
 

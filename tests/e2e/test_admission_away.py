@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from plimsoll_operator.running.webhook import TIMEOUT_S
+from plimsoll_operator.processes.run_webhook import TIMEOUT_S
 from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import ADMISSION, CONTROLLER, Plimsoll

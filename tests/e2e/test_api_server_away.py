@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from deploy.local.lifecycle import start_program, stop_program
 
-from plimsoll_predictor.record import Outcome
-from plimsoll_predictor.units import MIB
+from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plimsoll_predictor.record import Outcome
+from plimsoll_predictor.core.record import Outcome
 from tests.apiserver.controllers import Shop, until
 from tests.e2e.plimsolls import CONTROLLER, Plimsoll
 from tests.e2e.seeing import WITHIN_S, create, end_of, ended, retried, retries_of, running

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from plimsoll_operator import labels
-from plimsoll_operator.quantity import parse_millicores
-from plimsoll_predictor.record import Observation
+from plimsoll_operator.names import labels
+from plimsoll_operator.names.quantity import parse_millicores
+from plimsoll_predictor.core.record import Observation
 from tests.apiserver.controllers import Shop, a_shop, until
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll

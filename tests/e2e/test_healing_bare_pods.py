@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from plimsoll_operator import labels
-from plimsoll_predictor.record import Need, Outcome
-from plimsoll_predictor.units import MIB
+from plimsoll_operator.names import labels
+from plimsoll_predictor.core.record import Need, Outcome
+from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import Shop, a_shop, until
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll

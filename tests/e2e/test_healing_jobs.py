@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from plimsoll_operator import labels
-from plimsoll_predictor.record import Outcome
+from plimsoll_operator.names import labels
+from plimsoll_predictor.core.record import Outcome
 from tests.apiserver.controllers import Shop, until
 from tests.e2e.plimsolls import Plimsoll
 from tests.e2e.seeing import WITHIN_S, create, end_of, job_is, memory_of, pods_of_job, told

@@ -19,7 +19,7 @@ import pytest
 from deploy.local.dockerfile import TARGETS, Image, build_image
 from deploy.local.images import has_image, load_image
 
-from plimsoll_operator.running.certificates import make_certificates
+from plimsoll_operator.processes.run_certificates import make_certificates
 from tests.conftest import Cluster
 
 pytestmark = pytest.mark.node
@@ -283,7 +283,7 @@ def test_a_training_in_it_ends_with_a_model(pod: RunningPod) -> None:
 
 
 def test_it_starts_fast_though_nothing_can_be_compiled_at_run_time(pod: RunningPod) -> None:
-    code = "import time, plimsoll_operator.admission.serving; print(time.process_time())"
+    code = "import time, plimsoll_operator.processes.admission; print(time.process_time())"
     quietly = ("env", "-u", "PYTHONPROFILEIMPORTTIME")
     # Where compiled files are then looked for, there are none.
     elsewhere = "PYTHONPYCACHEPREFIX=/tmp/none"

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from plimsoll_operator.quantity import parse_bytes
-from plimsoll_predictor.units import MIB
+from plimsoll_operator.names.quantity import parse_bytes
+from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import Shop, a_shop, until
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll

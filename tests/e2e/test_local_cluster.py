@@ -23,7 +23,7 @@ from deploy.local.lifecycle import Cluster, down, start_program, stop_program, u
 from deploy.local.namespaces import in_network, keeper_of, processes
 
 from tests import conftest
-from tests.eater import an_eating_pod, load_eater
+from tests.rigs.eater import an_eating_pod, load_eater
 
 pytestmark = pytest.mark.node
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from plimsoll_operator.agent.spool import Spool
-from plimsoll_operator.observing import END_SEEN_WITHIN_S
-from plimsoll_predictor.record import Observation, Outcome
-from plimsoll_predictor.units import MIB
+from plimsoll_operator.attempts.observation import END_SEEN_WITHIN_S
+from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import Shop, until
 from tests.e2e.plimsolls import AGENT, Plimsoll
 from tests.e2e.seeing import WITHIN_S, create, ended, running
 from tests.e2e.workloads import Manifest, a_pod
-from tests.eater import STREAMER_MIB
-from tests.real_pods import a_cold_file
+from tests.rigs.eater import STREAMER_MIB
+from tests.rigs.real_pods import a_cold_file
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 

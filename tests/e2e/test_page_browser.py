@@ -11,16 +11,15 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.page.task_page import DRAWN_ATTEMPTS
-from plimsoll_operator.report import render
-from plimsoll_operator.report.data import gather
-from plimsoll_operator.report.page import TABLED_SHARE
+from plimsoll_operator.views.task_views import gather
+from plimsoll_operator.web.page.task_page import DRAWN_ATTEMPTS
+from plimsoll_operator.web.report.page import TABLED_SHARE, render
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
-from plimsoll_predictor.task import TaskId
-from tests import page_probes as probes
-from tests.browsers import Tab, a_browser
-from tests.page_builders import CEILINGS_MIB, a_cluster, served
-from tests.report_builders import START_S, an_attempt, killed
+from tests.builders.page_stores import CEILINGS_MIB, a_cluster, served
+from tests.builders.reports import START_S, an_attempt, killed
+from tests.rigs import page_probes as probes
+from tests.rigs.browsers import Tab, a_browser
 
 TASK = "/tasks/shop/train-demand"
 ENDLESS = TaskId("shop", "x" * 253)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from plimsoll_predictor.store import Store
-from tests import page_probes as probes
-from tests.browsers import Tab, a_browser
-from tests.page_builders import served
-from tests.page_readers import bare
-from tests.report_builders import START_S
-from tests.runtime_builders import NIGHTLY, a_telling_past
+from tests.builders.page_stores import served
+from tests.builders.reports import START_S
+from tests.builders.runtimes import NIGHTLY, a_telling_past
+from tests.rigs import page_probes as probes
+from tests.rigs.browsers import Tab, a_browser
+from tests.rigs.page_readers import bare
 
 TASK = f"/tasks/{NIGHTLY}"
 ASKED = f"{TASK}?node-type=n2-standard-8"

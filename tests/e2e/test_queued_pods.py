@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from kubernetes_asyncio import client
 
-from plimsoll_predictor.units import MIB
+from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from plimsoll_operator.commands.replaying import ReplayRequest, replay_command
-from plimsoll_predictor.replay.policies import POLICIES
-from plimsoll_predictor.replay.trace_writing import write_trace
+from plimsoll_operator.commands.past_runs.replay import ReplayRequest, replay_command
+from plimsoll_predictor.replay.sizes.policies import POLICIES
+from plimsoll_predictor.replay.sizes.trace_writing import write_trace
+from tests.builders.replays import GB, a_run
 from tests.e2e.test_report_browser import browser as browser
 from tests.e2e.test_report_browser import console_of, contrast, luminance, run
-from tests.replay_builders import GB, a_run
 
 PROBE = """<script>
 const look = page => {

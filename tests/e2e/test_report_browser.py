@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.report import render
-from tests.report_builders import START_S, a_life, a_report, a_task_report
+from plimsoll_operator.web.report.page import render
+from tests.builders.reports import START_S, a_life, a_report, a_task_report
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 QUIET = (

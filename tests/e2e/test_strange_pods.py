@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator import labels
+from plimsoll_operator.names import labels
 from tests.apiserver.controllers import Shop
 from tests.e2e.seeing import create, decision_of, memory_of
 from tests.e2e.workloads import Manifest, a_pod, features

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator import labels
-from plimsoll_operator.peaks import PeakReport
-from plimsoll_operator.quantity import parse_bytes
-from plimsoll_predictor.documents import to_document
-from plimsoll_predictor.siblings import EARLIER, UPSTREAM
-from plimsoll_predictor.units import MIB
+from plimsoll_operator.attempts.peaks import PeakReport
+from plimsoll_operator.names import labels
+from plimsoll_operator.names.quantity import parse_bytes
+from plimsoll_predictor.core.documents import to_document
+from plimsoll_predictor.core.siblings import EARLIER, UPSTREAM
+from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import Shop, until
 from tests.e2e.plimsolls import Plimsoll
 from tests.e2e.seeing import create, decision_of, memory_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from plimsoll_operator import labels
-from tests.eater import a_spec
+from plimsoll_operator.names import labels
+from tests.rigs.eater import a_spec
 
 Manifest = dict[str, Any]
 

@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from plimsoll_operator import labels
-from plimsoll_predictor.record import Outcome
+from plimsoll_operator.names import labels
+from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import Shop, until
 from tests.e2e.workloads import a_pod

@@ -12,10 +12,10 @@ from tests.apiserver.crds import install_crds
 from tests.chart.conftest import cluster_helm, helm_program, image
 from tests.chart.helm import Helm
 from tests.conftest import Cluster
-from tests.databases import PostgreSQL, postgresql_server
-from tests.eater import load_eater
 from tests.ha.figures import FIGURES
 from tests.ha.replicated import Replicated, a_replicated_release
+from tests.rigs.databases import PostgreSQL, postgresql_server
+from tests.rigs.eater import load_eater
 
 __all__ = ["cluster_helm", "helm_program", "image"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import aiohttp
 
-from plimsoll_operator import labels
+from plimsoll_operator.names import labels
 from tests.chart.creating import a_labelled_pod
 from tests.conftest import Cluster
 

@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 from kubernetes_asyncio import client
 
-from plimsoll_operator import labels
-from plimsoll_predictor.record import Observation, Outcome
+from plimsoll_operator.names import labels
+from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.store import Store
-from plimsoll_predictor.units import MIB
 from tests.apiserver.controllers import Shop, until
+from tests.builders.stores import an_attempt
 from tests.conftest import Cluster
 from tests.e2e.seeing import create
 from tests.e2e.workloads import a_job, a_pod
 from tests.ha.figures import FIGURES
 from tests.ha.whole import Whole, the_whole
-from tests.predictor.store_builders import an_attempt
 
 pytestmark = [pytest.mark.node]
 

@@ -16,10 +16,10 @@ from plimsoll_predictor.store import Store
 from tests.apiserver.candidates import LOST, Candidate, a_candidate, environment
 from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster
-from tests.databases import PostgreSQL
 from tests.ha.bursts import Burst
 from tests.ha.figures import FIGURES
 from tests.ha.proxies import Network, a_network, kubeconfig_through
+from tests.rigs.databases import PostgreSQL
 
 pytestmark = [pytest.mark.node]
 

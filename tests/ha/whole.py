@@ -17,12 +17,12 @@ from pathlib import Path
 import psutil
 
 from plimsoll_operator.__main__ import app
-from plimsoll_operator.running.certificates import make_certificates
-from plimsoll_operator.running.webhook import NAME, webhook_configuration
+from plimsoll_operator.processes.run_certificates import make_certificates
+from plimsoll_operator.processes.run_webhook import NAME, webhook_configuration
 from tests.apiserver.controllers import until
 from tests.conftest import Cluster
 
-WORKER = "plimsoll_operator.training.worker"
+WORKER = "plimsoll_operator.processes.trainer"
 RESTARTS_AFTER_S = 0.1
 STARTING_SHARE = 0.25
 LONGEST_START_S, LONGEST_WORK_S = 1.0, 2.0
@@ -45,9 +45,9 @@ _SERVER = multiprocessing.get_context("forkserver")
 # Importing is most of a process's start, and all the same each time: it is done once.
 _SERVER.set_forkserver_preload(
     [
-        "plimsoll_operator.commands.controlling",
-        "plimsoll_operator.admission.serving",
-        "plimsoll_operator.agent.serving",
+        "plimsoll_operator.processes.controller",
+        "plimsoll_operator.processes.admission",
+        "plimsoll_operator.processes.agent",
         "tests.ha.whole",
     ]
 )

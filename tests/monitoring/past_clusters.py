@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from uuid import NAMESPACE_URL, uuid5
 
-from plimsoll_predictor.units import GIB, MIB
+from plimsoll_predictor.core.units import GIB, MIB
 
 EVERY_S = 30
 NODE = "node-1"

@@ -13,17 +13,20 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from plimsoll_operator.__main__ import app
-from plimsoll_operator.commands.prometheus import PrometheusRequest, prometheus_command
+from plimsoll_operator.commands.past_runs.import_prometheus import (
+    PrometheusRequest,
+    prometheus_command,
+)
 from plimsoll_operator.prometheus_history import client as prometheus_client
 from plimsoll_operator.prometheus_history import walking
 from plimsoll_operator.prometheus_history.client import PrometheusClient, PrometheusServer
 from plimsoll_operator.prometheus_history.past_pods import Reading
 from plimsoll_operator.prometheus_history.questions import Where
 from plimsoll_operator.prometheus_history.walking import PastReader
-from plimsoll_predictor.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.store import Store
-from plimsoll_predictor.task import TaskId
-from plimsoll_predictor.units import GIB, MIB
 from tests.monitoring.past_clusters import NODE, PastCluster, PastPodSeries, flat
 from tests.monitoring.prometheus_servers import Prometheus, a_prometheus
 

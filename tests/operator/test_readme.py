@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator import labels
 from plimsoll_operator.__main__ import app
+from plimsoll_operator.names import labels
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

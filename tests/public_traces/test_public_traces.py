@@ -9,13 +9,13 @@ from functools import cache
 
 import pytest
 
-from plimsoll_predictor.replay.baselines import BASELINES
-from plimsoll_predictor.replay.engine import ReplaySettings, replay
-from plimsoll_predictor.replay.outcome import Totals, totals
-from plimsoll_predictor.replay.policies import PLIMSOLL, POLICIES
-from plimsoll_predictor.replay.reading import Trace, read_trace
-from plimsoll_predictor.replay.sizer import Knobs
-from tests.traces import trace_file
+from plimsoll_predictor.replay.sizes.baselines import BASELINES
+from plimsoll_predictor.replay.sizes.engine import ReplaySettings, replay
+from plimsoll_predictor.replay.sizes.outcome import Totals, totals
+from plimsoll_predictor.replay.sizes.policies import PLIMSOLL, POLICIES
+from plimsoll_predictor.replay.sizes.reading import Trace, read_trace
+from plimsoll_predictor.replay.sizes.sizer import Knobs
+from tests.rigs.traces import trace_file
 
 # GB·h and failed attempts, decided at submission: measured on the public traces before this code.
 FIGURES = {

@@ -9,11 +9,11 @@ import pytest
 
 from plimsoll_operator.training.mlflow_client import TrackingError
 from plimsoll_operator.training.tracking import MAX_STRIKES
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
-from plimsoll_predictor.task import TaskId
-from plimsoll_predictor.training import TrainingResult
+from plimsoll_predictor.training.train import TrainingResult
+from tests.builders.tracked import a_noisy_training, logging_to, save
 from tests.tracking.servers import Mlflow
-from tests.tracking.tracking_builders import a_noisy_training, logging_to, save
 
 NOON_S = 1_700_000_000.0
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from prometheus_client import generate_latest
 
-from plimsoll_operator.bearer_tokens import UnusableToken
 from plimsoll_operator.controller.settings import ControllerSettings
-from plimsoll_operator.metrics import ControllerMetrics
+from plimsoll_operator.credentials.bearer_tokens import UnusableToken
+from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_operator.training.mlflow_client import (
     MlflowServer,
     TrackingAddressError,
@@ -25,12 +25,12 @@ from plimsoll_operator.training.mlflow_client import (
 from plimsoll_operator.training.queue import QueueRules, Trained, TrainingQueue
 from plimsoll_operator.training.spawning import Spawner
 from plimsoll_operator.training.tracking import Outbox, TrackingRules, tracking
-from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store, Writer
-from plimsoll_predictor.task import TaskId
-from tests.operator.test_training_worker import TRAIN, fill
+from tests.builders.tracked import QUICK, Logging, logging_to
+from tests.operator.processes.test_training_worker import TRAIN, fill
 from tests.tracking.servers import Gate, Mlflow, free_port
-from tests.tracking.tracking_builders import QUICK, Logging, logging_to
 
 NOON_S = 1_700_000_000.0
 

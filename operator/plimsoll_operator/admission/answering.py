@@ -15,8 +15,8 @@ from plimsoll_operator.admission.reviews import (
     read_review,
     uid_in,
 )
-from plimsoll_operator.sizing import size
-from plimsoll_operator.state import AdmissionState
+from plimsoll_operator.sizing.pod_sizing import size
+from plimsoll_operator.sizing.state import AdmissionState
 
 
 @dataclass(frozen=True, slots=True)

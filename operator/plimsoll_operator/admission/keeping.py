@@ -18,7 +18,7 @@ from plimsoll_operator.admission.snapshot import (
     write_snapshot,
 )
 from plimsoll_operator.feed.client import FeedClient
-from plimsoll_operator.state import AdmissionState
+from plimsoll_operator.sizing.state import AdmissionState
 
 log = structlog.get_logger()
 

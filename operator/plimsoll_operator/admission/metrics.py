@@ -13,9 +13,9 @@ from prometheus_client import (
     ProcessCollector,
 )
 
-from plimsoll_operator.build_info import register_build_info
-from plimsoll_operator.sizing import Outcome, Sized
-from plimsoll_predictor.decision import Reason
+from plimsoll_operator.metrics.build_info import register_build_info
+from plimsoll_operator.sizing.pod_sizing import Outcome, Sized
+from plimsoll_predictor.core.decision import Reason
 
 _FAILED_OPEN: Final = (
     "error",

@@ -10,7 +10,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from plimsoll_operator.admission.freshness import Freshness
 from plimsoll_operator.admission.metrics import AdmissionMetrics
-from plimsoll_operator.state import AdmissionState
+from plimsoll_operator.sizing.state import AdmissionState
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import orjson
 
-from plimsoll_operator.podspec import mapping
+from plimsoll_operator.pods.spec import mapping
 
 V1: Final = "admission.k8s.io/v1"
 V1BETA1: Final = "admission.k8s.io/v1beta1"

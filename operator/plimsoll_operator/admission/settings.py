@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import Field, HttpUrl, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from plimsoll_operator.service_urls import with_brackets
+from plimsoll_operator.names.service_urls import with_brackets
 
 
 class AdmissionSettings(BaseSettings):

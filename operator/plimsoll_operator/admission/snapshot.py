@@ -18,11 +18,11 @@ import orjson
 from plimsoll_operator.feed.applying import BadEntry, apply
 from plimsoll_operator.feed.client import Position
 from plimsoll_operator.feed.wire import ChangeKind
-from plimsoll_operator.podspec import mapping
-from plimsoll_operator.state import AdmissionState, NamespaceState
-from plimsoll_predictor.knowledge import Knowledge
-from plimsoll_predictor.policy import Policy
-from plimsoll_predictor.siblings import Siblings
+from plimsoll_operator.pods.spec import mapping
+from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.siblings import Siblings
+from plimsoll_predictor.knowledge.knowledge import Knowledge
 
 FORMAT: Final = "plimsoll-admission-snapshot"
 VERSION: Final = 1

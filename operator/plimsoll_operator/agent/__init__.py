@@ -1,9 +1,5 @@
-"""The agent: measures the memory of each pod on its node and tells the controller.
+"""Measures the pods of one node: cgroups of version 1 and 2.
 
-It reads cgroups and posts reports; it needs no access to the API server.
+In: files of the kernel. Out: peaks of memory and CPU, sent to the controller or spooled.
+May import: ``attempts.peaks``, ``credentials.bearer_tokens``.
 """
-
-from plimsoll_operator.agent.serving import serve
-from plimsoll_operator.agent.settings import AgentSettings, SettingsError
-
-__all__ = ["AgentSettings", "SettingsError", "serve"]

@@ -12,8 +12,8 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from plimsoll_operator.agent.settings import AgentSettings
-from plimsoll_operator.build_info import register_build_info
-from plimsoll_operator.peaks import PeakReport
+from plimsoll_operator.attempts.peaks import PeakReport
+from plimsoll_operator.metrics.build_info import register_build_info
 
 _TICK_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from plimsoll_operator.peaks import PeakReport
-from plimsoll_predictor.documents import to_document
+from plimsoll_operator.attempts.peaks import PeakReport
+from plimsoll_predictor.core.documents import to_document
 
 Key = tuple[str, str | None]
 """Pod UID and container id; None for the pod's own cgroup."""

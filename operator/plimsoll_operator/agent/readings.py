@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from plimsoll_predictor.units import MIB
+from plimsoll_predictor.core.units import MIB
 
 UNLIMITED_BYTES: Final = 2**60
 """Version 1 writes "unlimited" as a number near 2**63; nothing real is this large."""

@@ -19,8 +19,8 @@ from plimsoll_operator.agent.readings import (
     read_v1,
     read_v2,
 )
-from plimsoll_operator.peaks import PeakReport
-from plimsoll_predictor.units import MIB
+from plimsoll_operator.attempts.peaks import PeakReport
+from plimsoll_predictor.core.units import MIB
 
 REPORTED_STEP_BYTES: Final = MIB
 REPORTED_STEP: Final = 0.01

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from plimsoll_operator.service_urls import with_brackets
-from plimsoll_predictor.units import MIB
+from plimsoll_operator.names.service_urls import with_brackets
+from plimsoll_predictor.core.units import MIB
 
 
 class SettingsError(ValueError):

@@ -21,8 +21,8 @@ import structlog
 
 from plimsoll_operator.agent.need import Peaks
 from plimsoll_operator.agent.outbox import Key, Waiting
-from plimsoll_operator.peaks import PeakReport
-from plimsoll_predictor.documents import from_document, to_document
+from plimsoll_operator.attempts.peaks import PeakReport
+from plimsoll_predictor.core.documents import from_document, to_document
 
 log = structlog.get_logger()
 

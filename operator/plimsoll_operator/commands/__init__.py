@@ -1,1 +1,5 @@
-"""The commands of `plimsoll`, one module each."""
+"""What people's commands do, in rooms by subject.
+
+``sizes``, ``runtimes``, ``past_runs`` and ``modes`` hold the commands; ``status`` is a command of
+its own; ``reaching`` finds the cluster and the store; ``printing`` writes to the terminal.
+"""

@@ -10,15 +10,18 @@ import time
 import uuid
 from collections.abc import Callable
 
-from plimsoll_operator.attempt_metrics import sizes_of
-from plimsoll_operator.controller.announcer import Announcer
-from plimsoll_operator.controller.attempts import AttemptLedger
-from plimsoll_operator.controller.book import TaskBook
+from plimsoll_operator.controller.announcing.announcer import Announcer
+from plimsoll_operator.controller.attempts.late_peaks import LatePeaks
+from plimsoll_operator.controller.attempts.ledger import AttemptLedger
+from plimsoll_operator.controller.attempts.lifts import Lifts
+from plimsoll_operator.controller.attempts.living import LivingAttempts
+from plimsoll_operator.controller.attempts.nodes import ClusterNodes
+from plimsoll_operator.controller.attempts.peak_book import PeakBook
+from plimsoll_operator.controller.attempts.placement import Placement
+from plimsoll_operator.controller.attempts.retries import Retries
 from plimsoll_operator.controller.controller import Controller
-from plimsoll_operator.controller.crowding import Crowding
-from plimsoll_operator.controller.definitions import Definitions
 from plimsoll_operator.controller.housekeeping import Housekeeping
-from plimsoll_operator.controller.hub import (
+from plimsoll_operator.controller.hub.hub import (
     AttemptEnded,
     FinalPeakReported,
     Hub,
@@ -40,38 +43,35 @@ from plimsoll_operator.controller.hub import (
     TrainingEnded,
     TroublesChanged,
 )
-from plimsoll_operator.controller.item_needs import ItemNeeds
-from plimsoll_operator.controller.kube import Kube
-from plimsoll_operator.controller.late_binding import LateBinding
-from plimsoll_operator.controller.late_peaks import LatePeaks
-from plimsoll_operator.controller.leaking import LeakingTasks
-from plimsoll_operator.controller.learning import Learning
-from plimsoll_operator.controller.lifts import Lifts
-from plimsoll_operator.controller.living import LivingAttempts
-from plimsoll_operator.controller.long_runs import LongRuns
-from plimsoll_operator.controller.met_tasks import MetTasks
-from plimsoll_operator.controller.nodes import ClusterNodes
-from plimsoll_operator.controller.peak_book import PeakBook
-from plimsoll_operator.controller.placement import Placement
-from plimsoll_operator.controller.policy_statuses import PolicyStatuses
-from plimsoll_operator.controller.profile_gathering import ProfileGatherer
-from plimsoll_operator.controller.profiles import ProfileKeeper
-from plimsoll_operator.controller.publishing import Publications
-from plimsoll_operator.controller.retries import Retries
-from plimsoll_operator.controller.runtimes import Runtimes
-from plimsoll_operator.controller.runtimes_seen import RunSightings
+from plimsoll_operator.controller.learning.standings import Standings
+from plimsoll_operator.controller.profiles.definitions import Definitions
+from plimsoll_operator.controller.profiles.gathering import ProfileGatherer
+from plimsoll_operator.controller.profiles.met_tasks import MetTasks
+from plimsoll_operator.controller.profiles.policy_statuses import PolicyStatuses
+from plimsoll_operator.controller.profiles.profiles import ProfileKeeper
+from plimsoll_operator.controller.profiles.troubles import Troubles
+from plimsoll_operator.controller.runtimes.long_runs import LongRuns
+from plimsoll_operator.controller.runtimes.runtimes import Runtimes
+from plimsoll_operator.controller.runtimes.runtimes_seen import RunSightings
 from plimsoll_operator.controller.settings import ControllerSettings
-from plimsoll_operator.controller.sizing_state import SizingState
-from plimsoll_operator.controller.standings import Standings
-from plimsoll_operator.controller.surroundings import ClusterBounds
-from plimsoll_operator.controller.task_policies import TaskPolicies
-from plimsoll_operator.controller.troubles import Troubles
+from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.controller.tasks.crowding import Crowding
+from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
+from plimsoll_operator.controller.tasks.leaking import LeakingTasks
+from plimsoll_operator.controller.tasks.publishing import Publications
+from plimsoll_operator.controller.tasks.sizing_state import SizingState
+from plimsoll_operator.controller.tasks.surroundings import ClusterBounds
+from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
+from plimsoll_operator.controller.trainings import Learning
+from plimsoll_operator.controller.waiting.late_binding import LateBinding
 from plimsoll_operator.controller.watching import ClusterWatch
 from plimsoll_operator.feed.board import FeedBoard
-from plimsoll_operator.live_metrics import Live
-from plimsoll_operator.metrics import ControllerMetrics
+from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.metrics.attempts import sizes_of
+from plimsoll_operator.metrics.controller import ControllerMetrics
+from plimsoll_operator.metrics.live import Live
 from plimsoll_operator.training.queue import Spawns, TrainingQueue
-from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.store import Store, Writer
 
 

@@ -10,27 +10,27 @@ from typing import Any, Final
 
 import structlog
 
-from plimsoll_operator.controller.announcer import Announcer
-from plimsoll_operator.controller.book import TaskBook
-from plimsoll_operator.controller.crowding import Crowding
+from plimsoll_operator.controller.announcing.announcer import Announcer
+from plimsoll_operator.controller.attempts.late_peaks import LatePeaks
+from plimsoll_operator.controller.attempts.peak_book import PeakBook
+from plimsoll_operator.controller.attempts.retries import Retries
 from plimsoll_operator.controller.housekeeping import Housekeeping
-from plimsoll_operator.controller.item_needs import ItemNeeds
-from plimsoll_operator.controller.kube import Kube
-from plimsoll_operator.controller.kube_errors import Refused, Unreachable
-from plimsoll_operator.controller.late_peaks import LatePeaks
-from plimsoll_operator.controller.leaking import LeakingTasks
-from plimsoll_operator.controller.learning import Learning
-from plimsoll_operator.controller.long_runs import LongRuns
-from plimsoll_operator.controller.peak_book import PeakBook
-from plimsoll_operator.controller.profiles import ProfileKeeper
-from plimsoll_operator.controller.publishing import Publications
-from plimsoll_operator.controller.retries import Retries
-from plimsoll_operator.controller.runtimes import Runtimes
-from plimsoll_operator.controller.standings import Standings
-from plimsoll_operator.controller.troubles import Troubles
+from plimsoll_operator.controller.learning.standings import Standings
+from plimsoll_operator.controller.profiles.profiles import ProfileKeeper
+from plimsoll_operator.controller.profiles.troubles import Troubles
+from plimsoll_operator.controller.runtimes.long_runs import LongRuns
+from plimsoll_operator.controller.runtimes.runtimes import Runtimes
+from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.controller.tasks.crowding import Crowding
+from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
+from plimsoll_operator.controller.tasks.leaking import LeakingTasks
+from plimsoll_operator.controller.tasks.publishing import Publications
+from plimsoll_operator.controller.trainings import Learning
 from plimsoll_operator.controller.watching import ClusterWatch
 from plimsoll_operator.feed.board import FeedBoard
-from plimsoll_operator.metrics import ControllerMetrics
+from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.kube.errors import Refused, Unreachable
+from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_operator.training.queue import TrainingQueue
 from plimsoll_predictor.store import StoreError, Writer
 

@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from plimsoll_operator.controller.book import TaskBook
-from plimsoll_operator.controller.item_needs import ItemNeeds
-from plimsoll_operator.controller.learning import Learning
-from plimsoll_operator.controller.met_tasks import MetTasks
-from plimsoll_operator.controller.profiles import ProfileKeeper
-from plimsoll_operator.controller.runtimes import Runtimes
-from plimsoll_operator.controller.standings import Standings
-from plimsoll_predictor.cpu import CpuUse
-from plimsoll_predictor.knowledge import Knowledge, Lift
-from plimsoll_predictor.policy import Policy
+from plimsoll_operator.controller.learning.standings import Standings
+from plimsoll_operator.controller.profiles.met_tasks import MetTasks
+from plimsoll_operator.controller.profiles.profiles import ProfileKeeper
+from plimsoll_operator.controller.runtimes.runtimes import Runtimes
+from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
+from plimsoll_operator.controller.trainings import Learning
+from plimsoll_predictor.core.cpu import CpuUse
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.store import SavedModel, Store, TaskSummary, Writer
-from plimsoll_predictor.task import TaskId
 
 PRUNE_EVERY_S: Final = 3600.0
 REFRESH_EVERY_S: Final = 10.0

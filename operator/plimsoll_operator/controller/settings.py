@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from plimsoll_predictor.policy import Mode
+from plimsoll_predictor.core.policy import Mode
 
 NINETY_DAYS_S = 90 * 86_400.0
 LONGEST_NAME = 253

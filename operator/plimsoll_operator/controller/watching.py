@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import structlog
 
-from plimsoll_operator.controller.attempts import AttemptLedger
-from plimsoll_operator.controller.book import TaskBook
-from plimsoll_operator.controller.late_binding import LateBinding
-from plimsoll_operator.controller.nodes import ClusterNodes
-from plimsoll_operator.controller.policy_statuses import PolicyStatuses
-from plimsoll_operator.controller.profiles import ProfileKeeper
-from plimsoll_operator.controller.surroundings import ClusterBounds
-from plimsoll_operator.profile_names import profile_name, task_of_profile
+from plimsoll_operator.controller.attempts.ledger import AttemptLedger
+from plimsoll_operator.controller.attempts.nodes import ClusterNodes
+from plimsoll_operator.controller.profiles.policy_statuses import PolicyStatuses
+from plimsoll_operator.controller.profiles.profiles import ProfileKeeper
+from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.controller.tasks.surroundings import ClusterBounds
+from plimsoll_operator.controller.waiting.late_binding import LateBinding
+from plimsoll_operator.names.profile_names import profile_name, task_of_profile
 
 log = structlog.get_logger()
 

@@ -1,1 +1,4 @@
-"""What the leading controller makes and keeps: tokens, and admission's certificate."""
+"""Tokens and admission's certificate: made, published and mended by the leader.
+
+In: Secrets as they are. Out: Secrets as they should be. May import: ``kube``, ``profile.events``.
+"""

@@ -12,8 +12,6 @@ from typing import Any, Final
 
 import structlog
 
-from plimsoll_operator.controller.kube_errors import ApiError, NotFound
-from plimsoll_operator.controller.own_objects import OwnObjects
 from plimsoll_operator.credentials.deciding import Clocks, Decision, Prepared, State, Step, decide
 from plimsoll_operator.credentials.events import mended
 from plimsoll_operator.credentials.issuing import issue
@@ -26,6 +24,8 @@ from plimsoll_operator.credentials.reading import (
     read_served,
 )
 from plimsoll_operator.credentials.secrets import TLS, SecretName, data_of, manifest
+from plimsoll_operator.kube.errors import ApiError, NotFound
+from plimsoll_operator.kube.own_objects import OwnObjects
 
 log = structlog.get_logger()
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from plimsoll_operator.events import CONTROLLER
+from plimsoll_operator.profile.events import CONTROLLER
 
 MENDED: Final = "Mended"
 MOST_CHARACTERS: Final = 300

@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from plimsoll_operator.controller.kube_errors import AlreadyThere, ApiError, Changed
+from plimsoll_operator.kube.errors import AlreadyThere, ApiError, Changed
 
 log = structlog.get_logger()
 

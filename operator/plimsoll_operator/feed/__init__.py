@@ -1,1 +1,5 @@
-"""How what the controller knows reaches admission: a long-polled list of changes."""
+"""Carries what is known of tasks from the controller to admission.
+
+In: what changed of a task. Out: messages, and the state that they add up to (``sizing.state``).
+May import: ``sizing``, ``credentials.bearer_tokens`` and the predictor.
+"""

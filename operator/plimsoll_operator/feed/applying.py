@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from plimsoll_operator.bounds import read_namespace
-from plimsoll_operator.cpu_bounds import read_namespace_cpu
 from plimsoll_operator.feed.item_keys import ItemKey
 from plimsoll_operator.feed.wire import ChangeKind, FeedMessage
-from plimsoll_operator.podspec import sequence
-from plimsoll_operator.state import AdmissionState, NamespaceState
-from plimsoll_predictor.knowledge import Knowledge
-from plimsoll_predictor.model import Model
-from plimsoll_predictor.policy import Policy
-from plimsoll_predictor.task import TaskId
+from plimsoll_operator.pods.spec import sequence
+from plimsoll_operator.sizing.bounds import read_namespace
+from plimsoll_operator.sizing.cpu_bounds import read_namespace_cpu
+from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.model.task_model import Model
 
 
 class BadEntry(ValueError):

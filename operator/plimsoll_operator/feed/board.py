@@ -18,11 +18,11 @@ import orjson
 
 from plimsoll_operator.feed.item_keys import ItemKey
 from plimsoll_operator.feed.wire import VERSION, Change, ChangeKind, encode_message
-from plimsoll_predictor.knowledge import Knowledge
-from plimsoll_predictor.model import Model
-from plimsoll_predictor.policy import Policy
-from plimsoll_predictor.siblings import MOST_EARLIER, MOST_ITEMS
-from plimsoll_predictor.task import TaskId
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.siblings import MOST_EARLIER, MOST_ITEMS
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.model.task_model import Model
 
 MAX_MESSAGE_BYTES: Final = 2**20
 """A reader decodes a message at once, between two pods that it answers: so they are small."""

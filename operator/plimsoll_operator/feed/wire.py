@@ -28,7 +28,7 @@ from typing import Any, Final
 import msgspec
 import orjson
 
-from plimsoll_predictor.documents import Count
+from plimsoll_predictor.core.documents import Count
 
 FEED_PATH: Final = "/v1/feed"
 VERSION: Final = 2

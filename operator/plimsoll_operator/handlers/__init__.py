@@ -1,1 +1,4 @@
-"""kopf's handlers, and nothing else: each hands what it saw to the controller."""
+"""What kopf calls: one watcher of pods, and handlers of the two CRDs.
+
+In: events of the API. Out: calls of the controller. May import: ``names``.
+"""

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 import kopf
 
-from plimsoll_operator import labels
 from plimsoll_operator.handlers.no_state import NoDiffBase, NoProgress
+from plimsoll_operator.names import labels
 
 Raw = Mapping[str, Any]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from plimsoll_operator.late_binding.resizing import Resize
-from plimsoll_operator.podspec import Pod, metadata_of, spec_of
+from plimsoll_operator.pods.spec import Pod, metadata_of, spec_of
 
 _COMPACT_AT: Final = 1024
 

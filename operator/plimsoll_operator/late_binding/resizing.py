@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from plimsoll_operator.annotation import DecisionNote, read_note
-from plimsoll_operator.patch import Memory
-from plimsoll_operator.podspec import (
+from plimsoll_operator.names.quantity import format_bytes
+from plimsoll_operator.pods.spec import (
     NotSizable,
     Pod,
     SizedContainer,
@@ -23,13 +22,14 @@ from plimsoll_operator.podspec import (
     sized_container,
     spec_of,
 )
-from plimsoll_operator.quantity import format_bytes
-from plimsoll_operator.sizing import MEMORY, Outcome, size
-from plimsoll_operator.state import AdmissionState
-from plimsoll_predictor.decision import Reason
-from plimsoll_predictor.policy import Mode
-from plimsoll_predictor.task import TaskId
-from plimsoll_predictor.units import words_for_bytes
+from plimsoll_operator.sizing.decision_note import DecisionNote, read_note
+from plimsoll_operator.sizing.patch import Memory
+from plimsoll_operator.sizing.pod_sizing import MEMORY, Outcome, size
+from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.decision import Reason
+from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import words_for_bytes
 
 LEAST_CHANGE: Final = 0.05
 """Of what the container has: less than that is not worth the calls."""

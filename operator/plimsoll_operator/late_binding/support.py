@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from plimsoll_operator.podspec import mapping, sequence
+from plimsoll_operator.pods.spec import mapping, sequence
 
 LEAST_VERSION: Final = (1, 33)
 """From here on the resize subresource is there without a feature gate; before, it was alpha."""

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import orjson
 
-from plimsoll_operator.identity import identify
 from plimsoll_operator.late_binding.resizing import Place, place_of, was_passed_over
-from plimsoll_operator.podspec import Pod, mapping, metadata_of, sequence, spec_of
-from plimsoll_predictor.task import TaskId
+from plimsoll_operator.pods.identity import identify
+from plimsoll_operator.pods.spec import Pod, mapping, metadata_of, sequence, spec_of
+from plimsoll_predictor.core.task import TaskId
 
 MAX_BYTES: Final = 64 * 2**20
 """Of all pods kept; some 40,000 of them. Pods that come when it is full are left as they are."""

@@ -10,8 +10,8 @@ from typing import Protocol
 
 import structlog
 
-from plimsoll_operator.controller.kube_errors import AlreadyThere, ApiError, Changed, NotFound
-from plimsoll_operator.controller.own_objects import OwnObjects
+from plimsoll_operator.kube.errors import AlreadyThere, ApiError, Changed, NotFound
+from plimsoll_operator.kube.own_objects import OwnObjects
 from plimsoll_operator.leadership.lease import (
     PATIENCE,
     RENEWALS,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from plimsoll_operator import labels
-from plimsoll_operator.controller.kube_errors import NotFound
-from plimsoll_operator.controller.own_objects import OwnObjects
+from plimsoll_operator.kube.errors import NotFound
+from plimsoll_operator.kube.own_objects import OwnObjects
+from plimsoll_operator.names import labels
 
 CONTROLLERS: Final = "app.kubernetes.io/component=controller"
 INSTANCE: Final = "app.kubernetes.io/instance"

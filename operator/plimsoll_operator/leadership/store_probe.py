@@ -9,8 +9,8 @@ from typing import Final
 import structlog
 
 from plimsoll_operator.leadership.watchdog import boot_clock_s
-from plimsoll_predictor.store.database import Database
-from plimsoll_predictor.store.errors import StoreError
+from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.errors import StoreError
 
 log = structlog.get_logger()
 

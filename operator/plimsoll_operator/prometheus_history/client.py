@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 
 import aiohttp
 
-from plimsoll_operator.http_session import (
+from plimsoll_operator.credentials.http_session import (
     Answer,
     AnswerTooLarge,
     HttpService,

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
+from plimsoll_operator.attempts.truth_table import NODE_REASONS
 from plimsoll_operator.prometheus_history import questions
 from plimsoll_operator.prometheus_history.client import Sample
 from plimsoll_operator.prometheus_history.past_pods import PastContainer, PastPod
 from plimsoll_operator.prometheus_history.questions import Where
-from plimsoll_operator.truth import NODE_REASONS
 
 MOST_BYTES: Final = 2.0**50
 MOST_SECONDS: Final = 2.0**33

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from plimsoll_operator.identity import Identity
-from plimsoll_operator.pod_features import read_features
+from plimsoll_operator.attempts.truth_table import End, judge_end
+from plimsoll_operator.pods.features import read_features
+from plimsoll_operator.pods.identity import Identity
 from plimsoll_operator.prometheus_history.past_pods import (
     PastContainer,
     PastPod,
@@ -16,8 +17,7 @@ from plimsoll_operator.prometheus_history.past_pods import (
     as_pod,
     sized_container_of,
 )
-from plimsoll_operator.truth import End, judge_end
-from plimsoll_predictor.record import Features, Observation, Outcome, PeakSource
+from plimsoll_predictor.core.record import Features, Observation, Outcome, PeakSource
 
 LEAST_SAMPLES: Final = 3
 """Of a container's memory; fewer, and its peak is anybody's guess."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from plimsoll_operator import labels
-from plimsoll_operator.engines import ENGINES
-from plimsoll_operator.identity import AUTO, COMPLETION_INDEX, Identity, identify
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.engines import ENGINES
+from plimsoll_operator.pods.identity import AUTO, COMPLETION_INDEX, Identity, identify
 
 _ANNOTATION: Final = "annotation_"
 _FEATURE: Final = "annotation_features_plimsoll_dev_"

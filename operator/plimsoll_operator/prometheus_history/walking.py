@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from plimsoll_operator.identity import Identity
+from plimsoll_operator.pods.identity import Identity
 from plimsoll_operator.prometheus_history import gathering
 from plimsoll_operator.prometheus_history.client import (
     PrometheusClient,
@@ -27,8 +27,8 @@ from plimsoll_operator.prometheus_history.past_pods import (
     sized_container_of,
 )
 from plimsoll_operator.prometheus_history.questions import Where
-from plimsoll_predictor.record import Observation, Outcome
-from plimsoll_predictor.task import TaskId
+from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.task import TaskId
 
 LONGEST_WINDOW_S: Final = 6 * 3600
 SHORTEST_WINDOW_S: Final = 60

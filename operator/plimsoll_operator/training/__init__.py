@@ -1,1 +1,5 @@
-"""Training as a process of its own: when it is due, who starts it, and what it does."""
+"""When a task is trained, by which process, and where trainings are tracked.
+
+In: tasks that are due. Out: a trainer's process, and its records in an MLflow.
+May import: ``views`` and the predictor.
+"""

@@ -13,8 +13,13 @@ from urllib.parse import quote, urlsplit
 
 import aiohttp
 
-from plimsoll_operator.conditions import cut
-from plimsoll_operator.http_session import Answer, HttpService, HttpSession, SessionError
+from plimsoll_operator.credentials.http_session import (
+    Answer,
+    HttpService,
+    HttpSession,
+    SessionError,
+)
+from plimsoll_operator.names.conditions import cut
 from plimsoll_operator.training.mlflow_records import IDENTITY, TrackedRun
 
 MAX_ANSWER_BYTES: Final = 1 << 20

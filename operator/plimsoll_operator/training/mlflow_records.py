@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from plimsoll_operator.conditions import cut, timestamp
-from plimsoll_operator.training_facts import ReportFacts, best_so_far, facts_of
+from plimsoll_operator.names.conditions import cut, timestamp
+from plimsoll_operator.views.training_facts import ReportFacts, best_so_far, facts_of
 from plimsoll_predictor.store import Training
 
 MAX_KEY: Final = 250

@@ -14,9 +14,9 @@ from typing import Any, Final, Protocol
 
 import structlog
 
-from plimsoll_predictor.policy import Policy
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store, StoreError
-from plimsoll_predictor.task import TaskId
 
 log = structlog.get_logger()
 

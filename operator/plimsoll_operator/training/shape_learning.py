@@ -18,12 +18,12 @@ import structlog
 from plimsoll_operator.training.limits import ONE_THREAD
 from plimsoll_operator.training.queue import end, outcome
 from plimsoll_operator.training.spawning import STORE_URL
-from plimsoll_predictor.shapes.normalising import SUPPORT
+from plimsoll_predictor.runtimes.shapes.normalising import SUPPORT
 from plimsoll_predictor.store import Store, StoreError, Writer
 
 log = structlog.get_logger()
 
-COMMAND: Final = (sys.executable, "-P", "-m", "plimsoll_operator.training.shapes_worker")
+COMMAND: Final = (sys.executable, "-P", "-m", "plimsoll_operator.processes.shapes_trainer")
 LEARN_EVERY_S: Final = 24 * 3600.0
 TRY_AGAIN_S: Final = 3600.0
 """After a failure."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from plimsoll_predictor.record import Observation, Outcome
-from plimsoll_predictor.runtime_log.log_run import LogRun
-from plimsoll_predictor.shapes.normalising import Normalisation
+from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.runtimes.runs.log_run import LogRun
+from plimsoll_predictor.runtimes.shapes.normalising import Normalisation
 from plimsoll_predictor.store import Store
 
 MOST_TASKS: Final = 2_000
@@ -22,8 +22,8 @@ def learn_and_keep(store: Store, now_s: float) -> tuple[str, ...]:
     Raises ValueError where nothing can be learned yet, StoreError where the store fails.
     """
     # The trainer's libraries, which only this needs.
-    from plimsoll_predictor.shapes.learning import learn_shapes
-    from plimsoll_predictor.shapes.run_table import table_of
+    from plimsoll_predictor.runtimes.shapes.learning import learn_shapes
+    from plimsoll_predictor.runtimes.shapes.run_table import table_of
 
     previous = [store.shapes.catalogue(kind) for kind in Normalisation]
     runs = runs_of(store)

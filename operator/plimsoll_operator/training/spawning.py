@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from plimsoll_operator.training.limits import ONE_THREAD
-from plimsoll_predictor.policy import Policy
-from plimsoll_predictor.task import TaskId
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.task import TaskId
 
-COMMAND: Final = (sys.executable, "-P", "-m", "plimsoll_operator.training.worker")
+COMMAND: Final = (sys.executable, "-P", "-m", "plimsoll_operator.processes.trainer")
 STORE_URL: Final = "PLIMSOLL_STORE_URL"
 
 

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from plimsoll_operator.conditions import cut
+from plimsoll_operator.names.conditions import cut
 from plimsoll_operator.training.mlflow_client import (
     MlflowClient,
     MlflowServer,

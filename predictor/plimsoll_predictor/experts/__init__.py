@@ -1,1 +1,5 @@
-"""Who bids for a task's size, what each bid would have cost, and who serves."""
+"""Ways to size a task that compete online; the cheapest so far serves. Pure.
+
+In: lessons, in the order in which they happened. Out: bids, and who serves.
+May import: ``knowledge``, ``model``, ``core``. An expert is added in ``panel.py``.
+"""

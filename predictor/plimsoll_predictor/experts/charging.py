@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from plimsoll_predictor.experts.ladder import next_step_bytes
-from plimsoll_predictor.units import MIB
+from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.knowledge.ladder import next_step_bytes
 
 MOST_ATTEMPTS: Final = 40
 SHORTEST_RUNTIME_S: Final = 1.0

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from plimsoll_predictor.experts.ladder import next_step_bytes
+from plimsoll_predictor.knowledge.ladder import next_step_bytes
 
 Vector = NDArray[np.float64]
 

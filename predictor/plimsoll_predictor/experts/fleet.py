@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.experts.panel import ANCHORS, EXPERTS
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import Bids, Ended, Standing
-from plimsoll_predictor.record import FeatureValue
 
 
 class Fleet:

@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from plimsoll_predictor.documents import add_form, from_document
-from plimsoll_predictor.experts.rule import Line
-from plimsoll_predictor.record import FeatureValue
+from plimsoll_predictor.core.documents import add_form, from_document
+from plimsoll_predictor.core.record import FeatureValue
+from plimsoll_predictor.knowledge.rule import Line
 
 LATEST: Final = 300
 """Runs whose distance from the line is remembered."""

@@ -12,7 +12,9 @@ import numpy as np
 
 from plimsoll_predictor.experts.expected import N_CELLS, Vector, cheapest_multiple, histogram
 from plimsoll_predictor.experts.lines import FittedLine
-from plimsoll_predictor.experts.names import (
+from plimsoll_predictor.experts.past import Past
+from plimsoll_predictor.experts.pool import Ratios, age_of
+from plimsoll_predictor.knowledge.expert_names import (
     BOOSTING,
     BY_FEATURES,
     CLASSIFIER,
@@ -22,9 +24,7 @@ from plimsoll_predictor.experts.names import (
     SAFE,
     YOUNG_SAFE,
 )
-from plimsoll_predictor.experts.past import Past
-from plimsoll_predictor.experts.pool import Ratios, age_of
-from plimsoll_predictor.experts.rule import Rule
+from plimsoll_predictor.knowledge.rule import Rule
 
 YOUNG_RUNS: Final = 12
 """Short runs end first, and small ones are short: until this many have ended, more is to come."""

@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.lines import FeatureLines
-from plimsoll_predictor.record import FeatureValue
 
 LATEST: Final = 400
 """Runs whose needs are remembered one by one."""

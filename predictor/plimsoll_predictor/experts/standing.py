@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from plimsoll_predictor.documents import Finite, from_document, to_document
+from plimsoll_predictor.core.documents import Finite, from_document, to_document
+from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.experts.charging import EndedRun, relative_costs
 from plimsoll_predictor.experts.drift import Drift
-from plimsoll_predictor.experts.names import BY_FEATURES, MAX_SEEN, SAFE, YOUNG_SAFE
 from plimsoll_predictor.experts.panel import (
     EXPERTS,
     LARGEST,
@@ -27,10 +27,10 @@ from plimsoll_predictor.experts.panel import (
 )
 from plimsoll_predictor.experts.past import Past
 from plimsoll_predictor.experts.pool import Pool, age_of
-from plimsoll_predictor.experts.rule import Rule, for_larger_request
 from plimsoll_predictor.experts.would import Would
-from plimsoll_predictor.knowledge import Knowledge
-from plimsoll_predictor.record import FeatureValue
+from plimsoll_predictor.knowledge.expert_names import BY_FEATURES, MAX_SEEN, SAFE, YOUNG_SAFE
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.knowledge.rule import Rule, for_larger_request
 
 FORGETTING: Final = 0.997
 """Of a task's charges, for each new run: the last few hundred runs decide."""

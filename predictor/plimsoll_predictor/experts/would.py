@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from plimsoll_predictor.core.units import MIB, gb_hours
 from plimsoll_predictor.experts.charging import MOST_ATTEMPTS, SHORTEST_RUNTIME_S, EndedRun
-from plimsoll_predictor.experts.ladder import lowest_step_bytes
-from plimsoll_predictor.units import MIB, gb_hours
+from plimsoll_predictor.knowledge.ladder import lowest_step_bytes
 
 DECIDED: Final = "decided"
 """No expert: kept beside the bids, what recommend mode decided for the run's first attempt."""

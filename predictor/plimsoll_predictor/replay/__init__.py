@@ -1,1 +1,4 @@
-"""Past runs played again in time order: what a policy would have wasted, and how often failed."""
+"""Past runs played again, in the order of time, by rules that never look ahead.
+
+``sizes``: what a policy would have wasted. ``runtimes``: how well runtimes would have been forecast.
+"""

@@ -1,11 +1,20 @@
-"""What outlives a restart: observations, models, lifts, retries, peaks and decisions.
+"""What outlives a restart: SQLite by default, PostgreSQL by its URL.
 
-SQLite by default, PostgreSQL by its URL. ``Store`` is synchronous; ``Writer`` brings it to an event
-loop.
+``Store`` is synchronous; ``Writer`` brings it to an event loop.
+
+In and out: records of ``core``. May import: ``experts``, ``runtimes``, ``model``, ``core``.
 """
 
-from plimsoll_predictor.store.decisions import DecisionRecord
-from plimsoll_predictor.store.errors import (
+from plimsoll_predictor.store.attempts.decisions import DecisionRecord
+from plimsoll_predictor.store.attempts.imports import Imported
+from plimsoll_predictor.store.attempts.lessons import Lesson, LessonKind
+from plimsoll_predictor.store.attempts.observation_rows import Recorded
+from plimsoll_predictor.store.attempts.observations import ItemNeed
+from plimsoll_predictor.store.attempts.queued import Kept
+from plimsoll_predictor.store.attempts.retries import RetryIntent
+from plimsoll_predictor.store.attempts.sightings import NewSighting, Sighting, SightingKind
+from plimsoll_predictor.store.attempts.summaries import TaskSummary
+from plimsoll_predictor.store.database.errors import (
     BadRecordError,
     StoreDamagedError,
     StoreError,
@@ -13,20 +22,12 @@ from plimsoll_predictor.store.errors import (
     StoreFullError,
     StoreLockedError,
 )
-from plimsoll_predictor.store.imports import Imported
-from plimsoll_predictor.store.lessons import Lesson, LessonKind
-from plimsoll_predictor.store.models import SavedModel
-from plimsoll_predictor.store.observation_rows import Recorded
-from plimsoll_predictor.store.observations import ItemNeed
-from plimsoll_predictor.store.past_runtimes import PastRuntime
-from plimsoll_predictor.store.queued import Kept
-from plimsoll_predictor.store.retries import RetryIntent
-from plimsoll_predictor.store.runtimes import KeptForecast, RuntimeChanges, RuntimeRecords
-from plimsoll_predictor.store.sightings import NewSighting, Sighting, SightingKind
-from plimsoll_predictor.store.standings import SharedState, StandingRecords
+from plimsoll_predictor.store.learned.models import SavedModel
+from plimsoll_predictor.store.learned.past_runtimes import PastRuntime
+from plimsoll_predictor.store.learned.runtimes import KeptForecast, RuntimeChanges, RuntimeRecords
+from plimsoll_predictor.store.learned.standings import SharedState, StandingRecords
+from plimsoll_predictor.store.learned.trainings import Training
 from plimsoll_predictor.store.store import Store
-from plimsoll_predictor.store.summaries import TaskSummary
-from plimsoll_predictor.store.trainings import Training
 from plimsoll_predictor.store.writer import Writer
 
 __all__ = [

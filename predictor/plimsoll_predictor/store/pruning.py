@@ -9,22 +9,23 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plimsoll_predictor.store import decisions, lifts, runtimes, standings, totals, trainings
-from plimsoll_predictor.store.database import Database
-from plimsoll_predictor.store.schema import bids as bid_table
-from plimsoll_predictor.store.schema import decisions as decision_table
-from plimsoll_predictor.store.schema import forecaster as forecaster_table
-from plimsoll_predictor.store.schema import imports as import_table
-from plimsoll_predictor.store.schema import kept_forecasts as kept_table
-from plimsoll_predictor.store.schema import lessons as lesson_table
-from plimsoll_predictor.store.schema import lifts as lift_table
-from plimsoll_predictor.store.schema import observations as observation_table
-from plimsoll_predictor.store.schema import peaks as peak_table
-from plimsoll_predictor.store.schema import retries as retry_table
-from plimsoll_predictor.store.schema import sightings as sighting_table
-from plimsoll_predictor.store.schema import standings as standing_table
-from plimsoll_predictor.store.schema import totals as total_table
-from plimsoll_predictor.store.schema import trainings as training_table
+from plimsoll_predictor.store.attempts import decisions, lifts, totals
+from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.schema import bids as bid_table
+from plimsoll_predictor.store.database.schema import decisions as decision_table
+from plimsoll_predictor.store.database.schema import forecaster as forecaster_table
+from plimsoll_predictor.store.database.schema import imports as import_table
+from plimsoll_predictor.store.database.schema import kept_forecasts as kept_table
+from plimsoll_predictor.store.database.schema import lessons as lesson_table
+from plimsoll_predictor.store.database.schema import lifts as lift_table
+from plimsoll_predictor.store.database.schema import observations as observation_table
+from plimsoll_predictor.store.database.schema import peaks as peak_table
+from plimsoll_predictor.store.database.schema import retries as retry_table
+from plimsoll_predictor.store.database.schema import sightings as sighting_table
+from plimsoll_predictor.store.database.schema import standings as standing_table
+from plimsoll_predictor.store.database.schema import totals as total_table
+from plimsoll_predictor.store.database.schema import trainings as training_table
+from plimsoll_predictor.store.learned import runtimes, standings, trainings
 
 KEPT_PER_TASK: Final = 20_000
 ROWS_AT_ONCE: Final = 1_000

@@ -6,23 +6,24 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from plimsoll_predictor.record import Observation
-from plimsoll_predictor.store import decisions, observation_rows, pruning, sightings
-from plimsoll_predictor.store.database import Database
-from plimsoll_predictor.store.decisions import Decided, DecisionRecords
-from plimsoll_predictor.store.lifts import LiftRecords
+from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.store import pruning
+from plimsoll_predictor.store.attempts import decisions, observation_rows, sightings
+from plimsoll_predictor.store.attempts.decisions import Decided, DecisionRecords
+from plimsoll_predictor.store.attempts.lifts import LiftRecords
+from plimsoll_predictor.store.attempts.observation_rows import Recorded
+from plimsoll_predictor.store.attempts.observations import ObservationRecords
+from plimsoll_predictor.store.attempts.peaks import PeakRecords
+from plimsoll_predictor.store.attempts.retries import RetryRecords
+from plimsoll_predictor.store.attempts.sightings import NewSighting
+from plimsoll_predictor.store.attempts.summaries import TotalRecords
+from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.learned.models import ModelRecords
+from plimsoll_predictor.store.learned.runtimes import RuntimeRecords
+from plimsoll_predictor.store.learned.shape_catalogues import ShapeRecords
+from plimsoll_predictor.store.learned.standings import StandingRecords
+from plimsoll_predictor.store.learned.trainings import TrainingRecords
 from plimsoll_predictor.store.migrations import migrate
-from plimsoll_predictor.store.models import ModelRecords
-from plimsoll_predictor.store.observation_rows import Recorded
-from plimsoll_predictor.store.observations import ObservationRecords
-from plimsoll_predictor.store.peaks import PeakRecords
-from plimsoll_predictor.store.retries import RetryRecords
-from plimsoll_predictor.store.runtimes import RuntimeRecords
-from plimsoll_predictor.store.shape_catalogues import ShapeRecords
-from plimsoll_predictor.store.sightings import NewSighting
-from plimsoll_predictor.store.standings import StandingRecords
-from plimsoll_predictor.store.summaries import TotalRecords
-from plimsoll_predictor.store.trainings import TrainingRecords
 
 BUSY_TIMEOUT_S: Final = 5.0
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar, cast
 
-from plimsoll_predictor.record import Observation
-from plimsoll_predictor.store.decisions import Decided, DecisionRecord
-from plimsoll_predictor.store.errors import StoreError
-from plimsoll_predictor.store.queued import Job, Kept, batches
-from plimsoll_predictor.store.sightings import NewSighting
+from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.store.attempts.decisions import Decided, DecisionRecord
+from plimsoll_predictor.store.attempts.queued import Job, Kept, batches
+from plimsoll_predictor.store.attempts.sightings import NewSighting
+from plimsoll_predictor.store.database.errors import StoreError
 from plimsoll_predictor.store.store import Store
 
 log: Final = logging.getLogger(__name__)

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from plimsoll_operator.commands.status.seen import Object, Seen, label, part
 from plimsoll_operator.commands.status.tasks import is_paused
-from plimsoll_operator.labels import COMPONENT, PRODUCT
-from plimsoll_operator.policy_levels import CLUSTER_POLICY_NAME
-from plimsoll_predictor.durations import words_for_duration
+from plimsoll_operator.names.labels import COMPONENT, PRODUCT
+from plimsoll_operator.policy.policy_levels import CLUSTER_POLICY_NAME
+from plimsoll_predictor.core.durations import words_for_duration
 
 VERSION_LABEL: Final = "app.kubernetes.io/version"
 SKEW_S: Final = 5.0

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from plimsoll_operator.commands.places import Place
+from plimsoll_operator.commands.reaching.places import Place
 from plimsoll_operator.commands.status.seen import Object, Seen, Unseen, label, part
-from plimsoll_operator.controller.api_server import (
+from plimsoll_operator.kube.api_server import (
     APPS,
     CORE,
     LEASES,
@@ -20,10 +20,10 @@ from plimsoll_operator.controller.api_server import (
     custom_path,
     path_of,
 )
-from plimsoll_operator.controller.kube_errors import ApiError, NotFound, Refused, Unreachable
-from plimsoll_operator.controller.own_objects import WEBHOOKS
-from plimsoll_operator.labels import COMPONENT, PRODUCT
-from plimsoll_operator.policy_levels import CLUSTER_POLICY_NAME, OWN_NAMESPACE
+from plimsoll_operator.kube.errors import ApiError, NotFound, Refused, Unreachable
+from plimsoll_operator.kube.own_objects import WEBHOOKS
+from plimsoll_operator.names.labels import COMPONENT, PRODUCT
+from plimsoll_operator.policy.policy_levels import CLUSTER_POLICY_NAME, OWN_NAMESPACE
 
 OURS: Final = {"labelSelector": PRODUCT}
 LEASE: Final = "plimsoll-controller"

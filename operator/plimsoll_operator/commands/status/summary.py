@@ -15,8 +15,8 @@ from plimsoll_operator.commands.status.tasks import (
     namespace_states,
     task_states,
 )
-from plimsoll_operator.figure_words import words_for_gb_h
-from plimsoll_predictor.policy import Mode
+from plimsoll_operator.wording.figure_words import words_for_gb_h
+from plimsoll_predictor.core.policy import Mode
 
 FEW_KILLS: Final = 0.05
 """Of a namespace's runs: below it, enforcing is advised."""

@@ -10,11 +10,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from plimsoll_operator.commands.printing.tables import plain
 from plimsoll_operator.commands.status.checks import Check, Level
 from plimsoll_operator.commands.status.summary import Summary
 from plimsoll_operator.commands.status.tasks import NamespaceState, TaskState
-from plimsoll_operator.commands.tables import plain
-from plimsoll_operator.figure_words import words_for_gb_h
+from plimsoll_operator.wording.figure_words import words_for_gb_h
 
 _MARKS: Final = {
     Level.GOOD: ("✓", "green"),

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll_operator.commands.status.seen import Object, part
-from plimsoll_operator.conditions import is_trouble, read_conditions
-from plimsoll_operator.policy_levels import SIZING_POLICY_NAME
+from plimsoll_operator.names.conditions import is_trouble, read_conditions
+from plimsoll_operator.policy.policy_levels import SIZING_POLICY_NAME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,10 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from plimsoll_predictor.store import totals
-from plimsoll_predictor.store.database import Database
-from plimsoll_predictor.store.errors import StoreForeignError
-from plimsoll_predictor.store.schema import compatibility, metadata
+from plimsoll_predictor.store.attempts import totals
+from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.errors import StoreForeignError
+from plimsoll_predictor.store.database.schema import compatibility, metadata
 
 HEAD: Final = "0007"
 """The newest revision; lets a store that is up to date open without loading Alembic."""

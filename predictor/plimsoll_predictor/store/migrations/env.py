@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from alembic import context
 
+from plimsoll_predictor.store.database.schema import metadata
 from plimsoll_predictor.store.migrations import VERSION_TABLE
-from plimsoll_predictor.store.schema import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -1,0 +1,140 @@
+"""The truth table: how an attempt ended, and whether its end teaches a need. Pure.
+
+| reason    | exit | the pod                    | outcome    | why                              |
+|-----------|------|----------------------------|------------|----------------------------------|
+| OOMKilled | 137  |                            | oom-killed | the kernel killed the main process |
+| OOMKilled | 0, n |                            | oom-killed | a child was killed               |
+| OOMKilled | any  | no limit                   | evicted    | the node ran out, not the task   |
+| OOMKilled | any  | kernel peak far from limit | evicted    | the node ran out, not the task   |
+| any       | any  | Evicted, preempted, lost   | evicted    | the node's or scheduler's doing  |
+| any       | any  | was deleted before its end | deleted    | whatever it made of SIGTERM      |
+| Completed | 0    |                            | succeeded  |                                  |
+| Error     | 137  |                            | failed     | SIGKILL from outside: unknown    |
+| Error     | 3    |                            | failed     | a JVM's own way out              |
+| Error     | 52   |                            | failed     | Spark's own way out              |
+| Error     | n    |                            | failed     | its own mistake                  |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from plimsoll_operator.pods.status import AttemptStatus
+from plimsoll_predictor.core.record import Outcome
+
+NODE_REASONS = frozenset(
+    {
+        *("Evicted", "NodeAffinity", "NodeLost", "NodeShutdown", "Preempted", "Preempting"),
+        *("Shutdown", "Terminated"),
+    }
+)
+"""``status.reason`` of pods that ended by their node's or the scheduler's doing."""
+
+FAR_FROM_LIMIT = 0.8
+"""An OOM kill with a kernel peak below this share of the limit was not by the task's own limit."""
+
+OWN_EXITS = {
+    3: "exit 3: a JVM that ended itself on OutOfMemoryError; its heap, not the pod, was too small",
+    52: "exit 52: a Spark executor that ended itself on OutOfMemoryError",
+    137: "exit 137 without OOMKilled: killed from outside; nothing is known of its need",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How an attempt ended, in one word and one sentence."""
+
+    outcome: Outcome
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """What is known of an attempt's end, while its pod is there or from what was measured of it.
+
+    phase, pod_reason: of the pod. disruption: what of the cluster ended it; None if nothing did.
+    reason, exit_code: of the sized container; None where nobody says.
+    limit_bytes: the sized container's memory limit; None if unlimited.
+    kernel_peak_bytes: the kernel's own final peak; None if not (yet) measured.
+    """
+
+    phase: str | None
+    pod_reason: str | None = None
+    disruption: str | None = None
+    taken_away: bool = False
+    reason: str | None = None
+    exit_code: int | None = None
+    limit_bytes: int | None = None
+    kernel_peak_bytes: int | None = None
+
+
+def judge(
+    status: AttemptStatus, limit_bytes: int | None, kernel_peak_bytes: int | None = None
+) -> Verdict | None:
+    """The outcome of an attempt whose pod is there; None while it has not ended.
+
+    limit_bytes, kernel_peak_bytes: as in ``End``.
+    """
+    if not status.ended:
+        return _gone(status)
+    terminated = status.terminated
+    return judge_end(
+        End(
+            phase=status.phase,
+            pod_reason=status.pod_reason,
+            disruption=status.disruption,
+            taken_away=status.taken_away,
+            reason=None if terminated is None else terminated.reason,
+            exit_code=None if terminated is None else terminated.exit_code,
+            limit_bytes=limit_bytes,
+            kernel_peak_bytes=kernel_peak_bytes,
+        )
+    )
+
+
+def judge_end(end: End) -> Verdict:
+    """The table."""
+    if end.reason == "OOMKilled":
+        return _oom(end)
+    if end.pod_reason in NODE_REASONS or end.disruption is not None:
+        cause = end.disruption or end.pod_reason
+        return Verdict(Outcome.EVICTED, f"ended by the cluster ({cause}), not by itself")
+    if end.taken_away:
+        # Many a task answers SIGTERM with exit 0: half its work, and half its need.
+        return Verdict(Outcome.DELETED, "deleted before it ended")
+    if end.exit_code is None:
+        return _without_exit_code(end)
+    if end.exit_code == 0:
+        return Verdict(Outcome.SUCCEEDED, "completed")
+    return Verdict(
+        Outcome.FAILED,
+        OWN_EXITS.get(end.exit_code, f"failed by itself with exit {end.exit_code}"),
+    )
+
+
+def _oom(end: End) -> Verdict:
+    if end.limit_bytes is None:
+        return Verdict(Outcome.EVICTED, "OOM-killed without a limit: the node ran out of memory")
+    peak_bytes = end.kernel_peak_bytes
+    if peak_bytes is not None and peak_bytes < FAR_FROM_LIMIT * end.limit_bytes:
+        return Verdict(
+            Outcome.EVICTED, "OOM-killed far below its limit: the node ran out of memory"
+        )
+    if end.exit_code in (None, 137):
+        return Verdict(Outcome.OOM_KILLED, "the kernel killed it at its limit")
+    return Verdict(
+        Outcome.OOM_KILLED,
+        f"the kernel killed a child at the limit; it ended with exit {end.exit_code}",
+    )
+
+
+def _without_exit_code(end: End) -> Verdict:
+    if end.phase == "Succeeded":
+        return Verdict(Outcome.SUCCEEDED, "completed")
+    return Verdict(Outcome.FAILED, end.pod_reason or "failed before its container started")
+
+
+def _gone(status: AttemptStatus) -> Verdict | None:
+    if status.being_deleted and status.disruption is not None:
+        return Verdict(Outcome.EVICTED, f"ended by the cluster ({status.disruption})")
+    return None

@@ -1,0 +1,51 @@
+"""`plimsoll admission`: the webhook."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from plimsoll_operator.cli.options import (
+    PROCESSES,
+    given_only,
+)
+
+
+def admission(
+    certificate: Annotated[Path | None, typer.Option(help="TLS certificate, PEM.")] = None,
+    key: Annotated[Path | None, typer.Option(help="Its key, PEM.")] = None,
+    feed: Annotated[str | None, typer.Option(help="The controller's URL.")] = None,
+    token_file: Annotated[Path | None, typer.Option(help="File with the feed's token.")] = None,
+    address: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="HTTPS port; 9443 otherwise.")] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(help="Plain port of /metrics, /readyz; 9090 otherwise.")
+    ] = None,
+    snapshot: Annotated[Path | None, typer.Option(help="Where a copy of the feed is kept.")] = None,
+    drain: Annotated[float | None, typer.Option(help="Seconds to serve after SIGTERM.")] = None,
+) -> None:
+    """The webhook: sizes labelled pods, always admits them."""
+    from plimsoll_operator.admission.settings import AdmissionSettings
+    from plimsoll_operator.processes.admission import serve
+    from plimsoll_operator.processes.logs import log_as_records
+
+    log_as_records()
+    given = given_only(
+        certificate_file=certificate,
+        key_file=key,
+        feed_url=feed,
+        feed_token_file=token_file,
+        listen_address=address,
+        listen_port=port,
+        metrics_listen_port=metrics_port,
+        snapshot_file=snapshot,
+        drain_s=drain,
+    )
+    serve(AdmissionSettings(**given))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Put it into the command line."""
+    app.command(rich_help_panel=PROCESSES)(admission)

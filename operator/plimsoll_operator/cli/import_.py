@@ -1,0 +1,176 @@
+"""`plimsoll import`: past runs as training data, from a file or a Prometheus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from plimsoll_operator.cli.options import (
+    PAST_RUNS,
+    Context,
+    InstalledIn,
+    Kubeconfig,
+    StoreUrl,
+    examples,
+    in_controller,
+    place_of,
+    words_of,
+)
+from plimsoll_operator.commands.reaching.places import Place
+
+PANEL: Final = "From a Prometheus"
+
+Address = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Take past pods from its kube-state-metrics and cAdvisor series.",
+        envvar="PLIMSOLL_PROMETHEUS_URL",
+        rich_help_panel=PANEL,
+    ),
+]
+
+Since = Annotated[
+    str, typer.Option(help="How far back, or a date: 30d, 12h.", rich_help_panel=PANEL)
+]
+
+Until = Annotated[str | None, typer.Option(help="Up to then; now.", rich_help_panel=PANEL)]
+
+TaskLabel = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LABEL",
+        help="A label of pods that names their task, where plimsoll.dev/task does not.",
+        rich_help_panel=PANEL,
+    ),
+]
+
+Match = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="MATCHER",
+        help='More of what is looked at, such as cluster="prod".',
+        rich_help_panel=PANEL,
+    ),
+]
+
+Margin = Annotated[
+    float,
+    typer.Option(
+        min=0.0,
+        max=1.0,
+        help="Added to the highest sample, for spikes between two.",
+        rich_help_panel=PANEL,
+    ),
+]
+
+TokenFile = Annotated[
+    Path | None, typer.Option(help="Holds a bearer token.", rich_help_panel=PANEL)
+]
+
+CaFile = Annotated[
+    Path | None, typer.Option(help="Certificates to trust, PEM.", rich_help_panel=PANEL)
+]
+
+Save = Annotated[
+    Path | None,
+    typer.Option(help="Only write what was found, as a history file.", rich_help_panel=PANEL),
+]
+
+
+def import_history(
+    history: Annotated[
+        Path | None,
+        typer.Argument(help="CSV or Parquet of past runs; docs/history.md. - reads stdin."),
+    ] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option(
+            "--namespace",
+            "-n",
+            metavar="NAMESPACE",
+            help="Of rows that name none; with --prometheus, the only one looked at.",
+        ),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Keep none if any row is bad.")] = False,
+    prometheus: Address = None,
+    since: Since = "30d",
+    until: Until = None,
+    task_label: TaskLabel = None,
+    match: Match = None,
+    margin: Margin = 0.1,
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
+    save: Save = None,
+    stdin_bytes: Annotated[int | None, typer.Option(hidden=True, min=0)] = None,
+    store: StoreUrl = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    installed_in: InstalledIn = None,
+) -> None:
+    """Take in past runs as training data, so that tasks get sizes on day one."""
+    place = place_of(kubeconfig, context, installed_in)
+    if history is not None:
+        from plimsoll_operator.commands.past_runs.history_files import given_history
+
+        with given_history(history, stdin_bytes) as path:
+            raise typer.Exit(_take_in(path, namespace, strict, store, place))
+    if prometheus is None:
+        raise typer.BadParameter("name a history file, or a Prometheus with --prometheus URL")
+    import tempfile
+    import time
+
+    from plimsoll_operator.commands.past_runs.import_prometheus import (
+        PrometheusRequest,
+        prometheus_command,
+    )
+
+    request = PrometheusRequest(
+        address=prometheus,
+        since=since,
+        until=until,
+        namespaces=(namespace,) if namespace else (),
+        matchers=tuple(match or ()),
+        task_label=task_label,
+        margin=margin,
+        token_file=token_file,
+        ca_file=ca_file,
+    )
+    with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
+        found = save or Path(folder) / "past.csv.gz"
+        status = prometheus_command(request, found, time.time())
+        if status == 0 and save is None:
+            status = _take_in(found, None, strict, store, place)
+        raise typer.Exit(status)
+
+
+def _take_in(
+    path: Path, namespace: str | None, strict: bool, store: str | None, place: Place
+) -> int:
+    """Import a history file, here or where the store is; the exit status."""
+    if store is None:
+        words = words_of(("--namespace", namespace or None), ("--strict", strict))
+        return in_controller(["import", "-", *words], place, stdin=path).exit_code
+    from plimsoll_operator.commands.past_runs.import_file import ImportRequest, import_command
+
+    return import_command(
+        ImportRequest(path=path, store_url=store, namespace=namespace, strict=strict)
+    )
+
+
+def add_to(app: typer.Typer) -> None:
+    """Put it into the command line."""
+    app.command(
+        "import",
+        rich_help_panel=PAST_RUNS,
+        epilog=examples(
+            ("past runs from a file", "plimsoll import history.csv -n shop"),
+            ("from another program", "make-history | plimsoll import -"),
+            (
+                "a month of past pods",
+                "plimsoll import --prometheus http://localhost:9090 --since 30d",
+            ),
+        ),
+    )(import_history)

@@ -1,0 +1,104 @@
+"""`plimsoll replay`: what a policy would have wasted on past runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from plimsoll_operator.cli.options import (
+    PAST_RUNS,
+    Context,
+    InstalledIn,
+    Kubeconfig,
+    StoreUrl,
+    examples,
+    place_of,
+)
+from plimsoll_predictor.replay.sizes.engine import DecideAt
+
+
+def replay(
+    traces: Annotated[
+        list[Path] | None, typer.Argument(help="CSV or Parquet of past runs; docs/replay.md.")
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="plimsoll, a baseline, or all; may be repeated."),
+    ] = None,
+    decide: Annotated[DecideAt, typer.Option(help="When a size is decided.")] = DecideAt.SUBMIT,
+    first_size: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="Size of a task never seen, as a share of its request."),
+    ] = 1.0,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Where the figures go.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where the page with plots goes.")
+    ] = None,
+    from_store: Annotated[
+        str | None,
+        typer.Option(metavar="NAMESPACE/TASK", help="Replay a task's own history, too."),
+    ] = None,
+    runtime: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="LOG", help="A log of runtimes to forecast; may be repeated."),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Of --runtime: plimsoll, a baseline, or all."),
+    ] = None,
+    store: StoreUrl = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    installed_in: InstalledIn = None,
+) -> None:
+    """Play past runs through a policy: what it would have wasted, how often failed."""
+    if runtime:
+        if traces or from_store or html:
+            raise typer.BadParameter("a log of runtimes is replayed alone, and has no page")
+        raise typer.Exit(_replay_runtimes(runtime, method, json))
+    if method:
+        raise typer.BadParameter("--method is of --runtime LOG; a trace has --policy")
+    import time
+
+    from plimsoll_operator.commands.past_runs.replay import ReplayRequest, replay_command
+    from plimsoll_predictor.replay.sizes.playing import Setting
+
+    request = ReplayRequest(
+        traces=traces or (),
+        policies=tuple(policy or ("all",)),
+        setting=Setting(decide_at=decide, first_size=first_size),
+        from_store=from_store,
+        store_url=store,
+        place=place_of(kubeconfig, context, installed_in) if from_store else None,
+        json_file=json,
+        html_file=html,
+    )
+    raise typer.Exit(replay_command(request, time.time()))
+
+
+def _replay_runtimes(logs: list[Path], methods: list[str] | None, json: Path | None) -> int:
+    from plimsoll_operator.commands.past_runs.runtime_replay import (
+        RuntimeReplayRequest,
+        runtime_replay_command,
+    )
+
+    chosen = tuple(methods or ("plimsoll",))
+    request = RuntimeReplayRequest(logs=logs, methods=chosen, json_file=json)
+    return runtime_replay_command(request)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Put it into the command line."""
+    app.command(
+        rich_help_panel=PAST_RUNS,
+        epilog=examples(
+            ("every policy on a trace", "plimsoll replay runs.csv --html replay.html"),
+            (
+                "a task's own history",
+                "plimsoll replay --from-store shop/train-demand --policy plimsoll",
+            ),
+            ("how well runtimes are forecast", "plimsoll replay --runtime log.csv.gz"),
+        ),
+    )(replay)

@@ -1,0 +1,54 @@
+"""`plimsoll traces convert`: traces from elsewhere, made ready for `plimsoll replay`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from plimsoll_operator.cli.options import (
+    PAST_RUNS,
+    examples,
+)
+
+traces_app = typer.Typer(
+    help="Past runs from elsewhere, made ready for `plimsoll replay`.", no_args_is_help=True
+)
+
+
+@traces_app.command(
+    "convert",
+    epilog=examples(
+        (
+            "a Nextflow run's trace",
+            "plimsoll traces convert execution_trace.txt --out runs.parquet",
+        ),
+    ),
+)
+def traces_convert(
+    files: Annotated[
+        list[Path], typer.Argument(help="Nextflow traces, or what `plimsoll export` has written.")
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Trace to write: .csv, .csv.gz or .parquet.")
+    ],
+    run: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The run's name; else each file's.")
+    ] = None,
+    timezone: Annotated[str, typer.Option(metavar="ZONE", help="Of dates that name none.")] = "UTC",
+    namespace: Annotated[
+        str | None,
+        typer.Option("--namespace", "-n", metavar="NAMESPACE", help="Of rows that name none."),
+    ] = None,
+) -> None:
+    """Bring Nextflow's traces or exported history into the schema of a trace."""
+    from plimsoll_operator.commands.past_runs.traces import TracingRequest, tracing_command
+
+    request = TracingRequest(files=files, out=out, run=run, timezone=timezone, namespace=namespace)
+    raise typer.Exit(tracing_command(request))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Put it into the command line."""
+    app.add_typer(traces_app, name="traces", rich_help_panel=PAST_RUNS)

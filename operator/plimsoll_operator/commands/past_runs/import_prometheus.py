@@ -1,0 +1,181 @@
+"""``plimsoll import --prometheus``: the past of a Prometheus as a history file to import."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC
+from pathlib import Path
+from typing import Final
+
+from dateutil import parser as dates
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from plimsoll_operator.prometheus_history.client import (
+    PrometheusClient,
+    PrometheusError,
+    PrometheusServer,
+)
+from plimsoll_operator.prometheus_history.past_pods import Reading
+from plimsoll_operator.prometheus_history.questions import BadMatcher, Where
+from plimsoll_operator.prometheus_history.walking import PastReader
+from plimsoll_operator.prometheus_history.walking import Progress as PastProgress
+from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.units import counted
+from plimsoll_predictor.tables.history_writing import Written, write_history
+from plimsoll_predictor.tables.tables import TableError
+
+MOST_ATTEMPTS: Final = 300_000
+"""Held in memory until they are written, about a kilobyte each."""
+
+_UNITS_S: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+_SPAN: Final = re.compile(r"([1-9][0-9]{0,4})([mhdw])")
+
+
+class BadTime(ValueError):
+    """Neither a span of time nor a date."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrometheusRequest:
+    """What is asked of which Prometheus.
+
+    since, until: a span before now (30d, 12h, 90m, 2w), or a date; until None is now.
+    """
+
+    address: str = field(repr=False)
+    since: str = "30d"
+    until: str | None = None
+    namespaces: Sequence[str] = ()
+    matchers: Sequence[str] = ()
+    task_label: str | None = None
+    margin: float = 0.1
+    token_file: Path | None = None
+    ca_file: Path | None = None
+    timeout_s: float = 60.0
+
+
+def prometheus_command(
+    request: PrometheusRequest, out: Path, now_s: float, console: Console | None = None
+) -> int:
+    """Write the past attempts that a Prometheus knows into a history file; the exit status.
+
+    out: its ending says whether CSV or Parquet.
+    1: nothing was written; what to do was said.
+    """
+    console = console or Console(stderr=True)
+    try:
+        start_s = unix_s(request.since, now_s)
+        end_s = now_s if request.until is None else unix_s(request.until, now_s)
+        if end_s <= start_s:
+            raise BadTime("--until is not after --since")
+        found, progress = asyncio.run(_read(request, (start_s, end_s), console))
+        if not found:
+            raise PrometheusError(_nothing(request, progress.left_out.total()))
+        written = write_history(out, lambda: [found])
+    except (PrometheusError, BadMatcher, BadTime, TableError) as error:
+        _complain(console, str(error))
+        return 1
+    except OSError as error:
+        _complain(console, f"{out} cannot be written: {error.strerror or error}")
+        return 1
+    for reason, count in sorted(progress.left_out.items()):
+        if count:
+            console.print(f"{count:,} pods left out: {reason}", markup=False, soft_wrap=True)
+    _say(console, found, written)
+    return 0
+
+
+def unix_s(text: str, now_s: float) -> float:
+    """A span before now, or a date (UTC if it names no zone), as Unix seconds.
+
+    Raises:
+        BadTime: if it is neither, or in the future.
+
+    """
+    if span := _SPAN.fullmatch(text):
+        return now_s - int(span[1]) * _UNITS_S[span[2]]
+    try:
+        date = dates.isoparse(text)
+        at_s = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise BadTime(f"{text!r} is no time; write 30d, 12h, 90m, 2w, or 2026-01-31") from error
+    if not 0 <= at_s <= now_s:
+        raise BadTime(f"{text!r} is not in the past")
+    return at_s
+
+
+async def _read(
+    request: PrometheusRequest, span: tuple[float, float], console: Console
+) -> tuple[list[Observation], PastProgress]:
+    server = PrometheusServer.at(
+        request.address,
+        token_file=request.token_file,
+        ca_file=request.ca_file,
+        timeout_s=request.timeout_s,
+    )
+    where = Where(tuple(request.namespaces), tuple(request.matchers))
+    how = Reading(task_label=request.task_label, margin=request.margin)
+    found: list[Observation] = []
+    async with PrometheusClient(server) as client:
+        reader = PastReader(client, where, how)
+        with _bar(console) as bar:
+            shown = bar.add_task("reading the past", total=span[1] - span[0])
+            async for told in reader.read(*span):
+                found += told
+                bar.update(shown, completed=reader.progress.done_s)
+                if len(found) > MOST_ATTEMPTS:
+                    raise PrometheusError(
+                        f"more than {MOST_ATTEMPTS:,} attempts; import them in parts, with"
+                        " --since and --until or --namespace"
+                    )
+    for warning in client.warnings:
+        console.print(f"the server warns: {warning}", markup=False, soft_wrap=True)
+    return found, reader.progress
+
+
+def _nothing(request: PrometheusRequest, left_out: int) -> str:
+    where = f" in {', '.join(request.namespaces)}" if request.namespaces else ""
+    if left_out:
+        return (
+            f"no pod's end was seen{where}, of {left_out:,} pods of tasks; is --since long enough?"
+        )
+    return (
+        f"no pods of tasks were found{where} since {request.since}: tasks are pods of Jobs,"
+        " CronJobs and workflow engines, and those with the label plimsoll.dev/task or"
+        " --task-label. Labels are there if kube-state-metrics runs with"
+        " --metric-labels-allowlist=pods=[*]"
+    )
+
+
+def _say(console: Console, found: Sequence[Observation], written: Written) -> None:
+    succeeded = [each for each in found if each.outcome is Outcome.SUCCEEDED]
+    unmeasured = sum(each.peak_bytes is None for each in succeeded)
+    tasks = len({each.task for each in found})
+    words = f"{written.rows:,} attempts of {counted(tasks, 'task')} were found"
+    if unmeasured:
+        words += (
+            f"; {unmeasured:,} more succeeded and are left out: their memory was read too seldom"
+            " to know their peak"
+        )
+    console.print(words, markup=False, soft_wrap=True)
+
+
+def _complain(console: Console, words: str) -> None:
+    console.print("plimsoll import:", style="red", end=" ")
+    console.print(words, markup=False, soft_wrap=True)
+
+
+def _bar(console: Console) -> Progress:
+    # Shown in a terminal only, and gone when done.
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )

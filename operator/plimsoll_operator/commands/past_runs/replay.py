@@ -1,0 +1,126 @@
+"""``plimsoll replay``: past runs through policies, in a table, as JSON and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from plimsoll_operator.commands.past_runs.replay_output import (
+    check_folders,
+    exit_status_of,
+    write_figures,
+    write_named,
+)
+from plimsoll_operator.commands.past_runs.replay_tables import replay_table
+from plimsoll_operator.commands.reaching.places import Place
+from plimsoll_operator.commands.reaching.stored import existing_store
+from plimsoll_operator.commands.replay_progress import ReplayProgress
+from plimsoll_operator.web.replay.page import render
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.replay.sizes.engine import SizerBroken
+from plimsoll_predictor.replay.sizes.playing import Played, Setting, frontier, play
+from plimsoll_predictor.replay.sizes.policies import NoSuchPolicy, ReplayPolicy, policies_named
+from plimsoll_predictor.replay.sizes.reading import Trace, TraceError, read_trace
+from plimsoll_predictor.replay.sizes.stored import stored_trace
+from plimsoll_predictor.store import StoreError
+
+OBSERVATIONS: Final = 200_000
+"""The newest of a task's attempts that are replayed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRequest:
+    """What to replay, how, and where the figures go.
+
+    policies: names; ``all`` for all.
+    from_store: ``namespace/name`` of a task whose observations are replayed, too.
+    store_url: None takes them from the controller at ``place``.
+    json_file, html_file: None to write none; the page has the frontier of each policy.
+    """
+
+    traces: Sequence[Path] = ()
+    policies: tuple[str, ...] = ("all",)
+    setting: Setting = field(default_factory=Setting)
+    from_store: str | None = None
+    store_url: str | None = None
+    place: Place | None = None
+    json_file: Path | None = None
+    html_file: Path | None = None
+
+
+def replay_command(request: ReplayRequest, now_s: float, console: Console | None = None) -> int:
+    """Replay, print, write; the exit status of the process. now_s: Unix seconds, on the page."""
+
+    def replay(out: Console) -> None:
+        _check(request)
+        played = _play_all(request, out)
+        write_figures(request.json_file, (each.to_dict() for each in played), out)
+        if request.html_file is not None:
+            write_named("page", request.html_file, render(played, now_s), out)
+
+    refusals = (TraceError, NoSuchPolicy, StoreError, SizerBroken, LookupError, ValueError)
+    return exit_status_of(replay, console, refusals)
+
+
+def _check(request: ReplayRequest) -> None:
+    """Refuse before hours of replay what could be refused after them."""
+    if not request.traces and request.from_store is None:
+        raise ValueError("name a trace to replay, or a task with --from-store namespace/name")
+    if not 0 < request.setting.first_size <= 1:
+        raise ValueError(
+            f"--first-size is a share of the request, above 0 and at most 1;"
+            f" got {request.setting.first_size:g} instead"
+        )
+    check_folders(request.json_file, request.html_file)
+
+
+def _play_all(request: ReplayRequest, console: Console) -> list[Played]:
+    policies = policies_named(request.policies)
+    played: list[Played] = []
+    with ReplayProgress(console) as progress:
+        for trace in _traces(request, progress):
+            found = [_play(trace, policy, request, progress) for policy in policies]
+            progress.print(replay_table(found))
+            # The rows have been played: only their figures are needed, and memory is for the next.
+            bare = replace(trace, rows=())
+            played += [replace(each, trace=bare) for each in found]
+    return played
+
+
+def _traces(request: ReplayRequest, progress: ReplayProgress) -> Iterator[Trace]:
+    """One after the other: each may be as large as memory has room for."""
+    if request.from_store is not None:
+        yield _stored(request.from_store, request)
+    for path in request.traces:
+        yield _read(path, progress)
+
+
+def _read(path: Path, progress: ReplayProgress) -> Trace:
+    with progress.step(f"reading {path.name}", path.stat().st_size if path.exists() else 1) as told:
+        return read_trace(path, told)
+
+
+def _stored(name: str, request: ReplayRequest) -> Trace:
+    task = TaskId.parse(name)
+    if request.store_url is None:
+        # Imported late: only this needs a cluster's client, which takes a second to load.
+        from plimsoll_operator.commands.past_runs.fetching import fetched_history
+
+        return stored_trace(str(task), fetched_history(task, request.place or Place()))
+    with existing_store(request.store_url) as store:
+        return stored_trace(str(task), store.observations.of_task(task, limit=OBSERVATIONS))
+
+
+def _play(
+    trace: Trace, policy: ReplayPolicy, request: ReplayRequest, progress: ReplayProgress
+) -> Played:
+    with progress.step(f"{trace.name}: {policy.name}", len(trace.rows)) as told:
+        played = play(trace, policy, request.setting, told)
+    if request.html_file is None:
+        return played
+    with progress.step(f"{trace.name}: {policy.name}, its frontier", len(trace.rows)) as told:
+        return replace(played, frontier=frontier(trace, policy, request.setting, told))

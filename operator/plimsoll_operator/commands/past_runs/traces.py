@@ -1,0 +1,74 @@
+"""``plimsoll traces convert``: a team's own past runs, made ready for ``plimsoll replay``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from rich.console import Console
+from rich.markup import escape
+
+from plimsoll_predictor.replay.sizes.converting import Converted, ConvertRequest, convert
+from plimsoll_predictor.replay.sizes.reading import TraceError
+from plimsoll_predictor.replay.sizes.trace_writing import write_trace
+from plimsoll_predictor.tables.tables import TableError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracingRequest:
+    """What to convert, and where to.
+
+    run: what the workflow's run is called; None for each file's name.
+    timezone: an IANA name, of dates that name no zone.
+    namespace: of exported rows that name none.
+    """
+
+    files: Sequence[Path]
+    out: Path
+    run: str | None = None
+    timezone: str = "UTC"
+    namespace: str | None = None
+
+
+def tracing_command(request: TracingRequest, console: Console | None = None) -> int:
+    """Convert files into one trace; the exit status of the process.
+
+    1: nothing was written; what to do was said.
+    """
+    console = console or Console()
+    try:
+        zone = _zone(request.timezone)
+        asked = ConvertRequest(run=request.run, zone=zone, namespace=request.namespace)
+        converted = convert(request.files, asked)
+        write_trace(request.out, converted.rows)
+    except (TraceError, TableError) as error:
+        console.print(f"[red]plimsoll traces:[/red] {escape(str(error))}", soft_wrap=True)
+        return 1
+    except OSError as error:
+        words = f"{request.out} cannot be written: {error.strerror or error}"
+        console.print(f"[red]plimsoll traces:[/red] {escape(words)}", soft_wrap=True)
+        return 1
+    _say(console, request.out, converted)
+    return 0
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise TraceError(
+            f"there is no time zone {name[:40]!r}; write one like Europe/Berlin"
+        ) from error
+
+
+def _say(console: Console, out: Path, converted: Converted) -> None:
+    for name, kind in converted.kinds.items():
+        console.print(f"{name}: {kind}", markup=False, soft_wrap=True)
+    for reason, left_out in converted.left_out.items():
+        console.print(left_out.words(reason), markup=False, soft_wrap=True)
+    tasks = len({row.task for row in converted.rows})
+    console.print(
+        f"{out}: {len(converted.rows):,} runs of {tasks:,} tasks", markup=False, soft_wrap=True
+    )

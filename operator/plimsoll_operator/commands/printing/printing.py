@@ -1,0 +1,61 @@
+"""How commands print: tables for people, JSON or YAML for programs, complaints on stderr."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from rich.console import Console, RenderableType
+
+from plimsoll_operator.commands.printing.output_forms import OutputForm
+
+PIPED_WIDTH: Final = 200
+"""Columns where nobody looks at a terminal: wide enough that no row breaks."""
+
+
+def print_output(document: Any, table: RenderableType, form: OutputForm) -> None:
+    """Print one thing in the form that was asked for.
+
+    document: plain JSON types. table: the same for people.
+    """
+    if form is OutputForm.TABLE:
+        people_console().print(table)
+    else:
+        print(document_text(document, form), end="")
+
+
+def document_text(document: Any, form: OutputForm) -> str:
+    """Plain JSON types as JSON or YAML, with a newline at the end."""
+    if form is OutputForm.YAML:
+        import yaml
+
+        # Through JSON first: an object that is in it twice would come out as an anchor and alias.
+        text: str = yaml.safe_dump(
+            json.loads(json.dumps(document)), sort_keys=False, allow_unicode=True, width=100
+        )
+        return text
+    # Escaped beyond ASCII: what came from outside cannot colour a terminal.
+    return json.dumps(document, indent=2) + "\n"
+
+
+def people_console(*, stderr: bool = False) -> Console:
+    """A console as wide as the terminal, or wide enough for whole rows where there is none."""
+    console = Console(stderr=stderr)
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    return console
+
+
+def complain(words: str) -> None:
+    """Say on stderr, as one sentence without markup, what is wrong and what to do."""
+    Console(stderr=True).print(
+        printable(words, but="\n"),
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def printable(words: str, but: str = "") -> str:
+    """Text from outside, made safe for a terminal. but: what else may stay."""
+    return "".join(each if each.isprintable() or each in but else "�" for each in words)

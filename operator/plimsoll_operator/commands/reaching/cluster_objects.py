@@ -1,0 +1,30 @@
+"""The API server for commands of people, who may see and change only what RBAC gives them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from kubernetes_asyncio import client
+
+from plimsoll_operator.commands.reaching.places import Place
+from plimsoll_operator.kube.api_server import ApiServer, api_settings
+
+ANSWER_WITHIN_S: Final = 15.0
+MOST_BYTES: Final = 64 * 2**20
+"""Of one answer: ten thousand TaskProfiles come in pages of far less."""
+
+
+@asynccontextmanager
+async def cluster_objects(place: Place) -> AsyncIterator[ApiServer]:
+    """The cluster that is meant; raises NoCluster if nothing says which."""
+    # The client logs that there is no kubeconfig, which we say ourselves.
+    logging.disable(logging.CRITICAL)
+    try:
+        settings = await api_settings(place.kubeconfig, place.context)
+        async with client.ApiClient(settings) as api:
+            yield ApiServer(api, within_s=ANSWER_WITHIN_S, most_bytes=MOST_BYTES)
+    finally:
+        logging.disable(logging.NOTSET)

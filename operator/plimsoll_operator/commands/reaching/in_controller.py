@@ -1,0 +1,113 @@
+"""Commands that need the store, run where the store is: in the pod of the controller that leads.
+
+The same command runs there with the same arguments; files stay here: what it reads is sent, what it
+writes comes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from plimsoll_operator.commands.printing.printing import complain
+from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
+from plimsoll_operator.commands.reaching.leading_pod import NoLeader, find_leading_pod
+from plimsoll_operator.commands.reaching.places import Place
+from plimsoll_operator.kube.errors import ApiError, NoCluster
+from plimsoll_operator.kube.pod_exec import Streams, run_in_pod
+
+PLIMSOLL: Final = ("python", "-P", "-m", "plimsoll_operator")
+MOST_PRINTED_BYTES: Final = 64 * 2**20
+MOST_FILE_BYTES: Final = 4 * 2**30
+NOT_RUN: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errand:
+    """One command to run there.
+
+    words: the command and its arguments, as there. stdin: a file that it reads; the size is told
+    it. out: where its standard output is kept as a whole or not at all; None prints it.
+    """
+
+    words: Sequence[str]
+    place: Place = field(default_factory=Place)
+    stdin: Path | None = None
+    out: Path | None = None
+
+
+def run_in_controller(errand: Errand) -> int:
+    """Run it; its exit status, or NOT_RUN after one sentence on stderr."""
+    try:
+        if errand.out is None:
+            status = asyncio.run(_run(errand, sys.stdout.buffer, MOST_PRINTED_BYTES))
+            sys.stdout.flush()
+            return status
+        return _run_into(errand, errand.out)
+    except NoCluster as error:
+        complain(
+            f"plimsoll {errand.words[0]}: no store and no cluster: name the store with --store or"
+            f" PLIMSOLL_STORE_URL, or the cluster that Plimsoll runs in ({error})"
+        )
+    except (ApiError, NoLeader) as error:
+        complain(f"plimsoll {errand.words[0]}: {error}")
+    except BrokenPipeError:
+        # Who reads, `head` say, has had enough; Python must not find that out again at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        complain(f"plimsoll {errand.words[0]}: {error.filename or errand.out}: {error.strerror}")
+    return NOT_RUN
+
+
+def _run_into(errand: Errand, out: Path) -> int:
+    """Through a file beside it: what is not whole is not left behind."""
+    handle, name = tempfile.mkstemp(dir=out.parent, prefix=".plimsoll-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            status = asyncio.run(_run(errand, file, MOST_FILE_BYTES))
+        if status == 0:
+            # mkstemp makes it private; what is written is for sharing.
+            os.chmod(name, 0o644)
+            os.replace(name, out)
+            complain(f"{out}: written")
+        return status
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+async def _run(errand: Errand, stdout: BinaryIO, most_bytes: int) -> int:
+    stdin = None if errand.stdin is None else errand.stdin.open("rb")
+    try:
+        async with cluster_objects(errand.place) as objects:
+            pod = await find_leading_pod(objects, errand.place)
+            streams = Streams(
+                stdin=stdin, stdout=stdout.write, stderr=_to_stderr, most_bytes=most_bytes
+            )
+            size = [] if stdin is None else ["--stdin-bytes", str(os.fstat(stdin.fileno()).st_size)]
+            argv = [*PLIMSOLL, *terminal_words(), *errand.words, *size]
+            return await run_in_pod(objects.settings, pod, argv, streams)
+    finally:
+        if stdin is not None:
+            stdin.close()
+
+
+def terminal_words() -> list[str]:
+    """Options that make a command print as if it were in our terminal; none where there is none."""
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal:
+        return []
+    plain = ["--no-colour"] if console.no_color else []
+    return ["--terminal-width", str(console.width), *plain]
+
+
+def _to_stderr(data: bytes) -> None:
+    sys.stderr.buffer.write(data)
+    sys.stderr.flush()

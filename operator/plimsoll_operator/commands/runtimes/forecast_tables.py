@@ -1,0 +1,161 @@
+"""A forecast as people see it in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from plimsoll_operator.commands.printing.tables import bar, panel, plain, titled_table
+from plimsoll_operator.views.running_run import Punctuality, RunningRun
+from plimsoll_operator.views.task_runtimes import Anomaly, TaskRuntimes
+from plimsoll_operator.wording.figure_words import words_for_minute
+from plimsoll_operator.wording.forecast_words import TOLD_SHARES, words_for_chance, words_for_odds
+from plimsoll_predictor.core.durations import words_for_duration
+from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.units import counted
+from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
+from plimsoll_predictor.store.learned.past_runtimes import PastRuntime
+
+ROWS: Final = 14
+"""Of the histogram."""
+_ENDS: Final = (0.005, 0.995)
+"""What lies beyond is in the histogram's first and last row."""
+_OUTCOMES: Final = {
+    Outcome.SUCCEEDED: "",
+    Outcome.OOM_KILLED: "OOM-killed",
+    Outcome.FAILED: "failed",
+    Outcome.EVICTED: "evicted",
+    Outcome.DELETED: "deleted",
+}
+_STYLES: Final = {Punctuality.LATE: "yellow", Punctuality.RUNNING_LONG: "bold red"}
+
+
+def forecast_table(
+    runtimes: TaskRuntimes, run: RunningRun | None, last: Sequence[PastRuntime]
+) -> RenderableType:
+    """All that is told of a task's runtimes, and of a pod's run."""
+    parts: list[RenderableType] = [] if run is None else [_run(run)]
+    parts += [_head(runtimes), _histogram(runtimes.forecast)]
+    if last:
+        parts.append(_last(runtimes, last))
+    return Group(*parts)
+
+
+def _head(runtimes: TaskRuntimes) -> Panel:
+    forecast = runtimes.forecast
+    rows = dict(_quantile_rows(forecast))
+    if forecast.usual_s is not None:
+        for times in (2, 10):
+            words = words_for_chance(forecast.longer_than_usual(times))
+            beyond = words_for_duration(times * forecast.usual_s)
+            rows[f"over {times}× the usual"] = plain(f"{words}, that is longer than {beyond}")
+    rows["from"] = plain(_from(runtimes))
+    if runtimes.summary is not None:
+        rows["so far"] = plain(runtimes.summary.words)
+    if runtimes.trend is not None:
+        rows["trend"] = plain(runtimes.trend)
+    typical = runtimes.typical
+    if typical is not None:
+        share = words_for_chance(typical.share)
+        rows["typical shape"] = plain(f"{typical.shape.name} ({share}), version {typical.version}")
+    return panel(f"next run of {runtimes.task}", rows)
+
+
+def _quantile_rows(forecast: Forecast) -> Iterator[tuple[str, Text]]:
+    for share, seconds in zip(TOLD_SHARES, forecast.quantiles_s(TOLD_SHARES), strict=True):
+        style = "bold" if share in {0.5, 0.95} else ""
+        words = f"within {words_for_duration(float(seconds))}"
+        yield f"p{100 * share:.0f}", plain(f"{words:<16} {words_for_odds(share)}", style=style)
+
+
+def _from(runtimes: TaskRuntimes) -> str:
+    runs, usual_s = runtimes.forecast.known_runs, runtimes.forecast.usual_s
+    if not runs or usual_s is None:
+        owner = runtimes.task.namespace
+        return f"no run of it is known: this is what runs of {owner} and of all others suggest"
+    return f"{counted(runs, 'run')}, usually {words_for_duration(usual_s)}"
+
+
+def _run(run: RunningRun) -> Panel:
+    punctuality = run.punctuality
+    rows = {"is": plain(punctuality.value, style=_STYLES.get(punctuality, ""))}
+    if punctuality is not Punctuality.WAITING:
+        elapsed = words_for_duration(run.elapsed_s)
+        below = words_for_chance(run.forecast.share_below(run.elapsed_s))
+        ran = "took" if punctuality is Punctuality.ENDED else "runs for"
+        rows[ran] = plain(f"{elapsed}; {below} of its forecast are shorter")
+    for share in (0.5, 0.95):
+        ends_s = run.ends_by_s(share)
+        if ends_s is not None:
+            left = words_for_duration(max(0.0, ends_s - run.now_s))
+            words = f"{words_for_minute(ends_s)} UTC, in {left}"
+            rows[f"ends by ({words_for_odds(share)})"] = plain(words)
+    return panel(f"pod {run.name}", rows)
+
+
+def _histogram(forecast: Forecast) -> Table:
+    """How likely it takes how long: rows of equal length in the logarithm."""
+    table = Table(
+        title="how long it takes",
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        padding=(0, 1),
+    )
+    table.show_header = False
+    table.add_column(justify="right", no_wrap=True, style="dim")
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, style="dim")
+    shares, edges_s = _rows(forecast)
+    most = max(shares)
+    marks = _marks(forecast, edges_s)
+    for place, share in enumerate(shares):
+        low, high = words_for_duration(edges_s[place]), words_for_duration(edges_s[place + 1])
+        table.add_row(
+            f"{low} to {high}",
+            Text(f"{bar(share, most):<20}", style="blue"),
+            f"{words_for_chance(share):>11}  {marks.get(place, '')}",
+        )
+    return table
+
+
+def _rows(forecast: Forecast) -> tuple[list[float], list[float]]:
+    """(probabilities, edges in seconds); what lies beyond the ends counts in the rows there."""
+    low_s, high_s = (float(each) for each in forecast.quantiles_s(_ENDS))
+    edges_s = np.geomspace(low_s, max(high_s, 1.05 * low_s), ROWS + 1)
+    longer = [1.0, *(forecast.longer_than(float(edge)) for edge in edges_s[1:-1]), 0.0]
+    return [float(share) for share in -np.diff(longer)], [float(edge) for edge in edges_s]
+
+
+def _marks(forecast: Forecast, edges_s: Sequence[float]) -> dict[int, str]:
+    """What lies in which row."""
+    found: dict[int, str] = {}
+    values = {f"p{100 * share:.0f}": forecast.quantile_s(share) for share in (0.5, 0.95, 0.99)}
+    if forecast.usual_s is not None:
+        values["2× the usual"] = 2 * forecast.usual_s
+    for words, seconds in values.items():
+        if edges_s[0] <= seconds <= edges_s[-1]:
+            place = min(int(np.searchsorted(edges_s, seconds, "right")) - 1, ROWS - 1)
+            found[place] = f"{found[place]}, {words}" if place in found else f"← {words}"
+    return found
+
+
+def _last(runtimes: TaskRuntimes, last: Sequence[PastRuntime]) -> Table:
+    table = titled_table("last attempts", ("started", "ran", "on", ""), right=("ran",))
+    for each in last:
+        anomaly = runtimes.anomaly(each)
+        said = anomaly.value if anomaly else _OUTCOMES[each.outcome]
+        style = "red" if anomaly is Anomaly.LONG else "yellow" if anomaly else "dim"
+        table.add_row(
+            words_for_minute(each.started_s),
+            words_for_duration(each.ran_s),
+            plain(each.node_type or "-"),
+            plain(said, style=style),
+        )
+    return table

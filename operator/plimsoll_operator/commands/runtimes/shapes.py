@@ -1,0 +1,80 @@
+"""``plimsoll shapes``: the shapes that tasks' runtimes come in, and to learn them anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+
+from plimsoll_operator.commands.printing.output_forms import OutputForm
+from plimsoll_operator.commands.printing.printing import complain, print_output
+from plimsoll_operator.commands.printing.tables import plain, titled_table
+from plimsoll_operator.commands.reaching.stored import existing_store
+from plimsoll_operator.training.shapes import learn_and_keep
+from plimsoll_predictor.runtimes.shapes.catalogue import ShapeCatalogue
+from plimsoll_predictor.runtimes.shapes.normalising import Normalisation
+from plimsoll_predictor.store import StoreError
+
+_UNITS: Final = {Normalisation.RATIO: "×", Normalisation.DELTA: " s"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapesRequest:
+    """learn: anew from the store's runs, and keep them. now_s: Unix seconds."""
+
+    store_url: str
+    now_s: float
+    learn: bool = False
+
+
+def shapes_command(request: ShapesRequest, output: OutputForm) -> int:
+    """Print the shapes, learned anew if that is asked for; the exit status."""
+    try:
+        with existing_store(request.store_url) as store:
+            words = learn_and_keep(store, request.now_s) if request.learn else ()
+            found = [store.shapes.catalogue(kind) for kind in Normalisation]
+    except (StoreError, ValueError) as error:
+        complain(f"plimsoll shapes: {error}")
+        return 1
+    catalogues = [each for each in found if each is not None]
+    for sentence in words:
+        complain(sentence)
+    if not catalogues:
+        complain(
+            "plimsoll shapes: none have been learned; --learn does, from some tasks of 20 runs"
+        )
+        return 1
+    print_output(_document(catalogues), Group(*map(_table, catalogues)), output)
+    return 0
+
+
+def _document(catalogues: list[ShapeCatalogue]) -> dict[str, Any]:
+    return {
+        each.normalisation.value: {
+            key: value for key, value in each.to_dict().items() if key != "format"
+        }
+        for each in catalogues
+    }
+
+
+def _table(catalogue: ShapeCatalogue) -> RenderableType:
+    """The paper's table 2."""
+    figures = ("tasks", "runs", "outliers", "middle half", "95th", "std")
+    table = titled_table(
+        f"{catalogue.normalisation.value}, version {catalogue.version}",
+        ("shape", *figures),
+        right=figures,
+        folding=("shape",),
+    )
+    unit = _UNITS[catalogue.normalisation]
+    for shape in catalogue.shapes:
+        told = shape.statistics
+        table.add_row(
+            plain(shape.name),
+            f"{shape.members:,}",
+            f"{shape.runs:,}",
+            f"{told.outlier_share:.2%}",
+            *(f"{each:.3g}{unit}" for each in (told.interquartile, told.p95, told.std)),
+        )
+    return table

@@ -1,0 +1,62 @@
+"""``plimsoll what-if NAMESPACE/TASK``: what other conditions would change of a task's runtimes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from rich.console import Group, RenderableType
+
+from plimsoll_operator.commands.printing.output_forms import OutputForm
+from plimsoll_operator.commands.printing.printing import complain, print_output
+from plimsoll_operator.commands.printing.tables import plain, titled_table
+from plimsoll_operator.commands.reaching.stored import existing_store
+from plimsoll_operator.commands.sizes.explain import NothingToExplain, nearest
+from plimsoll_operator.views.past_conditions import ask_what_if
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.runtimes.what_if.change import Verdict
+from plimsoll_predictor.runtimes.what_if.scenario import Scenario
+from plimsoll_predictor.runtimes.what_if.what_if import WhatIf
+from plimsoll_predictor.store import StoreError
+
+_STYLES: Final = {Verdict.LESS: "green", Verdict.MORE: "red"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfRequest:
+    """What to imagine of which task. named: ``namespace/task``."""
+
+    named: str
+    store_url: str
+    scenario: Scenario
+
+
+def what_if_command(request: WhatIfRequest, output: OutputForm) -> int:
+    """Print what would change, as far as past runs can tell; the exit status."""
+    try:
+        task = TaskId.parse(request.named)
+        with existing_store(request.store_url) as store:
+            tasks = store.totals.tasks()
+            if task not in tasks:
+                unknown = f"{task}: {store.where} knows no such task"
+                raise NothingToExplain(f"{unknown}; {nearest(task, tasks)}")
+            found = ask_what_if(store, task, request.scenario)
+    except (StoreError, NothingToExplain, ValueError) as error:
+        complain(f"plimsoll what-if: {error}")
+        return 1
+    print_output({"task": str(task), **found.to_dict()}, what_if_table(task, found), output)
+    return 0
+
+
+def what_if_table(task: TaskId, found: WhatIf) -> RenderableType:
+    """The answer in sentences, those that carry figures in a table."""
+    column = "what past runs say"
+    table = titled_table(f"{task} {found.scenario.words}", (column,), folding=(column,))
+    of_changes = {
+        f"{change.words[0].upper()}{change.words[1:]}.": change for change in found.changes
+    }
+    for sentence in found.words:
+        change = of_changes.get(sentence)
+        style = _STYLES.get(change.verdict, "dim") if change else ""
+        table.add_row(plain(sentence, style=style))
+    return Group(table)

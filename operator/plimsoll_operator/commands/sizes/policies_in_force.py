@@ -1,0 +1,101 @@
+"""The policy and the bounds that hold for a task now, read from the API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
+from plimsoll_operator.commands.reaching.places import Place
+from plimsoll_operator.commands.status.seen import part
+from plimsoll_operator.controller.settings import ControllerSettings
+from plimsoll_operator.kube.api_server import CORE, ApiServer, custom_path, path_of
+from plimsoll_operator.kube.errors import ApiError, NotFound
+from plimsoll_operator.names.profile_names import profile_name
+from plimsoll_operator.names.quantity import bytes_or_none
+from plimsoll_operator.policy.policies import resolve
+from plimsoll_operator.policy.policy_levels import CLUSTER_POLICY_NAME, SIZING_POLICY_NAME
+from plimsoll_operator.sizing.bounds import bounds_of_any_pod, read_namespace
+from plimsoll_predictor.core.decision import Bounds
+from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.task import TaskId
+
+WITHIN_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """What holds. assumed: what could not be read, in words; None if all was."""
+
+    policy: Policy
+    bounds: Bounds = field(default_factory=Bounds)
+    assumed: str | None = None
+
+
+async def policy_in_force(task: TaskId, place: Place) -> InForce:
+    """Read what holds for a task; defaults where the cluster does not say. Never raises."""
+    settings = ControllerSettings()
+    chart = Policy(mode=settings.mode)
+    try:
+        async with asyncio.timeout(WITHIN_S), cluster_objects(place) as objects:
+            policy = await _policy(objects, task, (chart, place.installed_in or settings.namespace))
+            bounds, unread = await _bounds(objects, task.namespace)
+    except (ApiError, TimeoutError) as error:
+        why = str(error) or f"no answer within {WITHIN_S:g} s"
+        words = f"its policy could not be read, so the defaults are assumed: {why}"
+        return InForce(chart, assumed=words)
+    unseen = f"{' and '.join(unread)} may not be read and count as none" if unread else None
+    return InForce(policy, bounds, unseen)
+
+
+async def _policy(objects: ApiServer, task: TaskId, where: tuple[Policy, str]) -> Policy:
+    chart, own_namespace = where
+    cluster, namespace, profile = await asyncio.gather(
+        _object(objects, custom_path("sizingpolicies", own_namespace, CLUSTER_POLICY_NAME)),
+        _object(objects, custom_path("sizingpolicies", task.namespace, SIZING_POLICY_NAME)),
+        _object(objects, custom_path("taskprofiles", task.namespace, profile_name(task))),
+    )
+    default = resolve(chart, part(cluster, "spec"), None).policy
+    policy = resolve(default, part(namespace, "spec"), part(profile, "spec")).policy
+    told = part(profile, "status", "mode")
+    # The controller knows the chart's mode, which may not be ours.
+    return replace(policy, mode=Mode(told)) if told in {each.value for each in Mode} else policy
+
+
+async def _bounds(objects: ApiServer, namespace: str) -> tuple[Bounds, list[str]]:
+    """The bounds of any pod there; and what may not be read."""
+    unread: list[str] = []
+
+    async def items(path: str, what: str) -> list[dict[str, Any]]:
+        try:
+            return await objects.items(path)
+        except ApiError:
+            unread.append(what)
+            return []
+
+    limit_ranges, quotas, nodes = await asyncio.gather(
+        items(path_of(CORE, "limitranges", namespace), "LimitRanges"),
+        items(path_of(CORE, "resourcequotas", namespace), "ResourceQuotas"),
+        items(path_of(CORE, "nodes"), "nodes"),
+    )
+    return bounds_from(limit_ranges, quotas, nodes), unread
+
+
+def bounds_from(
+    limit_ranges: Sequence[Mapping[str, Any]],
+    quotas: Sequence[Mapping[str, Any]],
+    nodes: Sequence[Mapping[str, Any]],
+) -> Bounds:
+    """What a namespace's LimitRanges, its hard quotas and the largest node allow a container."""
+    sizes = (bytes_or_none(part(node, "status", "allocatable", "memory")) for node in nodes)
+    largest_bytes = max((size for size in sizes if size), default=None)
+    return bounds_of_any_pod(read_namespace(limit_ranges, quotas), largest_bytes)
+
+
+async def _object(objects: ApiServer, path: str) -> dict[str, Any]:
+    try:
+        return await objects.get(path)
+    except NotFound:
+        return {}

@@ -1,0 +1,94 @@
+"""Peaks that come after their attempt was observed: the observation is amended.
+
+A pod's cgroup outlives its containers, so its last report comes after their end, or after a
+restart of the controller.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from typing import Final
+
+from plimsoll_operator.attempts.observation import with_peak
+from plimsoll_operator.controller.attempts.peak_book import PeakBook
+from plimsoll_operator.controller.hub.hub import (
+    AttemptEnded,
+    FinalPeakReported,
+    Hub,
+    ObservationAmended,
+)
+from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.store import Writer
+
+PODS_KEPT: Final = 5_000
+"""Pods that ended lately, whose observations a late peak still amends; a restart, too, amends."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Observed:
+    """An observation as it was recorded, and whose peaks may amend it."""
+
+    observation: Observation
+    container_id: str | None
+    containers: int
+
+
+class LatePeaks:
+    """Amends the observations of pods that ended lately."""
+
+    def __init__(self, writer: Writer, peaks: PeakBook, hub: Hub) -> None:
+        self._writer = writer
+        self._peaks = peaks
+        self._hub = hub
+        self._observed: OrderedDict[str, dict[str, _Observed]] = OrderedDict()
+        """Pod UID -> attempt UID -> what was recorded."""
+        self._late: dict[str, None] = {}
+        self._news = asyncio.Event()
+
+    def attempt_ended(self, event: AttemptEnded) -> None:
+        """Wait for the pod's last report, unless it is there."""
+        status = event.status
+        attempts = self._observed.setdefault(status.uid, {})
+        attempts[status.attempt_uid] = _Observed(
+            event.observation, status.container_id, event.watched.attempt.containers
+        )
+        self._observed.move_to_end(status.uid)
+        if len(self._observed) > PODS_KEPT:
+            self._observed.popitem(last=False)
+        if self._peaks.final(status.uid):
+            self._amend_soon(status.uid)
+
+    def final_peak_reported(self, event: FinalPeakReported) -> None:
+        """A final report came; if its pod's observation is written already, amend it."""
+        if event.pod_uid in self._observed:
+            self._amend_soon(event.pod_uid)
+
+    async def run(self) -> None:
+        """Amend until cancelled."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            while self._late:
+                pod_uid = next(iter(self._late))
+                del self._late[pod_uid]
+                await self.amend(pod_uid)
+
+    async def amend(self, pod_uid: str) -> None:
+        """Record again what the peaks that are known by now change."""
+        attempts = self._observed.get(pod_uid, {})
+        for attempt_uid, observed in list(attempts.items()):
+            peak = self._peaks.best(pod_uid, observed.container_id, observed.containers)
+            if peak is None:
+                continue
+            observation = with_peak(observed.observation, peak)
+            if observation == observed.observation:
+                continue
+            change = await self._writer.record(observation)
+            self._hub.publish(ObservationAmended(observation, change))
+            attempts[attempt_uid] = replace(observed, observation=observation)
+
+    def _amend_soon(self, pod_uid: str) -> None:
+        self._late[pod_uid] = None
+        self._news.set()

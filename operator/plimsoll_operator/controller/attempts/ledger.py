@@ -1,0 +1,136 @@
+"""What happens when an attempt ends: observed, published, and if too small, lifted and retried.
+
+Every step can be repeated: a crash between any two of them is mended by seeing the pod
+again. The order is what makes that true:
+
+    pod ended ─► observation committed ─► lift committed ─► lift in the feed
+                    └─► retry intended (committed) ─► pod created ─► intent closed
+
+A step that finds its result in the store does nothing. The store's keys are the pod's UID
+(observation, retry) and the run (lift), so two controllers cannot double one either.
+
+Peaks come on another way, before the end or after it: an observation is committed with what is
+known of them by then, and amended when more is known (``late_peaks``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from plimsoll_operator.attempts.observation import observe
+from plimsoll_operator.attempts.peaks import PeakReport
+from plimsoll_operator.attempts.truth_table import Verdict, judge
+from plimsoll_operator.attempts.watched_pod import WatchedPod, read_pod
+from plimsoll_operator.controller.attempts.lifts import Lifts
+from plimsoll_operator.controller.attempts.living import LivingAttempts
+from plimsoll_operator.controller.attempts.nodes import ClusterNodes
+from plimsoll_operator.controller.attempts.peak_book import PeakBook
+from plimsoll_operator.controller.attempts.placement import Placement
+from plimsoll_operator.controller.hub.first_times import FirstTimes
+from plimsoll_operator.controller.hub.hub import AttemptEnded, Hub
+from plimsoll_operator.controller.hub.patient_reads import read_patiently
+from plimsoll_operator.controller.profiles.met_tasks import MetTasks
+from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.pods.status import AttemptStatus, Pod
+from plimsoll_predictor.core.documents import from_document
+from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.store import Store, Writer
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True, kw_only=True)
+class AttemptLedger:
+    """Sees pods, one event at a time per pod; kopf keeps each pod's events in order."""
+
+    store: Store
+    writer: Writer
+    hub: Hub
+    book: TaskBook
+    met_tasks: MetTasks
+    living: LivingAttempts
+    peaks: PeakBook
+    placement: Placement
+    nodes: ClusterNodes
+    lifts: Lifts
+    _done: FirstTimes = field(init=False, default_factory=FirstTimes)
+    """Ended attempts whose repeated events cost nothing; those long ago cost a query."""
+
+    async def see(self, pod: Pod, *, gone: bool) -> None:
+        """One event of a labelled pod. ``gone``: it was deleted from the API server."""
+        watched = read_pod(pod, self.book.look)
+        if watched is None:
+            return
+        if watched.mode is not Mode.OFF and self.met_tasks.meet(pod, watched.task):
+            for status in watched.lives:
+                await self._see_life(pod, watched, status, gone=gone)
+        if gone:
+            self.placement.end(watched.status.uid)
+
+    async def _see_life(
+        self, pod: Pod, watched: WatchedPod, status: AttemptStatus, *, gone: bool
+    ) -> None:
+        verdict = judge(status, watched.limit_bytes, self._kernel_peak_after(watched, status))
+        if verdict is None and gone and status.started_s is not None:
+            verdict = Verdict(Outcome.DELETED, "deleted before it ended")
+        if verdict is None:
+            await self.living.see(pod, watched, status)
+        elif status.attempt_uid not in self._done:
+            observation = await self._observe(watched, status, verdict.outcome)
+            change = await self.writer.record(observation)
+            # Nothing may come in between: what is added up from the store counts it from here on.
+            ended = AttemptEnded(observation, change, pod, watched, status, verdict)
+            self.hub.publish(ended)
+            if change.new:
+                _log(ended)
+            if await self.lifts.follow(ended):
+                self._done.add(status.attempt_uid)
+
+    async def _observe(
+        self, watched: WatchedPod, status: AttemptStatus, outcome: Outcome
+    ) -> Observation:
+        surroundings = self.placement.end(status.uid)
+        attempt = replace(watched.attempt, node_type=self.nodes.type_of(status.node))
+        return observe(attempt, status, outcome, await self._peak(watched, status), surroundings)
+
+    async def _peak(self, watched: WatchedPod, status: AttemptStatus) -> PeakReport | None:
+        """The best report so far: from memory, else (after a restart) from the store."""
+        best = self._best_peak(watched, status)
+        if best is not None:
+            return best
+        stored = await read_patiently(self.writer, self.store.peaks.of_pod, status.uid)
+        if not stored:
+            return None
+        self.peaks.add(from_document(list[PeakReport], stored, "the stored peaks"))
+        return self._best_peak(watched, status)
+
+    def _kernel_peak_after(self, watched: WatchedPod, status: AttemptStatus) -> int | None:
+        """The kernel's own peak, if it was read after the end: before, it may still have grown.
+
+        Only the pod's cgroup is there to be read then; a container's goes with it.
+        """
+        best = self._best_peak(watched, status)
+        if best is None or not best.final or best.container_id or status.finished_s is None:
+            return None
+        # The API server keeps whole seconds of a time that has fractions.
+        return best.kernel_peak_bytes if best.measured_s >= status.finished_s + 1 else None
+
+    def _best_peak(self, watched: WatchedPod, status: AttemptStatus) -> PeakReport | None:
+        return self.peaks.best(status.uid, status.container_id, watched.attempt.containers)
+
+
+def _log(ended: AttemptEnded) -> None:
+    observation = ended.observation
+    log.info(
+        "attempt ended",
+        task=str(observation.task),
+        run=observation.run,
+        attempt=observation.attempt,
+        outcome=observation.outcome.value,
+        why=ended.verdict.why,
+        allocation_bytes=observation.allocation_bytes,
+        peak_bytes=observation.peak_bytes,
+    )

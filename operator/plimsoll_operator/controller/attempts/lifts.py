@@ -1,0 +1,99 @@
+"""What follows from an observed end for the run's next attempt: it is lifted, or needs no lift.
+
+The lift is committed before it is in the feed, and both before a retry is intended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prometheus_client import Counter
+
+from plimsoll_operator.controller.announcing.announcer import Announcer
+from plimsoll_operator.controller.attempts.retries import Retries
+from plimsoll_operator.controller.hub.hub import AttemptEnded
+from plimsoll_operator.controller.hub.patient_reads import read_patiently
+from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.controller.tasks.leaking import LeakingTasks
+from plimsoll_operator.controller.tasks.surroundings import ClusterBounds
+from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.deciding.lifting import FailedAttempt, Leaking, next_allocation
+from plimsoll_predictor.knowledge.knowledge import Lift
+from plimsoll_predictor.store import Store, Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lifts:
+    """Lifts killed runs and ends the lifts of those that succeeded. made: counts lifts."""
+
+    store: Store
+    writer: Writer
+    book: TaskBook
+    bounds: ClusterBounds
+    leaking: LeakingTasks
+    retries: Retries
+    announcer: Announcer
+    made: Counter
+
+    async def follow(self, ended: AttemptEnded) -> bool:
+        """Whether all is done; False if the pod must be looked at again."""
+        if ended.observation.outcome is Outcome.OOM_KILLED:
+            return await self._oom_killed(ended)
+        if ended.observation.outcome is Outcome.SUCCEEDED:
+            await self._succeeded(ended)
+        return True
+
+    async def _succeeded(self, ended: AttemptEnded) -> None:
+        task, run = ended.observation.task, ended.observation.run
+        # Without a note nobody knows which attempt it was: then the run is over.
+        attempt = ended.observation.attempt if ended.watched.note is not None else None
+        if self.book.settle(task, run, attempt):
+            await self.writer.call(self.store.lifts.close, task, run)
+
+    async def _oom_killed(self, ended: AttemptEnded) -> bool:
+        if ended.watched.mode is not Mode.ENFORCE or ended.status.phase == "Succeeded":
+            return True  # a child was killed, the pod got through: nobody makes a next attempt
+        if self.book.policies.pauses(ended.watched.task):
+            await self.retries.pass_over(ended.pod, ended.status)
+            return True
+        if await read_patiently(
+            self.writer, self.store.observations.got_through, ended.observation
+        ):
+            return True  # seen late, or again after a restart: the run succeeded meanwhile
+        lift = await self._lift(ended)
+        if lift is None:
+            return True
+        return await self.retries.follow(ended.pod, ended.watched, ended.status, lift)
+
+    async def _lift(self, ended: AttemptEnded) -> Lift | None:
+        killed = ended.observation
+        task, run = killed.task, killed.run
+        assert killed.allocation_bytes is not None
+        known = self.book.get(task)
+        lift = known.lifts.get(run)
+        if lift is not None and _lifts_over(lift, killed):
+            return lift
+        answer = next_allocation(
+            FailedAttempt(
+                allocation_bytes=killed.allocation_bytes,
+                attempt=killed.attempt,
+                request_bytes=killed.request_bytes,
+            ),
+            known,
+            self.bounds.in_namespace(task.namespace),
+        )
+        if isinstance(answer, Leaking):
+            self.leaking.leaked(killed, answer.reason)
+            self.announcer.leaking(ended.pod, killed, answer.reason)
+            return None
+        await self.writer.call(self.store.lifts.put, task, run, answer)
+        self.book.lift(task, run, answer)
+        self.made.inc()
+        self.announcer.lifted(ended.pod, killed, answer)
+        return answer
+
+
+def _lifts_over(lift: Lift, killed: Observation) -> bool:
+    """Whether the run's lift is beyond this attempt; pods that share a run differ in size."""
+    return lift.attempt > killed.attempt and lift.allocation_bytes > (killed.allocation_bytes or 0)

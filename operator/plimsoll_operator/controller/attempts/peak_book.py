@@ -1,0 +1,91 @@
+"""What the agents measured lately, in memory. The finals are also in the store."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from plimsoll_operator.attempts.peaks import PeakReport
+from plimsoll_operator.controller.hub.hub import FinalPeakReported, Hub
+from plimsoll_predictor.core.units import MIB
+
+PODS_KEPT: Final = 20_000
+CONTAINERS_KEPT: Final = 64
+"""Per pod: one that restarts for ever must not grow for ever."""
+PAUSE_BYTES: Final = 16 * MIB
+"""A pod's pause container stays below this (3.7 MiB were seen, while runc starts it). Agents report
+it like any other. What stays below distorts its pod's peak by no more than this."""
+
+_Reports = OrderedDict[str | None, PeakReport]
+
+
+class PeakBook:
+    """Reports by pod, the longest untouched forgotten first. Belongs to one event loop."""
+
+    def __init__(self, pods_kept: int = PODS_KEPT, hub: Hub | None = None) -> None:
+        self._pods_kept = pods_kept
+        self._hub = hub or Hub()
+        self._pods: OrderedDict[str, _Reports] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def add(self, reports: Iterable[PeakReport]) -> None:
+        """Take in newer reports. Maxima never fall, even if an agent forgot them."""
+        finals: dict[str, None] = {}
+        for report in reports:
+            if report.final:
+                finals[report.pod_uid] = None
+            pod = self._pods.setdefault(report.pod_uid, _Reports())
+            self._pods.move_to_end(report.pod_uid)
+            before = pod.get(report.container_id)
+            pod[report.container_id] = report if before is None else _merge(before, report)
+            pod.move_to_end(report.container_id)
+            if len(pod) > CONTAINERS_KEPT:
+                pod.popitem(last=False)
+        while len(self._pods) > self._pods_kept:
+            self._pods.popitem(last=False)
+        for pod_uid in finals:
+            self._hub.publish(FinalPeakReported(pod_uid))
+
+    def final(self, pod_uid: str) -> bool:
+        """Whether nothing will follow for this pod: its own cgroup is empty or gone."""
+        whole = (self._pods.get(pod_uid) or _Reports()).get(None)
+        return whole is not None and whole.final
+
+    def best(self, pod_uid: str, container_id: str | None, containers: int) -> PeakReport | None:
+        """The report that tells most of one container; None if none does.
+
+        container_id: without its scheme; None if it never got one.
+        containers: how many the pod has, those that size it or run beside it.
+
+        The pod's own report sees everything, also the last moment before a container's cgroup
+        went, but speaks for all its containers. So it is taken where no other container, an
+        earlier life of a restarted one or an init container included, has used memory. In a pod
+        of several containers that were never seen, nothing is known of one.
+        """
+        pod = self._pods.get(pod_uid) or _Reports()
+        whole, own = pod.get(None), pod.get(container_id) if container_id else None
+        others = any(
+            report.kernel_peak_bytes > PAUSE_BYTES
+            for key, report in pod.items()
+            if key is not None and key != container_id
+        )
+        if whole is not None and containers <= 1 and (own is None or not others):
+            return whole
+        return own
+
+
+def _merge(before: PeakReport, report: PeakReport) -> PeakReport:
+    return replace(
+        report,
+        need_peak_bytes=max(before.need_peak_bytes, report.need_peak_bytes),
+        kernel_peak_bytes=max(before.kernel_peak_bytes, report.kernel_peak_bytes),
+        working_set_peak_bytes=max(before.working_set_peak_bytes, report.working_set_peak_bytes),
+        anon_peak_bytes=max(before.anon_peak_bytes, report.anon_peak_bytes),
+        cpu_s=report.cpu_s if before.cpu_s is None else max(before.cpu_s, report.cpu_s or 0.0),
+        limit_bytes=report.limit_bytes or before.limit_bytes,
+        peak_cores=max(before.peak_cores or 0.0, report.peak_cores or 0.0) or None,
+    )

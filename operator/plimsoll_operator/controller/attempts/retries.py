@@ -1,0 +1,269 @@
+"""Who makes the next attempt, and making it where nobody else would: once, whatever crashes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import structlog
+
+from plimsoll_operator.attempts.retry_pod import NextAttempt, next_attempt, retry_name
+from plimsoll_operator.attempts.watched_pod import WatchedPod
+from plimsoll_operator.controller.announcing.announcer import Announcer
+from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
+from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.kube.errors import (
+    AlreadyThere,
+    ApiError,
+    Changed,
+    NotFound,
+    Unreachable,
+)
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.identity import Retrier, identify
+from plimsoll_operator.pods.spec import Pod, RestartPolicy, restart_policy
+from plimsoll_operator.pods.status import AttemptStatus
+from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
+from plimsoll_predictor.core.decision import Reason
+from plimsoll_predictor.core.policy import Retry
+from plimsoll_predictor.core.units import words_for_bytes
+from plimsoll_predictor.knowledge.knowledge import Lift
+from plimsoll_predictor.store import RetryIntent, Store, Writer
+
+log = structlog.get_logger()
+
+GIVE_UP_AFTER_S = 3600.0
+"""A retry that the API server refuses (a full quota, say) is tried again this long."""
+RETRY_WITHIN_S = 24 * 3600.0
+"""A pod killed longer ago, seen at a first start, is history: nobody waits for it any more."""
+LONGEST_PAUSE_S = 30.0
+
+
+PASSED_OVER = ""
+"""Manifest of a retry that is not to be made."""
+
+
+class Ending(StrEnum):
+    """How a retry ended; counted by these."""
+
+    CREATED = "created"
+    THERE_ALREADY = "there-already"
+    GIVEN_UP = "given-up"
+    PASSED_OVER = "passed-over"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a retry. words: for the log and the store."""
+
+    ending: Ending
+    words: str
+
+
+_PASSED_OVER = Result(Ending.PASSED_OVER, "passed over: it was killed while its task was paused")
+
+
+@dataclass(slots=True, kw_only=True)
+class Retries:
+    """Carries out retries; the intent is committed before the pod is created."""
+
+    kube: Kube
+    store: Store
+    writer: Writer
+    announcer: Announcer
+    policies: TaskPolicies
+    now_s: Callable[[], float]
+    results: Counter[str] = field(
+        init=False,
+        default_factory=lambda: Counter({ending.value: 0 for ending in Ending}),
+    )
+    _under_way: dict[str, asyncio.Task[None]] = field(init=False, default_factory=dict)
+
+    async def resume(self) -> None:
+        """After a start: carry out what was intended and not known to be done."""
+        for intent in await self.writer.read(self.store.retries.waiting):
+            self._begin(intent)
+
+    async def follow(
+        self, pod: Pod, watched: WatchedPod, status: AttemptStatus, lift: Lift
+    ) -> bool:
+        """See to the attempt after a lifted OOM kill, whoever makes it.
+
+        False if the pod must be seen again: its other containers have not ended yet.
+        """
+        if watched.retrier is not Retrier.PLIMSOLL:
+            if restart_policy(pod) is not RestartPolicy.NEVER:
+                await self._replace(pod, watched)
+            return True
+        if watched.retry is not Retry.AUTO or status.taken_away:
+            return True
+        if status.phase == "Failed" and not self._is_history(status):
+            await self._intend(pod, watched, status, lift)
+        return status.phase in ("Failed", "Succeeded")
+
+    async def pass_over(self, pod: Pod, status: AttemptStatus) -> None:
+        """Make no retry of an attempt that was killed while its task was paused, nor later.
+
+        It is kept, or after a restart the pod would be seen again, and be retried out of the blue.
+        """
+        meta = pod["metadata"]
+        intent = RetryIntent(
+            attempt_uid=status.attempt_uid,
+            namespace=str(meta["namespace"]),
+            pod=str(meta["name"]),
+            new_pod="",
+            manifest=PASSED_OVER,
+            planned_s=self.now_s(),
+        )
+        if await self.writer.call(self.store.retries.plan, intent):
+            await self._close(intent, _PASSED_OVER)
+
+    def _is_history(self, status: AttemptStatus) -> bool:
+        ended_s = status.finished_s
+        return ended_s is not None and self.now_s() - ended_s > RETRY_WITHIN_S
+
+    async def close(self) -> None:
+        """Stop; what is under way stays intended and is resumed at the next start."""
+        for task in self._under_way.values():
+            task.cancel()
+        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+
+    async def _intend(
+        self, pod: Pod, watched: WatchedPod, status: AttemptStatus, lift: Lift
+    ) -> None:
+        meta = pod["metadata"]
+        name = retry_name(pod, lift.attempt)
+        following = NextAttempt(
+            name, watched.attempt.container, lift.allocation_bytes, _note(watched, lift)
+        )
+        intent = RetryIntent(
+            attempt_uid=status.attempt_uid,
+            namespace=str(meta["namespace"]),
+            pod=str(meta["name"]),
+            new_pod=name,
+            manifest=json.dumps(next_attempt(pod, following)),
+            planned_s=self.now_s(),
+        )
+        if not await self.writer.call(self.store.retries.plan, intent):
+            return  # planned before: told then, or passed over
+        self._begin(intent)
+        self.announcer.retried(pod, name, lift.attempt, lift.allocation_bytes)
+
+    def _begin(self, intent: RetryIntent) -> None:
+        if intent.attempt_uid in self._under_way:
+            return
+        task = asyncio.create_task(self._carry_out(intent), name=f"retry {intent.new_pod}")
+        self._under_way[intent.attempt_uid] = task
+        task.add_done_callback(lambda done: self._ended(intent, done))
+
+    def _ended(self, intent: RetryIntent, done: asyncio.Task[None]) -> None:
+        self._under_way.pop(intent.attempt_uid, None)
+        if not done.cancelled() and (error := done.exception()) is not None:
+            # Still intended: the next start resumes it.
+            log.error("retry interrupted", pod=intent.new_pod, error=repr(error))
+
+    async def _carry_out(self, intent: RetryIntent) -> None:
+        pause_s = 0.5
+        while True:
+            result = await self._try(intent)
+            if result is not None:
+                await self._close(intent, result)
+                return
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+
+    async def _close(self, intent: RetryIntent, result: Result) -> None:
+        await self.writer.call(self.store.retries.close, intent.attempt_uid, result.words)
+        self.results[result.ending.value] += 1
+        log.info("retry", pod=intent.new_pod, follows=intent.pod, result=result.words)
+
+    async def _try(self, intent: RetryIntent) -> Result | None:
+        """One attempt at creating the pod: what came of it, or None to try again."""
+        if intent.manifest == PASSED_OVER:
+            return _PASSED_OVER  # ended between planning and closing it
+        manifest = json.loads(intent.manifest)
+        if self._is_paused(manifest):
+            return None
+        try:
+            await self.kube.create_pod(manifest)
+        except AlreadyThere:
+            return await self._whose(intent, manifest)
+        except NotFound as error:
+            return _given_up(str(error))
+        except (Unreachable, Changed) as error:
+            log.warning("retry postponed", pod=intent.new_pod, error=str(error))
+            return None
+        except ApiError as error:
+            if self.now_s() - intent.planned_s < GIVE_UP_AFTER_S:
+                log.warning("retry refused", pod=intent.new_pod, error=str(error))
+                return None
+            return _given_up(str(error))
+        return Result(Ending.CREATED, "created")
+
+    def _is_paused(self, manifest: Pod) -> bool:
+        identity = identify(manifest)
+        return identity is not None and self.policies.pauses(identity.task)
+
+    async def _whose(self, intent: RetryIntent, manifest: Mapping[str, Any]) -> Result | None:
+        """What came of a retry whose name is taken: made before a crash, or someone else's pod."""
+        try:
+            there = await self.kube.read_pod(intent.namespace, intent.new_pod)
+        except ApiError:
+            return None
+        if _retry_of(there) == _retry_of(manifest):
+            return Result(Ending.THERE_ALREADY, "was there already")
+        log.error("retry given up, another pod has its name", pod=intent.new_pod)
+        return _given_up("another pod has its name")
+
+    async def _replace(self, pod: Pod, watched: WatchedPod) -> None:
+        """A container restarted in place keeps the pod's old limit: only a new pod gets more.
+
+        See kubernetes/kubernetes#138760. Where a controller owns the pod, deleting it makes
+        that controller create the next one, which admission lifts.
+        """
+        meta = pod["metadata"]
+        if watched.retrier in (Retrier.KUBELET, Retrier.ENGINE):
+            self.announcer.stuck(pod)
+            return
+        try:
+            await self.kube.delete_pod(meta["namespace"], meta["name"], meta["uid"])
+            self.announcer.replaced(pod)
+        except (NotFound, Changed):
+            return
+        except ApiError as error:
+            log.warning("pod not replaced", pod=meta["name"], error=str(error))
+
+
+def _given_up(why: str) -> Result:
+    return Result(Ending.GIVEN_UP, f"given up: {why}")
+
+
+def _retry_of(pod: Mapping[str, Any]) -> object:
+    return (pod["metadata"].get("annotations") or {}).get(labels.RETRY_OF)
+
+
+def _note(watched: WatchedPod, lift: Lift) -> str:
+    return note_to_json(
+        DecisionNote(
+            task=str(watched.task),
+            run=watched.attempt.run,
+            attempt=lift.attempt,
+            allocation_bytes=lift.allocation_bytes,
+            was_request_bytes=watched.attempt.request_bytes,
+            was_limit_bytes=watched.note.was_limit_bytes if watched.note else watched.limit_bytes,
+            bin=None,
+            probability=None,
+            model=None,
+            reason=Reason.LIFTED,
+            why=f"attempt {lift.attempt}: {words_for_bytes(lift.after_bytes)} was too small",
+            mode=watched.mode,
+            container=watched.attempt.container,
+            cpu=watched.note.cpu if watched.note else None,
+            context=watched.note.context if watched.note else {},
+        )
+    )

@@ -1,0 +1,198 @@
+"""What happened in the controller, and who hears of it.
+
+A part publishes what happened; whoever follows from it has subscribed. So a part knows nothing
+of those that come after it. ``building`` has the table of who hears what.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from plimsoll_operator.attempts.running_long import RunForecast
+from plimsoll_operator.attempts.truth_table import Verdict
+from plimsoll_operator.attempts.watched_pod import WatchedPod
+from plimsoll_operator.pods.spec import Pod
+from plimsoll_operator.pods.status import AttemptStatus
+from plimsoll_operator.profile.events import Regarding
+from plimsoll_operator.training.queue import Trained
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.store import Kept
+
+E = TypeVar("E")
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEnded:
+    """An attempt ended, and its observation is committed.
+
+    change: what the commit changed in the store; nothing new where the pod was seen before.
+    """
+
+    observation: Observation
+    change: Kept
+    pod: Pod
+    watched: WatchedPod
+    status: AttemptStatus
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationAmended:
+    """An ended attempt's peak came late, and its amended observation is committed."""
+
+    observation: Observation
+    change: Kept
+
+
+@dataclass(frozen=True, slots=True)
+class FinalPeakReported:
+    """An agent's final report of a pod is in the peak book."""
+
+    pod_uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAdded:
+    """A task is in the book that was not."""
+
+    task: TaskId
+
+
+@dataclass(frozen=True, slots=True)
+class TaskForgotten:
+    """A task is not in the book any more."""
+
+    task: TaskId
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLearned:
+    """More is known of a task; the feed gets it with the next publication.
+
+    new_runs: how many runs more it counts, which its experts have not learned yet.
+    """
+
+    task: TaskId
+    new_runs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TaskChanged:
+    """Something of a task changed that the feed gets at once."""
+
+    task: TaskId
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPublished:
+    """A task's new knowledge decides sizes from now on."""
+
+    knowledge: Knowledge
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChanged:
+    """A SizingPolicy changed. namespace: None for the cluster's."""
+
+    namespace: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSpecChanged:
+    """People changed the spec of a TaskProfile."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeakingChanged:
+    """A task is beyond lifting, or is not any more."""
+
+    task: TaskId
+
+
+@dataclass(frozen=True, slots=True)
+class TroublesChanged:
+    """Something else than before keeps the controller from its work."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingDue:
+    """Enough is new of a task for a training. why: in words."""
+
+    task: TaskId
+    policy: Policy
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingEnded:
+    """A training ended."""
+
+    result: Trained
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeForecast:
+    """A run's time was forecast when it was submitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """A run with a forecast started, maybe before a restart of the controller."""
+
+    attempt_uid: str
+    forecast: RunForecast
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """A run ended. share: of its forecast below its runtime; None if it left no runtime."""
+
+    attempt_uid: str
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimesLearned:
+    """More is known of how long a task's runs take."""
+
+    task: TaskId
+
+
+@dataclass(frozen=True, slots=True)
+class RanLong:
+    """A run under way takes longer than nearly all runs like it. words: how much longer."""
+
+    attempt_uid: str
+    task: TaskId
+    pod: Regarding
+    words: str
+    at_s: float
+
+
+class Hub:
+    """Calls each subscriber of an event's type, in the order in which they subscribed.
+
+    A publication is a call: it returns when all have heard, nothing is queued, and an error of a
+    subscriber reaches the publisher, which then has not done its step.
+    """
+
+    def __init__(self) -> None:
+        self._subscribers: defaultdict[type, list[Callable[[Any], object]]] = defaultdict(list)
+
+    def subscribe(self, kind: type[E], *handlers: Callable[[E], object]) -> None:
+        """Have ``handlers`` called with each event of exactly this type."""
+        self._subscribers[kind].extend(handlers)
+
+    def publish(self, event: object) -> None:
+        """Tell all subscribers what happened."""
+        for handler in self._subscribers[type(event)]:
+            handler(event)

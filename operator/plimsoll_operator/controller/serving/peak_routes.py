@@ -1,0 +1,106 @@
+"""Where agents hand in their reports: ``POST /v1/peaks``. Everything in it is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import fields
+from typing import Annotated, Any, Final
+
+import msgspec
+import structlog
+from aiohttp import web
+
+from plimsoll_operator.attempts.peaks import PEAKS_PATH, PeakReport
+from plimsoll_operator.controller.attempts.peak_book import PeakBook
+from plimsoll_operator.feed.routes import is_bearer
+from plimsoll_predictor.core.documents import from_document
+from plimsoll_predictor.core.units import MIB
+
+log = structlog.get_logger()
+
+MAX_BODY_BYTES: Final = MIB
+MAX_REPORTS: Final = 5_000
+_NAMES: Final = frozenset(each.name for each in fields(PeakReport))
+_PEAKS: Final = ("need_peak_bytes", "working_set_peak_bytes", "anon_peak_bytes")
+
+Persist = Callable[[Sequence[PeakReport]], Awaitable[None]]
+
+
+class BadReportsError(ValueError):
+    """A body that is no list of reports; the message says where and why."""
+
+
+class _Sent(msgspec.Struct, forbid_unknown_fields=True):
+    node: Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
+    reports: Annotated[list[dict[str, Any]], msgspec.Meta(max_length=MAX_REPORTS)]
+
+
+def peak_routes(book: PeakBook, persist: Persist, token: str) -> list[web.RouteDef]:
+    """Routes to add to the controller's application. An agent shows ``token`` as its bearer.
+
+    persist: stores the final reports; only when it has returned are they acknowledged.
+    """
+
+    async def take(request: web.Request) -> web.Response:
+        if not is_bearer(request, token):
+            return _words(401, "this needs the agents' bearer token")
+        body = await _bounded_body(request)
+        if body is None:
+            return _words(413, f"at most {MAX_BODY_BYTES} bytes at once; send fewer reports")
+        try:
+            node, reports = read_reports(body)
+        except BadReportsError as error:
+            return _words(400, str(error))
+        try:
+            if finals := [report for report in reports if report.final]:
+                await persist(finals)
+        except Exception as error:
+            # Whatever the store's trouble, the agent keeps its reports and comes again.
+            log.error("final peaks not stored", node=node, why=str(error))
+            return _words(503, "the store cannot take them now; keep them")
+        book.add(reports)
+        return web.Response(status=204)
+
+    return [web.post(PEAKS_PATH, take)]
+
+
+def read_reports(body: bytes) -> tuple[str, list[PeakReport]]:
+    """The node's name and its reports, each field checked for type and range.
+
+    Raises:
+        BadReportsError: at the first mistake.
+
+    """
+    try:
+        sent = msgspec.json.decode(body, type=_Sent)
+    except (ValueError, RecursionError) as error:
+        raise BadReportsError(str(error)) from error
+    return sent.node, [_report(f"reports[{n}]", each) for n, each in enumerate(sent.reports)]
+
+
+def _report(where: str, data: dict[str, Any]) -> PeakReport:
+    if unknown := sorted(data.keys() - _NAMES):
+        raise BadReportsError(f"{where} has an unknown field {unknown[0]!r:.60}")
+    report = from_document(PeakReport, data, where, BadReportsError)
+    for name in _PEAKS:
+        if getattr(report, name) > report.kernel_peak_bytes:
+            raise BadReportsError(
+                f"{where}: {name} lies above kernel_peak_bytes, which nothing can exceed"
+            )
+    return report
+
+
+async def _bounded_body(request: web.Request) -> bytes | None:
+    """The body, or None if it is too long; never holds more than a little over the bound."""
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in request.content.iter_any():
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
+            return None
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _words(status: int, text: str) -> web.Response:
+    return web.Response(status=status, text=text + "\n")

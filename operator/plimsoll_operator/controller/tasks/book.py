@@ -1,0 +1,187 @@
+"""What the controller knows of every task, in memory.
+
+A cache: everything in it is rebuilt from the store and the API server after a restart.
+One change costs O(1), whatever the number of tasks and observations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from plimsoll_operator.controller.hub.hub import (
+    Hub,
+    PolicyChanged,
+    ProfileSpecChanged,
+    TaskAdded,
+    TaskChanged,
+    TaskForgotten,
+    TaskLearned,
+)
+from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
+from plimsoll_operator.names.profile_names import profile_name
+from plimsoll_predictor.core.cpu import CpuUse
+from plimsoll_predictor.core.record import Need
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.experts.standing import Standing
+from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
+from plimsoll_predictor.model.task_model import Model
+from plimsoll_predictor.store.attempts import lifts
+
+LIFTS_KEPT = lifts.KEPT_PER_TASK
+
+
+class TaskBook:
+    """Knowledge per task; each new version of it is told to the hub."""
+
+    def __init__(self, policies: TaskPolicies, hub: Hub) -> None:
+        self.policies = policies
+        self._hub = hub
+        self._tasks: dict[TaskId, Knowledge] = {}
+        self._by_profile: dict[tuple[str, str], TaskId] = {}
+
+    def __iter__(self) -> Iterator[TaskId]:
+        return iter(tuple(self._tasks))
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def __contains__(self, task: TaskId) -> bool:
+        return task in self._tasks
+
+    def look(self, task: TaskId) -> Knowledge:
+        """What is known of ``task``; looking makes no task known that is not."""
+        return self._tasks.get(task) or self._unmet(task)
+
+    def get(self, task: TaskId) -> Knowledge:
+        """What is known of ``task``; a task never met is met now."""
+        if task not in self._tasks:
+            self._change(self._unmet(task))
+        return self._tasks[task]
+
+    def forget(self, task: TaskId) -> None:
+        """Nothing is known of the task any more."""
+        if self._tasks.pop(task, None) is not None:
+            self._by_profile.pop((task.namespace, profile_name(task)), None)
+            self._hub.publish(TaskForgotten(task))
+
+    def restore(self, knowledge: Knowledge) -> None:
+        """Put in what the store knew; its policy is resolved afresh.
+
+        It is published with what is learned: at a start the experts have their say first.
+        """
+        self._learn(replace(knowledge, policy=self._unmet(knowledge.task).policy))
+
+    def learn(self, task: TaskId, need: Need, *, new_runs: int) -> None:
+        """One attempt's need. new_runs: 1 if by it a run's need is known that was not, else 0."""
+        knowledge = self.get(task)
+        max_need_bytes = max(knowledge.max_need_bytes or 0, need.size_bytes)
+        runs = knowledge.runs + new_runs
+        self._learn(replace(knowledge, runs=runs, max_need_bytes=max_need_bytes), new_runs)
+
+    def learn_cpu(self, task: TaskId, use: CpuUse | None) -> None:
+        """What the task's newest runs used of the CPU, as the store has it."""
+        knowledge = self.get(task)
+        if knowledge.cpu != use:
+            self._learn(replace(knowledge, cpu=use))
+
+    def inform(self, task: TaskId, standing: Standing) -> None:
+        """What the task's experts say now. How many runs are known is counted by ``learn``."""
+        knowledge = self.get(task)
+        said = standing.inform(knowledge)
+        informed = replace(
+            knowledge,
+            champion=said.champion,
+            rule=said.rule,
+            largest_bytes=said.largest_bytes,
+            largest_request_bytes=said.largest_request_bytes,
+        )
+        if informed != knowledge:
+            self._learn(informed)
+
+    def add_up(self, task: TaskId, runs: int, max_need_bytes: int | None) -> None:
+        """What the store has added up, where others than us put something in.
+
+        Experts first: what they have not learned must not decide; see ``Publications.deciding``.
+        """
+        self._replace(self.get(task), runs=runs, max_need_bytes=max_need_bytes)
+
+    def serve(self, task: TaskId, model: Model | None) -> None:
+        """A newly trained model is there to bid; who serves, the experts' costs decide."""
+        self._change(replace(self.get(task), model=model))
+
+    def lift(self, task: TaskId, run: str, lift: Lift) -> None:
+        """The run's next attempt gets more. Of too many lifts, the oldest are forgotten."""
+        knowledge = self.get(task)
+        lifts = {**_without(knowledge.lifts, run), run: lift}
+        for oldest in tuple(lifts)[: max(0, len(lifts) - LIFTS_KEPT)]:
+            del lifts[oldest]
+        self._replace(knowledge, lifts=lifts)
+
+    def settle(self, task: TaskId, run: str, attempt: int | None) -> bool:
+        """An attempt succeeded. True if that ends the run's lift, which is then forgotten.
+
+        attempt: None if it is not known which it was. One before the lifted attempt ends nothing:
+        pods of one Job may share a run, and a lifted one of them may still have to come.
+        """
+        knowledge = self.get(task)
+        lift = knowledge.lifts.get(run)
+        if lift is None or (attempt is not None and attempt < lift.attempt):
+            return False
+        self._replace(knowledge, lifts=_without(knowledge.lifts, run))
+        return True
+
+    def drop_lifts_except(self, stored: Mapping[TaskId, Mapping[str, Lift]]) -> None:
+        """Forget the lifts that the store has forgotten."""
+        for task, knowledge in tuple(self._tasks.items()):
+            runs = knowledge.lifts.keys() & stored.get(task, {}).keys()
+            if len(runs) < len(knowledge.lifts):
+                lifts = {run: lift for run, lift in knowledge.lifts.items() if run in runs}
+                self._change(replace(knowledge, lifts=lifts))
+
+    def resolve_again(self, task: TaskId) -> None:
+        """The task's policy may be another; nothing if the task is forgotten."""
+        if task in self._tasks:
+            self._replace(self._tasks[task], policy=self.policies.of_task(task).policy)
+
+    def namespace_policy_changed(self, event: PolicyChanged) -> None:
+        """Resolve the policies of a namespace's tasks.
+
+        Those of the whole cluster are too many at once: ``ClusterWatch`` takes a few at a time.
+        """
+        for task in [each for each in self._tasks if each.namespace == event.namespace]:
+            self.resolve_again(task)
+
+    def profile_spec_changed(self, event: ProfileSpecChanged) -> None:
+        """Resolve the policy of the profile's task."""
+        task = self._by_profile.get((event.namespace, event.name))
+        if task is not None:
+            self.resolve_again(task)
+
+    def _unmet(self, task: TaskId) -> Knowledge:
+        return Knowledge(task=task, policy=self.policies.of_task(task).policy)
+
+    def _replace(self, knowledge: Knowledge, **changes: Any) -> None:
+        if any(getattr(knowledge, name) != value for name, value in changes.items()):
+            self._change(replace(knowledge, **changes))
+
+    def _change(self, knowledge: Knowledge) -> None:
+        self._keep(knowledge)
+        self._hub.publish(TaskChanged(knowledge.task))
+
+    def _learn(self, knowledge: Knowledge, new_runs: int = 0) -> None:
+        self._keep(knowledge)
+        self._hub.publish(TaskLearned(knowledge.task, new_runs))
+
+    def _keep(self, knowledge: Knowledge) -> None:
+        task = knowledge.task
+        is_new = task not in self._tasks
+        self._tasks[task] = knowledge
+        if is_new:
+            self._by_profile[task.namespace, profile_name(task)] = task
+            self._hub.publish(TaskAdded(task))
+
+
+def _without(lifts: Mapping[str, Lift], run: str) -> dict[str, Lift]:
+    return {each: lift for each, lift in lifts.items() if each != run}

@@ -1,0 +1,70 @@
+"""What runs needed for the items of workflows, as the controller learns it and tells admission.
+
+A cache, bounded as ``Siblings`` is: at a start it is made anew from the newest observations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from plimsoll_operator.controller.hub.hub import AttemptEnded, ObservationAmended
+from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.feed.item_keys import ItemKey, Scope
+from plimsoll_operator.pods.workflow_items import MAX_TASK_CHARS, bounded_name, place_of
+from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.core.siblings import Siblings
+from plimsoll_predictor.store import ItemNeed
+
+
+class ItemNeeds:
+    """``siblings`` is what is known; every change of it goes to the feed at once."""
+
+    def __init__(self, board: FeedBoard) -> None:
+        self._board = board
+        self.siblings = Siblings()
+
+    def restore(self, past: Iterable[ItemNeed]) -> None:
+        """Begin anew with what the store knows. past: oldest first."""
+        self.siblings = Siblings()
+        keys: dict[ItemKey, None] = {}
+        for need in past:
+            for key in self._note(need):
+                keys.pop(key, None)
+                keys[key] = None
+        # Told once and at the end: readers need not see the past go by.
+        for key in keys:
+            self._tell(key)
+
+    def attempt_ended(self, event: AttemptEnded) -> None:
+        """Take in its need, but not again after a restart: others came since."""
+        if event.change.new or event.change.learned:
+            self.learn(event.observation)
+
+    def observation_amended(self, event: ObservationAmended) -> None:
+        """Its need is known now, or turned out to be another."""
+        self.learn(event.observation)
+
+    def learn(self, observation: Observation) -> None:
+        """Take in what one run needed, if that is known."""
+        need, item = observation.need, observation.item
+        if item is None or need is None or need.censored or need.size_bytes <= 0:
+            return
+        item_need = ItemNeed(observation.task, observation.workflow_run, item, need.size_bytes)
+        for key in self._note(item_need):
+            self._tell(key)
+
+    def _note(self, need: ItemNeed) -> list[ItemKey]:
+        """Take in a need; what of the feed changes by it."""
+        # Imported history is bounded less strictly than what is read from pods.
+        task, run, item = need.task, bounded_name(need.run), bounded_name(need.item)
+        if item is None or len(task.name) > MAX_TASK_CHARS:
+            return []
+        place = place_of(task, item)
+        self.siblings.note(run, place, task.name, float(need.need_bytes))
+        keys = [ItemKey(Scope.TASK, task.name, place)]
+        return [*keys, ItemKey(Scope.RUN, run, place)] if run else keys
+
+    def _tell(self, key: ItemKey) -> None:
+        needs = key.needs(self.siblings)
+        if needs:  # of a long past, the oldest is forgotten again by now
+            self._board.set_item(key, needs)

@@ -1,0 +1,62 @@
+"""Which tasks are beyond lifting: killed at the most they may get, and not succeeded since."""
+
+from __future__ import annotations
+
+from plimsoll_operator.controller.hub.hub import (
+    AttemptEnded,
+    Hub,
+    LeakingChanged,
+    ObservationAmended,
+    TaskForgotten,
+)
+from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.task import TaskId
+
+
+class LeakingTasks:
+    """Why each of them is left alone."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._why: dict[TaskId, str] = {}
+        self._succeeded_s: dict[TaskId, float] = {}
+        self._leaked_s: dict[TaskId, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._why)
+
+    def why(self, task: TaskId) -> str | None:
+        """Why the task is left alone; None if it is not."""
+        return self._why.get(task)
+
+    def leaked(self, killed: Observation, why: str) -> None:
+        """The task is beyond lifting, unless a run of it has succeeded since."""
+        task, at_s = killed.task, killed.finished_s or 0.0
+        if at_s >= self._succeeded_s.get(task, 0.0):
+            self._leaked_s[task] = at_s
+            self._set(task, why)
+
+    def observed(self, event: AttemptEnded | ObservationAmended) -> None:
+        """A success ends the leak before it."""
+        if event.observation.outcome is not Outcome.SUCCEEDED:
+            return
+        task, at_s = event.observation.task, event.observation.finished_s or 0.0
+        # Pods come in any order after a restart: only the last success tells how it is now.
+        if at_s >= self._succeeded_s.get(task, 0.0):
+            self._succeeded_s[task] = at_s
+        if at_s >= self._leaked_s.get(task, 0.0):
+            self._set(task, None)
+
+    def task_forgotten(self, event: TaskForgotten) -> None:
+        """Forget all of it."""
+        self._why.pop(event.task, None)
+        self._succeeded_s.pop(event.task, None)
+        self._leaked_s.pop(event.task, None)
+
+    def _set(self, task: TaskId, why: str | None) -> None:
+        if self._why.get(task) == why:
+            return
+        self._why.pop(task, None)
+        if why is not None:
+            self._why[task] = why
+        self._hub.publish(LeakingChanged(task))

@@ -1,0 +1,119 @@
+"""What people have set: the policy of each task, by profile, namespace, cluster and chart.
+
+A cache of watched objects. It says what holds for a task; who acts on a change hears of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from plimsoll_operator.controller.hub.hub import Hub, PolicyChanged, ProfileSpecChanged
+from plimsoll_operator.names.profile_names import profile_name
+from plimsoll_operator.policy.policies import Resolved, resolve
+from plimsoll_operator.policy.policy_levels import (
+    OWN_NAMESPACE,
+    SIZING_POLICY_NAME,
+    PausedBy,
+    is_cluster_policy,
+)
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.task import TaskId
+
+Spec = Mapping[str, Any]
+K = TypeVar("K")
+
+
+class TaskPolicies:
+    """The newest SizingPolicies and specs of TaskProfiles. own_namespace: Plimsoll's own."""
+
+    def __init__(self, chart: Policy, hub: Hub, own_namespace: str = OWN_NAMESPACE) -> None:
+        self._chart = self._default = chart
+        self._hub = hub
+        self.own_namespace = own_namespace
+        self.paused = False
+        """Whether people have paused the whole cluster: over every policy, and at once."""
+        self.default_problems: tuple[str, ...] = ()
+        """Fields of the cluster's SizingPolicy that were ignored, in words."""
+        self._namespace_specs: dict[str, Spec] = {}
+        self._profile_specs: dict[tuple[str, str], Spec] = {}
+
+    @property
+    def default(self) -> Policy:
+        """What holds where no SizingPolicy, profile or pod says otherwise."""
+        return self._default
+
+    @property
+    def namespaces(self) -> frozenset[str]:
+        """Those that have a SizingPolicy of their own."""
+        return frozenset(self._namespace_specs)
+
+    def in_namespace(self, namespace: str) -> Resolved:
+        """What a task never met gets in this namespace, and what of it had to be ignored."""
+        return resolve(self._default, self._namespace_specs.get(namespace), None)
+
+    def of_task(self, task: TaskId) -> Resolved:
+        """What holds for a task, and what of it had to be ignored."""
+        return resolve(
+            self._default,
+            self._namespace_specs.get(task.namespace),
+            self._profile_specs.get((task.namespace, profile_name(task))),
+        )
+
+    def pauses(self, task: TaskId) -> bool:
+        """Whether the task, its namespace or the whole cluster is paused."""
+        return self.paused_by(task) is not None
+
+    def paused_by(self, task: TaskId) -> PausedBy | None:
+        """The topmost level that pauses the task; None if it is not paused."""
+        if self.paused:
+            return PausedBy.CLUSTER
+        if self.in_namespace(task.namespace).policy.paused:
+            return PausedBy.NAMESPACE
+        return PausedBy.TASK if self.of_task(task).policy.paused else None
+
+    def has_own(self, task: TaskId) -> bool:
+        """Whether people wrote something into the task's profile; its name is ours."""
+        spec = self._profile_specs.get((task.namespace, profile_name(task))) or {}
+        return not spec.keys() <= {"task"}
+
+    def see(self, document: Mapping[str, Any], *, gone: bool) -> None:
+        """A SizingPolicy appeared, changed or went; those of other names do not count."""
+        meta, spec = document["metadata"], None if gone else document.get("spec") or {}
+        namespace, name = meta["namespace"], meta["name"]
+        if is_cluster_policy(namespace, name, self.own_namespace):
+            self._set_default(spec)
+        elif name == SIZING_POLICY_NAME:
+            self.set_namespace_spec(namespace, spec)
+
+    def set_namespace_spec(self, namespace: str, spec: Spec | None) -> None:
+        """The namespace's SizingPolicy changed, or went (None)."""
+        if _put(self._namespace_specs, namespace, spec):
+            self._hub.publish(PolicyChanged(namespace))
+
+    def set_profile_spec(self, namespace: str, name: str, spec: Spec | None) -> None:
+        """A TaskProfile's spec changed, or went (None); by far the most often only its status."""
+        if _put(self._profile_specs, (namespace, name), spec):
+            self._hub.publish(ProfileSpecChanged(namespace, name))
+
+    def _set_default(self, spec: Spec | None) -> None:
+        """A pause holds at once, whatever the number of tasks, and so is not in the default."""
+        resolved = resolve(self._chart, spec, None)
+        before = self._default, self.paused
+        self.paused = resolved.policy.paused
+        self._default = replace(resolved.policy, paused=self._chart.paused)
+        self.default_problems = resolved.problems
+        if (self._default, self.paused) != before:
+            self._hub.publish(PolicyChanged(None))
+
+
+def _put(specs: dict[K, Spec], key: K, spec: Spec | None) -> bool:
+    """Whether that changed anything."""
+    if specs.get(key) == spec:
+        return False
+    if spec is None:
+        del specs[key]
+    else:
+        specs[key] = spec
+    return True

@@ -1,0 +1,119 @@
+"""From observations to models: when a task is trained, and what follows from a training."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import structlog
+
+from plimsoll_operator.controller.hub.hub import (
+    AttemptEnded,
+    Hub,
+    ObservationAmended,
+    TaskForgotten,
+    TrainingDue,
+    TrainingEnded,
+)
+from plimsoll_operator.controller.hub.patient_reads import read_patiently
+from plimsoll_operator.controller.profiles.profiles import ProfileKeeper
+from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.training.queue import Trained
+from plimsoll_operator.training.when_due import Since, should_train
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.store import SavedModel, Store, TaskSummary, Writer
+
+log = structlog.get_logger()
+
+FAILURES_TRIED_AGAIN: Final = 2
+"""Trainings in a row that may fail before new observations are waited for."""
+
+
+class Learning:
+    """Counts what is new of each task, and has models serve."""
+
+    def __init__(
+        self, book: TaskBook, profiles: ProfileKeeper, store: Store, writer: Writer, hub: Hub
+    ) -> None:
+        self._book = book
+        self._profiles = profiles
+        self._store = store
+        self._writer = writer
+        self._hub = hub
+        self._new_kills: Counter[TaskId] = Counter()
+        self._trained_runs: dict[TaskId, int] = {}
+        self._failures: Counter[TaskId] = Counter()
+        self.models_trained_s: dict[TaskId, float] = {}
+        """When the task's model was trained, Unix seconds; of tasks that have one."""
+
+    def observed(self, event: AttemptEnded | ObservationAmended) -> None:
+        """One attempt as it was recorded or amended, and what that changed in the store."""
+        task, need, change = event.observation.task, event.observation.need, event.change
+        if need is None:
+            return
+        self._book.learn(task, need, new_runs=int(change.learned))
+        self._new_kills[task] += need.censored and change.new
+        if change.new or change.learned:
+            self.consider(task)
+
+    def consider(self, task: TaskId) -> None:
+        """Train if enough is new."""
+        why = should_train(self._since(task))
+        if why is not None:
+            self._new_kills[task] = 0
+            self._request(task, why)
+
+    async def training_ended(self, result: Trained) -> None:
+        """A training ended; its model serves, or the old one does."""
+        self._hub.publish(TrainingEnded(result))
+        task = result.task
+        if result.failure is not None:
+            log.error("training failed", task=str(task), error=result.failure)
+            self._failed(task)
+        else:
+            self._failures.pop(task, None)
+            saved = await read_patiently(self._writer, self._store.models.newest, task)
+            if saved is not None:
+                self._book.serve(task, saved.model)
+                self._trained_runs[task] = saved.runs or self._book.get(task).runs
+                self._date(task, saved)
+        self._profiles.mark(task, after_s=0.0)
+
+    def restore(self, summary: TaskSummary, saved: SavedModel | None) -> None:
+        """After a start: how much the serving model knew, and what came since."""
+        if saved is not None:
+            self._date(summary.task, saved)
+        if saved is not None and saved.runs is not None:
+            self._trained_runs[summary.task] = saved.runs
+            self._new_kills[summary.task] = max(0, summary.oom_kills - (saved.oom_kills or 0))
+
+    def task_forgotten(self, event: TaskForgotten) -> None:
+        """Forget all of it, so that no flood of names can fill the memory."""
+        for counted in (self._trained_runs, self._new_kills, self._failures):
+            counted.pop(event.task, None)
+        self.models_trained_s.pop(event.task, None)
+
+    def _date(self, task: TaskId, saved: SavedModel) -> None:
+        self.models_trained_s.pop(task, None)
+        if saved.model is not None:
+            self.models_trained_s[task] = saved.trained_s
+
+    def _failed(self, task: TaskId) -> None:
+        """Try again soon, in case the trainer was killed; then only when more is known."""
+        self._failures[task] += 1
+        if self._failures[task] <= FAILURES_TRIED_AGAIN:
+            self._request(task, "the last training failed")
+        else:
+            self._trained_runs[task] = self._book.get(task).runs
+
+    def _request(self, task: TaskId, why: str) -> None:
+        self._hub.publish(TrainingDue(task, self._book.get(task).policy, why))
+
+    def _since(self, task: TaskId) -> Since:
+        known = self._book.get(task)
+        return Since(
+            runs=known.runs,
+            min_runs=known.policy.min_runs,
+            trained_runs=self._trained_runs.get(task),
+            new_kills=self._new_kills[task],
+        )

@@ -1,0 +1,255 @@
+"""Finds the pods that wait for a node when their task has learned, and has them resized.
+
+Cost: an event of a pod is O(1); a task that has learned costs one decision for each of its own
+pods that wait, in slices, and at most a tenth of the event loop. The cluster is never listed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from plimsoll_operator.controller.announcing.announcer import Announcer
+from plimsoll_operator.controller.hub.hub import PolicyChanged
+from plimsoll_operator.controller.tasks.sizing_state import SizingState
+from plimsoll_operator.controller.waiting.pod_resizer import NotAllowed, PodResizer
+from plimsoll_operator.kube.api_server import CORE
+from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.kube.errors import ApiError, Unreachable
+from plimsoll_operator.late_binding.backlog import Backlog, Rate, Turn
+from plimsoll_operator.late_binding.resizing import (
+    Left,
+    Place,
+    place_of,
+    unapplied,
+)
+from plimsoll_operator.late_binding.support import why_not
+from plimsoll_operator.late_binding.waiting_pods import WaitingPods
+from plimsoll_operator.metrics.controller import LateBindingMetrics
+from plimsoll_operator.pods.spec import Pod
+from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.task import TaskId
+
+log = structlog.get_logger()
+
+AT_ONCE: Final = 8
+"""Pods that are resized at the same time."""
+TICK_S: Final = 0.2
+SETTLE_S: Final = 1.0
+"""A new pod is looked at this late: most are bound by then."""
+PLANNING_SHARE: Final = 0.1
+"""Of the event loop, at most, for looking through one task's waiting pods."""
+YIELD_EVERY: Final = 50
+CHECK_AGAIN_S: Final = 600.0
+"""An API server that cannot may be upgraded, a role that may not be mended."""
+DENIED_PAUSE_S: Final = 5.0
+"""And twice as long each time, up to CHECK_AGAIN_S."""
+UNREACHABLE_PAUSE_S: Final = 2.0
+EVERYWHERE: Final = PolicyChanged(None)
+
+
+class LateBinding:
+    """One per controller. ``see`` and ``learned`` never wait."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        sizing: SizingState,
+        announcer: Announcer,
+        metrics: LateBindingMetrics,
+        per_s: float,
+    ) -> None:
+        """per_s: how many pods may be resized a second; 0 switches it off."""
+        self._kube = kube
+        self._sizing = sizing
+        self._metrics = metrics
+        self._per_s = per_s
+        self._waiting = WaitingPods()
+        self._backlog = Backlog()
+        self._rate = Rate(per_s)
+        self._resizer = PodResizer(kube, sizing, announcer, metrics, self._waiting)
+        self._fresh: dict[str, float] = {}
+        """UID -> when a pod seen first is looked at, in the loop's seconds; soonest first."""
+        self._learned: dict[TaskId, None] = {}
+        self._rests_s: dict[TaskId, float] = {}
+        """Task -> until when it is not looked through again; see PLANNING_SHARE."""
+        self._untrue: dict[str, Pod] = {}
+        """Pods with a node, whose annotation speaks of a resize that never came about."""
+        self._news = asyncio.Event()
+        self._work = asyncio.Event()
+        self._said: str | None = ""
+        metrics.waiting.set_function(lambda: float(len(self._waiting)))
+        metrics.backlog.set_function(lambda: float(len(self._backlog)))
+
+    def see(self, pod: Pod, *, gone: bool) -> None:
+        """One event of a labelled pod."""
+        if not self._per_s:
+            return
+        uid = str(pod["metadata"]["uid"])
+        if self._waiting.see(pod, gone=gone):
+            self._fresh.pop(uid, None)
+            self._fresh[uid] = _loop_s() + SETTLE_S
+            self._news.set()
+        elif uid not in self._waiting:
+            self._fresh.pop(uid, None)
+            self._backlog.drop(uid)
+            self._resizer.forget(uid)
+            if not gone and place_of(pod) is Place.BOUND and unapplied(pod) is not None:
+                self._untrue[uid] = pod
+                self._work.set()
+
+    def learned(self, task: TaskId) -> None:
+        """Something that decides this task's sizes has changed."""
+        if self._waiting.has(task):
+            self._learned[task] = None
+            self._news.set()
+
+    def policy_changed(self, event: PolicyChanged) -> None:
+        """Something that decides the sizes of many tasks has changed."""
+        for task in self._waiting.tasks():
+            if event.namespace in (None, task.namespace):
+                self.learned(task)
+
+    async def run(self) -> None:
+        """Resize until cancelled; where that is not possible, say why and look again later."""
+        if not self._per_s:
+            self._say("it is switched off (PLIMSOLL_LATE_BINDINGS_PER_S is 0)")
+            await asyncio.Event().wait()
+        while True:
+            why = await self._why_not()
+            self._say(why)
+            if why is not None:
+                await asyncio.sleep(CHECK_AGAIN_S)
+                continue
+            self.policy_changed(EVERYWHERE)
+            denied_in: list[str] = []
+            try:
+                await self._go_on()
+            except* NotAllowed as denied:
+                denied_in.append(_where(denied))
+            for namespace in denied_in:
+                await self._until_allowed(namespace)
+
+    async def _until_allowed(self, namespace: str) -> None:
+        """Say what the role lacks in a namespace, once, and wait until it does not any more."""
+        pause_s = DENIED_PAUSE_S
+        while (why := await self._resizer.why_denied(namespace)) is not None:
+            self._say(why)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, CHECK_AGAIN_S)
+
+    async def _go_on(self) -> None:
+        """Plan and resize. Ends by a group of exceptions only, ``NotAllowed`` if RBAC refuses."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._plan())
+            for _ in range(AT_ONCE):
+                group.create_task(self._resize())
+
+    async def _why_not(self) -> str | None:
+        while True:
+            try:
+                api = self._kube.api
+                return why_not(await api.get("/version"), await api.get(CORE))
+            except Unreachable:
+                await asyncio.sleep(UNREACHABLE_PAUSE_S)
+            except ApiError as error:
+                return f"the API server does not say what it can: {error}"
+
+    def _say(self, why: str | None) -> None:
+        self._metrics.on.set(float(why is None))
+        if why == self._said:
+            return
+        self._said = why
+        if why is None:
+            log.info("late binding is on", per_s=self._per_s)
+        else:
+            log.warning("late binding is off: pods that wait keep their size", why=why)
+
+    async def _plan(self) -> None:
+        """Line up what is to be resized."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            while self._learned or self._fresh:
+                await asyncio.sleep(TICK_S)
+                now_s = _loop_s()
+                for task in [t for t in self._learned if self._rests_s.get(t, 0.0) <= now_s]:
+                    await self._look_through(task)
+                for number, uid in enumerate(_due(self._fresh, now_s)):
+                    self._fresh.pop(uid, None)
+                    self._look_at(uid, None)
+                    await _yield_now_and_then(number)
+
+    async def _look_through(self, task: TaskId) -> None:
+        self._learned.pop(task, None)
+        self._rests_s.pop(task, None)
+        began_s = _loop_s()
+        state = self._sizing.of_task(task)
+        for number, uid in enumerate(self._waiting.of_task(task)):
+            self._look_at(uid, state)
+            await _yield_now_and_then(number)
+        took_s = _loop_s() - began_s
+        if took_s > TICK_S * PLANNING_SHARE:
+            self._rests_s[task] = _loop_s() + took_s / PLANNING_SHARE
+
+    def _look_at(self, uid: str, state: AdmissionState | None) -> None:
+        pod = self._waiting.get(uid)
+        if pod is None:
+            return
+        found = self._resizer.decide(pod, state)
+        if isinstance(found, Left) or self._resizer.was_refused(uid, found):
+            self._backlog.drop(uid)
+        else:
+            self._backlog.put(uid, Turn.of(pod, found))
+            self._work.set()
+
+    async def _resize(self) -> None:
+        """One of those who work the backlog off."""
+        while True:
+            await self._work.wait()
+            try:
+                await self._step()
+            except NotAllowed:
+                raise
+            except Exception:
+                # One odd pod must not keep the others waiting.
+                log.exception("one pod was not resized")
+
+    async def _step(self) -> None:
+        """What is most urgent: an annotation that is untrue, a resize, telling of one."""
+        if self._untrue:
+            await self._resizer.put_right(self._untrue.pop(next(iter(self._untrue))))
+            return
+        uid = self._backlog.pop()
+        if uid is not None:
+            await asyncio.sleep(self._rate.wait_s(_loop_s()))
+            # Decided afresh: it may have been bound, and its task may have learned more.
+            await self._resizer.resize(uid)
+            self._work.set()  # it is still to be told of
+        elif not await self._resizer.tell() and not self._backlog and not self._untrue:
+            self._work.clear()
+
+
+def _where(denied: BaseExceptionGroup[NotAllowed]) -> str:
+    first = denied.exceptions[0]
+    return first.namespace if isinstance(first, NotAllowed) else _where(first)
+
+
+async def _yield_now_and_then(number: int) -> None:
+    if number % YIELD_EVERY == YIELD_EVERY - 1:
+        await asyncio.sleep(0)
+
+
+def _due(times_s: dict[str, float], now_s: float) -> list[str]:
+    due = []
+    for uid, at_s in times_s.items():
+        if at_s > now_s:
+            break
+        due.append(uid)
+    return due
+
+
+def _loop_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,223 @@
+"""Resizes one pod that waits for a node, so that neither a race nor a crash harms it.
+
+Two patches, each naming the version of the pod that was decided on:
+
+    annotation (what was asked, what it has, what it gets) ─► resize ─► Event, decision kept
+
+A binding makes a new version of the pod. Either it comes after the resize, or the resize is
+refused and the pod keeps what it was placed by. After a crash between both, the annotation still
+says what the user asked: a pod that waits is decided again, one that was bound put right.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Final
+
+import structlog
+
+from plimsoll_operator.controller.announcing.announcer import Announcer
+from plimsoll_operator.controller.tasks.sizing_state import SizingState
+from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.kube.errors import ApiError, Changed, NotFound, Unreachable
+from plimsoll_operator.late_binding.resizing import (
+    Left,
+    Place,
+    Resize,
+    place_of,
+    resize_for,
+    unapplied,
+)
+from plimsoll_operator.late_binding.waiting_pods import WaitingPods
+from plimsoll_operator.metrics.controller import LateBindingMetrics
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.spec import Pod, annotations_of
+from plimsoll_operator.sizing.decision_note import note_to_json
+from plimsoll_operator.sizing.state import AdmissionState
+
+log = structlog.get_logger()
+
+TRIES: Final = 5
+"""A pod that changes under every try is left until its task learns again."""
+UNREACHABLE_PAUSE_S: Final = 2.0
+MAX_UNTOLD: Final = 10_000
+
+
+class NotAllowed(Exception):
+    """RBAC does not let us patch pods of ``namespace``: nothing more is tried."""
+
+    def __init__(self, namespace: str) -> None:
+        super().__init__(f"pods in {namespace} may not be resized")
+        self.namespace = namespace
+
+
+class PodResizer:
+    """Decides and resizes single pods of ``waiting``."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        sizing: SizingState,
+        announcer: Announcer,
+        metrics: LateBindingMetrics,
+        waiting: WaitingPods,
+    ) -> None:
+        self._kube = kube
+        self._sizing = sizing
+        self._announcer = announcer
+        self._metrics = metrics
+        self._waiting = waiting
+        self._refused: dict[str, int | None] = {}
+        """UID -> the request that the API server refused; not tried again."""
+        self._untold: deque[tuple[Pod, Resize]] = deque(maxlen=MAX_UNTOLD)
+
+    def was_refused(self, uid: str, resize: Resize) -> bool:
+        """Whether the API server has refused the pod this very size (for a quota, say)."""
+        return uid in self._refused and self._refused[uid] == resize.memory.request_bytes
+
+    def forget(self, uid: str) -> None:
+        """The pod does not wait any more."""
+        self._refused.pop(uid, None)
+
+    def decide(self, pod: Pod, state: AdmissionState | None = None) -> Resize | Left:
+        """What a pod that waits gets. state: its task's, where the caller has it already."""
+        try:
+            return resize_for(pod, state or self._sizing.for_pod(pod))
+        except Exception:
+            # Pods are written by strangers: whatever is odd about one, it keeps what it has.
+            log.exception("not decided", pod=_name(pod))
+            return Left("deciding failed")
+
+    async def why_denied(self, namespace: str) -> str | None:
+        """What the role lacks to resize pods in a namespace, in words; None if nothing."""
+        for resource in ("pods", "pods/resize"):
+            try:
+                allowed = await self._kube.may("patch", "", resource, namespace)
+            except ApiError:
+                continue  # cannot be asked: then a refusal is taken to be the pod's own
+            if not allowed:
+                return f'its role lacks the verb "patch" on {resource} in {namespace}'
+        return None
+
+    async def resize(self, uid: str) -> None:
+        """Decide the pod again by what is known now, and resize it if it still waits.
+
+        Raises:
+            NotAllowed: if RBAC does not let us.
+
+        """
+        pod = None
+        for _ in range(TRIES):
+            pod = self._waiting.get(uid)
+            if pod is None:
+                return
+            found = self.decide(pod)
+            if isinstance(found, Left) or await self._try(pod, found):
+                return
+        if pod is not None:
+            self._count("failed", pod)
+
+    async def _try(self, pod: Pod, resize: Resize) -> bool:
+        """Whether that is all there is to do; False if the pod must be decided once more."""
+        try:
+            await self._carry_out(pod, resize)
+        except Changed:
+            return not await self._still_waits(pod)
+        except Unreachable:
+            await asyncio.sleep(UNREACHABLE_PAUSE_S)
+            return not await self._still_waits(pod)
+        except NotFound:
+            self._count("gone", pod)
+        except ApiError as error:
+            await self._was_refused(pod, resize, error)
+        return True
+
+    async def tell(self) -> bool:
+        """Tell people of one pod that was resized; False if all are told.
+
+        Apart from resizing: while pods wait to be resized, Events and records have time.
+        """
+        if not self._untold:
+            return False
+        pod, resize = self._untold.popleft()
+        await self._announcer.resized(pod, resize.task, resize.note)
+        return True
+
+    async def put_right(self, pod: Pod) -> None:
+        """Write on a bound pod what it has, where it speaks of a resize that never came about."""
+        note = unapplied(pod)
+        if note is None:
+            return
+        try:
+            await self._kube.annotate_pod(pod, {labels.DECISION: note_to_json(note)})
+        except (Changed, NotFound):
+            return  # whoever changed it makes another event
+        except ApiError as error:
+            log.warning("annotation not put right", pod=_name(pod), error=str(error))
+
+    async def _carry_out(self, pod: Pod, resize: Resize) -> None:
+        noted = await self._kube.annotate_pod(pod, {labels.DECISION: note_to_json(resize.note)})
+        try:
+            resized = await self._kube.resize_pod(noted, resize.body())
+        except (Changed, Unreachable, NotFound):
+            raise
+        except ApiError:
+            await self._take_back(noted, pod)
+            raise
+        self._waiting.see(resized)
+        self._count("resized", pod)
+        self._metrics.freed.inc(max(0, resize.freed_bytes))
+        log.info(
+            "resized while waiting",
+            task=str(resize.task),
+            pod=_name(pod),
+            before_bytes=resize.note.before_bytes,
+            allocation_bytes=resize.note.allocation_bytes,
+            reason=resize.note.reason.value,
+        )
+        self._untold.append((pod, resize))
+
+    async def _take_back(self, noted: Pod, before: Pod) -> None:
+        """The resize is refused: the annotation says again what it said."""
+        text = annotations_of(before).get(labels.DECISION)
+        try:
+            await self._kube.annotate_pod(noted, {labels.DECISION: text})
+        except ApiError as error:
+            log.info("annotation not taken back", pod=_name(before), error=str(error))
+
+    async def _still_waits(self, pod: Pod) -> bool:
+        """Whether the pod still waits, by what the API server says of it now."""
+        meta = pod["metadata"]
+        try:
+            now = await self._kube.read_pod(meta["namespace"], meta["name"])
+        except NotFound:
+            self._count("gone", pod)
+            return False
+        except ApiError:
+            return True  # as far as we know; the next try finds out
+        if now["metadata"]["uid"] != meta["uid"]:
+            self._count("gone", pod)
+            return False
+        self._waiting.see(now)
+        if place_of(now) is Place.WAITING:
+            return True
+        self._count("bound", pod)
+        return False
+
+    async def _was_refused(self, pod: Pod, resize: Resize, error: ApiError) -> None:
+        namespace = str(pod["metadata"]["namespace"])
+        if await self.why_denied(namespace) is not None:
+            raise NotAllowed(namespace)
+        self._refused[str(pod["metadata"]["uid"])] = resize.memory.request_bytes
+        self._count("refused", pod)
+        log.info("resize refused", pod=_name(pod), error=str(error))
+
+    def _count(self, result: str, pod: Pod) -> None:
+        self._metrics.resizes.labels(result).inc()
+        if result in ("bound", "gone"):
+            self._waiting.drop(str(pod["metadata"]["uid"]))
+
+
+def _name(pod: Pod) -> str:
+    return f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"

@@ -1,0 +1,211 @@
+"""The API server: objects by their paths, as plain JSON. All of Plimsoll's calls go through here.
+
+As JSON, because making typed objects of each answer takes longer than the API server takes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import aiohttp
+import yaml
+from kubernetes_asyncio import client, config
+
+from plimsoll_operator.kube.errors import NoCluster, Unreachable, error_of
+
+GROUP: Final = "plimsoll.dev"
+VERSION: Final = "v1alpha1"
+CORE: Final = "/api/v1"
+APPS: Final = "/apis/apps/v1"
+LEASES: Final = "/apis/coordination.k8s.io/v1"
+OURS: Final = f"/apis/{GROUP}/{VERSION}"
+
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+PAGE: Final = 500
+MOST_OBJECTS: Final = 20_000
+
+Object = Mapping[str, Any]
+
+
+def path_of(
+    group: str, plural: str, namespace: str | None = None, name: str | None = None, part: str = ""
+) -> str:
+    """The path of a list, or of one object; of all namespaces where none is named.
+
+    group: with its version, such as CORE. part: a subresource.
+
+    >>> path_of(CORE, "pods", "shop", "train-x7", "resize")
+    '/api/v1/namespaces/shop/pods/train-x7/resize'
+    """
+    place = [] if namespace is None else ["namespaces", namespace]
+    parts = [*place, plural, *(each for each in (name, part) if each)]
+    return "/".join([group, *(quote(each, safe="") for each in parts)])
+
+
+def custom_path(plural: str, namespace: str | None = None, name: str | None = None) -> str:
+    """The same of our own kinds."""
+    return path_of(OURS, plural, namespace, name)
+
+
+class ApiServer:
+    """Reads and writes, for one event loop. Raises ``ApiError`` subclasses and nothing else.
+
+    within_s: how long an answer may take; None waits as long as the connection stands.
+    most_bytes: of one answer; None takes all.
+    """
+
+    def __init__(
+        self,
+        api: client.ApiClient,
+        *,
+        within_s: float | None = None,
+        most_bytes: int | None = None,
+    ) -> None:
+        self._api = api
+        self._within_s = within_s
+        self._most_bytes = most_bytes
+
+    @property
+    def settings(self) -> client.Configuration:
+        """Where it is, and how to prove who we are."""
+        return self._api.configuration
+
+    def within(self, within_s: float) -> ApiServer:
+        """The same, where an answer may take this long."""
+        return ApiServer(self._api, within_s=within_s, most_bytes=self._most_bytes)
+
+    async def close(self) -> None:
+        """End its connections."""
+        await self._api.close()
+
+    async def get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """One object, or one page of a list."""
+        return _document(path, await self.text(path, query))
+
+    async def text(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
+        """What a path answers, whatever its type."""
+        return await self._call("GET", path, query=query)
+
+    async def items(
+        self, path: str, query: Mapping[str, str] | None = None
+    ) -> list[dict[str, Any]]:
+        """All of a list, page by page, MOST_OBJECTS at most."""
+        found: list[dict[str, Any]] = []
+        more = ""
+        while True:
+            paged = {**(query or {}), "limit": str(PAGE), **({"continue": more} if more else {})}
+            page = await self.get(path, paged)
+            found += page.get("items") or []
+            more = (page.get("metadata") or {}).get("continue") or ""
+            if not more or len(found) >= MOST_OBJECTS:
+                return found[:MOST_OBJECTS]
+
+    async def create(self, path: str, body: Object) -> dict[str, Any]:
+        """Create an object in the list at ``path``."""
+        return _document(path, await self._call("POST", path, body=body))
+
+    async def replace(self, path: str, body: Object) -> dict[str, Any]:
+        """Replace exactly the version of an object that its resourceVersion names."""
+        return _document(path, await self._call("PUT", path, body=body))
+
+    async def patch(self, path: str, body: Object, content: str = MERGE_PATCH) -> dict[str, Any]:
+        """Patch one object: a field that is None goes. content: which kind of patch it is."""
+        return _document(path, await self._call("PATCH", path, body=body, content=content))
+
+    async def delete(self, path: str, preconditions: Object | None = None) -> None:
+        """Delete one object. preconditions: of its uid or resourceVersion."""
+        body = None if preconditions is None else {"preconditions": dict(preconditions)}
+        await self._call("DELETE", path, body=body)
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        body: Object | None = None,
+        content: str = "application/json",
+    ) -> bytes:
+        try:
+            answer = await self._api.call_api(
+                path,
+                method,
+                query_params=list((query or {}).items()),
+                header_params={"Accept": "application/json, */*", "Content-Type": content},
+                body=None if body is None else dict(body),
+                auth_settings=["BearerToken"],
+                response_types_map={},
+                _preload_content=False,
+                _return_http_data_only=True,
+                _request_timeout=self._within_s,
+            )
+            text = await self._read(answer, path)
+        except client.ApiException as error:
+            raise error_of(error.status, error.body, error.reason) from error
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            why = str(error) or f"no answer within {self._within_s or 0:g} s"
+            raise Unreachable(f"the API server does not answer: {why}") from error
+        if answer.status >= 300:
+            raise error_of(answer.status, text, answer.reason)
+        return text
+
+    async def _read(self, answer: aiohttp.ClientResponse, path: str) -> bytes:
+        read = bytearray()
+        async for chunk in answer.content.iter_chunked(64 * 1024):
+            read += chunk
+            if self._most_bytes is not None and len(read) > self._most_bytes:
+                most = self._most_bytes >> 20
+                raise Unreachable(f"{path} answers more than {most} MiB; ask for less")
+        return bytes(read)
+
+
+def _document(path: str, text: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise Unreachable(f"{path} answers what is no JSON: {text[:80]!r}") from error
+    return found if isinstance(found, dict) else {}
+
+
+async def api_settings(kubeconfig: str | None, context: str | None) -> client.Configuration:
+    """Where the API server is and how to prove who we are.
+
+    It is the service account's inside a cluster, else a kubeconfig's.
+    kubeconfig: its path; None takes $KUBECONFIG or the home folder's.
+
+    Raises:
+        NoCluster: if neither a service account nor a kubeconfig says.
+
+    """
+    settings = client.Configuration()
+    if kubeconfig is not None and not Path(kubeconfig).exists():
+        raise NoCluster(f"kubeconfig {kubeconfig} is not there; name one with --kubeconfig")
+    try:
+        if kubeconfig is None and context is None and _in_cluster(settings):
+            return settings
+        await config.load_kube_config(
+            config_file=kubeconfig, context=context, client_configuration=settings
+        )
+    except (config.ConfigException, OSError, TypeError, ValueError, yaml.YAMLError) as error:
+        # An empty file is a TypeError to the client, one that is no text a ValueError.
+        where = kubeconfig or "$KUBECONFIG or ~/.kube/config"
+        raise NoCluster(
+            f"no cluster: {where}: {_first_line(error)}; name one with --kubeconfig and --context"
+        ) from error
+    return settings
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _in_cluster(settings: client.Configuration) -> bool:
+    try:
+        config.load_incluster_config(client_configuration=settings)
+    except config.ConfigException:
+        return False
+    return True

@@ -1,0 +1,127 @@
+"""What the controller asks of the API server, as dicts in and dicts out.
+
+Every call raises ``ApiError`` subclasses that say what follows; nothing else escapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubernetes_asyncio import client
+
+from plimsoll_operator.kube.api_server import (
+    CORE,
+    GROUP,
+    STRATEGIC_PATCH,
+    ApiServer,
+    api_settings,
+    custom_path,
+    path_of,
+)
+from plimsoll_operator.kube.errors import NoCluster, NotFound
+
+
+class Kube:
+    """The API server, for one event loop. ``api`` takes what has no method of its own here."""
+
+    def __init__(self, api: client.ApiClient) -> None:
+        self.api = ApiServer(api)
+
+    @classmethod
+    async def connect(cls, kubeconfig: str | None, context: str | None) -> Kube:
+        """As ``api_settings`` finds it."""
+        return cls(client.ApiClient(await api_settings(kubeconfig, context)))
+
+    async def close(self) -> None:
+        """End its connections."""
+        await self.api.close()
+
+    async def list_bounds(self) -> list[dict[str, Any]]:
+        """Every LimitRange, ResourceQuota and node of the cluster, each with its kind."""
+        kinds = {"LimitRange": "limitranges", "ResourceQuota": "resourcequotas", "Node": "nodes"}
+        return [
+            {**item, "kind": kind}
+            for kind, plural in kinds.items()
+            for item in (await self.api.get(path_of(CORE, plural)))["items"]
+        ]
+
+    async def list_policies(self) -> list[dict[str, Any]]:
+        """Every SizingPolicy of the cluster."""
+        return await self._custom_objects("sizingpolicies")
+
+    async def list_profiles(self) -> list[dict[str, Any]]:
+        """Every TaskProfile of the cluster."""
+        return await self._custom_objects("taskprofiles")
+
+    async def _custom_objects(self, plural: str) -> list[dict[str, Any]]:
+        try:
+            found = await self.api.get(custom_path(plural))
+        except NotFound as error:
+            raise NoCluster(
+                f"the cluster knows no {plural}.{GROUP}: kubectl apply -f deploy/crds first"
+            ) from error
+        items: list[dict[str, Any]] = found["items"]
+        return items
+
+    async def create_pod(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Create a pod in its own namespace."""
+        namespace = manifest["metadata"]["namespace"]
+        return await self.api.create(path_of(CORE, "pods", namespace), manifest)
+
+    async def read_pod(self, namespace: str, name: str) -> dict[str, Any]:
+        """One pod."""
+        return await self.api.get(path_of(CORE, "pods", namespace, name))
+
+    async def delete_pod(self, namespace: str, name: str, uid: str) -> None:
+        """Delete exactly the pod with this UID, not a successor of the same name."""
+        await self.api.delete(path_of(CORE, "pods", namespace, name), {"uid": uid})
+
+    async def annotate_pod(
+        self, pod: Mapping[str, Any], annotations: Mapping[str, str | None]
+    ) -> dict[str, Any]:
+        """Write annotations on exactly this version of a pod; None removes one.
+
+        ``Changed`` if it is another version by now: a scheduler's binding, say, is a change.
+        """
+        return await self._patch_pod(pod, {"metadata": {"annotations": dict(annotations)}})
+
+    async def resize_pod(self, pod: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+        """Patch the resize subresource of exactly this version of a pod; as ``annotate_pod``."""
+        return await self._patch_pod(pod, body, "resize")
+
+    async def _patch_pod(
+        self, pod: Mapping[str, Any], body: Mapping[str, Any], part: str = ""
+    ) -> dict[str, Any]:
+        meta = pod["metadata"]
+        version = {"resourceVersion": meta["resourceVersion"]}
+        patch = {**body, "metadata": {**(body.get("metadata") or {}), **version}}
+        path = path_of(CORE, "pods", meta["namespace"], meta["name"], part)
+        return await self.api.patch(path, patch, STRATEGIC_PATCH)
+
+    async def may(self, verb: str, group: str, resource: str, namespace: str = "") -> bool:
+        """Whether RBAC lets us; resource: with its subresource. Of all namespaces, if of none."""
+        name, _, subresource = resource.partition("/")
+        asked = {"verb": verb, "group": group, "resource": name, "namespace": namespace}
+        review = {"spec": {"resourceAttributes": {**asked, "subresource": subresource}}}
+        path = path_of("/apis/authorization.k8s.io/v1", "selfsubjectaccessreviews")
+        return bool((await self.api.create(path, review))["status"]["allowed"])
+
+    async def create_event(self, manifest: Mapping[str, Any]) -> None:
+        """Create an events.k8s.io/v1 Event in its namespace."""
+        namespace = manifest["metadata"]["namespace"]
+        await self.api.create(path_of("/apis/events.k8s.io/v1", "events", namespace), manifest)
+
+    async def delete_profile(self, profile: Mapping[str, Any]) -> None:
+        """Delete exactly this version of a TaskProfile; ``Changed`` if it is another by now."""
+        meta = profile["metadata"]
+        version = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+        path = custom_path("taskprofiles", meta["namespace"], meta["name"])
+        await self.api.delete(path, version)
+
+    async def patch_status(
+        self, plural: str, namespace: str, name: str, status: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Merge ``status`` into the status subresource of one of our own objects."""
+        path = f"{custom_path(plural, namespace, name)}/status"
+        return await self.api.patch(path, {"status": dict(status)})

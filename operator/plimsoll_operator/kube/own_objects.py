@@ -1,0 +1,97 @@
+"""The API calls about Plimsoll's own objects: its Lease, Secrets, webhook configuration and pods.
+
+As ``kube``: dicts in, dicts out, ``ApiError`` whatever goes wrong. Each call has a time limit: who
+waits for an answer that never comes cannot know that it has lost the lead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from plimsoll_operator.kube.api_server import CORE, LEASES, STRATEGIC_PATCH, path_of
+from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.kube.errors import ApiError
+from plimsoll_operator.names import labels
+
+ANSWER_WITHIN_S: Final = 5.0
+WEBHOOKS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+
+
+class OwnObjects:
+    """Calls in one namespace: Plimsoll's own. instance: who is named in Events."""
+
+    def __init__(self, kube: Kube, namespace: str, instance: str = "plimsoll") -> None:
+        self._kube = kube
+        self._api = kube.api.within(ANSWER_WITHIN_S)
+        self.namespace = namespace
+        self.instance = instance
+
+    async def lease(self, name: str, within_s: float) -> dict[str, Any]:
+        """One Lease."""
+        return await self._kube.api.within(within_s).get(self._leases(name))
+
+    async def put_lease(
+        self, name: str, spec: Mapping[str, Any], version: str | None, within_s: float
+    ) -> dict[str, Any]:
+        """Create a Lease, or change exactly the version that was seen.
+
+        version: its resourceVersion; None creates it. Else ``Changed`` if it is another by now.
+        """
+        api = self._kube.api.within(within_s)
+        if version is None:
+            body = {"metadata": {"name": name}, "spec": dict(spec)}
+            return await api.create(self._leases(), body)
+        metadata = {"name": name, "resourceVersion": version}
+        return await api.patch(self._leases(name), {"metadata": metadata, "spec": dict(spec)})
+
+    async def secret(self, namespace: str, name: str) -> dict[str, Any]:
+        """One Secret."""
+        return await self._api.get(path_of(CORE, "secrets", namespace, name))
+
+    async def create_secret(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Create a Secret in its namespace."""
+        path = path_of(CORE, "secrets", manifest["metadata"]["namespace"])
+        return await self._api.create(path, manifest)
+
+    async def replace_secret(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Replace exactly the version of a Secret that its resourceVersion names."""
+        meta = manifest["metadata"]
+        path = path_of(CORE, "secrets", meta["namespace"], meta["name"])
+        return await self._api.replace(path, manifest)
+
+    async def tell(self, event: Mapping[str, Any]) -> None:
+        """Create an Event, as a comfort: that it could not be told is no trouble."""
+        with contextlib.suppress(ApiError):
+            await self._kube.create_event(event)
+
+    async def webhook(self, name: str) -> dict[str, Any]:
+        """One MutatingWebhookConfiguration."""
+        return await self._api.get(f"{WEBHOOKS}/{name}")
+
+    async def patch_webhook(self, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Merge into a MutatingWebhookConfiguration; its webhooks are merged by their names."""
+        return await self._api.patch(f"{WEBHOOKS}/{name}", body, STRATEGIC_PATCH)
+
+    async def pods(self, selector: str) -> list[dict[str, Any]]:
+        """Plimsoll's own pods with these labels."""
+        found = await self._api.get(
+            path_of(CORE, "pods", self.namespace), {"labelSelector": selector}
+        )
+        items: list[dict[str, Any]] = found["items"]
+        return items
+
+    async def mark_leader(self, pod: str, value: str | None) -> None:
+        """Set the label by which Services find the leader; None removes it."""
+        await self._patch_pod(pod, {"labels": {labels.LEADER: value}})
+
+    async def mark_certificate(self, pod: str, value: str) -> None:
+        """Write on one of admission's pods which certificate it is to show."""
+        await self._patch_pod(pod, {"annotations": {labels.CERTIFICATE: value}})
+
+    async def _patch_pod(self, pod: str, metadata: Mapping[str, Any]) -> None:
+        await self._api.patch(path_of(CORE, "pods", self.namespace, pod), {"metadata": metadata})
+
+    def _leases(self, name: str | None = None) -> str:
+        return path_of(LEASES, "leases", self.namespace, name)

@@ -1,1 +1,0 @@
-"""The page the controller serves: an index of all tasks, and one task in detail. Read-only."""

@@ -1,0 +1,142 @@
+"""Which task and which run a pod belongs to, and who makes its next attempt.
+
+A run key is text, unique within its task, and the same for every attempt of one run:
+``run:<run>/<item>``, ``airflow:...``, ``job:<uid>[:<index>]`` or ``pod:<uid>``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.engines import EngineRun, engine_run, recurring_name
+from plimsoll_operator.pods.spec import (
+    Pod,
+    RestartPolicy,
+    mapping,
+    metadata_of,
+    restart_policy,
+    sequence,
+)
+from plimsoll_operator.pods.workflow_items import UNKNOWN_WORK, Work, written_work
+from plimsoll_predictor.core.task import TaskId
+
+AUTO: Final = "auto"
+COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+
+_LONGEST_TASK_NAME: Final = 253
+
+
+class Retrier(StrEnum):
+    """Who makes the next attempt after an OOM kill."""
+
+    JOB = "job"
+    """The Job's controller; with restartPolicy OnFailure only once the pod is deleted."""
+    ENGINE = "engine"
+    """A workflow engine watches its pod; cloning it would run the work twice."""
+    PLIMSOLL = "plimsoll"
+    """Nobody else would: a bare pod that is never restarted. A policy may still say never."""
+    OWNER = "owner"
+    """Some other controller that owns the pod."""
+    KUBELET = "kubelet"
+    """A bare pod whose container is restarted in place, at the size that was too small."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whose attempt a pod is.
+
+    run: the run's key; None for a bare first pod that has no UID yet (at admission).
+    work: the run of a workflow that it is part of, and what it works on; by these its features are
+        found, while attempts are grouped by ``run``.
+    """
+
+    task: TaskId
+    run: str | None
+    retrier: Retrier
+    work: Work = UNKNOWN_WORK
+
+
+def identify(pod: Pod, namespace: str | None = None) -> Identity | None:
+    """Name the pod's task and run; None if it is not Plimsoll's, or only generated names are left.
+
+    namespace: where it is created, as the API server says it; over what the pod's author wrote.
+    """
+    metadata = metadata_of(pod)
+    found = mapping(metadata.get("labels"))
+    label = found.get(labels.TASK)
+    if not isinstance(label, str) or not label:
+        return None
+    engine = engine_run(pod, found)
+    owner = controller_of(pod)
+    name = _recurring(pod, engine, owner) if label == AUTO else label
+    space = namespace or metadata.get("namespace")
+    if not name or not isinstance(space, str) or "/" in name or len(name) > _LONGEST_TASK_NAME:
+        return None
+    written = written_work(mapping(metadata.get("annotations")), found)
+    return Identity(
+        TaskId(space, name),
+        _run_key(pod, written, engine, owner),
+        _retrier(pod, engine, owner),
+        _work(written, engine),
+    )
+
+
+def controller_of(pod: Pod) -> Mapping[str, Any] | None:
+    """The owner reference of the pod's controller; None for a bare pod."""
+    for reference in sequence(metadata_of(pod).get("ownerReferences")):
+        if mapping(reference).get("controller") is True:
+            return mapping(reference)
+    return None
+
+
+def _recurring(pod: Pod, engine: EngineRun | None, owner: Mapping[str, Any] | None) -> str | None:
+    if engine is not None:
+        return engine.task
+    if owner is not None:
+        return recurring_name(str(owner.get("name", "")))
+    metadata = metadata_of(pod)
+    return recurring_name(str(metadata.get("generateName") or metadata.get("name") or ""))
+
+
+def _work(written: Work, engine: EngineRun | None) -> Work:
+    """What is written on the pod, else what its engine says."""
+    if engine is None:
+        return written
+    return Work(written.run or engine.work.run, written.item or engine.work.item)
+
+
+def _run_key(
+    pod: Pod, written: Work, engine: EngineRun | None, owner: Mapping[str, Any] | None
+) -> str | None:
+    metadata = metadata_of(pod)
+    annotations, found = mapping(metadata.get("annotations")), mapping(metadata.get("labels"))
+    run, item = written.run, written.item
+    if run and item:
+        return f"run:{run}/{item}"
+    if engine is not None or _is_job(owner):
+        made = f"{engine.engine}:{engine.run}" if engine else f"job:{mapping(owner).get('uid')}"
+        index = annotations.get(COMPLETION_INDEX) or found.get(COMPLETION_INDEX)
+        return f"{made}:{index}" if index else made
+    # Without an item, the run alone would fold a Job's or engine's pods into one: it comes last.
+    if run:
+        return f"run:{run}"
+    first = annotations.get(labels.RUN_OF) or metadata.get("uid")
+    return f"pod:{first}" if first else None
+
+
+def _retrier(pod: Pod, engine: EngineRun | None, owner: Mapping[str, Any] | None) -> Retrier:
+    if _is_job(owner):
+        return Retrier.JOB
+    if engine is not None:
+        return Retrier.ENGINE
+    if owner is not None:
+        return Retrier.OWNER
+    return Retrier.PLIMSOLL if restart_policy(pod) is RestartPolicy.NEVER else Retrier.KUBELET
+
+
+def _is_job(owner: Mapping[str, Any] | None) -> bool:
+    return owner is not None and owner.get("kind") == "Job"

@@ -1,0 +1,184 @@
+"""The admission process: its parts put together, started, and ended without losing a request."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import random
+import ssl
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import structlog
+import uvloop
+from aiohttp import web
+
+from plimsoll_operator.admission.answering import Answerer
+from plimsoll_operator.admission.certificates import POLL_S, Certificate, CertificateError
+from plimsoll_operator.admission.freshness import Freshness
+from plimsoll_operator.admission.keeping import SnapshotKeeper
+from plimsoll_operator.admission.metrics import AdmissionMetrics
+from plimsoll_operator.admission.pages import Pages, Patience
+from plimsoll_operator.admission.quiet_log import QuietLog
+from plimsoll_operator.admission.server import SizingServer
+from plimsoll_operator.admission.settings import AdmissionSettings
+from plimsoll_operator.feed.client import FeedClient, FeedSource
+from plimsoll_operator.processes.ending import Told, unless_told, when_told
+from plimsoll_operator.sizing.state import AdmissionState
+
+log = structlog.get_logger()
+
+RESTART_PAUSE_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that listens."""
+
+    port: int
+    metrics_port: int
+    state: AdmissionState
+    freshness: Freshness
+    metrics: AdmissionMetrics
+    pages: Pages
+    server: SizingServer
+
+    def drain(self) -> None:
+        """Go on answering, but say that others should be asked: readiness and connections end."""
+        self.pages.draining = True
+        self.server.draining = True
+
+
+def serve(settings: AdmissionSettings) -> None:
+    """Serve until SIGTERM or SIGINT. The entry of ``plimsoll admission``.
+
+    Without a usable certificate it waits for one, and says so: whoever makes it may be late.
+
+    Raises:
+        OSError: if a port is taken.
+
+    """
+    with (
+        contextlib.suppress(Told),
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        runner.run(_serve_until_told(settings))
+
+
+async def _serve_until_told(settings: AdmissionSettings) -> None:
+    told = when_told()
+    async with AsyncExitStack() as stack:
+        server = await unless_told(told, stack.enter_async_context(running(settings)))
+        # What is loaded by now stays: collections need not look at it again, which takes tens of
+        # milliseconds that pods would wait.
+        gc.collect()
+        gc.freeze()
+        log.info("admission-serves", port=server.port, metrics_port=server.metrics_port)
+        await told.wait()
+        server.drain()
+        log.info("admission-drains", seconds=settings.drain_s)
+        await asyncio.sleep(settings.drain_s)
+    log.info("admission-ended")
+
+
+@asynccontextmanager
+async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
+    """A server that listens for as long as the context is open."""
+    metrics = AdmissionMetrics()
+    state = AdmissionState()
+    freshness = Freshness(settings.max_feed_age_s)
+    answerer = Answerer(state, freshness, metrics, QuietLog(time.monotonic), time.monotonic)
+    client = FeedClient(
+        source=_source(settings),
+        state=state,
+        heard=lambda: freshness.hear(time.monotonic()),
+        failed=lambda reason: metrics.feed_errors.labels(reason).inc(),
+        jitter=random.Random(),
+    )
+    keeper = SnapshotKeeper(settings.snapshot_file, state, client, metrics)
+    if keeper.load(time.time()):
+        freshness.load(time.monotonic())
+    patience = Patience(settings.unheard_s, time.monotonic, time.monotonic())
+    pages = Pages(metrics, freshness, state, patience)
+    # Left in the opposite order: requests in flight end first, while all else still works.
+    async with AsyncExitStack() as stack:
+        metrics_port = await stack.enter_async_context(_listening(pages.app(), settings))
+        stack.push_async_callback(keeper.save_now)
+        for name, work in (
+            ("feed", client.run),
+            ("snapshot", partial(keeper.keep, settings.snapshot_every_s)),
+        ):
+            await stack.enter_async_context(_background(name, work))
+        certificate = await _certificate(settings, metrics, pages)
+        await stack.enter_async_context(_background("certificate", certificate.watch))
+        server = SizingServer(answerer)
+        port = await stack.enter_async_context(
+            server.listening(
+                certificate,
+                addr=settings.listen_address,
+                port=settings.listen_port,
+                grace_s=settings.grace_s,
+            )
+        )
+        pages.trouble = None
+        yield Running(port, metrics_port, state, freshness, metrics, pages, server)
+
+
+async def _certificate(
+    settings: AdmissionSettings, metrics: AdmissionMetrics, pages: Pages
+) -> Certificate:
+    """The certificate to start with, as soon as there is one that can be used."""
+    while True:
+        try:
+            return Certificate(settings.certificate_file, settings.key_file, metrics)
+        except CertificateError as error:
+            if pages.trouble != str(error):
+                log.error("no certificate to serve with; looking again", error=str(error))
+                metrics.certificate_errors.inc()
+            pages.trouble = str(error)
+            await asyncio.sleep(POLL_S)
+
+
+@asynccontextmanager
+async def _background(name: str, work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """Work beside the server. An error in it is logged and it starts again: pods come first."""
+
+    async def again_and_again() -> None:
+        while True:
+            try:
+                await work()
+            except Exception:
+                log.exception("background-work-failed", work=name, again_in_s=RESTART_PAUSE_S)
+            await asyncio.sleep(RESTART_PAUSE_S)
+
+    task = asyncio.create_task(again_and_again(), name=name)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+@asynccontextmanager
+async def _listening(app: web.Application, settings: AdmissionSettings) -> AsyncIterator[int]:
+    runner = web.AppRunner(app, handle_signals=False, access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, settings.listen_address, settings.metrics_listen_port)
+        await site.start()
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+def _source(settings: AdmissionSettings) -> FeedSource:
+    context: ssl.SSLContext | None = None
+    if settings.feed_ca_file is not None:
+        context = ssl.create_default_context(cafile=settings.feed_ca_file)
+    return FeedSource(settings.feed_url, settings.feed_token_file, context)

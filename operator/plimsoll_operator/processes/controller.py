@@ -1,0 +1,92 @@
+"""``plimsoll controller``: the operator's process. It serves, waits for the lead, and leads."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import structlog
+
+from plimsoll_operator.controller.serving.web import Face, Readiness, listening
+from plimsoll_operator.controller.settings import ControllerSettings
+from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.kube.own_objects import OwnObjects
+from plimsoll_operator.leadership.election import AlwaysFit, Election, Fitness, Terms
+from plimsoll_operator.leadership.store_probe import StoreProbe, asking
+from plimsoll_operator.metrics.process import ProcessMetrics
+from plimsoll_operator.processes.ending import Told, unless_told, when_told
+from plimsoll_operator.processes.leading import Leading, lead, watch
+
+log = structlog.get_logger()
+
+FIRST_ANSWER_S = 3.0
+
+
+def serve(settings: ControllerSettings) -> None:
+    """Run until SIGTERM or SIGINT."""
+    with contextlib.suppress(Told):
+        asyncio.run(_serve(settings))
+
+
+async def _serve(settings: ControllerSettings) -> None:
+    ending = when_told()
+    metrics = ProcessMetrics()
+    face = Face(metrics.registry, lambda: Readiness(ready=False, words="starting"))
+    async with AsyncExitStack() as stack:
+        port = await stack.enter_async_context(
+            listening(face.app(), settings.listen_host, settings.listen_port)
+        )
+        log.info("controller serves", host=settings.listen_host, port=port)
+        kube = await Kube.connect(settings.kubeconfig, settings.context)
+        stack.push_async_callback(kube.close)
+        fitness = await stack.enter_async_context(_elected(settings, face, ending))
+        metrics.leader.set(1)
+        leading = Leading(settings, face, kube, metrics, fitness)
+        controller = await unless_told(ending, stack.enter_async_context(lead(leading)))
+        await watch(settings, controller, ending)
+
+
+@asynccontextmanager
+async def _elected(
+    settings: ControllerSettings, face: Face, ending: asyncio.Event
+) -> AsyncIterator[Fitness]:
+    """Entered when this controller leads, left when it has ended leading; gives its fitness.
+
+    In connections of its own: no burst of other calls may delay a renewal.
+    """
+    if settings.lease is None:
+        yield AlwaysFit()
+        return
+    async with AsyncExitStack() as stack:
+        kube = await Kube.connect(settings.kubeconfig, settings.context)
+        stack.push_async_callback(kube.close)
+        fitness = await _fitness(settings, stack)
+        terms = Terms(settings.lease, settings.instance, settings.lease_s)
+        election = Election(OwnObjects(kube, settings.namespace), terms, fitness)
+        face.readiness = lambda: _standing_by(election)
+        await unless_told(ending, election.stand_by())
+        stack.push_async_callback(election.give_up)
+        keeping = asyncio.create_task(election.keep())
+        try:
+            yield fitness
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+
+
+async def _fitness(settings: ControllerSettings, stack: AsyncExitStack) -> Fitness:
+    if not settings.store_url.startswith("postgres"):
+        # Its own file: another controller could not do better.
+        return AlwaysFit()
+    probe = StoreProbe(asking(settings.store_url))
+    stack.callback(probe.close)
+    await asyncio.to_thread(probe.asked.wait, FIRST_ANSWER_S)
+    return probe
+
+
+def _standing_by(election: Election) -> Readiness:
+    if election.trouble is not None:
+        return Readiness(ready=False, words=election.trouble)
+    return Readiness(ready=True, words=f"standing by: {election.leader or 'nobody yet'} leads")

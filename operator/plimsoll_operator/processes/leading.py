@@ -1,0 +1,189 @@
+"""What the controller that leads does: the operator, its feed, its page, and what it keeps."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import kopf
+import structlog
+from aiohttp import web
+
+from plimsoll_operator.attempts.peaks import PeakReport
+from plimsoll_operator.controller.building import build
+from plimsoll_operator.controller.controller import Controller
+from plimsoll_operator.controller.serving.live_tasks import LiveTasks
+from plimsoll_operator.controller.serving.page_routes import page_app
+from plimsoll_operator.controller.serving.peak_routes import peak_routes
+from plimsoll_operator.controller.serving.web import Face, Readiness, listening
+from plimsoll_operator.controller.settings import ControllerSettings
+from plimsoll_operator.feed.routes import board_routes
+from plimsoll_operator.handlers.registry import configure, registry_for
+from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.kube.login import login_with
+from plimsoll_operator.leadership.election import Fitness
+from plimsoll_operator.metrics.controller import metrics_routes
+from plimsoll_operator.metrics.process import ProcessMetrics
+from plimsoll_operator.processes.credentials import BearerTokens, TokensChanged, keep
+from plimsoll_operator.training.mlflow_client import MlflowServer
+from plimsoll_operator.training.shape_learning import ShapeLearning, ShapeRules
+from plimsoll_operator.training.spawning import Spawner
+from plimsoll_operator.training.tracking import Outbox, TrackingRules, tracking
+from plimsoll_operator.web.page.serving import Pages
+from plimsoll_predictor.core.documents import to_document
+from plimsoll_predictor.store import Store, StoreError
+
+log = structlog.get_logger()
+
+STORE_PAUSE_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """What one controller leads with."""
+
+    settings: ControllerSettings
+    face: Face
+    kube: Kube
+    metrics: ProcessMetrics
+    fitness: Fitness
+
+
+@asynccontextmanager
+async def lead(leading: Leading) -> AsyncIterator[Controller]:
+    """Entered when the store's knowledge is taken up and served; left when all is written."""
+    settings, kube, face = leading.settings, leading.kube, leading.face
+    async with AsyncExitStack() as stack:
+        # First: admission's pods cannot start before there are Secrets to mount.
+        tokens = await stack.enter_async_context(keep(settings, kube, leading.metrics))
+        store = await _opened(settings, face)
+        stack.callback(store.close)
+        controller = build(settings, kube, store, _spawner(settings))
+        stack.push_async_callback(controller.close)
+        face.readiness = lambda: _leader_readiness(controller, leading.fitness)
+        _answer(leading.face, controller, store, tokens)
+        live = LiveTasks(controller.book, controller.profiles.status)
+        pages = Pages(store, live, time.monotonic)
+        stack.callback(pages.close)
+        port = await stack.enter_async_context(
+            listening(page_app(pages, settings.page_host), settings.page_host, settings.page_port)
+        )
+        log.info("page served", host=settings.page_host, port=port)
+        await stack.enter_async_context(_tracking(settings, controller, store))
+        await controller.start()
+        pages.warm()
+        await stack.enter_async_context(_learning_shapes(settings, controller, store))
+        yield controller
+
+
+async def watch(
+    settings: ControllerSettings, controller: Controller, ending: asyncio.Event
+) -> None:
+    """Act on what the API server tells, until SIGTERM or SIGINT, or until ``ending`` is set."""
+    registry = registry_for(controller.watch)
+    kopf.on.login(registry=registry)(login_with(settings.kubeconfig, settings.context))
+    kopf_settings = kopf.OperatorSettings()
+    configure(kopf_settings)
+    await kopf.operator(
+        registry=registry,
+        settings=kopf_settings,
+        clusterwide=True,
+        standalone=True,
+        stop_flag=ending,
+    )
+
+
+async def _opened(settings: ControllerSettings, face: Face) -> Store:
+    """Open the store.
+
+    One of several controllers waits for it: it would only come back and wait again.
+
+    Raises:
+        StoreError: if it cannot be opened, and this is the only controller.
+
+    """
+    trouble: str | None = None
+    while True:
+        try:
+            # In a thread: a migration may take its time, and the lead is to be kept meanwhile.
+            return await asyncio.to_thread(Store.open, settings.store_url)
+        except StoreError as error:
+            if settings.lease is None:
+                raise
+            words = str(error)
+            face.readiness = partial(Readiness, ready=False, words=words)
+            if words != trouble:
+                log.error("the store cannot be opened; trying again", why=words)
+            trouble = words
+            await asyncio.sleep(STORE_PAUSE_S)
+
+
+def _leader_readiness(controller: Controller, fitness: Fitness) -> Readiness:
+    if not controller.started:
+        return Readiness(ready=False, words="starting: waiting for the API server")
+    trouble = controller.writer.trouble or fitness.unfit_to_compete()
+    return Readiness(ready=trouble is None, words=trouble or "ok")
+
+
+def _answer(face: Face, controller: Controller, store: Store, tokens: BearerTokens) -> None:
+    """Answer admission and agents, and anew whenever a token changes."""
+    own = metrics_routes(controller.metrics, controller.writer, lambda: len(controller.book))
+    unknown = secrets.token_urlsafe(32)
+
+    def answer(shown: TokensChanged) -> None:
+        routes: list[web.RouteDef] = [
+            *board_routes(controller.board, shown.feed or unknown),
+            *peak_routes(controller.peaks, _persist(controller, store), shown.peaks or unknown),
+            *own,
+        ]
+        face.lead(routes, lambda: controller.started)
+
+    tokens.hub.subscribe(TokensChanged, answer)
+    answer(tokens.latest)
+
+
+def _spawner(settings: ControllerSettings) -> Spawner:
+    return Spawner(
+        store_url=settings.store_url,
+        budget_s=settings.training_budget_s,
+        memory_mib=settings.training_memory_mib,
+    )
+
+
+@asynccontextmanager
+async def _learning_shapes(
+    settings: ControllerSettings, controller: Controller, store: Store
+) -> AsyncIterator[None]:
+    rules = ShapeRules(store_url=settings.store_url, memory_mib=settings.training_memory_mib)
+    learning = ShapeLearning(rules, store, controller.writer, controller.queue.turn, time.time)
+    task = asyncio.create_task(learning.run(), name="learning shapes")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def _persist(controller: Controller, store: Store) -> Callable[..., Any]:
+    async def persist(reports: Sequence[PeakReport]) -> None:
+        await controller.writer.call(store.peaks.put, to_document(reports))
+
+    return persist
+
+
+def _tracking(
+    settings: ControllerSettings, controller: Controller, store: Store
+) -> AbstractAsyncContextManager[object]:
+    server = None
+    if settings.mlflow_url is not None:
+        address = settings.mlflow_url.get_secret_value()
+        server = MlflowServer.at(address, settings.mlflow_token_file)
+    tried = controller.metrics.tracked_trainings
+    outbox = Outbox(store, controller.writer, lambda result: tried.labels(result).inc())
+    return tracking(server, outbox, TrackingRules(prefix=settings.mlflow_prefix))

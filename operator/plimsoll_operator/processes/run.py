@@ -1,0 +1,152 @@
+"""``plimsoll run``: controller, admission and, on a node, the agent, started together."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import signal
+from datetime import UTC, datetime
+from pathlib import Path
+
+import aiohttp
+import structlog
+from kubernetes_asyncio import client
+
+from plimsoll_operator.kube.api_server import ApiServer, api_settings
+from plimsoll_operator.kube.errors import AlreadyThere, ApiError, NotFound
+from plimsoll_operator.kube.own_objects import WEBHOOKS
+from plimsoll_operator.processes.run_certificates import make_certificates
+from plimsoll_operator.processes.run_processes import Command, keep_running
+from plimsoll_operator.processes.run_settings import RunSettings
+from plimsoll_operator.processes.run_webhook import NAME, webhook_configuration
+
+log = structlog.get_logger()
+
+READY_WITHIN_S = 60.0
+
+
+class NotReady(Exception):
+    """Not everything came up in time; the message says what and where to look."""
+
+
+def run(settings: RunSettings) -> None:
+    """Run until SIGTERM or SIGINT; the webhook configuration goes with it."""
+    asyncio.run(_run(settings))
+
+
+async def _run(settings: RunSettings) -> None:
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
+    settings.state_dir.mkdir(parents=True, exist_ok=True)
+    token = _token_file(settings.state_dir)
+    authority = make_certificates(
+        settings.state_dir / "certificates", [settings.host, "localhost"], datetime.now(UTC)
+    )
+    api_client = client.ApiClient(await api_settings(settings.kubeconfig, settings.context))
+    async with api_client:
+        api = ApiServer(api_client)
+        commands = _commands(settings, token)
+        children = [asyncio.create_task(keep_running(command)) for command in commands]
+        ready_file = settings.state_dir / "ready.json"
+        try:
+            await _until_ready(settings, told)
+            await _register(api, settings, authority)
+            ready_file.write_text(json.dumps({"pid": os.getpid(), "store": settings.store}))
+            log.info("plimsoll runs", state=str(settings.state_dir), mode=settings.mode.value)
+            await told.wait()
+        finally:
+            ready_file.unlink(missing_ok=True)
+            await _unregister(api)
+            for child in children:
+                child.cancel()
+            await asyncio.gather(*children, return_exceptions=True)
+
+
+def _token_file(folder: Path) -> Path:
+    path = folder / "token"
+    if not path.exists():
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_urlsafe(32), encoding="utf-8")
+    return path
+
+
+def _commands(settings: RunSettings, token: Path) -> list[Command]:
+    folder = settings.state_dir
+    feed = f"http://127.0.0.1:{settings.controller_port}"
+    cluster = [
+        *(["--kubeconfig", settings.kubeconfig] if settings.kubeconfig else []),
+        *(["--context", settings.context] if settings.context else []),
+    ]
+    controller = [
+        *("controller", "--store", settings.store, "--token-file", str(token), *cluster),
+        *("--port", str(settings.controller_port), "--page-port", str(settings.page_port)),
+        *("--mode", settings.mode.value),
+        *("--training-budget", str(settings.training_budget_s)),
+    ]
+    admission = [
+        *("admission", "--address", settings.host, "--port", str(settings.admission_port)),
+        *("--metrics-port", str(settings.metrics_port), "--drain", "0"),
+        *("--certificate", str(folder / "certificates" / "tls.crt")),
+        *("--key", str(folder / "certificates" / "tls.key")),
+        *("--feed", feed, "--token-file", str(token), "--snapshot", str(folder / "snapshot")),
+    ]
+    agent = [
+        *("agent", "--controller", feed, "--token-file", str(token)),
+        *("--node-name", settings.node_name, "--state-dir", str(folder / "agent")),
+        *("--cgroup-root", str(settings.cgroup_root)),
+    ]
+    chosen = [controller, admission, *([agent] if settings.agent else [])]
+    return [Command(each[0], each, folder / f"{each[0]}.log") for each in chosen]
+
+
+async def _until_ready(settings: RunSettings, told: asyncio.Event) -> None:
+    """Wait until controller and admission answer that they are ready.
+
+    Raises:
+        NotReady: after READY_WITHIN_S.
+
+    """
+    pages = {
+        "controller": f"http://127.0.0.1:{settings.controller_port}/readyz",
+        "admission": f"http://{settings.host}:{settings.metrics_port}/readyz",
+    }
+    deadline_s = asyncio.get_running_loop().time() + READY_WITHIN_S
+    async with aiohttp.ClientSession() as session:
+        while pages and not told.is_set():
+            for name, page in list(pages.items()):
+                if await _answers(session, page):
+                    del pages[name]
+            if asyncio.get_running_loop().time() > deadline_s:
+                logs = ", ".join(str(settings.state_dir / f"{name}.log") for name in pages)
+                raise NotReady(f"not ready after {READY_WITHIN_S:.0f} s: see {logs}")
+            await asyncio.sleep(0.1)
+
+
+async def _answers(session: aiohttp.ClientSession, page: str) -> bool:
+    try:
+        async with session.get(page, timeout=aiohttp.ClientTimeout(total=2)) as answer:
+            return answer.status == 200
+    except (aiohttp.ClientError, TimeoutError):
+        return False
+
+
+async def _register(api: ApiServer, settings: RunSettings, authority: bytes) -> None:
+    url = f"https://{settings.host}:{settings.admission_port}/size"
+    body = webhook_configuration(url, authority)
+    try:
+        await api.create(WEBHOOKS, body)
+    except AlreadyThere:
+        await api.patch(f"{WEBHOOKS}/{NAME}", body)
+
+
+async def _unregister(api: ApiServer) -> None:
+    try:
+        await api.delete(f"{WEBHOOKS}/{NAME}")
+    except NotFound:
+        return  # it ended before it was registered
+    except ApiError as error:
+        log.warning("webhook configuration not removed; pods start as without it", error=str(error))

@@ -1,0 +1,125 @@
+"""A TaskProfile's conditions: what holds, why, and what to do about it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from plimsoll_operator.names.conditions import ConditionStatus, ConditionType, Finding, timestamp
+from plimsoll_operator.policy.policy_levels import PausedBy
+from plimsoll_operator.profile.facts import Ailment, ProfileFacts, Trouble
+from plimsoll_operator.wording.drift_words import STEADY
+from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.units import counted
+
+_WHO_PAUSES: Final[Mapping[PausedBy, str]] = {
+    PausedBy.CLUSTER: "the SizingPolicy cluster in Plimsoll's own namespace pauses everything",
+    PausedBy.NAMESPACE: "the namespace's SizingPolicy named default pauses it",
+    PausedBy.TASK: "this TaskProfile's spec pauses it",
+}
+
+
+def profile_conditions(facts: ProfileFacts) -> dict[ConditionType, Finding]:
+    """All of them, trouble first: what does not hold says so too."""
+    return {kind: find(facts) for kind, find in _CONDITIONS.items()}
+
+
+def _model_ready(facts: ProfileFacts) -> Finding:
+    training, model, runs = facts.training, facts.knowledge.model, facts.knowledge.runs
+    if model is not None:
+        note = f"; {training.note}" if training is not None and training.note else ""
+        learned = f"model {model.version} learned from {counted(model.observations, 'observation')}"
+        return Finding(ConditionStatus.TRUE, "ModelTrained", f"{learned}{note}")
+    if runs < facts.trains_from:
+        message = (
+            f"no model yet; {runs} of the {facts.trains_from} runs that a training needs are known"
+        )
+        return Finding(ConditionStatus.FALSE, "TooFewRuns", message)
+    message = f"no model yet; {runs} runs are known, a training is due; until then rules decide"
+    return Finding(ConditionStatus.FALSE, "NotTrainedYet", message)
+
+
+def _training_failed(facts: ProfileFacts) -> Finding:
+    training, model = facts.training, facts.knowledge.model
+    if training is None:
+        return Finding(ConditionStatus.FALSE, "NoTrainingYet", "nothing was trained so far")
+    at = timestamp(training.at_s)
+    if training.failure is None:
+        return Finding(
+            ConditionStatus.FALSE, "TrainingSucceeded", f"the last one, at {at}, succeeded"
+        )
+    serving = f"model {model.version} keeps serving" if model else "sizes are decided by rules"
+    message = f"the last training, at {at}, failed: {training.failure}; {serving}"
+    return Finding(ConditionStatus.TRUE, "LastTrainingFailed", message)
+
+
+def _measurements_fresh(facts: ProfileFacts) -> Finding:
+    measurement = facts.measurement
+    if measurement is None:
+        message = "no attempt has succeeded yet"
+        return Finding(ConditionStatus.UNKNOWN, "NothingEnded", message)
+    if measurement.source is not None:
+        message = f"the last peak came from: {measurement.source.value}"
+        return Finding(ConditionStatus.TRUE, "Measured", message)
+    where = f", the last on node {measurement.node}" if measurement.node else ""
+    ask = "is the agent running there?" if where else "is the agent running on its node?"
+    if measurement.measured_s is None:
+        message = (
+            f"nobody measured the {_last(measurement.unmeasured)}{where}, so nothing is learned;"
+            f" {ask}"
+        )
+        return Finding(ConditionStatus.FALSE, "NeverMeasured", message)
+    message = (
+        f"nobody measured the {_last(measurement.unmeasured)}{where}, so nothing is learned from"
+        f" them; the last that was measured ended at {timestamp(measurement.measured_s)}; {ask}"
+    )
+    return Finding(ConditionStatus.FALSE, "Stale", message)
+
+
+def _leaking(facts: ProfileFacts) -> Finding:
+    reason = facts.leaking
+    if reason is None:
+        return Finding(ConditionStatus.FALSE, "LiftsHelp", "no run is beyond help")
+    message = f"{reason}; it is left alone: look for a leak, or raise max or maxLifts"
+    return Finding(ConditionStatus.TRUE, "LiftsExhausted", message)
+
+
+def _drifting(facts: ProfileFacts) -> Finding:
+    drift = facts.standing.drift if facts.standing else STEADY
+    status = ConditionStatus.TRUE if drift.drifting else ConditionStatus.FALSE
+    return Finding(status, drift.change.value, drift.words)
+
+
+def _paused(facts: ProfileFacts) -> Finding:
+    if facts.paused_by is not None:
+        message = f"{_WHO_PAUSES[facts.paused_by]}; its pods are observed, and left as written"
+        return Finding(ConditionStatus.TRUE, facts.paused_by.value, message)
+    if facts.knowledge.policy.mode is Mode.OFF:
+        message = "its mode is off: its pods are neither changed nor observed"
+        return Finding(ConditionStatus.TRUE, "ModeOff", message)
+    return Finding(ConditionStatus.FALSE, "NotPaused", "nobody pauses it")
+
+
+def _degraded(facts: ProfileFacts) -> Finding:
+    ignored = [Trouble(Ailment.FIELDS, words) for words in facts.problems]
+    order = list(Ailment)
+    found = sorted([*facts.troubles, *ignored], key=lambda each: order.index(each.ailment))
+    if not found:
+        return Finding(ConditionStatus.FALSE, "AllWell", "nothing keeps Plimsoll from its work")
+    message = "; ".join(each.words for each in found)
+    return Finding(ConditionStatus.TRUE, found[0].ailment.value, message)
+
+
+def _last(count: int) -> str:
+    return "last attempt that succeeded" if count <= 1 else f"last {count} attempts that succeeded"
+
+
+_CONDITIONS: Final[Mapping[ConditionType, Callable[[ProfileFacts], Finding]]] = {
+    ConditionType.DEGRADED: _degraded,
+    ConditionType.LEAKING: _leaking,
+    ConditionType.TRAINING_FAILED: _training_failed,
+    ConditionType.MEASUREMENTS_FRESH: _measurements_fresh,
+    ConditionType.MODEL_READY: _model_ready,
+    ConditionType.DRIFTING: _drifting,
+    ConditionType.PAUSED: _paused,
+}

@@ -1,0 +1,195 @@
+"""Events on pods and TaskProfiles: their wording and their manifests. Pure.
+
+An Event's name follows from what it tells of, not from when it is told: telling it again, after
+a restart or from two controllers, is an AlreadyExists at the API server and not a second Event.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from plimsoll_operator.names.profile_names import MAX_NAME
+from plimsoll_predictor.core.units import words_for_bytes
+
+CONTROLLER: Final = "plimsoll.dev/controller"
+MAX_NOTE: Final = 1024
+"""What events.k8s.io/v1 accepts: its "characters" are bytes of UTF-8."""
+MAX_INSTANCE: Final = 128
+_HASH_DIGITS: Final = 16
+
+
+class EventReason(StrEnum):
+    """What happened; people filter by it."""
+
+    SIZED = "Sized"
+    LIFTED = "Lifted"
+    RETRIED = "Retried"
+    LEAKING = "Leaking"
+    RESIZED = "Resized"
+    DRIFTING = "Drifting"
+    CROWDED = "TooManyTasks"
+    RUNNING_LONG = "RunningLong"
+
+
+_ACTIONS: Final = {
+    EventReason.SIZED: "Size",
+    EventReason.LIFTED: "Lift",
+    EventReason.RETRIED: "Retry",
+    EventReason.LEAKING: "GiveUp",
+    EventReason.RESIZED: "Resize",
+    EventReason.DRIFTING: "Forget",
+    EventReason.CROWDED: "Ignore",
+    EventReason.RUNNING_LONG: "Observe",
+}
+_WARNINGS: Final = frozenset(
+    {EventReason.LIFTED, EventReason.LEAKING, EventReason.CROWDED, EventReason.RUNNING_LONG}
+)
+"""A kill, a task left alone or a run that may hang wants a look; the rest is Plimsoll at work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regarding:
+    """The object an Event is about."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    api_version: str = "v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """What happened to one object.
+
+    note: one sentence for people. key: tells it from other happenings of the same reason to the
+        same object (an attempt's number, a size); the same key is the same happening.
+    """
+
+    reason: EventReason
+    note: str
+    key: str = ""
+
+
+def sized(allocation_bytes: int, asked_bytes: int | None, why: str) -> Happening:
+    """A pod got its size at admission."""
+    asked = "no request" if asked_bytes is None else words_for_bytes(asked_bytes)
+    note = f"memory {asked} → {words_for_bytes(allocation_bytes)}: {why}"
+    return Happening(EventReason.SIZED, note, str(allocation_bytes))
+
+
+def lifted(from_bytes: int, to_bytes: int, next_attempt: int) -> Happening:
+    """A pod was OOM-killed; its run's next attempt gets more."""
+    note = (
+        f"killed for want of memory at {words_for_bytes(from_bytes)};"
+        f" attempt {next_attempt} of this run gets {words_for_bytes(to_bytes)}"
+    )
+    return Happening(EventReason.LIFTED, note, str(next_attempt))
+
+
+def retried(new_pod: str, attempt: int, allocation_bytes: int) -> Happening:
+    """Plimsoll made a bare pod's next attempt; told on the pod that was killed."""
+    note = f"attempt {attempt} is pod {new_pod} with {words_for_bytes(allocation_bytes)}"
+    return Happening(EventReason.RETRIED, note, new_pod)
+
+
+def replaced() -> Happening:
+    """A pod whose container would restart at its old size was deleted for its owner to replace."""
+    note = (
+        "deleted, so that its owner makes a pod with more memory: a container restarted in place"
+        " keeps the limit that was too small"
+    )
+    return Happening(EventReason.LIFTED, note, "replaced")
+
+
+def stuck() -> Happening:
+    """A killed container restarts at its old size, and nobody would replace its pod."""
+    note = (
+        "killed for want of memory and restarted in place at the same size: nobody owns this pod,"
+        " so it is left alone; use a Job, or restartPolicy Never"
+    )
+    return Happening(EventReason.LEAKING, note, "stuck")
+
+
+def leaking(reason: str, run: str) -> Happening:
+    """No further lift for a run; told on its last pod and on the profile."""
+    note = f"given up on run {run}: {reason}; look for a leak, or raise max or maxLifts"
+    return Happening(EventReason.LEAKING, note, run)
+
+
+def resized(from_bytes: int | None, to_bytes: int, why: str) -> Happening:
+    """A pod that waits for a node got another size, because its task has learned."""
+    before = "no request" if from_bytes is None else words_for_bytes(from_bytes)
+    note = f"memory {before} → {words_for_bytes(to_bytes)}: {why}"
+    return Happening(EventReason.RESIZED, note, str(to_bytes))
+
+
+def crowded(most: int) -> Happening:
+    """A pod's task is not kept: its namespace has as many tasks as it may."""
+    note = (
+        f"nothing is learned of this task: its namespace has {most} others already; give runs of"
+        " one task the same plimsoll.dev/task, without a date or a number of the run in it"
+    )
+    return Happening(EventReason.CROWDED, note, "crowded")
+
+
+def running_long(words: str, run: str) -> Happening:
+    """A run passed its own P99; told on its pod, once."""
+    return Happening(EventReason.RUNNING_LONG, words, run)
+
+
+def drifting(words: str, shift: int) -> Happening:
+    """A task's needs moved to another level; told on its profile, once a shift."""
+    return Happening(EventReason.DRIFTING, words, str(shift))
+
+
+def event_for(
+    happening: Happening, regarding: Regarding, *, at_s: float, instance: str
+) -> dict[str, Any]:
+    """An events.k8s.io/v1 Event.
+
+    at_s: Unix seconds. instance: which controller tells it, such as its pod's name.
+    """
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {
+            "name": event_name(happening, regarding),
+            "namespace": regarding.namespace,
+            "labels": {"app.kubernetes.io/managed-by": "plimsoll"},
+        },
+        "eventTime": datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "reportingController": CONTROLLER,
+        "reportingInstance": instance[:MAX_INSTANCE] or "plimsoll",
+        "action": _ACTIONS[happening.reason],
+        "reason": happening.reason.value,
+        "type": "Warning" if happening.reason in _WARNINGS else "Normal",
+        "note": _cut_to_bytes(happening.note, MAX_NOTE),
+        "regarding": {
+            "apiVersion": regarding.api_version,
+            "kind": regarding.kind,
+            "namespace": regarding.namespace,
+            "name": regarding.name,
+            "uid": regarding.uid,
+        },
+    }
+
+
+def event_name(happening: Happening, regarding: Regarding) -> str:
+    """The object's name and a hash of what happened: at most 253 characters, valid as a name."""
+    told = "\0".join((regarding.uid, happening.reason.value, happening.key))
+    digest = hashlib.sha256(told.encode()).hexdigest()[:_HASH_DIGITS]
+    spelled = re.sub(r"[^a-z0-9.-]+", "-", regarding.name.lower())
+    return f"{spelled[: MAX_NAME - _HASH_DIGITS - 1].strip('-.') or 'plimsoll'}.{digest}"
+
+
+def _cut_to_bytes(text: str, limit: int) -> str:
+    encoded = text.encode()
+    if len(encoded) <= limit:
+        return text
+    return encoded[: limit - len("…".encode())].decode(errors="ignore") + "…"

@@ -1,0 +1,191 @@
+"""What a TaskProfile's status says. Pure: facts go in, the status comes out.
+
+The result is meant for a JSON merge patch: a field that no longer holds is None, which deletes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from plimsoll_operator.names.conditions import (
+    ConditionType,
+    conditions_of,
+    cut,
+    read_conditions,
+    timestamp,
+)
+from plimsoll_operator.names.quantity import format_bytes, format_millicores
+from plimsoll_operator.profile.conditions import profile_conditions
+from plimsoll_operator.profile.facts import ProfileFacts
+from plimsoll_operator.profile.phases import Phase, Progress, phase_of
+from plimsoll_operator.profile.runtime_status import runtime_status
+from plimsoll_operator.profile.standing_facts import StandingFacts
+from plimsoll_operator.profile.story import profile_story, saving_words, serving
+from plimsoll_operator.wording.drift_words import Change
+from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds, decide_cpu
+from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.units import words_for_bytes
+from plimsoll_predictor.experts.panel import words_for_expert
+from plimsoll_predictor.experts.would import Would
+from plimsoll_predictor.knowledge.expert_names import CLASSIFIER
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.model.task_model import Model
+
+MAX_DECISIONS: Final = 10
+MAX_DECISION: Final = 512
+_CPU_FIELDS: Final = ("runs", "used", "peak", "request", "why")
+_ROUNDED: Final = 4
+"""Digits kept of a figure: a status that trembles is patched for nothing."""
+
+
+def status_of(
+    facts: ProfileFacts, *, previous: Mapping[str, Any] | None = None, now_s: float
+) -> dict[str, Any]:
+    """The whole status.
+
+    previous: the status now on the API server; its conditions keep their times where they stay.
+    now_s: Unix seconds, for conditions that flip.
+    """
+    known, old = facts.knowledge, previous or {}
+    asked, given = facts.tally.requested_gb_h, facts.tally.allocated_gb_h
+    return {
+        "about": [cut(words, MAX_DECISION) for words in profile_story(facts)],
+        "task": known.task.name,
+        "phase": _phase(facts).value,
+        "mode": known.policy.mode.value,
+        "observations": facts.tally.observations,
+        "runs": known.runs,
+        "oomKills": facts.tally.oom_kills,
+        "maxNeed": None if known.max_need_bytes is None else words_for_bytes(known.max_need_bytes),
+        "champion": serving(known),
+        "championWords": words_for_expert(serving(known)),
+        "expertCosts": _costs(facts.standing, old.get("expertCosts")),
+        "cpu": cpu_status_of(known),
+        "runtime": runtime_status(facts.runtime),
+        "savedGbH": _rounded(asked - given) if asked > 0 else None,
+        "saved": saving_words(asked, given) if asked > 0 else None,
+        **_would_fields(facts),
+        **_model_fields(serving(known), known.model),
+        "lastDecisions": [cut(words, MAX_DECISION) for words in facts.decisions[:MAX_DECISIONS]],
+        "observedGeneration": facts.generation,
+        "conditions": conditions_of(profile_conditions(facts), old.get("conditions"), now_s),
+    }
+
+
+def changed(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> bool:
+    """Whether patching ``new`` over ``old`` would change anything; None and absent are alike."""
+    return bool(_without_nones(old or {}) != _without_nones(new))
+
+
+def newly_shifted(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> bool:
+    """Whether ``new`` says of a shift of level what ``old`` did not."""
+    said = _drifting(new)
+    if said.get("reason") != Change.LEVEL.value:
+        return False
+    return _drifting(old or {}).get("message") != said.get("message")
+
+
+def _drifting(status: Mapping[str, Any]) -> Mapping[str, Any]:
+    conditions = read_conditions(status.get("conditions"))
+    return next((each for each in conditions if each.get("type") == ConditionType.DRIFTING), {})
+
+
+def _without_nones(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        cleaned = {key: _without_nones(item) for key, item in value.items() if item is not None}
+        return {key: item for key, item in cleaned.items() if item != {}}
+    if isinstance(value, list | tuple):
+        return [_without_nones(item) for item in value]
+    return value
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, _ROUNDED)
+
+
+def _phase(facts: ProfileFacts) -> Phase:
+    known = facts.knowledge
+    return phase_of(
+        Progress(
+            runs=known.runs,
+            min_runs=known.policy.min_runs,
+            champion=known.champion,
+            trained=known.model is not None,
+            leaking=facts.leaking is not None,
+            young=facts.standing is None or facts.standing.young,
+            paused=facts.paused or known.policy.mode is Mode.OFF,
+        )
+    )
+
+
+def _would_fields(facts: ProfileFacts) -> dict[str, Any]:
+    """What enforcing would have come to; nothing of a task that is enforced, or not yet decided."""
+    would = facts.standing.would if facts.standing else Would()
+    if facts.knowledge.policy.mode is not Mode.RECOMMEND or not would.runs:
+        absent = ("wouldRuns", "wouldSave", "wouldSaveGbH", "wouldKill", "wouldKillShare")
+        return dict.fromkeys(absent)
+    return {
+        "wouldRuns": would.runs,
+        "wouldSave": saving_words(would.asked_gb_h, would.decided_gb_h),
+        "wouldSaveGbH": _rounded(would.saved_gb_h),
+        "wouldKill": would.killed,
+        "wouldKillShare": _rounded(would.killed / would.runs),
+    }
+
+
+def _costs(standing: StandingFacts | None, shown: object) -> dict[str, float | None] | None:
+    """Each expert's cost over the champion's: two digits, or every run would change them all.
+
+    shown: as before; an expert that is not among them any more is deleted.
+    """
+    if standing is None:
+        return None
+    before = dict.fromkeys(shown) if isinstance(shown, Mapping) else {}
+    return {**before, **{name: round(times, 2) for name, times in standing.times.items()}}
+
+
+def _model_fields(champion: str, model: Model | None) -> dict[str, Any]:
+    if model is None:
+        absent = ("bins", "binsText", "uScore", "accuracy", "modelVersion", "trainedTime")
+        return {"model": champion, **dict.fromkeys(absent)}
+    serves = champion == CLASSIFIER
+    ceilings = model.bins.ceilings_bytes
+    return {
+        "model": f"{champion} {model.version}" if serves else champion,
+        "modelVersion": model.version,
+        "trainedTime": timestamp(model.trained_s),
+        "bins": [
+            {"ceiling": format_bytes(ceiling), "count": count}
+            for ceiling, count in zip(ceilings, model.bins.counts, strict=True)
+        ],
+        "binsText": " ".join(words_for_bytes(ceiling) for ceiling in ceilings),
+        "uScore": _rounded(model.metrics.u_score),
+        "accuracy": _rounded(model.metrics.accuracy),
+    }
+
+
+def cpu_status_of(known: Knowledge) -> dict[str, Any]:
+    """``status.cpu``: a field that does not hold is None, which deletes it.
+
+    The request is what a pod would get that asks for nothing, bounds aside.
+    """
+    mode = known.policy.cpu.mode if known.policy.mode is not Mode.OFF else Mode.OFF
+    use = known.cpu
+    if use is None or mode is Mode.OFF:
+        return {"mode": mode.value, **dict.fromkeys(_CPU_FIELDS)}
+    decision = decide_cpu(CpuAsk(None), use, known.policy, CpuBounds())
+    return {
+        "mode": mode.value,
+        "runs": use.runs,
+        "used": _quantity(use.high_cores),
+        "peak": None if use.peak_cores is None else _quantity(use.peak_cores),
+        "request": None
+        if decision.request_millicores is None
+        else format_millicores(decision.request_millicores),
+        "why": decision.why,
+    }
+
+
+def _quantity(cores: float) -> str:
+    return format_millicores(round(cores * 1000))

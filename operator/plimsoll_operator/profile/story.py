@@ -1,0 +1,108 @@
+"""What there is to tell of a task, in a few sentences: `kubectl describe` begins with it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plimsoll_operator.names.conditions import timestamp
+from plimsoll_operator.policy.policy_levels import PausedBy
+from plimsoll_operator.profile.facts import ProfileFacts
+from plimsoll_operator.wording.figure_words import words_for_gb_h, words_for_share
+from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.units import counted, words_for_bytes
+from plimsoll_predictor.experts.panel import words_for_expert
+from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER, REQUEST
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+
+_PAUSED_IN = {
+    PausedBy.CLUSTER: "in the whole cluster",
+    PausedBy.NAMESPACE: "in this namespace",
+    PausedBy.TASK: "for this task",
+}
+
+
+def profile_story(facts: ProfileFacts) -> list[str]:
+    """Sentences, the most telling first."""
+    return [
+        f"{words[0].upper()}{words[1:]}." for words in (_does(facts), *_history(facts)) if words
+    ]
+
+
+def saving_words(asked_gb_h: float, given_gb_h: float) -> str:
+    """What was saved of what was asked for, as a share and in full.
+
+    >>> saving_words(20.0, 7.6)
+    '62% (12.4 GB·h)'
+    """
+    saved_gb_h = asked_gb_h - given_gb_h
+    return f"{words_for_share(saved_gb_h, asked_gb_h)} ({words_for_gb_h(saved_gb_h)})"
+
+
+def serving(known: Knowledge) -> str:
+    """Who is asked for the size: below ``min_runs`` nobody but the user."""
+    return str(known.champion) if known.runs >= known.policy.min_runs else REQUEST
+
+
+def _does(facts: ProfileFacts) -> str:
+    mode = facts.knowledge.policy.mode
+    if facts.paused_by is not None:
+        return f"paused {_PAUSED_IN[facts.paused_by]}: pods are observed and left as written"
+    if mode is Mode.OFF:
+        return "off: pods are neither changed nor observed"
+    if mode is Mode.RECOMMEND:
+        return "nothing is changed: what pods would get is written on them (mode recommend)"
+    return "pods get the sizes decided here (mode enforce)"
+
+
+def _history(facts: ProfileFacts) -> Iterator[str]:
+    known, tally = facts.knowledge, facts.tally
+    yield _learned(facts)
+    yield _sizes(known)
+    asked, given = tally.requested_gb_h, tally.allocated_gb_h
+    if asked > 0 and (known.policy.mode is Mode.ENFORCE or given != asked):
+        yield f"saved {saving_words(asked, given)} of the {words_for_gb_h(asked)} asked for"
+    yield _would(facts)
+    if facts.leaking is not None:
+        yield f"left alone: {facts.leaking}"
+    if facts.standing is not None and facts.standing.drift.drifting:
+        yield facts.standing.drift.words
+
+
+def _learned(facts: ProfileFacts) -> str:
+    known, tally = facts.knowledge, facts.tally
+    attempts, runs = counted(tally.observations, "attempt"), counted(known.runs, "run")
+    words = f"{attempts} observed, {runs} with a known need"
+    if known.max_need_bytes is not None:
+        words += f", the largest {words_for_bytes(known.max_need_bytes)}"
+    kills = counted(tally.oom_kills, "attempt")
+    return f"{words}; {kills} killed for want of memory"
+
+
+def _sizes(known: Knowledge) -> str:
+    champion, model = serving(known), known.model
+    if known.runs < known.policy.min_runs:
+        least = known.policy.min_runs
+        return f"{known.runs} of the {least} runs needed are known; until then the request is kept"
+    words = f"sizes are decided by {champion}: {words_for_expert(champion)}"
+    if model is None or champion not in (CLASSIFIER, BOOSTING):
+        return words
+    words += f", model {model.version} of {timestamp(model.trained_s)}"
+    if champion == BOOSTING:
+        return words
+    ceilings = " ".join(words_for_bytes(each) for each in model.bins.ceilings_bytes)
+    metrics = model.metrics
+    return (
+        f"{words}, bins {ceilings}, right in {metrics.accuracy:.1%} of its predictions,"
+        f" u-score {metrics.u_score:.3g}%"
+    )
+
+
+def _would(facts: ProfileFacts) -> str:
+    would = facts.standing.would if facts.standing else None
+    if facts.knowledge.policy.mode is not Mode.RECOMMEND or would is None or not would.runs:
+        return ""
+    return (
+        f"enforcing would have saved {saving_words(would.asked_gb_h, would.decided_gb_h)} of the"
+        f" {words_for_gb_h(would.asked_gb_h)} that {counted(would.runs, 'decided run')} asked for,"
+        f" and killed {would.killed} of them at the first size ({would.killed / would.runs:.1%})"
+    )

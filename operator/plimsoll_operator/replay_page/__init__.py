@@ -1,1 +1,0 @@
-"""The page of a replay: figures, waste over time, allocation against need, frontiers."""

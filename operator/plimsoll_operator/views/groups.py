@@ -1,0 +1,68 @@
+"""The tasks of a report in groups, and what sizing saves by group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from plimsoll_operator.views.records import GroupsReport, ModelFigures, TaskReport
+from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds, RunCpu, decide_cpu, use_of
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.savings import by_group, run_level, task_level
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.task_groups import TaskUse, group_tasks
+from plimsoll_predictor.store import Store
+
+FEWEST_TASKS: Final = 2
+"""Of fewer, no group tells anything."""
+NAMED_TASKS: Final = 12
+"""Of a group, before the rest is counted only."""
+
+
+def gather_groups(store: Store, reports: Sequence[TaskReport]) -> GroupsReport | None:
+    """The groups of the listed tasks; None if too few of them were measured.
+
+    Cost: one pass over the observations and a short query a task.
+
+    Raises:
+        StoreError: if the store cannot be read now.
+    """
+    if len(reports) < FEWEST_TASKS:
+        return None
+    listed = {str(report.task): report for report in reports}
+    uses = [use for use in store.totals.task_uses() if use.task in listed]
+    runs = store.observations.run_cpus([listed[use.task].task for use in uses])
+    return groups_of([_sized(use, listed[use.task], runs) for use in uses])
+
+
+def groups_of(uses: Sequence[TaskUse]) -> GroupsReport | None:
+    """The tables of these tasks; None of too few."""
+    if len(uses) < FEWEST_TASKS:
+        return None
+    groups = group_tasks(uses)
+    return GroupsReport(groups, by_group(groups), task_level(groups), run_level(groups))
+
+
+def _sized(use: TaskUse, report: TaskReport, runs: Mapping[TaskId, Sequence[RunCpu]]) -> TaskUse:
+    """With what sizing gives it: by its model's bins where the report shows one, else by its most.
+
+    What too few runs are known of is left as it is.
+    """
+    policy, model = Policy(), report.detail.model if report.detail else None
+    sized_bytes = _bins_mean_bytes(model) if model else use.most_bytes * policy.headroom
+    ask = CpuAsk(None)  # so that only what was used decides
+    decision = decide_cpu(ask, use_of(runs.get(report.task, ())), policy, CpuBounds())
+    cpu = decision.request_millicores
+    return replace(
+        use,
+        sized_bytes=sized_bytes if use.runs >= policy.min_runs else use.request_bytes,
+        sized_cores=use.request_cores if cpu is None else cpu / 1000,
+    )
+
+
+def _bins_mean_bytes(model: ModelFigures) -> float:
+    """The mean allocation, were every run given the ceiling of its own bin."""
+    total = sum(model.counts)
+    weighted = zip(model.ceilings_bytes, model.counts, strict=True)
+    return sum(size * count for size, count in weighted) / total if total else 0.0

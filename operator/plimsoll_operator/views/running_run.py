@@ -1,0 +1,86 @@
+"""When one run is expected to end, and whether it is late. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from plimsoll_operator.attempts.running_long import LONG_SHARE
+from plimsoll_operator.wording.forecast_words import quantiles_dict
+from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
+
+LATE_SHARE: Final = 0.95
+
+
+class Punctuality(StrEnum):
+    """How a run that goes on stands beside what was forecast of it."""
+
+    WAITING = "waiting"
+    ENDED = "ended"
+    IN_TIME = "in time"
+    LATE = "late"
+    """Longer than 95 of 100 like it."""
+    RUNNING_LONG = "running long"
+    """Longer than 99 of 100 like it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RunningRun:
+    """One attempt, as of ``now_s``.
+
+    forecast: of its runtime, when it was submitted, or now where nobody forecast it then.
+    started_s: None while it waits. finished_s: None while it has not ended.
+    """
+
+    name: str
+    forecast: Forecast
+    now_s: float
+    started_s: float | None
+    finished_s: float | None = None
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds that it runs; 0 while it waits, and where clocks disagree."""
+        until_s = self.now_s if self.finished_s is None else self.finished_s
+        return 0.0 if self.started_s is None else max(0.0, until_s - self.started_s)
+
+    @property
+    def left(self) -> Forecast:
+        """Its runtime, given that it has lasted so long."""
+        return self.forecast.given_elapsed(self.elapsed_s)
+
+    @property
+    def punctuality(self) -> Punctuality:
+        """Whether it is late."""
+        if self.finished_s is not None:
+            return Punctuality.ENDED
+        if self.started_s is None:
+            return Punctuality.WAITING
+        below = self.forecast.share_below(self.elapsed_s)
+        if below >= LONG_SHARE:
+            return Punctuality.RUNNING_LONG
+        return Punctuality.LATE if below >= LATE_SHARE else Punctuality.IN_TIME
+
+    def ends_by_s(self, share: float) -> float | None:
+        """Unix seconds by which it has ended with this probability.
+
+        None while it waits, and once it has ended.
+        """
+        if self.started_s is None or self.finished_s is not None:
+            return None
+        return self.started_s + self.left.quantile_s(share)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return {
+            "name": self.name,
+            "started_s": self.started_s,
+            "elapsed_s": round(self.elapsed_s, 3),
+            "share_below_elapsed": self.forecast.share_below(self.elapsed_s),
+            "punctuality": self.punctuality.value,
+            "known_runs": self.forecast.known_runs,
+            "runtime_given_elapsed": quantiles_dict(self.left),
+            "ends_by_p50_s": self.ends_by_s(0.5),
+            "ends_by_p95_s": self.ends_by_s(0.95),
+        }

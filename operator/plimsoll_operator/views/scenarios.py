@@ -1,0 +1,35 @@
+"""Scenarios of a what-if as people write them, in options or a form's fields. Pure."""
+
+from __future__ import annotations
+
+from plimsoll_operator.names.quantity import parse_bytes
+from plimsoll_predictor.runtimes.what_if.scenario import Scenario
+
+
+class BadScenario(ValueError):
+    """What was written is no scenario; says what to write."""
+
+
+def scenario_of(
+    *, node_type: str | None, memory: str | None, limit_equal: bool, even_load: bool
+) -> Scenario:
+    """The scenario that is meant. memory: a quantity such as 4Gi.
+
+    Raises:
+        BadScenario: naming what cannot be.
+    """
+    memory_bytes: int | None = None
+    if memory is not None:
+        try:
+            memory_bytes = parse_bytes(memory)
+        except ValueError as error:
+            raise BadScenario(f"memory {memory[:40]!r} is no size; write 4Gi or 512Mi") from error
+    try:
+        return Scenario(
+            node_type=node_type,
+            limit_equal=limit_equal,
+            even_load=even_load,
+            memory_bytes=memory_bytes,
+        )
+    except ValueError as error:
+        raise BadScenario(str(error)) from error

@@ -1,0 +1,161 @@
+"""What is known and forecast of one task's runtimes, at a bounded cost however much is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from plimsoll_operator.profile.runtime_status import RuntimeFacts, runtime_status
+from plimsoll_operator.views.stored_forecasts import READ_RUNS, stored_forecast, succeeded
+from plimsoll_operator.wording.forecast_words import quantiles_dict
+from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
+from plimsoll_predictor.runtimes.forecasting.grid import SMALLEST_S
+from plimsoll_predictor.runtimes.shapes.catalogue import Shape, ShapeLabel
+from plimsoll_predictor.runtimes.shapes.normalising import Normalisation
+from plimsoll_predictor.runtimes.shapes.summary import RuntimeSummary, summarise
+from plimsoll_predictor.store import Store
+from plimsoll_predictor.store.learned.past_runtimes import PastRuntime
+
+LONG_FROM: Final = 0.99
+SHORT_TO: Final = 0.01
+
+
+class Anomaly(StrEnum):
+    """What is unusual of a run, beside what was forecast of it."""
+
+    LONG = "longer than 99 of 100 forecast"
+    SHORT = "shorter than 99 of 100 forecast"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypicalShape:
+    """The learned shape that a task's runs are most like.
+
+    place: of ``shapes``, from the narrowest, 0. share: how sure that is, of 1.
+    """
+
+    shape: Shape
+    place: int
+    shapes: int
+    share: float
+    version: int
+    normalisation: Normalisation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TaskRuntimes:
+    """All that is told of one task's runtimes.
+
+    at_s: when the run that is forecast is submitted. past: its newest attempts that were timed,
+        oldest first. shares: of their forecasts below their runtimes, by attempt uid, as far as
+        known. summary, trend, typical: None where there are no, or too few, runs or shapes; trend
+        is in the words of the task's profile.
+    """
+
+    task: TaskId
+    at_s: float
+    forecast: Forecast
+    past: tuple[PastRuntime, ...]
+    shares: Mapping[str, float]
+    summary: RuntimeSummary | None
+    trend: str | None
+    typical: TypicalShape | None
+
+    @property
+    def known(self) -> bool:
+        """Whether the forecast is from runs of the task itself."""
+        return self.forecast.known_runs > 0
+
+    @property
+    def runs(self) -> tuple[PastRuntime, ...]:
+        """Those of ``past`` that succeeded: a killed attempt's time is no runtime."""
+        return tuple(succeeded(self.past))
+
+    @property
+    def runtimes_s(self) -> tuple[float, ...]:
+        """Of the attempts that succeeded, oldest first, as the grid can hold them."""
+        return runtimes_of(self.past)
+
+    def anomaly(self, each: PastRuntime) -> Anomaly | None:
+        """What is unusual of one of ``past``; None of the usual, and where nobody can tell."""
+        share = self.shares.get(each.attempt_uid)
+        if share is None or each.outcome is not Outcome.SUCCEEDED:
+            return None
+        if share >= LONG_FROM:
+            return Anomaly.LONG
+        return Anomaly.SHORT if share <= SHORT_TO else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        forecast, typical = self.forecast, self.typical
+        return {
+            "task": str(self.task),
+            "at_s": self.at_s,
+            "known_runs": forecast.known_runs,
+            "usual_s": forecast.usual_s,
+            **quantiles_dict(forecast),
+            "longer_than_2_times_usual": forecast.longer_than_usual(2),
+            "longer_than_10_times_usual": forecast.longer_than_usual(10),
+            "variation": self.summary.to_dict() if self.summary else None,
+            "trend": self.trend,
+            "typical_shape": _typical_dict(typical) if typical else None,
+        }
+
+
+def gather_runtimes(store: Store, task: TaskId, at_s: float) -> TaskRuntimes:
+    """Read one task.
+
+    Raises:
+        StoreError: if the store cannot be read now.
+    """
+    past = store.runtimes.history(task, limit=READ_RUNS)
+    runtimes_s = runtimes_of(past)
+    found = stored_forecast(store, task, at_s, past)
+    status = runtime_status(RuntimeFacts(found.forecast, runtimes_s)) or {}
+    return TaskRuntimes(
+        task=task,
+        at_s=at_s,
+        forecast=found.forecast,
+        past=tuple(past),
+        shares=found.shares,
+        summary=summarise(runtimes_s) if runtimes_s else None,
+        trend=status.get("trendWords"),
+        typical=_typical(store, runtimes_s),
+    )
+
+
+def runtimes_of(past: list[PastRuntime] | tuple[PastRuntime, ...]) -> tuple[float, ...]:
+    """Runtimes in seconds; one below a clock's smallest step counts as that."""
+    return tuple(max(each.ran_s, SMALLEST_S) for each in succeeded(past))
+
+
+def _typical(store: Store, runtimes_s: tuple[float, ...]) -> TypicalShape | None:
+    catalogue = store.shapes.catalogue() if runtimes_s else None
+    if catalogue is None:
+        return None
+    label: ShapeLabel = catalogue.label(runtimes_s)
+    return TypicalShape(
+        shape=catalogue.shapes[label.place],
+        place=label.place,
+        shapes=len(catalogue.shapes),
+        share=label.posterior[label.name],
+        version=catalogue.version,
+        normalisation=catalogue.normalisation,
+    )
+
+
+def _typical_dict(typical: TypicalShape) -> dict[str, Any]:
+    statistics = typical.shape.statistics
+    return {
+        "name": typical.shape.name,
+        "share": typical.share,
+        "version": typical.version,
+        "normalisation": typical.normalisation.value,
+        "outlier_share": statistics.outlier_share,
+        "interquartile": statistics.interquartile,
+        "p95": statistics.p95,
+    }

@@ -1,0 +1,48 @@
+"""The columns of the index: what each is called, and what it is sorted by. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from plimsoll_operator.web.page.rows import TaskRow
+
+SortKey = Callable[[TaskRow], str | float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column. key: None goes last, whichever way one sorts.
+
+    order: asc or desc, which one wants first. would: shown only where something is recommended.
+    """
+
+    title: str
+    key: SortKey
+    order: str = "desc"
+    would: bool = False
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it is set flush right."""
+        return self.order == "desc"
+
+
+COLUMNS: Final[dict[str, Column]] = {
+    "task": Column(title="task", key=lambda row: row.name.casefold(), order="asc"),
+    "mode": Column(title="mode", key=lambda row: row.mode, order="asc"),
+    "phase": Column(title="phase", key=lambda row: row.phase, order="asc"),
+    "champion": Column(title="decided by", key=lambda row: row.champion, order="asc"),
+    "runs": Column(title="runs", key=lambda row: row.runs),
+    "kills": Column(title="OOM kills", key=lambda row: row.oom_kills),
+    "runtime": Column(title="runtime", key=lambda row: row.runtime_p50_s),
+    "asked": Column(title="asked", key=lambda row: row.requested_gb_h),
+    "allocated": Column(title="allocated", key=lambda row: row.allocated_gb_h),
+    "needed": Column(title="needed", key=lambda row: row.needed_gb_h),
+    "saved": Column(title="saved", key=lambda row: row.saved_gb_h),
+    "would-save": Column(title="would save", key=lambda row: row.would_save_gb_h, would=True),
+    "would-kill": Column(title="would kill", key=lambda row: row.would_kill, would=True),
+    "last": Column(title="last run", key=lambda row: row.last_s),
+}
+DEFAULT_SORT: Final = "asked"

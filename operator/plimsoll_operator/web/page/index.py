@@ -1,0 +1,79 @@
+"""All tasks' lines, read anew every few seconds while somebody looks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from plimsoll_operator.web.page.rows import Live, TaskRow, row_of
+from plimsoll_predictor.store import Store
+
+FRESH_S: Final = 3.0
+STALE_S: Final = 60.0
+"""Older lines than this are not shown: who looks waits for new ones."""
+REST: Final = 20.0
+"""Reading rests this many times as long as it took: a big store is not read all the time."""
+
+Later = Callable[[Callable[[], object]], object]
+"""Runs something soon, in another thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    rows: tuple[TaskRow, ...]
+    at_s: float
+    took_s: float
+
+
+class TaskIndex:
+    """Lines in the order of their names.
+
+    Whoever looks gets what was read last, at once; a new reading begins beside it when that is old.
+    Safe to use from several threads. clock: seconds, never going back.
+    """
+
+    def __init__(self, store: Store, live: Live, later: Later, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._live = live
+        self._later = later
+        self._clock = clock
+        self._read: _Read | None = None
+        self._reading = threading.Lock()
+
+    def rows(self) -> Sequence[TaskRow]:
+        """All tasks of the store.
+
+        Raises:
+            StoreError: if there is nothing recent and the store cannot be read now.
+        """
+        last, now_s = self._read, self._clock()
+        if last is None or now_s - last.at_s > STALE_S + REST * last.took_s:
+            with self._reading:
+                # Another may have read it while this one waited.
+                if self._read is last:
+                    self._read_now()
+                return self._read.rows if self._read else ()
+        if now_s - last.at_s > max(FRESH_S, REST * last.took_s):
+            self._later(self.refresh)
+        return last.rows
+
+    def refresh(self) -> None:
+        """Read now, unless that is being done.
+
+        Raises:
+            StoreError: if the store cannot be read now; what was read last stays.
+        """
+        if self._reading.acquire(blocking=False):
+            try:
+                self._read_now()
+            finally:
+                self._reading.release()
+
+    def _read_now(self) -> None:
+        begun_s = self._clock()
+        summaries = self._store.totals.by_task()
+        rows = tuple(row_of(summaries[task], self._live.known(task)) for task in sorted(summaries))
+        now_s = self._clock()
+        self._read = _Read(rows, now_s, now_s - begun_s)

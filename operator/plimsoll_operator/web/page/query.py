@@ -1,0 +1,92 @@
+"""What a reader asks of the index, from the address and back into it. Pure.
+
+Whatever stands in an address is text from outside: what makes no sense gives the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Final
+from urllib.parse import urlencode
+
+from plimsoll_operator.profile.phases import Phase
+from plimsoll_operator.web.page.columns import COLUMNS, DEFAULT_SORT
+from plimsoll_predictor.core.policy import Mode
+
+MAX_SEARCH: Final = 200
+MAX_WORDS: Final = 10
+MAX_PAGE: Final = 1_000_000
+MODES: Final = tuple(mode.value for mode in Mode)
+PHASES: Final = tuple(phase.value for phase in Phase)
+ORDERS: Final = ("asc", "desc")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What to list, and how. text: words that all must be in the name. page: from 1.
+
+    order: of ``sort``'s column; empty for the column's own. mode, phase: empty for all.
+    """
+
+    q: str = ""
+    mode: str = ""
+    phase: str = ""
+    sort: str = DEFAULT_SORT
+    order: str = ""
+    page: int = 1
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What is searched for, as names are compared."""
+        return tuple(self.q.casefold().split()[:MAX_WORDS])
+
+    @property
+    def descending(self) -> bool:
+        """Whether the largest comes first."""
+        return (self.order or COLUMNS[self.sort].order) == "desc"
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether not all tasks are asked for."""
+        return bool(self.words or self.mode or self.phase)
+
+    def sorted_by(self, column: str) -> Query:
+        """By a column; by the one it is sorted by already, the other way round."""
+        turned = {True: "asc", False: "desc"}[self.descending] if column == self.sort else ""
+        return replace(self, sort=column, order=turned, page=1)
+
+    def at(self, page: int) -> Query:
+        """Another page of the same."""
+        return replace(self, page=page)
+
+    @property
+    def address(self) -> str:
+        """Relative to the index, so that it holds behind any proxy."""
+        own = {key: value for key, value in asdict(self).items() if value != _DEFAULTS[key]}
+        return f"?{urlencode(own)}" if own else "./"
+
+
+_DEFAULTS: Final = asdict(Query())
+
+
+def query_of(given: Mapping[str, str]) -> Query:
+    """The query of an address' parameters."""
+    return Query(
+        q=" ".join(given.get("q", "")[:MAX_SEARCH].split()),
+        mode=_one_of(MODES, given.get("mode"), ""),
+        phase=_one_of(PHASES, given.get("phase"), ""),
+        sort=_one_of(COLUMNS, given.get("sort"), DEFAULT_SORT),
+        order=_one_of(ORDERS, given.get("order"), ""),
+        page=_page(given.get("page", "")),
+    )
+
+
+def _one_of(known: Mapping[str, object] | tuple[str, ...], given: str | None, default: str) -> str:
+    return given if given in known and given is not None else default
+
+
+def _page(given: str) -> int:
+    if not (given.isascii() and given.isdigit() and len(given) < 10):
+        return 1
+    return min(max(1, int(given)), MAX_PAGE)

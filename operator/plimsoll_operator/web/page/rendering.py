@@ -1,0 +1,113 @@
+"""Draws the served pages. What is drawn comes in; nothing is read here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+from urllib.parse import quote
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader
+
+from plimsoll_operator.web.page.columns import COLUMNS, Column
+from plimsoll_operator.web.page.listing import Listing
+from plimsoll_operator.web.page.query import MODES, PHASES, Query
+from plimsoll_operator.web.page.task_page import TaskPage
+from plimsoll_operator.web.plots.runtime_plots import NARROW_RUNS
+from plimsoll_operator.web.report.environment import content_hash, environment_of, own_text
+from plimsoll_operator.wording.figure_words import number_words
+from plimsoll_operator.wording.forecast_words import words_for_chance, words_for_odds
+from plimsoll_predictor.core.durations import words_for_duration
+from plimsoll_predictor.core.task import TaskId
+
+_NO_WORD: Final = re.compile(r"\W+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why there is no page. words: what is wrong, without a full stop; home: relative."""
+
+    heading: str
+    words: str
+    advice: str
+    home: str = "./"
+
+
+def render_index(listing: Listing, *, paused: bool) -> str:
+    """The index. paused: the whole cluster."""
+    template = _environment().get_template("index.html.j2")
+    return template.render(listing=listing, shown=_columns(listing), paused=paused)
+
+
+def render_task(page: TaskPage, *, paused: bool) -> str:
+    """One task's page, two folders below the index."""
+    template = _environment().get_template("served_task.html.j2")
+    namespace = Query(q=f"{page.row.task.namespace}/").address
+    return template.render(page=page, namespace=namespace, paused=paused)
+
+
+def render_trouble(trouble: Trouble) -> str:
+    """What people see where a page would be."""
+    return _environment().get_template("trouble.html.j2").render(trouble=trouble)
+
+
+def make_ready() -> None:
+    """Compile the templates, which takes a tenth of a second once."""
+    environment = _environment()
+    for name in environment.list_templates(extensions=["j2"]):
+        environment.get_template(name)
+
+
+@cache
+def content_policy() -> str:
+    """Our one sheet, our one script, no other origin, nobody's frame."""
+    style, script = _inlined()
+    return (
+        f"default-src 'none'; style-src {content_hash(style)}; script-src {content_hash(script)};"
+        " connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none';"
+        " frame-ancestors 'none'"
+    )
+
+
+def task_address(task: TaskId) -> str:
+    """A task's page, relative to the index."""
+    return f"tasks/{quote(task.namespace, safe='')}/{quote(task.name, safe='')}"
+
+
+def _columns(listing: Listing) -> dict[str, Column]:
+    return {key: each for key, each in COLUMNS.items() if listing.would or not each.would}
+
+
+def _inlined() -> tuple[str, str]:
+    style = own_text("plimsoll_operator.web.report", "style.css")
+    style += own_text("plimsoll_operator.web.page", "page.css")
+    return style, own_text("plimsoll_operator.web.page", "page.js")
+
+
+@cache
+def _environment() -> Environment:
+    loaders = [
+        PackageLoader("plimsoll_operator.web.page"),
+        PackageLoader("plimsoll_operator.web.report"),
+    ]
+    environment = environment_of(ChoiceLoader(loaders))
+    style, script = _inlined()
+    environment.filters.update(
+        plain_gb_h=number_words,
+        duration=words_for_duration,
+        odds=words_for_odds,
+        chance=words_for_chance,
+        task_address=task_address,
+        # Of a status, so anybody's; as a class it must be one word.
+        word=lambda text: _NO_WORD.sub("", text)[:40],
+    )
+    environment.globals.update(
+        style=style,
+        script=script,
+        columns=COLUMNS,
+        modes=MODES,
+        phases=PHASES,
+        narrow_runs=NARROW_RUNS,
+    )
+    return environment

@@ -1,0 +1,140 @@
+"""One line of the index: a task's figures from the store, with what its profile says. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from plimsoll_operator.names.conditions import cut
+from plimsoll_operator.profile.phases import Progress, phase_of
+from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.store import TaskSummary
+
+MAX_WORDS: Final = 200
+"""Of a decision's words in the index; the task's own page has them all."""
+
+Status = Mapping[str, Any]
+"""TaskProfile.status, as the API server has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What the controller knows of a task beside the store. status: empty without a profile."""
+
+    policy: Policy = field(default_factory=Policy)
+    paused: bool = False
+    champion: str = "request"
+    trained: bool = False
+    status: Status = field(default_factory=dict)
+
+
+class Live(Protocol):
+    """What the controller knows beside the store. Asked from the page's threads.
+
+    It is safe to ask from another thread than the event loop's, and never waits.
+    """
+
+    def known(self, task: TaskId) -> Known:
+        """What is known of a task; of one never met, what its namespace's policy says."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether people have paused the whole cluster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    """One task of the index. GB·h over its live attempts.
+
+    would_save_gb_h, would_kill: had every run been sized that was not; None where nothing is
+        said of it, as where it is enforced. last_s: Unix seconds; None if none ended.
+    runtime: of the next run, p50 and p95 in words; None while nothing is forecast.
+    """
+
+    task: TaskId
+    name: str
+    mode: str
+    phase: str
+    champion: str
+    runs: int
+    oom_kills: int
+    requested_gb_h: float
+    allocated_gb_h: float
+    needed_gb_h: float
+    would_save_gb_h: float | None = None
+    would_save: str | None = None
+    would_kill: int | None = None
+    decision: str = ""
+    last_s: float | None = None
+    runtime: str | None = None
+    runtime_p50_s: float | None = None
+
+    @property
+    def saved_gb_h(self) -> float:
+        """Asked for less allocated; negative if more was spent."""
+        return self.requested_gb_h - self.allocated_gb_h
+
+    @property
+    def would_share(self) -> str | None:
+        """Of ``would_save``, the share alone, where a column is narrow."""
+        return None if self.would_save is None else self.would_save.partition(" ")[0]
+
+
+def row_of(summary: TaskSummary, known: Known) -> TaskRow:
+    """A task's line. What a status of another version says differently is left out."""
+    status, policy = known.status, known.policy
+    decisions = status.get("lastDecisions")
+    recommended = policy.mode is Mode.RECOMMEND
+    runtime = status.get("runtime")
+    forecast = runtime if isinstance(runtime, Mapping) else {}
+    return TaskRow(
+        task=summary.task,
+        name=str(summary.task),
+        mode=policy.mode.value,
+        phase=_phase(summary, known),
+        champion=_text(status.get("champion")) or known.champion,
+        runs=summary.runs_known,
+        oom_kills=summary.oom_kills,
+        requested_gb_h=summary.requested_gb_h,
+        allocated_gb_h=summary.allocated_gb_h,
+        needed_gb_h=summary.peak_gb_h,
+        would_save_gb_h=_number(status.get("wouldSaveGbH")) if recommended else None,
+        would_save=_text(status.get("wouldSave")) if recommended else None,
+        would_kill=_count(status.get("wouldKill")) if recommended else None,
+        decision=_text(decisions[0]) or "" if isinstance(decisions, list) and decisions else "",
+        last_s=summary.last_finished_s,
+        runtime=_text(forecast.get("text")),
+        runtime_p50_s=_number(forecast.get("p50Seconds")),
+    )
+
+
+def _phase(summary: TaskSummary, known: Known) -> str:
+    told = _text(known.status.get("phase"))
+    if told is not None and not known.paused:
+        return told
+    progress = Progress(
+        runs=summary.runs_known,
+        min_runs=known.policy.min_runs,
+        champion=known.champion,
+        trained=known.trained,
+        paused=known.paused or known.policy.mode is Mode.OFF,
+    )
+    return phase_of(progress).value
+
+
+def _text(value: object) -> str | None:
+    return cut(value, MAX_WORDS) if isinstance(value, str) else None
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def _count(value: object) -> int | None:
+    number = _number(value)
+    return None if number is None else int(number)

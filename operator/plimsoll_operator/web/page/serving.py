@@ -1,0 +1,174 @@
+"""Answers for the page: read and drawn in threads of their own, few at a time, kept for seconds.
+
+Anybody who may reach the page may ask for it as often as they like; the controller's own work
+must not notice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from plimsoll_operator.web.page.index import TaskIndex
+from plimsoll_operator.web.page.listing import list_tasks
+from plimsoll_operator.web.page.query import Query
+from plimsoll_operator.web.page.rendering import (
+    Trouble,
+    make_ready,
+    render_index,
+    render_task,
+    render_trouble,
+)
+from plimsoll_operator.web.page.rows import Live
+from plimsoll_operator.web.page.task_page import NoSuchTask, TaskQuery, gather_page
+from plimsoll_predictor.store import Store, StoreError
+
+log: Final = logging.getLogger(__name__)
+
+THREADS: Final = 2
+MOST_WAITING: Final = 32
+PATIENCE_S: Final = 10.0
+"""A database that hangs must not keep a reader waiting for ever."""
+KEPT_S: Final = 3.0
+MOST_KEPT: Final = 16
+"""A task's page is some 300 KB."""
+_RETRY: Final = "Reload the page in a few seconds."
+
+Draw = Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """One answer. etag: None for what is not to be kept."""
+
+    status: int
+    body: bytes
+    etag: str | None = None
+
+
+class Pages:
+    """Make it on the event loop that asks it.
+
+    clock: seconds, never going back. now: Unix seconds, for which runs are forecast.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        live: Live,
+        clock: Callable[[], float],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._store = store
+        self._live = live
+        self._clock = clock
+        self._now = now
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="plimsoll-page")
+        self._refreshing = ThreadPoolExecutor(1, thread_name_prefix="plimsoll-page-index")
+        self._index = TaskIndex(store, live, self._later, clock)
+        self._kept: OrderedDict[object, tuple[float, Served]] = OrderedDict()
+        self._drawing: dict[object, asyncio.Task[Served]] = {}
+
+    def warm(self) -> None:
+        """Read the index and make the templates ready: the first reader waits for neither."""
+        self._later(self._index.refresh)
+        self._threads.submit(make_ready)
+
+    async def index(self, query: Query) -> Served:
+        """The index."""
+        return await self._answer(query, lambda: self._draw_index(query), home="./")
+
+    async def task(self, query: TaskQuery) -> Served:
+        """One task's page."""
+        return await self._answer(query, lambda: self._draw_task(query), home="../../")
+
+    def missing(self, home: str) -> Served:
+        """There is no such page. home: the index, relative to what was asked for."""
+        words = "this address leads nowhere"
+        return _troubled(404, Trouble("Not found", words, "All pages begin at the index.", home))
+
+    def misdirected(self) -> Served:
+        """It was asked for by a name that is not its own."""
+        words = "this page is there for its own pod only, by the name of localhost or 127.0.0.1"
+        advice = "Behind a proxy, let PLIMSOLL_PAGE_HOST be an address that the proxy reaches."
+        return _troubled(421, Trouble("Wrong address", words, advice))
+
+    def close(self) -> None:
+        """Stop; what is being drawn is not waited for."""
+        for pool in (self._threads, self._refreshing):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _answer(self, key: object, draw: Draw, home: str) -> Served:
+        kept = self._kept.get(key)
+        if kept is not None and self._clock() - kept[0] < KEPT_S:
+            return kept[1]
+        drawing = self._drawing.get(key)
+        if drawing is None:
+            if len(self._drawing) >= MOST_WAITING:
+                words = f"{MOST_WAITING} pages are being drawn already"
+                return _troubled(503, Trouble("Busy", words, _RETRY, home))
+            drawing = asyncio.create_task(self._drawn(key, draw, home))
+            self._drawing[key] = drawing
+            drawing.add_done_callback(lambda _: self._drawing.pop(key, None))
+        # Whoever asked first may go away; the others still want it.
+        return await asyncio.shield(drawing)
+
+    async def _drawn(self, key: object, draw: Draw, home: str) -> Served:
+        loop = asyncio.get_running_loop()
+        work = loop.run_in_executor(self._threads, functools.partial(_attempt, draw, home))
+        try:
+            served = await asyncio.wait_for(work, PATIENCE_S)
+        except TimeoutError:
+            words = f"the store did not answer within {PATIENCE_S:.0f} s"
+            return _troubled(503, Trouble("Not now", words, _RETRY, home))
+        if served.status == 200:
+            self._kept[key] = (self._clock(), served)
+            self._kept.move_to_end(key)
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return served
+
+    def _draw_index(self, query: Query) -> str:
+        return render_index(list_tasks(self._index.rows(), query), paused=self._live.paused)
+
+    def _draw_task(self, query: TaskQuery) -> str:
+        page = gather_page(self._store, self._live, query, self._now())
+        return render_task(page, paused=self._live.paused)
+
+    def _later(self, work: Callable[[], object]) -> None:
+        self._refreshing.submit(_logged, work)
+
+
+def _attempt(draw: Draw, home: str) -> Served:
+    try:
+        body = draw().encode("utf-8", "replace")
+    except NoSuchTask as error:
+        advice = "Is the name right? A task is known once a pod of it has ended."
+        return _troubled(404, Trouble("No such task", str(error), advice, home))
+    except StoreError as error:
+        return _troubled(503, Trouble("Not now", str(error), _RETRY, home))
+    except Exception:
+        # What is stored may be of any version and from anybody; the page must not end for it.
+        log.exception("the page could not be drawn")
+        words = "this page could not be drawn; the controller's log says why"
+        return _troubled(500, Trouble("Our mistake", words, "The other pages still work.", home))
+    return Served(200, body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+
+
+def _troubled(status: int, trouble: Trouble) -> Served:
+    return Served(status, render_trouble(trouble).encode("utf-8", "replace"))
+
+
+def _logged(work: Callable[[], object]) -> None:
+    try:
+        work()
+    except StoreError as error:
+        log.warning("the page's index was not read anew: %s", error)

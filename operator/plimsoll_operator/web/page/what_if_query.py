@@ -1,0 +1,53 @@
+"""What a reader asks of a task's page: other conditions to imagine. Pure.
+
+Whatever stands in an address is text from outside: it is cut, and what makes no sense is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from plimsoll_operator.views.scenarios import scenario_of
+from plimsoll_predictor.runtimes.what_if.scenario import MOST_NODE_TYPE_CHARACTERS, Scenario
+
+MOST_SIZE: Final = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfQuery:
+    """The form's fields as they were sent; empty ones ask for nothing."""
+
+    node_type: str = ""
+    memory: str = ""
+    limit_equal: bool = False
+    even_load: bool = False
+
+    @property
+    def asked(self) -> bool:
+        """Whether anything is to be imagined."""
+        return bool(self.node_type or self.memory or self.limit_equal or self.even_load)
+
+    def scenario(self) -> Scenario:
+        """What is meant.
+
+        Raises:
+            BadScenario: if it cannot be.
+        """
+        return scenario_of(
+            node_type=self.node_type or None,
+            memory=self.memory or None,
+            limit_equal=self.limit_equal,
+            even_load=self.even_load,
+        )
+
+
+def what_if_query_of(given: Mapping[str, str]) -> WhatIfQuery:
+    """The fields of an address' parameters."""
+    return WhatIfQuery(
+        node_type=given.get("node-type", "").strip()[:MOST_NODE_TYPE_CHARACTERS],
+        memory=given.get("memory", "").strip()[:MOST_SIZE],
+        limit_equal=given.get("limit") == "equal",
+        even_load=given.get("load") == "even",
+    )

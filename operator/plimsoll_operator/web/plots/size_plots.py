@@ -1,0 +1,230 @@
+"""The plots of one task, as inline SVG. Colours are classes; style.css gives light and dark ones.
+
+Pure: the same points give the same picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from markupsafe import Markup
+
+from plimsoll_operator.names.conditions import cut
+from plimsoll_operator.views.records import AttemptPoint
+from plimsoll_operator.views.thinning import Thinned
+from plimsoll_operator.web.plots import svg
+from plimsoll_operator.web.plots.axes import (
+    Frame,
+    Scale,
+    count_ticks,
+    linear_ticks_bytes,
+    size_words,
+)
+from plimsoll_operator.wording.figure_words import words_for_minute, words_for_size
+from plimsoll_predictor.core.units import MIB, counted, words_for_bytes
+
+Said = Callable[[AttemptPoint], str | None]
+"""What shows under the pointer."""
+
+WIDE: Final = (960, 330)
+NARROW: Final = (360, 270)
+"""The timeline on a phone, where the wide one could not be read."""
+NARROW_POINTS: Final = 90
+SMALL: Final = (460, 330)
+HISTOGRAM_BARS: Final = 32
+_ROOM_ABOVE: Final = 1.06
+_CROWD: Final = 150
+"""More attempts than this are drawn with thinner strokes, or they make one blot."""
+_LABEL_WIDTH: Final = 54
+_LABEL_ROWS: Final = 3
+"""For the ceilings' labels, above the bars."""
+
+
+def timeline(thinned: Thinned) -> Markup:
+    """Each attempt in the order they ended: its request, its allocation, its need; kills crossed.
+
+    The order and not the clock is the axis: history of months and a busy hour fit on one page.
+    """
+    return _timeline(thinned, WIDE, words_for_point)
+
+
+def narrow_timeline(thinned: Thinned) -> Markup:
+    """The same for a narrow screen, where no pointer asks what a point is."""
+    return _timeline(thinned, NARROW, lambda _: None)
+
+
+def _timeline(thinned: Thinned, size: tuple[int, int], said: Said) -> Markup:
+    frame = Frame.inside(size)
+    points = [point for _, point in thinned.points]
+    top_bytes = max(_sizes(points), default=MIB) * _ROOM_ABOVE
+    y, x = frame.y(0, top_bytes), frame.x(-0.5, max(thinned.total, 1) - 0.5)
+    half = max(1.2, min(9.0, 0.36 * (frame.right - frame.left) / max(1, len(points))))
+    marks = [
+        mark for place, point in thinned.points for mark in _attempt(point, (x(place), y), said)
+    ]
+    parts = [
+        *frame.rows(y, linear_ticks_bytes(top_bytes), size_words),
+        *frame.dates(x, _dated(thinned)),
+        svg.path(_history(thinned, x, y), "history"),
+        svg.path(_dashes(thinned, x, y, half=half, of="request_bytes"), "request"),
+        svg.path(_gaps(thinned, x, y), "gap" if len(points) <= _CROWD else "gap crowd"),
+        svg.path(_dashes(thinned, x, y, half=half, of="allocation_bytes"), "allocation"),
+        *marks,
+    ]
+    label = "Allocations against needs, attempt by attempt"
+    return svg.picture(*size, label, parts, _told(thinned))
+
+
+def _dated(thinned: Thinned) -> dict[float, float]:
+    """When the attempts that are drawn ended."""
+    return {place: point.at_s for place, point in thinned.points if point.at_s is not None}
+
+
+def _told(thinned: Thinned) -> str:
+    """What one sees at a glance, in words."""
+    needs = [point.need_bytes for _, point in thinned.points if point.need_bytes]
+    if not needs:
+        return "No attempt was measured."
+    low, high = words_for_bytes(min(needs)), words_for_bytes(max(needs))
+    kills = counted(thinned.kills, "OOM kill")
+    return f"{thinned.total:,} attempts, {kills}; needs from {low} to {high}."
+
+
+def diagonal(thinned: Thinned) -> Markup:
+    """Need across, allocation up, both in powers of two: above the line is unused memory."""
+    frame = Frame.inside(SMALL)
+    placed = [
+        (point, need, allocation)
+        for _, point in thinned.points
+        if (need := point.need_bytes) and (allocation := point.allocation_bytes)
+    ]
+    sizes = [size for _, need, allocation in placed for size in (need, allocation)]
+    x, y, parts = frame.sizes(min(sizes, default=MIB) / 1.3, max(sizes, default=MIB) * 1.3)
+    words = "dashed: need = allocation"
+    parts += [
+        svg.text((frame.right - 4, frame.bottom - 10), words, anchor="end"),
+        *frame.names("allocation", "need"),
+        *(
+            svg.cross((x(need), y(allocation)), 4.5, "kill", words_for_point(point))
+            if point.killed
+            else svg.dot((x(need), y(allocation)), 3, "need faint", words_for_point(point))
+            for point, need, allocation in placed
+        ),
+    ]
+    return svg.picture(*SMALL, "Allocation against need", parts)
+
+
+def histogram(needs_bytes: Sequence[int], ceilings_bytes: Sequence[int]) -> Markup:
+    """How many runs needed how much, and the ceilings that divide them."""
+    frame = Frame.inside(SMALL)
+    high = max([*needs_bytes, *ceilings_bytes, MIB]) * _ROOM_ABOVE
+    counts = bar_counts(needs_bytes, high)
+    most = max([*counts, 1])
+    x = frame.x(0, high)
+    y = Scale(low=0, high=most, start=frame.bottom, end=frame.top + 13 * _LABEL_ROWS)
+    bar = (frame.right - frame.left) / HISTOGRAM_BARS
+    parts = [
+        *frame.rows(y, count_ticks(most), lambda tick: f"{tick:g}"),
+        *(frame.under(x(tick), size_words(tick)) for tick in linear_ticks_bytes(high)),
+        *(
+            svg.bar((round(frame.left + place * bar + 0.5, 1), y(count)), bar - 1, y(0), "bar")
+            for place, count in enumerate(counts)
+            if count
+        ),
+        *_ceiling_marks(x, ceilings_bytes, frame),
+        *frame.names("runs", "need"),
+    ]
+    return svg.picture(*SMALL, "Needs and the ceilings of the bins", parts)
+
+
+def bar_counts(needs_bytes: Sequence[int], high_bytes: float) -> list[int]:
+    """Needs per bar, HISTOGRAM_BARS of equal width from 0 to ``high_bytes``."""
+    counts = [0] * HISTOGRAM_BARS
+    for need in needs_bytes:
+        counts[min(HISTOGRAM_BARS - 1, int(need / high_bytes * HISTOGRAM_BARS))] += 1
+    return counts
+
+
+def _ceiling_marks(x: Scale, ceilings_bytes: Sequence[int], frame: Frame) -> list[Markup]:
+    """A line for each ceiling, its label in the first row where it touches no other, if any."""
+    marks: list[Markup] = []
+    ends = [-1.0] * _LABEL_ROWS
+    for ceiling in ceilings_bytes:
+        at = x(ceiling)
+        row = next((n for n, end in enumerate(ends) if at - _LABEL_WIDTH >= end), None)
+        top = frame.top + 13 * (_LABEL_ROWS - 1 if row is None else row)
+        marks.append(svg.line((at, top + 3), (at, frame.bottom), "ceiling"))
+        if row is not None:
+            ends[row] = at
+            marks.append(svg.text((at, top), words_for_bytes(ceiling), "ceiling-label", "end"))
+    return marks
+
+
+def _sizes(points: Iterable[AttemptPoint]) -> list[int]:
+    return [
+        size
+        for point in points
+        for size in (
+            point.request_bytes,
+            point.allocation_bytes,
+            point.need_bytes,
+            point.lifted_to_bytes,
+        )
+        if size
+    ]
+
+
+def _attempt(point: AttemptPoint, where: tuple[float, Scale], said: Said) -> list[Markup]:
+    at, y = where
+    if point.need_bytes is None:
+        return []
+    if not point.killed:
+        return [svg.dot((at, y(point.need_bytes)), 2.6, "need", said(point))]
+    marks = [svg.cross((at, y(point.need_bytes)), 5, "kill", said(point))]
+    if point.lifted_to_bytes:
+        ends = (at, y(point.need_bytes) - 6), (at, y(point.lifted_to_bytes))
+        marks.insert(0, svg.line(*ends, "lift"))
+        marks.append(svg.path(_arrow_head(at, y(point.lifted_to_bytes)), "lift"))
+    return marks
+
+
+def _arrow_head(x: float, y: float) -> list[str]:
+    return [f"M{x - 4:g} {y + 6:g}L{x:g} {y:g}L{x + 4:g} {y + 6:g}"]
+
+
+def _dashes(thinned: Thinned, x: Scale, y: Scale, *, half: float, of: str) -> list[str]:
+    """One short level stroke per attempt at its size."""
+    return [
+        f"M{x(place) - half:.1f} {y(size):g}h{2 * half:.1f}"
+        for place, point in thinned.points
+        if (size := getattr(point, of))
+    ]
+
+
+def _gaps(thinned: Thinned, x: Scale, y: Scale) -> list[str]:
+    """From need up to allocation: what was held and not used."""
+    return [
+        f"M{x(place):g} {y(point.need_bytes):g}V{y(point.allocation_bytes):g}"
+        for place, point in thinned.points
+        if point.need_bytes and point.allocation_bytes and not point.killed
+    ]
+
+
+def _history(thinned: Thinned, x: Scale, y: Scale) -> list[str]:
+    """A backdrop behind imported attempts, which Plimsoll did not size."""
+    places = [place for place, point in thinned.points if point.imported]
+    if not places:
+        return []
+    left, right = x(places[0] - 0.5), x(places[-1] + 0.5)
+    return [f"M{left:g} {y(y.low):g}V{y(y.high):g}H{right:g}V{y(y.low):g}Z"]
+
+
+def words_for_point(point: AttemptPoint) -> str:
+    """What shows under the pointer."""
+    need = words_for_size(point.need_bytes)
+    needed = f"OOM-killed: needs more than {need}" if point.killed else f"needed {need}"
+    got = words_for_size(point.allocation_bytes)
+    asked = words_for_size(point.request_bytes)
+    run = f"run {cut(point.run, 80)}, attempt {point.attempt}"
+    return f"{needed}, got {got}, asked {asked}; {run}; {words_for_minute(point.at_s)}"

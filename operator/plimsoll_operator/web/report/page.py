@@ -1,0 +1,80 @@
+"""Draws a report as one HTML file that needs nothing from elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from jinja2 import Environment, PackageLoader
+from markupsafe import Markup
+
+from plimsoll_operator.views.records import AttemptPoint, ReportData, TaskReport, total
+from plimsoll_operator.views.thinning import points_per_plot, thin
+from plimsoll_operator.web.plots import size_plots as plots
+from plimsoll_operator.web.report.environment import content_hash, environment_of, own_text
+
+TABLED_SHARE: Final = 20
+"""One in so many of the attempts that may be drawn stands in the table beside: the newest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One task's own section: the report, its drawn plots, and what they left out.
+
+    timeline: for wide screens; narrow: the same for a phone's.
+    tabled: the newest attempts, newest first, for those who read and do not see.
+    """
+
+    anchor: str
+    report: TaskReport
+    timeline: Markup
+    narrow: Markup
+    diagonal: Markup
+    histogram: Markup
+    thinned: str | None
+    tabled: tuple[AttemptPoint, ...]
+
+
+def render(pages: ReportData, now_s: float) -> str:
+    """The whole page. now_s: Unix seconds, when it was made."""
+    detailed = [report for report in pages.tasks if report.detail is not None]
+    room = points_per_plot(len(detailed))
+    sections = [section_of(report, f"task-{n}", room) for n, report in enumerate(detailed)]
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            pages=pages,
+            total=total([report.figures for report in pages.tasks]),
+            sections=sections,
+            anchors={section.report.task: section.anchor for section in sections},
+            now_s=now_s,
+        )
+    )
+
+
+def section_of(report: TaskReport, anchor: str, room: int) -> Section:
+    """A task with its plots. room: attempts to draw at most in one of them."""
+    points = report.detail.points if report.detail else ()
+    model = report.detail.model if report.detail else None
+    thinned = thin(points, room)
+    needs = [point.need_bytes for point in points if point.need_bytes and not point.killed]
+    return Section(
+        anchor=anchor,
+        report=report,
+        timeline=plots.timeline(thinned),
+        narrow=plots.narrow_timeline(thin(points, min(room, plots.NARROW_POINTS))),
+        diagonal=plots.diagonal(thinned),
+        histogram=plots.histogram(needs, model.ceilings_bytes if model else ()),
+        thinned=thinned.words,
+        tabled=tuple(reversed(points[-max(1, room // TABLED_SHARE) :])),
+    )
+
+
+@cache
+def _environment() -> Environment:
+    environment = environment_of(PackageLoader("plimsoll_operator.web.report"))
+    style = own_text("plimsoll_operator.web.report", "style.css")
+    environment.globals.update(style=style, style_hash=Markup(content_hash(style)))
+    return environment

@@ -1,0 +1,4 @@
+"""Words that everything else uses: task, observation, policy, decision, units. Pure.
+
+In and out: frozen records. May import: numpy.
+"""

@@ -1,0 +1,101 @@
+"""What people set. Resolved by the operator: pod > TaskProfile > SizingPolicy > chart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from plimsoll_predictor.core.documents import from_document, to_document
+from plimsoll_predictor.core.units import MIB
+
+
+class Mode(StrEnum):
+    """How far Plimsoll may go with a pod."""
+
+    OFF = "off"
+    RECOMMEND = "recommend"
+    """Decide, write the decision down, change no resources."""
+    ENFORCE = "enforce"
+
+
+class Limits(StrEnum):
+    """What happens to the memory limit when the request is set."""
+
+    EQUAL = "equal"
+    """limit = request = allocation."""
+    KEEP = "keep"
+    """The limit stays, raised only where it would fall below the request."""
+
+
+class Retry(StrEnum):
+    """Whether Plimsoll may make a bare pod's next attempt."""
+
+    AUTO = "auto"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuPolicy:
+    """What people set for CPU requests, apart from memory; limits are never touched."""
+
+    mode: Mode = Mode.RECOMMEND
+    min_millicores: int = 10
+    """No sized request is below it."""
+    max_millicores: int | None = None
+    """No sized request is above it; None leaves only the container's limit and the cluster."""
+    headroom: float = 1.2
+    """Factor over what the runs used; >= 1."""
+    min_runs: int = 5
+    """Measured runs before a request is changed; few of them are given no more room than many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """One task's policy, all levels resolved."""
+
+    mode: Mode = Mode.RECOMMEND
+    paused: bool = False
+    """Whether pods are left as they are written, whatever the mode and the pod itself say; what
+    they need is observed and learned all the same."""
+    min_bytes: int = 32 * MIB
+    """No allocation is below it."""
+    max_bytes: int | None = None
+    """No allocation is above it; None leaves only the largest node and the LimitRange."""
+    overhead_s: float = 2400.0
+    """What a failed attempt costs beyond the memory-time it wasted, in seconds of its memory; 0 to
+    86400. Prices the failed attempts of every expert: the knob between waste and failures."""
+    penalty: float = 10.0
+    """How many times worse a too small allocation is than a too large one (thesis 5.2.3); >= 1.
+    Weighs the classifier's training, its u-score and the choice of a ceiling."""
+    first_size: float = 1.0
+    """First size of a task never seen, as a share of its request; 0.5 to 1."""
+    critical: bool = False
+    """Whether a task never seen gets its whole request, whatever ``first_size`` says."""
+    max_bins: int = 8
+    """1 to 8."""
+    max_lifts: int = 3
+    """Lifts per run before the task is marked Leaking; 0 never lifts."""
+    min_runs: int = 1
+    """Runs with a known need before anything is lowered below the user's request."""
+    headroom: float = 1.1
+    """Factor over the largest need seen: of the last ceiling, and of the max-seen expert."""
+    limits: Limits = Limits.EQUAL
+    retry: Retry = Retry.AUTO
+    feature_sources: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Feature name -> {"annotation"|"label"|"env"|"arg": where it is read from}."""
+    cpu: CpuPolicy = CpuPolicy()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types; ``from_dict`` reads it back."""
+        document: dict[str, Any] = to_document(self)
+        return document
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Policy:
+        """Inverse of ``to_dict``; ValueError names a field that is wrong.
+
+        A field that a newer version added is ignored: what an older one knows still holds.
+        """
+        return from_document(cls, data, "a policy")

@@ -1,0 +1,196 @@
+"""What is kept of each attempt: the training data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any, Final
+
+from plimsoll_predictor.core.task import TaskId
+
+FeatureValue = float | str
+"""A number or a category. Dates are text in ISO 8601; the feature schema splits them."""
+
+Features = Mapping[str, FeatureValue]
+"""What is known before an attempt starts. A missing feature is absent, never NaN or None."""
+
+
+class Outcome(StrEnum):
+    """How an attempt ended; the OOM truth table decides (plimsoll_operator.attempts.truth_table)."""
+
+    SUCCEEDED = "succeeded"
+    OOM_KILLED = "oom-killed"
+    FAILED = "failed"
+    """Ended badly for a reason of its own; its peak is a lower bound at best and is not learned."""
+    EVICTED = "evicted"
+    """Ended by the node's trouble (eviction, node memory pressure, lost node); teaches no need."""
+    DELETED = "deleted"
+    """Taken away before it ended."""
+
+
+class PeakSource(StrEnum):
+    """Where a peak was measured."""
+
+    AGENT = "agent"
+    METRICS = "metrics"
+    IMPORTED = "imported"
+
+
+class Unit(StrEnum):
+    """What a column holds; it decides how the column is stored, exported and imported."""
+
+    BYTES = "bytes"
+    CORES = "cores"
+    SHARE = "share"
+    """Of all there is: 1 is full."""
+    SECONDS = "seconds"
+    TIME = "time"
+    """Unix seconds."""
+    PODS = "pods"
+    EXIT_CODE = "exit code"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A field of an observation that is stored as it is.
+
+    exported: whether a history file has it, by the same name.
+    """
+
+    name: str
+    unit: Unit
+    exported: bool
+
+
+def column(unit: Unit, *, exported: bool = True) -> Any:
+    """A field that is a column; None where nobody said."""
+    return field(default=None, metadata={"unit": unit, "exported": exported})
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The smallest allocation that would have sufficed.
+
+    size_bytes: the need itself, or what it is known to exceed when censored.
+    censored: True after an OOM kill: the need is *more than* size_bytes.
+    """
+
+    size_bytes: int
+    censored: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One attempt, as training data. Identified by ``attempt_uid``: the pod's UID.
+
+    A column is added here, and by a migration: the store's table, what is exported and what is
+    imported follow from its unit. Times are Unix seconds; None where the cluster never said.
+    """
+
+    attempt_uid: str
+    task: TaskId
+    run: str
+    """Which execution of the task: attempts of one run share it."""
+    attempt: int = 1
+    """1 for a run's first pod."""
+    features: Features = field(default_factory=dict)
+    outcome: Outcome
+    submitted_s: float | None = column(Unit.TIME)
+    started_s: float | None = column(Unit.TIME)
+    finished_s: float | None = column(Unit.TIME)
+    request_bytes: int | None = column(Unit.BYTES)
+    """What the user asked for; None if they asked for nothing."""
+    allocation_bytes: int | None = column(Unit.BYTES)
+    """The limit the attempt ran under; None if it had none."""
+    peak_bytes: int | None = column(Unit.BYTES)
+    """Memory the attempt was seen to use, page cache told apart; None if nobody measured."""
+    peak_source: PeakSource | None = None
+    kernel_peak_bytes: int | None = column(Unit.BYTES, exported=False)
+    """The kernel's own peak; counts page cache, so an upper bound of the need."""
+    working_set_peak_bytes: int | None = column(Unit.BYTES, exported=False)
+    """Highest sampled usage less inactive file pages; misses spikes, so a lower bound."""
+    anon_peak_bytes: int | None = column(Unit.BYTES, exported=False)
+    cpu_s: float | None = column(Unit.SECONDS)
+    peak_cores: float | None = column(Unit.CORES)
+    """Cores of the minute that used most; None if nobody measured, or it ended within one."""
+    request_cores: float | None = column(Unit.CORES)
+    """CPU the user asked for, in cores; None if nothing."""
+    allocated_cores: float | None = column(Unit.CORES)
+    """CPU request the attempt ran under, in cores; None if none."""
+    node: str | None = column(Unit.TEXT)
+    node_type: str | None = column(Unit.TEXT)
+    image: str | None = column(Unit.TEXT)
+    exit_code: int | None = column(Unit.EXIT_CODE)
+    model_version: str | None = column(Unit.TEXT, exported=False)
+    """The model that sized it; None if no model did."""
+    node_memory_bytes: int | None = column(Unit.BYTES, exported=False)
+    """Memory allocated on its node when it started."""
+    node_cpu: float | None = column(Unit.CORES, exported=False)
+    """CPU cores allocated on its node when it started."""
+    neighbours: tuple[str, ...] = ()
+    """Tasks that ran beside it when it started, as ``namespace/name``."""
+    workflow_run: str | None = column(Unit.TEXT)
+    """The run of a workflow it was part of; None if nobody said. Not ``run``, the task's own."""
+    item: str | None = column(Unit.TEXT)
+    """What it worked on: a sample, a partition, a date; None if nobody said."""
+    request_memory_ran_bytes: int | None = column(Unit.BYTES)
+    """Memory request it ran under, after sizing; None if none."""
+    limit_cores: float | None = column(Unit.CORES)
+    """CPU limit it ran under, in cores; None if none."""
+    requested_s: float | None = column(Unit.SECONDS)
+    """Seconds that it might run at most (activeDeadlineSeconds); None if nobody said."""
+    node_memory_share: float | None = column(Unit.SHARE)
+    """Of its node's allocatable memory, what watched pods had when it started, itself included."""
+    node_cpu_share: float | None = column(Unit.SHARE)
+    """Likewise of the node's CPU."""
+    cluster_memory_share: float | None = column(Unit.SHARE)
+    """Of all nodes' allocatable memory, what watched pods had when it started."""
+    cluster_cpu_share: float | None = column(Unit.SHARE)
+    """Likewise of the CPU."""
+    waiting_pods: int | None = column(Unit.PODS)
+    """Watched pods that waited for a node, or to begin, when it started."""
+    submitted_memory_share: float | None = column(Unit.SHARE)
+    """As ``cluster_memory_share``, when it was submitted; no node is known then."""
+    submitted_cpu_share: float | None = column(Unit.SHARE)
+    """As ``cluster_cpu_share``, when it was submitted."""
+    submitted_waiting_pods: int | None = column(Unit.PODS)
+    """As ``waiting_pods``, when it was submitted, without itself."""
+
+    @property
+    def queued_s(self) -> float | None:
+        """Seconds from submission to start. None if unknown, or the clock jumped backwards."""
+        if self.submitted_s is None or self.started_s is None or self.started_s < self.submitted_s:
+            return None
+        return self.started_s - self.submitted_s
+
+    @property
+    def runtime_s(self) -> float | None:
+        """Seconds it ran. None if unknown, or if the clock jumped backwards meanwhile."""
+        if self.started_s is None or self.finished_s is None or self.finished_s < self.started_s:
+            return None
+        return self.finished_s - self.started_s
+
+    @property
+    def mean_cores(self) -> float | None:
+        """Cores it used on average. None if nobody measured, or it took no time that shows."""
+        runtime_s = self.runtime_s
+        return self.cpu_s / runtime_s if runtime_s and self.cpu_s is not None else None
+
+    @property
+    def need(self) -> Need | None:
+        """What this attempt teaches about its task's need; None if it teaches nothing."""
+        if self.outcome is Outcome.SUCCEEDED and self.peak_bytes is not None:
+            return Need(self.peak_bytes, censored=False)
+        if self.outcome is Outcome.OOM_KILLED and self.allocation_bytes is not None:
+            return Need(self.allocation_bytes, censored=True)
+        return None
+
+
+COLUMNS: Final = tuple(
+    Column(each.name, each.metadata["unit"], each.metadata["exported"])
+    for each in fields(Observation)
+    if each.metadata
+)
+"""The fields of an observation that are stored as they are, in its order."""

@@ -1,0 +1,219 @@
+"""What an attempt gets. Pure: what is known goes in, a decision with its reason comes out.
+
+The first match wins: sizing is switched off; the run was lifted; too few runs are known; the task
+is paused; the champion decides, whose model or rule bids.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from plimsoll_predictor.core.decision import Ask, Bounds, Decision, Reason
+from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.units import words_for_bytes
+from plimsoll_predictor.deciding.choosing import Choice, cheapest_ceiling
+from plimsoll_predictor.deciding.clamping import Range
+from plimsoll_predictor.deciding.cold_start import first_bytes
+from plimsoll_predictor.experts.panel import words_for_expert
+from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER, REQUEST
+from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
+from plimsoll_predictor.knowledge.rule import Rule, for_larger_request
+from plimsoll_predictor.model.boosted import boosted_bid_bytes
+from plimsoll_predictor.model.task_model import Model
+
+__all__ = ["Choice", "cheapest_ceiling", "decide"]
+
+_UNKNOWN_TASK_POLICY = Policy()
+
+
+def decide(ask: Ask, knowledge: Knowledge | None, bounds: Bounds) -> Decision:
+    """Decide one attempt's allocation.
+
+    knowledge: None if the task was never seen; its run then keeps the user's request.
+    bounds: what the cluster allows; together with the policy's min and max they always hold, the
+        cap over the floor.
+    """
+    if knowledge is None:
+        allowed = Range.of(_UNKNOWN_TASK_POLICY, bounds)
+        return _keep(ask, allowed, Reason.COLD_START, "this task was never seen before")
+    if knowledge.policy.mode is Mode.OFF:
+        return Decision(allocation_bytes=None, reason=Reason.OFF, why="sizing is switched off")
+    return _Case(ask, knowledge, Range.of(knowledge.policy, bounds)).decide()
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One attempt of a known task."""
+
+    ask: Ask
+    knowledge: Knowledge
+    allowed: Range
+
+    @property
+    def _counted(self) -> str:
+        runs = self.knowledge.runs
+        return f"{runs} {'run' if runs == 1 else 'runs'} known"
+
+    def decide(self) -> Decision:
+        knowledge = self.knowledge
+        lift = knowledge.lifts.get(self.ask.run) if self.ask.run is not None else None
+        if lift is not None:
+            return self._lifted(lift)
+        if knowledge.runs < knowledge.policy.min_runs:
+            return self._cold_start()
+        if knowledge.paused:
+            return _keep(self.ask, self.allowed, Reason.KEPT, "sizing of this task is paused")
+        if knowledge.champion == CLASSIFIER:
+            return self._predicted()
+        if knowledge.champion == BOOSTING:
+            return self._boosted()
+        if knowledge.champion == REQUEST and self.ask.request_bytes is not None:
+            why = f"the user's request has been the cheapest choice over {self._counted}"
+            return _keep(self.ask, self.allowed, Reason.KEPT, why)
+        if knowledge.rule is not None and knowledge.champion != REQUEST:
+            return self._by_rule(knowledge.rule)
+        return self._max_seen("")
+
+    def _lifted(self, lift: Lift) -> Decision:
+        clamped = self.allowed.clamp(lift.allocation_bytes)
+        why = (
+            f"attempt {lift.attempt} of this run: {words_for_bytes(lift.after_bytes)} was too "
+            f"small, lifted to {words_for_bytes(clamped.allocation_bytes)}"
+        )
+        return Decision(
+            allocation_bytes=clamped.allocation_bytes,
+            reason=Reason.LIFTED,
+            why=_sentence(why, clamped.note),
+            attempt=lift.attempt,
+        )
+
+    def _cold_start(self) -> Decision:
+        knowledge = self.knowledge
+        asked_bytes = max(self.ask.request_bytes or 0, self.ask.limit_bytes or 0)
+        counted = f"{knowledge.runs} of the {knowledge.policy.min_runs} runs needed are known"
+        # Too little to lower a request on, but one need above it is enough to raise it.
+        if not knowledge.paused and 0 < asked_bytes <= (knowledge.max_need_bytes or 0):
+            return self._max_seen(f"only {counted}, but a need beyond the request was seen")
+        first = self._first_size(f"only {counted}")
+        return first or _keep(self.ask, self.allowed, Reason.COLD_START, f"only {counted}")
+
+    def _first_size(self, because: str) -> Decision | None:
+        """The share of the request that the policy tries first; None where it is the request."""
+        knowledge, request_bytes = self.knowledge, self.ask.request_bytes
+        if knowledge.runs or knowledge.paused or request_bytes is None:
+            return None
+        if self.ask.limit_bytes is not None:
+            return None  # a limit of its own above the request: its author expects more at times
+        share_bytes = first_bytes(request_bytes, knowledge.policy, knowledge.max_need_bytes)
+        if share_bytes is None or share_bytes >= request_bytes:
+            return None
+        clamped = self.allowed.clamp(share_bytes)
+        if clamped.allocation_bytes >= request_bytes:
+            return None
+        why = f"{knowledge.policy.first_size:.0%} of the request is tried first"
+        return Decision(
+            allocation_bytes=clamped.allocation_bytes,
+            reason=Reason.FIRST_SIZE,
+            why=_sentence(because, why, clamped.note),
+        )
+
+    def _max_seen(self, because: str) -> Decision:
+        """The largest need with headroom; ``because`` says why it comes to that, or nothing."""
+        knowledge = self.knowledge
+        if knowledge.max_need_bytes is None:
+            return _keep(
+                self.ask, self.allowed, Reason.KEPT, _sentence(because, "no need is known")
+            )
+        headroom = knowledge.policy.headroom
+        clamped = self.allowed.clamp(knowledge.max_need_bytes * headroom)
+        why = (
+            f"{headroom:g} times the largest need seen "
+            f"({words_for_bytes(knowledge.max_need_bytes)}); {self._counted}"
+        )
+        return Decision(
+            allocation_bytes=clamped.allocation_bytes,
+            reason=Reason.MAX_SEEN,
+            why=_sentence(because, why, clamped.note),
+        )
+
+    def _by_rule(self, rule: Rule) -> Decision:
+        knowledge, ask = self.knowledge, self.ask
+        bid_bytes = for_larger_request(
+            rule.bid_bytes(ask.request_bytes, ask.features),
+            ask.request_bytes,
+            knowledge.largest_request_bytes,
+        )
+        clamped = self.allowed.clamp(bid_bytes)
+        return Decision(
+            allocation_bytes=clamped.allocation_bytes,
+            reason=Reason.LEARNED,
+            why=_sentence(f"{words_for_expert(knowledge.champion)}; {self._counted}", clamped.note),
+        )
+
+    def _boosted(self) -> Decision:
+        model = self.knowledge.model
+        try:
+            bid_bytes = boosted_bid_bytes(model, self.ask.features) if model else None
+        except Exception as error:
+            return self._max_seen(f"the model failed ({type(error).__name__})")
+        if model is None or bid_bytes is None:
+            return self._max_seen("there is no boosted model yet")
+        clamped = self.allowed.clamp(bid_bytes)
+        return Decision(
+            allocation_bytes=clamped.allocation_bytes,
+            reason=Reason.PREDICTED,
+            why=_sentence(f"{words_for_expert(BOOSTING)}; {self._counted}", clamped.note),
+            model_version=model.version,
+        )
+
+    def _predicted(self) -> Decision:
+        model = self.knowledge.model
+        if model is None:
+            return self._max_seen("there is no model yet")
+        try:
+            probabilities = model.probabilities(self.ask.features)
+            choice = cheapest_ceiling(probabilities, model.bins, self.knowledge.policy.penalty)
+        except Exception as error:
+            # Whatever is wrong with a model, the simple rule still serves the pod.
+            return self._max_seen(f"the model failed ({type(error).__name__})")
+        return self._allocated(choice, model)
+
+    def _allocated(self, choice: Choice, model: Model) -> Decision:
+        knowledge = self.knowledge
+        n_bins = len(model.bins)
+        why = (
+            f"bin {choice.bin + 1} of {n_bins} (up to {words_for_bytes(choice.ceiling_bytes)}): "
+            f"{choice.probability:.0%} of its probability lies at or below; {self._counted}"
+        )
+        beyond_bytes = (knowledge.max_need_bytes or 0) * knowledge.policy.headroom
+        note = ""
+        if choice.bin == n_bins - 1 and beyond_bytes > choice.ceiling_bytes:
+            # A kill since the training: the last bin has no upper end, its ceiling must follow.
+            note = f"raised over the largest need seen, {words_for_bytes(beyond_bytes)}"
+        clamped = self.allowed.clamp(max(choice.ceiling_bytes, beyond_bytes if note else 0))
+        return Decision(
+            allocation_bytes=clamped.allocation_bytes,
+            reason=Reason.PREDICTED,
+            why=_sentence(why, note, clamped.note),
+            bin=choice.bin,
+            probability=choice.probability,
+            model_version=model.version,
+        )
+
+
+def _keep(ask: Ask, allowed: Range, reason: Reason, because: str) -> Decision:
+    """The user's request as it is; above the cap the pod is left to its author and the cluster."""
+    decision = Decision(allocation_bytes=None, reason=reason, why=because)
+    if ask.request_bytes is None:
+        return replace(decision, why=_sentence(because, "no request to keep, left as it is"))
+    if allowed.exceeded_by(ask.request_bytes):
+        left = f"its request is above {allowed.cap_words}, left as it is"
+        return replace(decision, why=_sentence(because, left))
+    clamped = allowed.admit(ask.request_bytes)
+    kept = clamped.note or f"the request of {words_for_bytes(ask.request_bytes)} is kept"
+    why = _sentence(because, kept)
+    return replace(decision, allocation_bytes=clamped.allocation_bytes, why=why)
+
+
+def _sentence(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)

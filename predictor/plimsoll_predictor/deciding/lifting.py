@@ -1,0 +1,70 @@
+"""What the next attempt of an OOM-killed run gets, or why there should be none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from plimsoll_predictor.core.decision import Bounds
+from plimsoll_predictor.core.units import words_for_bytes
+from plimsoll_predictor.deciding.clamping import Range
+from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
+from plimsoll_predictor.knowledge.ladder import USEFUL_STEP, lowest_step_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedAttempt:
+    """An attempt the kernel killed at its memory limit.
+
+    attempt: 1 for a run's first pod.
+    request_bytes: what the user had asked for; None if nothing.
+    """
+
+    allocation_bytes: int
+    attempt: int
+    request_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leaking:
+    """No further attempt is worth its memory; ``reason`` is for people."""
+
+    reason: str
+
+
+LiftDecision: TypeAlias = Lift | Leaking
+
+
+def next_allocation(failed: FailedAttempt, knowledge: Knowledge, bounds: Bounds) -> LiftDecision:
+    """The next attempt's allocation, by a gentle ladder.
+
+    The smallest useful step among the model's ceilings, a little over the largest need seen (or
+    twice the failed allocation, if that is no step; see experts.ladder), and the user's request.
+    Jumping straight to the request wastes more than it saves (the ladder was measured better), but
+    the last lift is never below it: a run must not fail that would have run as its author wrote it.
+    """
+    policy = knowledge.policy
+    lifts = failed.attempt - 1
+    if policy.max_lifts == 0:
+        return Leaking("lifting is switched off (maxLifts 0)")
+    if lifts >= policy.max_lifts:
+        return Leaking(f"lifted {lifts} {'time' if lifts == 1 else 'times'} and killed again")
+    wanted_bytes = lowest_step_bytes(
+        failed.allocation_bytes,
+        knowledge.largest_bytes or 0,
+        ceilings_bytes=knowledge.model.bins.ceilings_bytes if knowledge.model else (),
+        request_bytes=failed.request_bytes,
+    )
+    if lifts + 1 == policy.max_lifts:
+        wanted_bytes = max(wanted_bytes, failed.request_bytes or 0)
+    allowed = Range.of(policy, bounds)
+    allocation_bytes = allowed.clamp(wanted_bytes).allocation_bytes
+    if allocation_bytes < USEFUL_STEP * failed.allocation_bytes:
+        # A cap leaves so little room that the next attempt would be killed like the last one.
+        at = words_for_bytes(failed.allocation_bytes)
+        return Leaking(f"killed at {at} and already at {allowed.cap_words}")
+    return Lift(
+        allocation_bytes=allocation_bytes,
+        attempt=failed.attempt + 1,
+        after_bytes=failed.allocation_bytes,
+    )

@@ -1,0 +1,47 @@
+"""What the experts by models bid: for them a training made a model, they have no rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from plimsoll_predictor.core.decision import Ask, Bounds, Reason
+from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.deciding.decide import decide
+from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.model.boosted import boosted_bid_bytes
+from plimsoll_predictor.model.task_model import Model
+
+
+def bidders_of(model: Model | None) -> tuple[str, ...]:
+    """The experts that a model makes able to bid."""
+    if model is None:
+        return ()
+    return (CLASSIFIER, BOOSTING) if model.boosted is not None else (CLASSIFIER,)
+
+
+def modelled_bids(knowledge: Knowledge, ask: Ask) -> dict[str, float]:
+    """Expert -> bytes it would give this attempt; without those whose model fails it.
+
+    The classifier's is what deciding gives where it serves, but for the cluster's bounds.
+    """
+    found: dict[str, float] = {}
+    if knowledge.model is None:
+        return found
+    policy = replace(knowledge.policy, mode=Mode.ENFORCE, paused=False, min_runs=0)
+    serving = replace(knowledge, champion=CLASSIFIER, policy=policy, lifts={})
+    decision = decide(ask, serving, Bounds())
+    if decision.reason is Reason.PREDICTED and decision.allocation_bytes:
+        found[CLASSIFIER] = float(decision.allocation_bytes)
+    boosted_bytes = _boosted(knowledge.model, ask)
+    if boosted_bytes:
+        found[BOOSTING] = boosted_bytes
+    return found
+
+
+def _boosted(model: Model, ask: Ask) -> float | None:
+    try:
+        return boosted_bid_bytes(model, ask.features)
+    except Exception:
+        # As in deciding: whatever is wrong with a model, it only does not bid.
+        return None

@@ -1,1 +1,0 @@
-"""The forecast of a run's runtime: a small mixture of forgetting histograms, learned online."""

@@ -1,0 +1,6 @@
+"""What is known of one task when its pod is decided: the rule, the ladder, the experts' names. Pure.
+
+It is what the feed carries and what the store keeps of a task.
+
+In and out: frozen records. May import: ``model``, ``core``.
+"""

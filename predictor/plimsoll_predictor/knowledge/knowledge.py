@@ -1,0 +1,100 @@
+"""All that deciding needs to know of one task; what the feed carries and the snapshot keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll_predictor.core.cpu import CpuUse
+from plimsoll_predictor.core.documents import from_document, to_document
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.knowledge.expert_names import MAX_SEEN
+from plimsoll_predictor.knowledge.rule import Rule
+from plimsoll_predictor.model.task_model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """What the next attempt of a run gets after an OOM kill."""
+
+    allocation_bytes: int
+    attempt: int
+    """The attempt that gets it: 2 for the first retry."""
+    after_bytes: int
+    """The allocation that was too small."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knowledge:
+    """One task as deciding sees it. Immutable; a change makes a new one."""
+
+    task: TaskId
+    policy: Policy
+    runs: int = 0
+    """Runs whose need is known."""
+    max_need_bytes: int | None = None
+    """Largest need known; a censored one counts as what it exceeds. None if none is known."""
+    champion: str = MAX_SEEN
+    """The expert that serves; one of plimsoll_predictor.knowledge.expert_names, or another version's."""
+    rule: Rule | None = None
+    """What the champion bids, where it bids by a rule."""
+    largest_bytes: int | None = None
+    """Largest need of a run that succeeded: what a kill only showed to be exceeded is not in it."""
+    largest_request_bytes: int | None = None
+    """The most that was asked for by a run that succeeded."""
+    model: Model | None = None
+    lifts: Mapping[str, Lift] = field(default_factory=dict)
+    """Run key -> lift, for runs that were OOM-killed and have not succeeded yet."""
+    cpu: CpuUse | None = None
+    """What the newest runs used of the CPU; None if nobody measured."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether its policy says to leave its pods alone for now."""
+        return self.policy.paused
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types; ``from_dict`` reads it back."""
+        return {
+            "task": str(self.task),
+            "policy": self.policy.to_dict(),
+            "runs": self.runs,
+            "max_need_bytes": self.max_need_bytes,
+            "champion": self.champion,
+            "rule": to_document(self.rule),
+            "largest_bytes": self.largest_bytes,
+            "largest_request_bytes": self.largest_request_bytes,
+            "model": self.model.to_dict() if self.model else None,
+            "lifts": {
+                run: [lift.allocation_bytes, lift.attempt, lift.after_bytes]
+                for run, lift in self.lifts.items()
+            },
+            "paused": self.paused,  # for a reader from before the policy said it
+            "cpu": to_document(self.cpu),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Knowledge:
+        """Inverse of ``to_dict``; ModelError, KeyError, TypeError or ValueError on foreign data."""
+        model, cpu, rule = data["model"], data.get("cpu"), data.get("rule")
+        return cls(
+            task=TaskId.parse(data["task"]),
+            policy=Policy.from_dict(data["policy"]),
+            runs=int(data["runs"]),
+            max_need_bytes=data["max_need_bytes"],
+            champion=_champion(data["champion"]),
+            rule=None if rule is None else from_document(Rule, rule, "its rule"),
+            largest_bytes=data.get("largest_bytes"),
+            largest_request_bytes=data.get("largest_request_bytes"),
+            model=Model.from_dict(model) if model is not None else None,
+            lifts={run: Lift(*values) for run, values in data["lifts"].items()},
+            cpu=None if cpu is None else from_document(CpuUse, cpu, "its CPU use"),
+        )
+
+
+def _champion(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"a champion is an expert's name. Got {name!r} instead")
+    return name

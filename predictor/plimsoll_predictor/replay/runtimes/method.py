@@ -1,0 +1,46 @@
+"""What is replayed: something that forecasts runtimes as runs are submitted."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from plimsoll_predictor.runtimes.forecasting.forecast import QUANTILES
+from plimsoll_predictor.runtimes.runs.log_run import LogRun
+
+FloatArray = npt.NDArray[np.float64]
+
+SHARES: Final[FloatArray] = QUANTILES
+"""The 21 quantiles that are scored."""
+
+
+class Foretold(Protocol):
+    """What a method says of one run's runtime."""
+
+    def quantiles_ln(self) -> FloatArray:
+        """The logarithms of its quantiles in s at SHARES, not falling."""
+
+    def longer_than(self, seconds: float, /) -> float:
+        """The probability that it lasts longer, 0 to 1."""
+
+
+class Method(Protocol):
+    """A way to forecast. Told what happens in order of time; learns only from what is over.
+
+    number: a run's place in the log. Every call changes the method but none may look ahead: of a
+    run, only what is known at its submission may be read before it finishes.
+    """
+
+    def submit(self, number: int, run: LogRun, /) -> Foretold:
+        """Forecast a run that is submitted now."""
+
+    def start(self, number: int, run: LogRun, /) -> None:
+        """It starts now."""
+
+    def finish(self, number: int, run: LogRun, /) -> None:
+        """It is over, at run.finished_s: learn from it."""
+
+    def bytes_per_task(self) -> float | None:
+        """Bytes kept of a task, on average; None if the method keeps a task's every run."""

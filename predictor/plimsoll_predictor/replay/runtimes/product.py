@@ -1,0 +1,55 @@
+"""The product's own forecaster, replayed as any method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from plimsoll_predictor.replay.runtimes.method import SHARES, FloatArray
+from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
+from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
+from plimsoll_predictor.runtimes.runs.log_run import LogRun
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the forecaster said of a run."""
+
+    forecast: Forecast
+
+    def quantiles_ln(self) -> FloatArray:
+        """The forecast's."""
+        found: FloatArray = np.log(self.forecast.quantiles_s(SHARES))
+        return found
+
+    def longer_than(self, seconds: float) -> float:
+        """The forecast's."""
+        return self.forecast.longer_than(seconds)
+
+
+class Product:
+    """One forecaster with the settings that everyone gets."""
+
+    def __init__(self) -> None:
+        self._forecaster = Forecaster()
+        self._tasks: set[str] = set()
+
+    def submit(self, number: int, run: LogRun) -> Said:
+        """As admission tells the forecaster of a pod."""
+        self._tasks.add(run.task)
+        return Said(self._forecaster.submit(str(number), run.task, run.owner, run.submitted_s))
+
+    def start(self, number: int, run: LogRun) -> None:
+        """As the pod starts."""
+        self._forecaster.start(str(number), run.started_s)
+
+    def finish(self, number: int, run: LogRun) -> None:
+        """As the pod ends."""
+        self._forecaster.finish(str(number), run.runtime_s, run.finished_s)
+
+    def bytes_per_task(self) -> float | None:
+        """The mean over tasks of what is saved of each."""
+        states = [self._forecaster.task_state(task) for task in sorted(self._tasks)]
+        sizes = [len(state) for state in states if state is not None]
+        return float(np.mean(sizes)) if sizes else None

@@ -1,0 +1,223 @@
+"""The simple rules every policy must beat, as sizers for the replay.
+
+Each trusts the request of a task nobody has seen, and learns from completed runs only. Each has
+one knob between waste and failures: the margin it puts on what it has seen.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import ceil
+from types import MappingProxyType
+from typing import Final, Protocol
+
+import numpy as np
+
+from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
+from plimsoll_predictor.replay.sizes.sizer import Knobs, SizerMaker
+
+LAST: Final = 20
+VPA_PERCENTILE: Final = 0.95
+REAL_STEP: Final = 1.0001
+"""A largest need seen that is not even this much above what failed is no step worth a retry."""
+
+
+class Seen(Protocol):
+    """What a rule keeps of a task's completed runs."""
+
+    def add(self, peak_bytes: int, runtime_s: float, /) -> None:
+        """Take in a completed run."""
+        ...
+
+    def size_bytes(self) -> float:
+        """What the next run is given, before the margin; at least one run has been added."""
+        ...
+
+    def largest_bytes(self) -> float:
+        """What a failed attempt is lifted to where that is a step up; 0 to always multiply."""
+        ...
+
+
+class Largest:
+    """The largest need."""
+
+    def __init__(self) -> None:
+        self._largest_bytes = 0
+
+    def add(self, peak_bytes: int, _runtime_s: float, /) -> None:
+        """Take in a completed run."""
+        self._largest_bytes = max(self._largest_bytes, peak_bytes)
+
+    def size_bytes(self) -> float:
+        """The largest need."""
+        return self._largest_bytes
+
+    def largest_bytes(self) -> float:
+        """Nothing: doubling is above it anyway."""
+        return 0
+
+
+class LargestOfLast:
+    """The largest need of the last 20 runs."""
+
+    def __init__(self) -> None:
+        self._peaks_bytes: deque[int] = deque(maxlen=LAST)
+
+    def add(self, peak_bytes: int, _runtime_s: float, /) -> None:
+        """Take in a completed run."""
+        self._peaks_bytes.append(peak_bytes)
+
+    def size_bytes(self) -> float:
+        """The largest need of the last runs."""
+        return max(self._peaks_bytes)
+
+    def largest_bytes(self) -> float:
+        """Nothing: doubling is above it anyway."""
+        return 0
+
+
+class Percentile:
+    """The 95th percentile of the needs, interpolated linearly."""
+
+    def __init__(self) -> None:
+        self._peaks_bytes: list[int] = []
+
+    def add(self, peak_bytes: int, _runtime_s: float, /) -> None:
+        """Take in a completed run."""
+        insort(self._peaks_bytes, peak_bytes)
+
+    def size_bytes(self) -> float:
+        """The percentile."""
+        place = VPA_PERCENTILE * (len(self._peaks_bytes) - 1)
+        below = int(place)
+        above = min(below + 1, len(self._peaks_bytes) - 1)
+        low, high = self._peaks_bytes[below], self._peaks_bytes[above]
+        return low + (high - low) * (place - below)
+
+    def largest_bytes(self) -> float:
+        """Nothing: a step is a step."""
+        return 0
+
+
+class CheapestStep:
+    """Tovar's first step: the need seen that would have cost the completed runs least.
+
+    Giving ``a`` first and the largest need after a failure costs
+    ``a · sum(t) + largest · sum(t of runs that need more than a)``.
+    """
+
+    SHORTEST_S: Final = 0.001
+    """Runs told to have taken no time at all must still tell needs apart."""
+
+    def __init__(self) -> None:
+        self._runs: list[tuple[int, float]] = []
+        self._size_bytes: float | None = None
+
+    def add(self, peak_bytes: int, runtime_s: float, /) -> None:
+        """Take in a completed run."""
+        insort(self._runs, (peak_bytes, max(runtime_s, self.SHORTEST_S)))
+        self._size_bytes = None
+
+    def size_bytes(self) -> float:
+        """The cheapest first step."""
+        if self._size_bytes is None:
+            self._size_bytes = self._cheapest_bytes()
+        return self._size_bytes
+
+    def largest_bytes(self) -> float:
+        """The largest need."""
+        return self._runs[-1][0]
+
+    def _cheapest_bytes(self) -> float:
+        runs = np.asarray(self._runs, dtype=np.float64)
+        peaks, runtimes = runs[:, 0], runs[:, 1]
+        held = np.cumsum(runtimes)
+        # Of equal needs, the last one's sum has all of them.
+        fits = held[np.searchsorted(peaks, peaks, side="right") - 1]
+        costs = peaks * held[-1] + peaks[-1] * (held[-1] - fits)
+        return float(peaks[np.argmin(costs)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What tells one rule from another.
+
+    seen: makes what it keeps of a task.
+    margin: put on what it has seen; the rule's knob.
+    step: what a failed attempt's allocation is multiplied by.
+    """
+
+    seen: Callable[[], Seen]
+    margin: float
+    step: float = 2.0
+
+
+class RuleSizer:
+    """A rule as a sizer."""
+
+    def __init__(self, rule: Rule, knobs: Knobs) -> None:
+        self._rule = rule
+        self._knobs = knobs
+        self._margin = rule.margin if knobs.strictness is None else knobs.strictness
+        self._tasks: dict[str, Seen] = {}
+
+    def decide(self, asked: Submitted, _now_s: float, /) -> int:
+        """What the rule makes of the task's completed runs; the request without any."""
+        seen = self._tasks.get(asked.task)
+        if seen is None:
+            return self._knobs.first_bytes(asked.preset_bytes)
+        return ceil(seen.size_bytes() * self._margin)
+
+    def lift(self, asked: Submitted, failed_bytes: int, _attempt: int, _now_s: float, /) -> int:
+        """The largest need seen where the rule goes there and it is a step; else multiplied."""
+        seen = self._tasks.get(asked.task)
+        largest_bytes = 0.0 if seen is None else seen.largest_bytes()
+        if largest_bytes > failed_bytes * REAL_STEP:
+            return ceil(largest_bytes)
+        return max(failed_bytes + 1, ceil(failed_bytes * self._rule.step))
+
+    def failed(
+        self, asked: Submitted, allocation_bytes: int, attempt: int, now_s: float, /
+    ) -> None:
+        """Learn nothing until the run completes."""
+
+    def completed(self, row: TraceRow, _allocation_bytes: int, _now_s: float, /) -> None:
+        """Learn what the run needed."""
+        seen = self._tasks.get(row.task)
+        if seen is None:
+            seen = self._tasks[row.task] = self._rule.seen()
+        seen.add(row.peak_bytes, row.runtime_s)
+
+
+class Preset(RuleSizer):
+    """The author's own request, whatever was seen."""
+
+    def __init__(self, knobs: Knobs) -> None:
+        super().__init__(Rule(seen=Largest, margin=1.0), knobs)
+
+    def completed(self, row: TraceRow, allocation_bytes: int, now_s: float, /) -> None:
+        """Learn nothing."""
+
+
+RULES: Final[Mapping[str, Rule]] = MappingProxyType(
+    {
+        "max-seen": Rule(seen=Largest, margin=1.0),
+        "max-seen-1.1": Rule(seen=Largest, margin=1.1),
+        "last-20": Rule(seen=LargestOfLast, margin=1.1),
+        "tovar": Rule(seen=CheapestStep, margin=1.0),
+        "p95-vpa": Rule(seen=Percentile, margin=1.15, step=1.2),
+    }
+)
+
+
+def _maker(rule: Rule) -> SizerMaker:
+    return lambda knobs: RuleSizer(rule, knobs)
+
+
+BASELINES: Final[Mapping[str, SizerMaker]] = MappingProxyType(
+    {"preset": Preset, **{name: _maker(rule) for name, rule in RULES.items()}}
+)
+"""Name -> the sizer, fresh for each trace."""

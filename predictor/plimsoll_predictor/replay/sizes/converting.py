@@ -1,0 +1,165 @@
+"""Files of past runs in the formats people have, brought into the schema of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.replay.sizes.nextflow import (
+    ABSENT,
+    NextflowFile,
+    NotARun,
+    identity,
+    is_nextflow,
+    missing_columns,
+    nextflow_row,
+)
+from plimsoll_predictor.replay.sizes.reading import MOST_ROWS, TraceError, trace_name
+from plimsoll_predictor.replay.sizes.rows import TraceRow
+from plimsoll_predictor.replay.sizes.stored import stored_trace
+from plimsoll_predictor.tables.history import HistoryError, read_history
+from plimsoll_predictor.tables.table_reading import LeftOut, named, open_any
+from plimsoll_predictor.tables.tables import BadRow, Table, TableError
+
+_HINT: Final = (
+    "give a Nextflow trace (nextflow run -with-trace), or what `plimsoll export` has written"
+)
+_REPEATED: Final = "repeats an earlier run: resumed runs list what they found in the cache"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvertRequest:
+    """How to read files of past runs.
+
+    run: what the workflow's run is called; None for each file's own name.
+    zone: of dates that name none.
+    namespace: of exported rows that name none.
+    """
+
+    run: str | None = None
+    zone: tzinfo = UTC
+    namespace: str | None = None
+
+
+@dataclass(slots=True)
+class Converted:
+    """Runs from one or more files. left_out: reason -> the lines of the file it kept out."""
+
+    rows: list[TraceRow] = field(default_factory=list)
+    left_out: dict[str, LeftOut] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    """Each file's name -> what it was taken for."""
+
+    def leave_out(self, reason: str, line: int) -> None:
+        """Count a line that is no run."""
+        self.left_out.setdefault(reason, LeftOut()).add(line)
+
+
+def convert(paths: Sequence[Path], request: ConvertRequest) -> Converted:
+    """The runs of all files.
+
+    Raises:
+        TraceError: if a file cannot be read or is of no known format, or no run is left.
+    """
+    converted = Converted()
+    seen: set[tuple[str, str]] = set()
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                _convert(path, file, request, (converted, seen))
+        except (TableError, HistoryError) as error:
+            raise TraceError(str(error)) from error
+        except OSError as error:
+            raise TraceError(f"{path} cannot be read: {error.strerror or error}") from error
+    if not converted.rows:
+        told = "; ".join(f"{out.count} lines: {why}" for why, out in converted.left_out.items())
+        raise TraceError(f"there is no run to convert ({told or 'the files are empty'})")
+    return converted
+
+
+def _convert(
+    path: Path,
+    file: BinaryIO,
+    request: ConvertRequest,
+    into: tuple[Converted, set[tuple[str, str]]],
+) -> None:
+    table = open_any(file, str(path), _HINT)
+    converted, seen = into
+    if is_nextflow(table.columns):
+        lacks = missing_columns(table.columns)
+        if lacks:
+            raise TraceError(
+                f"{path} lacks the column {lacks}; add it to trace.fields in nextflow.config"
+            )
+        converted.kinds[path.name] = "Nextflow trace"
+        told = NextflowFile(run=request.run or trace_name(path), zone=request.zone)
+        _nextflow(table, told, converted, seen)
+    elif "task" in table.columns and {"outcome", "finished_s", "finished"} & set(table.columns):
+        file.seek(0)
+        converted.kinds[path.name] = "Kubernetes history"
+        _history(file, request, converted)
+    else:
+        raise TraceError(
+            f"{path} is of no known format, its columns are {', '.join(table.columns)[:200]};"
+            f" {_HINT}"
+        )
+
+
+def _nextflow(
+    table: Table, file: NextflowFile, converted: Converted, seen: set[tuple[str, str]]
+) -> None:
+    places = list(enumerate(table.columns))
+    for row in table.rows:
+        if isinstance(row, BadRow):
+            converted.leave_out(row.reason, row.line)
+            continue
+        cells = {
+            name: cell for name, cell in named(row, places).cells.items() if cell not in ABSENT
+        }
+        own = identity(cells)
+        try:
+            found = nextflow_row(cells, row.line, file)
+        except NotARun as error:
+            converted.leave_out(str(error), row.line)
+            continue
+        if own is not None and own in seen:
+            converted.leave_out(_REPEATED, row.line)
+            continue
+        if own is not None:
+            seen.add(own)
+        _keep(found, converted)
+
+
+def _history(file: BinaryIO, request: ConvertRequest, converted: Converted) -> None:
+    trace = stored_trace("history", _observations(file, request, converted))
+    for reason, out in trace.left_out.items():
+        for line in out.lines:
+            converted.leave_out(reason, line)
+        converted.left_out[reason].count += out.count - len(out.lines)
+    for row in trace.rows:
+        _keep(row, converted)
+
+
+def _observations(
+    file: BinaryIO, request: ConvertRequest, converted: Converted
+) -> Iterator[Observation]:
+    for count, row in enumerate(read_history(file, namespace=request.namespace)):
+        if isinstance(row, BadRow):
+            converted.leave_out(row.reason, row.line)
+        elif count > MOST_ROWS:
+            raise TraceError(f"the file has more than {MOST_ROWS:,} attempts; cut it")
+        else:
+            yield row
+
+
+def _keep(row: TraceRow, converted: Converted) -> None:
+    if len(converted.rows) >= MOST_ROWS:
+        raise TraceError(
+            f"there are more than {MOST_ROWS:,} runs (line {row.line} was reached), and a replay"
+            " holds them all in memory; convert fewer files"
+        )
+    converted.rows.append(row)

@@ -1,0 +1,100 @@
+"""One trace through one policy: the figures that are printed, and what is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from plimsoll_predictor.replay.sizes.engine import DecideAt, Replayed, ReplaySettings, replay
+from plimsoll_predictor.replay.sizes.outcome import Totals, totals
+from plimsoll_predictor.replay.sizes.plotted import FrontierPoint, Plotted, plotted
+from plimsoll_predictor.replay.sizes.policies import ReplayPolicy
+from plimsoll_predictor.replay.sizes.reading import Trace
+from plimsoll_predictor.replay.sizes.sizer import Knobs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """How traces are replayed: the same for every trace and policy."""
+
+    decide_at: DecideAt = DecideAt.SUBMIT
+    first_size: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """How a policy did on a trace. frontier: empty unless it was asked for."""
+
+    trace: Trace
+    policy: ReplayPolicy
+    setting: Setting
+    totals: Totals
+    plotted: Plotted
+    frontier: Sequence[FrontierPoint] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures in plain JSON types."""
+        return {
+            "trace": self.trace.name,
+            "policy": self.policy.name,
+            "decide": self.setting.decide_at.value,
+            "first_size": self.setting.first_size,
+            **asdict(self.totals),
+            "left_out": {why: asdict(out) for why, out in self.trace.left_out.items()},
+            "shifted": self.trace.shifted,
+        }
+
+
+def play(
+    trace: Trace,
+    policy: ReplayPolicy,
+    setting: Setting,
+    progress: Callable[[int], None] | None = None,
+) -> Played:
+    """Replay a trace through a fresh sizer of the policy.
+
+    Raises SizerBroken if the policy answers what no policy may.
+    """
+    replayed = _replayed(trace, policy, setting, None, progress)
+    return Played(
+        trace=trace,
+        policy=policy,
+        setting=setting,
+        totals=totals(replayed.rows, replayed.decisions_s, replayed.updates_s),
+        plotted=plotted(replayed.rows),
+    )
+
+
+def frontier(
+    trace: Trace,
+    policy: ReplayPolicy,
+    setting: Setting,
+    progress: Callable[[int], None] | None = None,
+) -> list[FrontierPoint]:
+    """Waste and failures at each of the policy's strictnesses, in their order.
+
+    progress: told the number of runs that have ended, from 0 again for each strictness.
+    """
+    points: list[FrontierPoint] = []
+    for strictness in policy.strictnesses:
+        found = _replayed(trace, policy, setting, strictness, progress)
+        points.append(
+            FrontierPoint(
+                strictness=strictness,
+                waste_gb_h=sum(row.waste_gb_h for row in found.rows),
+                failed_attempts=sum(row.failed_attempts for row in found.rows),
+            )
+        )
+    return points
+
+
+def _replayed(
+    trace: Trace,
+    policy: ReplayPolicy,
+    setting: Setting,
+    strictness: float | None,
+    progress: Callable[[int], None] | None,
+) -> Replayed:
+    sizer = policy.make(Knobs(first_size=setting.first_size, strictness=strictness))
+    return replay(trace.rows, sizer, ReplaySettings(decide_at=setting.decide_at), progress)

@@ -1,0 +1,68 @@
+"""The policies that can be replayed, by name, and the knob of each between waste and failures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from plimsoll_predictor.replay.sizes.baselines import BASELINES
+from plimsoll_predictor.replay.sizes.product import ProductSizer
+from plimsoll_predictor.replay.sizes.sizer import SizerMaker
+
+ALL: Final = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayPolicy:
+    """A policy as the replay knows it.
+
+    make: a fresh sizer for each trace.
+    knob: what its strictness is, in words; empty if it has none.
+    strictnesses: of the points of its frontier, ascending.
+    """
+
+    name: str
+    make: SizerMaker
+    knob: str = ""
+    strictnesses: tuple[float, ...] = ()
+
+
+_MARGINS: Final = (0.9, 1.0, 1.05, 1.1, 1.25, 1.5, 2.0)
+
+
+def _baseline(name: str) -> ReplayPolicy:
+    if name == "preset":
+        return ReplayPolicy(name=name, make=BASELINES[name])
+    return ReplayPolicy(name=name, make=BASELINES[name], knob="margin", strictnesses=_MARGINS)
+
+
+PLIMSOLL: Final = ReplayPolicy(
+    name="plimsoll",
+    make=ProductSizer,
+    knob="overhead seconds",
+    strictnesses=(0.0, 300.0, 1200.0, 2400.0, 9600.0),
+)
+POLICIES: Final[Mapping[str, ReplayPolicy]] = MappingProxyType(
+    {PLIMSOLL.name: PLIMSOLL, **{name: _baseline(name) for name in BASELINES}}
+)
+"""In the order they are shown."""
+
+
+class NoSuchPolicy(ValueError):
+    """A policy was asked for that nobody knows; the sentence lists those there are."""
+
+
+def policies_named(names: tuple[str, ...]) -> tuple[ReplayPolicy, ...]:
+    """The policies asked for, each once, in the order they are shown; ``all`` means all.
+
+    Raises:
+        NoSuchPolicy: if a name is none of them.
+    """
+    for name in names:
+        if name != ALL and name not in POLICIES:
+            raise NoSuchPolicy(
+                f"there is no policy {name[:40]!r}; choose of {', '.join(POLICIES)} and {ALL}"
+            )
+    return tuple(policy for name, policy in POLICIES.items() if name in names or ALL in names)

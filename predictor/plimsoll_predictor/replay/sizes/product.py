@@ -1,0 +1,97 @@
+"""Plimsoll itself under replay: the deciding, lifting and learning that serve pods."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from plimsoll_predictor.core.decision import Ask, Bounds
+from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.record import FeatureValue
+from plimsoll_predictor.core.siblings import Siblings
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.deciding.decide import decide
+from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
+from plimsoll_predictor.experts.charging import EndedRun
+from plimsoll_predictor.experts.fleet import Fleet
+from plimsoll_predictor.experts.standing import Bids, Ended
+from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
+from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
+from plimsoll_predictor.replay.sizes.sizer import UNASKED_BYTES, Knobs
+
+LIFTS: Final = 1000
+"""The protocol retries until it fits; in service the policy's maxLifts ends it."""
+INPUT_BYTES: Final = "input-bytes"
+_NAMESPACE: Final = "replay"
+
+
+class ProductSizer:
+    """Plimsoll with its default policy; the knob is the overhead of a failed attempt."""
+
+    def __init__(self, knobs: Knobs) -> None:
+        policy = Policy(mode=Mode.ENFORCE, max_lifts=LIFTS, first_size=knobs.first_size)
+        if knobs.strictness is not None:
+            policy = replace(policy, overhead_s=knobs.strictness)
+        self._policy = policy
+        self._bounds = Bounds(cap_bytes=knobs.cap_bytes)
+        self._fleet = Fleet()
+        self._siblings = Siblings()
+        self._knowledge: dict[str, Knowledge] = {}
+        self._decided: dict[int, tuple[dict[str, FeatureValue], Bids]] = {}
+
+    def decide(self, asked: Submitted, _now_s: float, /) -> int:
+        """What admission would answer; every expert's bid is kept until the run's need is known."""
+        features = self._features(asked)
+        self._decided[asked.line] = (
+            features,
+            self._fleet.bids(asked.task, asked.preset_bytes, features),
+        )
+        ask = Ask(features=features, request_bytes=asked.preset_bytes)
+        return decide(ask, self._known(asked.task), self._bounds).allocation_bytes or UNASKED_BYTES
+
+    def lift(self, asked: Submitted, failed_bytes: int, attempt: int, _now_s: float, /) -> int:
+        """What the controller would lift to."""
+        failed = FailedAttempt(
+            allocation_bytes=failed_bytes, attempt=attempt, request_bytes=asked.preset_bytes
+        )
+        lifted = next_allocation(failed, self._known(asked.task), self._bounds)
+        # At the cap the task is leaking; the protocol goes on, and the cap ends it.
+        return lifted.allocation_bytes if isinstance(lifted, Lift) else 2 * failed_bytes
+
+    def failed(
+        self, asked: Submitted, allocation_bytes: int, _attempt: int, _now_s: float, /
+    ) -> None:
+        """A kill: what was given is known to be too little at once."""
+        self._fleet.exceeded(asked.task, str(asked.line), allocation_bytes, None)
+        self._fleet.standing(asked.task).refresh(self._fleet.pool, self._policy.overhead_s)
+        self._learned(asked.task)
+
+    def completed(self, row: TraceRow, _allocation_bytes: int, _now_s: float, /) -> None:
+        """A success: every expert is charged, and the task's knowledge is made anew."""
+        features, bids = self._decided.pop(row.line)
+        ended = Ended(
+            run=EndedRun(row.peak_bytes, row.runtime_s, row.preset_bytes),
+            features=features,
+            bids=bids,
+            overhead_s=self._policy.overhead_s,
+        )
+        self._fleet.learn(row.task, ended)
+        self._siblings.note(row.run, row.item, row.task, row.peak_bytes)
+        self._learned(row.task)
+
+    def _features(self, asked: Submitted) -> dict[str, FeatureValue]:
+        features = {**asked.features, **self._siblings.features(asked.run, asked.item, asked.task)}
+        if asked.input_bytes:
+            features[INPUT_BYTES] = float(asked.input_bytes)
+        return features
+
+    def _known(self, task: str) -> Knowledge:
+        if task not in self._knowledge:
+            self._learned(task)
+        return self._knowledge[task]
+
+    def _learned(self, task: str) -> None:
+        known = self._knowledge.get(task) or Knowledge(
+            task=TaskId(_NAMESPACE, task), policy=self._policy
+        )
+        self._knowledge[task] = self._fleet.standing(task).inform(known)

@@ -1,0 +1,57 @@
+"""What a policy looks like to the replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
+
+CAP_BYTES: Final = 128 * 10**9
+"""The most a run may be given."""
+UNASKED_BYTES: Final = 4 * 10**9
+"""Stands for the request of a run that asks for nothing."""
+
+
+class Sizer(Protocol):
+    """A policy under replay. One instance sees one trace, once, in time order."""
+
+    def decide(self, asked: Submitted, now_s: float, /) -> int:
+        """Bytes for a run's first attempt."""
+        ...
+
+    def lift(self, asked: Submitted, failed_bytes: int, attempt: int, now_s: float, /) -> int:
+        """Bytes for the next attempt, more than failed_bytes; that attempt has been taught.
+
+        attempt: the number of the attempt that failed, 1 for the first.
+        """
+        ...
+
+    def failed(
+        self, asked: Submitted, allocation_bytes: int, attempt: int, now_s: float, /
+    ) -> None:
+        """Learn that an attempt needed more than allocation_bytes."""
+        ...
+
+    def completed(self, row: TraceRow, allocation_bytes: int, now_s: float, /) -> None:
+        """Learn how a run went; allocation_bytes is what its last attempt was given."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knobs:
+    """What people set for a policy under replay."""
+
+    first_size: float = 1.0
+    """The first size of a task never seen, as a share of its request; above 0, at most 1."""
+    strictness: float | None = None
+    """The policy's own knob between waste and failures; None for the policy's default."""
+    cap_bytes: int = CAP_BYTES
+
+    def first_bytes(self, preset_bytes: int | None) -> int:
+        """Bytes for a run whose task nobody has seen."""
+        return int((preset_bytes or UNASKED_BYTES) * self.first_size)
+
+
+SizerMaker = Callable[[Knobs], Sizer]

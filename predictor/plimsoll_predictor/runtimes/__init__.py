@@ -1,0 +1,4 @@
+"""How long runs take: forecasts, typical shapes, what other conditions change. Pure.
+
+May import: ``core``.
+"""

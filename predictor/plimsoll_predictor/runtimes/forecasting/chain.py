@@ -1,0 +1,268 @@
+"""When a plan of tasks ends: the distribution of its finishing time, from its steps' forecasts.
+
+A chain, one step after another, is a sum: its distribution is worked out by convolution. Anything
+with branches is simulated, with a seed. Both take the steps to be independent given their
+forecasts: where one cause slows several steps of a plan at once, long plans are likelier than told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import numpy as np
+
+from plimsoll_predictor.runtimes.forecasting.forecast import QUANTILES, Forecast
+from plimsoll_predictor.runtimes.forecasting.grid import FloatArray
+from plimsoll_predictor.runtimes.forecasting.plan import Plan, PlanError, Step
+
+SAMPLES: Final = 20_000
+LARGEST_SHARE: Final = 0.999
+"""Later than this share of all endings nothing is told."""
+_BATCH: Final = 2_000
+_MOST_CELLS: Final = 2**15
+_ROUGH_CELLS: Final = 2**10
+_MOST_WORK: Final = 2**23
+"""Cells times different steps: what keeps a thousand different tasks within about a second."""
+_HELD: Final = 0.9995
+_MOST_NARROWINGS: Final = 8
+_BEYOND_BOUND: Final = 1e-4
+_TILT: Final = 24.0
+"""Sums that run off the grid come back e^-_TILT as heavy: below 1e-10."""
+
+
+class Method(StrEnum):
+    """How a finishing time was worked out."""
+
+    CONVOLUTION = "convolution"
+    SIMULATION = "simulation"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Finish:
+    """When all steps of a plan have ended, in seconds from now.
+
+    times_s: (n,), rising. shares: (n,): how likely all has ended by then.
+    error_s: a bound on what a grid of times moved any of them by, but for one chance in 10,000; 0
+        of a simulation.
+    samples: how many times the plan was simulated; None of a convolution.
+    """
+
+    method: Method
+    times_s: FloatArray
+    shares: FloatArray
+    error_s: float
+    samples: int | None
+
+    def quantile_s(self, share: float) -> float:
+        """Seconds from now by which all has ended, with this probability.
+
+        Raises:
+            ValueError: for a share outside of 0 to LARGEST_SHARE.
+        """
+        if not 0 <= share <= LARGEST_SHARE:
+            raise ValueError(f"a share of {share}; ask for one from 0 to {LARGEST_SHARE}")
+        return float(np.interp(share, self.shares, self.times_s))
+
+    def chance_by(self, seconds: float) -> float:
+        """The probability that all has ended so many seconds from now."""
+        if math.isnan(seconds):
+            raise ValueError("a time that is no number; give seconds from now")
+        before = float(self.shares[0]) if seconds >= self.times_s[0] else 0.0
+        return float(np.interp(seconds, self.times_s, self.shares, left=before))
+
+    def chance_between(self, seconds: float) -> tuple[float, float]:
+        """The least and most that ``chance_by`` can be off by: the grid's bound, or 95% of luck."""
+        if self.samples is None:
+            return self.chance_by(seconds - self.error_s), self.chance_by(seconds + self.error_s)
+        # Wilson's interval: it has width where none or all of the samples were in time.
+        share, n, z2 = self.chance_by(seconds), self.samples, 1.96**2
+        middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+        half = math.sqrt(z2 * (share * (1 - share) + z2 / (4 * n)) / n) / (1 + z2 / n)
+        return max(0.0, middle - half), min(1.0, middle + half)
+
+    def to_dict(self, within_s: float | None = None) -> dict[str, Any]:
+        """Plain JSON types: the protocol's quantiles, and the chance to end ``within_s``."""
+        written: dict[str, Any] = {
+            "method": str(self.method),
+            "quantiles_s": {f"{share:.2f}": self.quantile_s(float(share)) for share in QUANTILES},
+            "error_s": self.error_s,
+            "samples": self.samples,
+        }
+        if within_s is not None:
+            least, most = self.chance_between(within_s)
+            written |= {
+                "within_s": within_s,
+                "chance": self.chance_by(within_s),
+                "chance_least": least,
+                "chance_most": most,
+            }
+        return written
+
+
+def finish_of_chain(plan: Plan, forecasts: Mapping[str, Forecast], *, seed: int) -> Finish:
+    """When all steps of a plan have ended.
+
+    forecasts: of each step's task; one that runs already is told by its ``elapsed_s``.
+    seed: of the simulation, where the plan has branches.
+
+    Raises:
+        PlanError: for a step whose task has no forecast.
+    """
+    for step in plan.steps:
+        if not step.ended and step.task not in forecasts:
+            raise PlanError(
+                f"step {step.name!r}: nothing is forecast of task {step.task!r}; name one that "
+                "has run before"
+            )
+    if plan.is_chain:
+        return _convolved(plan, forecasts)
+    return _simulated(plan, forecasts, seed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Left:
+    """What is left of one step: its runtime beyond what it has run.
+
+    edges_s: (n,) of its runtime. cumulated: (n,) shares of runs below. sooner_s: (n,) what those
+    runs add to the mean runtime.
+    """
+
+    edges_s: FloatArray
+    cumulated: FloatArray
+    sooner_s: FloatArray
+    elapsed_s: float
+
+    @classmethod
+    def of(cls, step: Step, forecast: Forecast) -> _Left:
+        elapsed_s = step.elapsed_s or 0.0
+        edges_s, masses = (forecast.given_elapsed(elapsed_s) if elapsed_s else forecast).densities()
+        shares = np.asarray(masses, dtype=np.float64) / np.sum(masses, dtype=np.float64)
+        # The density is even over ln(s), so the mean of a bin is that of its edges' logarithms.
+        widths = np.diff(np.log(edges_s))
+        means_s = np.diff(edges_s) / np.where(widths > 0, widths, 1.0)
+        return cls(
+            edges_s,
+            np.concatenate([[0.0], np.cumsum(shares)]),
+            np.concatenate([[0.0], np.cumsum(shares * means_s)]),
+            elapsed_s,
+        )
+
+    def early_s(self, seconds: FloatArray) -> FloatArray:
+        """By how much it ends before so many seconds from now, on average, late ends as 0.
+
+        The integral of its distribution: x·F(x) less the part of the mean below x. Its second
+        differences are the masses of a split of every runtime onto two points of a grid that
+        keeps the runtime's mean.
+        """
+        at_s = seconds + self.elapsed_s
+        below = np.interp(np.log(np.maximum(at_s, _SOON_S)), np.log(self.edges_s), self.cumulated)
+        found: FloatArray = at_s * below - np.interp(at_s, self.edges_s, self.sooner_s)
+        return found
+
+    def at(self, shares: FloatArray) -> FloatArray:
+        """Seconds left that such a share of runs ends within."""
+        found = np.exp(np.interp(shares, self.cumulated, np.log(self.edges_s))) - self.elapsed_s
+        return np.maximum(found, 0.0)
+
+
+_SOON_S: Final = 1e-9
+
+
+def _convolved(plan: Plan, forecasts: Mapping[str, Forecast]) -> Finish:
+    """When a chain ends, on a grid of times; waits are added as they are.
+
+    Each runtime is split onto the two times beside it so that its mean stays: an error of mean 0
+    that spans one cell a step. Of n steps that sums to n cells at most, and to more than
+    √(n·ln(2/p)/2) with a chance below p (Hoeffding 1963); half a cell more is in reading between
+    the times.
+    """
+    steps = [step for step in plan.steps if not step.ended]
+    waits_s = sum(step.wait_s for step in steps if step.elapsed_s is None)
+    alike: dict[tuple[int, float | None], tuple[_Left, int]] = {}
+    for step in steps:
+        forecast = forecasts[step.task]
+        key = (id(forecast), step.elapsed_s)
+        left, times = alike.get(key) or (_Left.of(step, forecast), 0)
+        alike[key] = (left, times + 1)
+    if not alike:
+        return Finish(Method.CONVOLUTION, np.zeros(1), np.ones(1), 0.0, None)
+    parts = list(alike.values())
+    horizon_s = _narrowed(parts, len(steps))
+    cells = min(_MOST_CELLS, 2 ** int(math.log2(_MOST_WORK / len(parts))))
+    cumulated = np.cumsum(_sum_of(parts, horizon_s, cells))
+    cell_s = horizon_s / cells
+    times_s = (np.arange(cells) + 0.5) * cell_s
+    error_s = cell_s * (0.5 + _moved_cells(len(steps)))
+    return Finish(Method.CONVOLUTION, times_s + waits_s, np.minimum(cumulated, 1.0), error_s, None)
+
+
+def _moved_cells(steps: int) -> float:
+    """By how many cells splitting so many runtimes onto a grid moves their sum, at most."""
+    return min(steps, math.sqrt(steps * math.log(2 / _BEYOND_BOUND) / 2))
+
+
+def _narrowed(parts: list[tuple[_Left, int]], steps: int) -> float:
+    """The time that holds all but 1 - _HELD of the endings: what the grid should reach to.
+
+    Begins where even the steps' own latest endings together leave no more, then draws nearer.
+    """
+    latest = np.array([1.0 - (1.0 - _HELD) / steps])
+    horizon_s = sum(float(left.at(latest)[0]) * times for left, times in parts)
+    for _ in range(_MOST_NARROWINGS):
+        cumulated = np.cumsum(_sum_of(parts, horizon_s, _ROUGH_CELLS))
+        cells = int(np.searchsorted(cumulated, _HELD)) + 2 + int(_moved_cells(steps))
+        if cells > _ROUGH_CELLS * 0.7:
+            break
+        horizon_s *= cells / _ROUGH_CELLS
+    return max(horizon_s, math.ulp(1.0))
+
+
+def _sum_of(parts: list[tuple[_Left, int]], horizon_s: float, cells: int) -> FloatArray:
+    """The masses of the steps' sum at 0, 1, … cells - 1 cells of time, (cells,).
+
+    All transforms are multiplied before one is taken back. What runs off the grid would come back
+    at its beginning; tilting the masses by e^(-_TILT/2) over the grid's length keeps it out
+    (Grübel and Hermesmeier 1999).
+    """
+    cell_s = horizon_s / cells
+    points_s = np.arange(cells + 1) * cell_s
+    tilt = np.exp(-_TILT / 2 / cells * np.arange(cells))
+    product = np.ones(cells + 1, dtype=np.complex128)
+    for left, times in parts:
+        shares = np.diff(left.early_s(points_s)) / cell_s
+        masses = np.maximum(np.diff(shares, prepend=0.0), 0.0)
+        product *= np.fft.rfft(masses * tilt, 2 * cells) ** times
+    summed: FloatArray = np.fft.irfft(product, 2 * cells)[:cells] / tilt
+    return np.maximum(summed, 0.0)
+
+
+def _simulated(plan: Plan, forecasts: Mapping[str, Forecast], seed: int) -> Finish:
+    """Any plan's end: every step begins once the last of those it waits for has ended."""
+    random = np.random.default_rng(seed)
+    left = {
+        step.name: _Left.of(step, forecasts[step.task]) for step in plan.steps if not step.ended
+    }
+    batches = [_ends(plan, left, random) for _ in range(SAMPLES // _BATCH)]
+    times_s = np.sort(np.concatenate(batches))
+    return Finish(Method.SIMULATION, times_s, np.arange(1, SAMPLES + 1) / SAMPLES, 0.0, SAMPLES)
+
+
+def _ends(plan: Plan, left: Mapping[str, _Left], random: np.random.Generator) -> FloatArray:
+    """When the last step ends, in each of _BATCH simulations."""
+    ended_s: dict[str, FloatArray] = {}
+    last_s = np.zeros(_BATCH)
+    for step in plan.steps:
+        if step.ended:
+            ended_s[step.name] = np.zeros(_BATCH)
+            continue
+        begins_s = np.zeros(_BATCH)
+        for name in step.waits_for:
+            begins_s = np.maximum(begins_s, ended_s[name])
+        wait_s = step.wait_s if step.elapsed_s is None else 0.0
+        ended_s[step.name] = begins_s + wait_s + left[step.name].at(random.random(_BATCH))
+        last_s = np.maximum(last_s, ended_s[step.name])
+    return last_s

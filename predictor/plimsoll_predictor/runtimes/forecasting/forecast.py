@@ -1,0 +1,153 @@
+"""A forecast: the distribution of a run's runtime, and what may be asked of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+from plimsoll_predictor.runtimes.forecasting.grid import EDGES, EDGES_S, GRID, N_BINS, FloatArray
+
+# The shares the protocol scores: .01, .05, .10 … .95, .99.
+QUANTILES: Final = np.array([0.01, *(0.05 * np.arange(1, 20)), 0.99])
+QUANTILES.setflags(write=False)
+# What outlives everything forecast: it lasts twice as long with one half, as things that have
+# lasted do. So much of it is in every conditioned forecast that no elapsed time is impossible.
+_OUTLIVING: Final = 1e-6
+_BEYOND_GRID_LN: Final = 1.0
+_PARTS: Final = 10_000_000
+_set = object.__setattr__
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forecast:
+    """The distribution of one run's runtime.
+
+    masses: (N_BINS,) non-negative, sum 1: the probability of each bin of ``grid.EDGES``.
+    known_runs: finished runs of the task behind it; 0 says it is the owner's or everybody's.
+    usual_s: the median runtime of those runs; None where there are none.
+    elapsed_s: the run has already lasted so long; 0 for one that has not started.
+    """
+
+    masses: FloatArray
+    known_runs: int
+    usual_s: float | None
+    elapsed_s: float = 0.0
+    _cdf: FloatArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        cdf = np.zeros(N_BINS + 1)
+        np.cumsum(self.masses, dtype=np.float64, out=cdf[1:])
+        cdf /= cdf[-1]
+        _set(self, "_cdf", cdf)
+
+    @classmethod
+    def of_cdf(cls, cdf: FloatArray, known_runs: int, usual_s: float | None) -> Forecast:
+        """The same from (N_BINS + 1,) shares below each edge, 0 to 1; takes a third of the time."""
+        made = object.__new__(cls)
+        _set(made, "masses", cdf[1:] - cdf[:-1])
+        _set(made, "known_runs", known_runs)
+        _set(made, "usual_s", usual_s)
+        _set(made, "elapsed_s", 0.0)
+        _set(made, "_cdf", cdf)
+        return made
+
+    def quantile_s(self, share: float) -> float:
+        """The runtime in seconds that the run stays below with this probability."""
+        return float(self.quantiles_s((share,))[0])
+
+    def quantiles_s(self, shares: Sequence[float] | FloatArray) -> FloatArray:
+        """Runtimes in seconds, one a share; ValueError for a share outside 0..1."""
+        asked = np.asarray(shares, dtype=np.float64)
+        if asked is not QUANTILES and not np.all((asked >= 0) & (asked <= 1)):
+            raise ValueError(f"shares {shares!r} are not all between 0 and 1; give shares like .95")
+        found: FloatArray = np.exp(np.interp(asked, self._cdf, self._edges()))
+        if self.elapsed_s:
+            np.maximum(found, self.elapsed_s, out=found)
+        return found
+
+    def longer_than(self, seconds: float) -> float:
+        """The probability that the run lasts longer than so many seconds."""
+        if seconds <= 0 or seconds < self.elapsed_s:
+            return 1.0
+        return float(1.0 - np.interp(math.log(seconds), self._edges(), self._cdf))
+
+    def longer_than_usual(self, times: float) -> float | None:
+        """The probability of more than so many times the usual; None where nothing is usual."""
+        return None if self.usual_s is None else self.longer_than(times * self.usual_s)
+
+    def given_elapsed(self, elapsed_s: float) -> Forecast:
+        """The same run's runtime, now that it has lasted so long without finishing."""
+        if not math.isfinite(elapsed_s):
+            raise ValueError(f"an elapsed time of {elapsed_s!r} s is none; give seconds")
+        if elapsed_s <= max(self.elapsed_s, EDGES_S[0]):
+            return self
+        at = math.log(elapsed_s)
+        edges = self._edges()
+        widths = np.diff(edges)
+        left = np.clip((edges[1:] - at) / np.where(widths > 0, widths, 1.0), 0.0, 1.0)
+        tail = left * np.exp(-np.maximum(GRID - at, 0.0))
+        if tail.sum() <= 0:
+            tail[-1] = 1.0
+        masses = self.masses * left + _OUTLIVING * tail / tail.sum()
+        return replace(self, masses=masses / masses.sum(), elapsed_s=float(elapsed_s))
+
+    def densities(self) -> tuple[FloatArray, FloatArray]:
+        """(edges_s, masses) for plots: N_BINS + 1 edges in seconds and the mass between them."""
+        edges_s: FloatArray = np.exp(self._edges())
+        return edges_s, self.masses
+
+    def share_below(self, runtime_s: float) -> float:
+        """Where a runtime falls in the forecast: the share of it below."""
+        return 1.0 - self.longer_than(runtime_s)
+
+    def _edges(self) -> FloatArray:
+        """The bins' edges in ln(seconds); none lies before the elapsed time."""
+        if not self.elapsed_s:
+            return EDGES
+        at = math.log(self.elapsed_s)
+        edges: FloatArray = np.maximum(EDGES, at)
+        edges[-1] = max(edges[-1], at + _BEYOND_GRID_LN if at > EDGES[-2] else at)
+        return edges
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types: the occupied bins alone, in ten-millionths."""
+        parts = np.rint(np.asarray(self.masses, dtype=np.float64) * _PARTS).astype(np.int64)
+        occupied = np.flatnonzero(parts)
+        first, last = int(occupied[0]), int(occupied[-1]) + 1
+        return {
+            "first": first,
+            "masses": [int(part) for part in parts[first:last]],
+            "knownRuns": self.known_runs,
+            "usual_s": self.usual_s,
+            "elapsed_s": self.elapsed_s,
+        }
+
+    @classmethod
+    def from_dict(cls, written: Mapping[str, Any]) -> Forecast:
+        """Read what ``to_dict`` wrote; ValueError for anything else."""
+        try:
+            return cls._read(written)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise ValueError(
+                f"this is no written forecast ({error}); write it with Forecast.to_dict"
+            ) from error
+
+    @classmethod
+    def _read(cls, written: Mapping[str, Any]) -> Forecast:
+        first, known = int(written["first"]), int(written["knownRuns"])
+        parts = np.asarray(written["masses"], dtype=np.float64)
+        usual = None if written["usual_s"] is None else float(written["usual_s"])
+        elapsed = float(written["elapsed_s"])
+        if parts.ndim != 1 or first < 0 or known < 0 or first + len(parts) > N_BINS:
+            raise ValueError("its bins lie outside the grid")
+        if not np.all(np.isfinite(parts)) or np.any(parts < 0) or parts.sum() <= 0:
+            raise ValueError("its masses are not all probabilities")
+        if not 0 <= elapsed < math.inf or not (usual is None or 0 < usual < math.inf):
+            raise ValueError("its times are not all times")
+        masses = np.zeros(N_BINS)
+        masses[first : first + len(parts)] = parts / parts.sum()
+        return cls(masses, known, usual, elapsed)

@@ -1,0 +1,103 @@
+"""What was forecast of a run when it was submitted, kept until it ends and can be scored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
+from plimsoll_predictor.runtimes.forecasting.grid import EDGES, WIDTH, FloatArray, bin_of
+from plimsoll_predictor.runtimes.forecasting.shared import PIT_EDGES
+
+# What an expert that ruled an outcome out still gets for it.
+_LEAST = 1e-9
+
+
+@dataclass(slots=True, eq=False)
+class ParentSaid:
+    """The parent's experts at a submission. The arrays are those of then, never written to.
+
+    counts: (experts, N_BINS) float32 of the owner and totals: (experts,), the share of
+    everybody included; both None for an owner nobody knew. everybody: (N_BINS,) float32.
+    weights: (experts + 1,), everybody's the last.
+    """
+
+    counts: FloatArray | None
+    totals: FloatArray | None
+    everybody: FloatArray
+    weights: FloatArray
+
+    def right(self, at: int, own: float) -> FloatArray | None:
+        """(experts + 1,) how much each had a part in foreseeing bin ``at``; sums to 1."""
+        if self.counts is None or self.totals is None:
+            return None
+        said = np.empty(len(self.weights))
+        everybody = float(self.everybody[at])
+        said[:-1] = (self.counts[:, at] + own * everybody) / self.totals
+        said[-1] = everybody
+        return _parts(self.weights, said)
+
+
+@dataclass(slots=True, eq=False)
+class TaskSaid:
+    """A task's experts at a submission.
+
+    counted: (experts, N_BINS) float32, with the parent's share, and what the runs then in flight
+    add; None for a task without runs. totals: (experts,) what each counts in all. weights:
+    (experts,) above 0. mixed: (N_BINS + 1,) the share of all together below each edge.
+    """
+
+    counted: FloatArray | None
+    totals: FloatArray
+    weights: FloatArray
+    mixed: FloatArray
+
+    def right(self, at: int) -> FloatArray | None:
+        """(experts,) how much each had a part in foreseeing bin ``at``; sums to 1."""
+        if self.counted is None:
+            return None
+        return _parts(self.weights, self.counted[:, at] / self.totals)
+
+    def share_below(self, runtime_ln: float) -> float:
+        """Where a runtime falls in the mixture before calibration, 0 to 1."""
+        at = bin_of(runtime_ln)
+        inside = min(max((runtime_ln - float(EDGES[at])) / WIDTH, 0.0), 1.0)
+        return float(self.mixed[at] + inside * (self.mixed[at + 1] - self.mixed[at]))
+
+
+@dataclass(slots=True, eq=False)
+class Kept:
+    """A run in flight, and all that is needed to score what was said of it.
+
+    in_flight: other runs of its task that were, at its submission. context: its classes of known
+    runs and of age. curve: the calibration then, replaced and never written to.
+    """
+
+    task: str
+    owner: str
+    submitted_s: float
+    started_s: float | None
+    in_flight: int
+    context: tuple[int, int]
+    known_runs: int
+    usual_s: float | None
+    parent: ParentSaid
+    said: TaskSaid
+    curve: FloatArray
+
+    @property
+    def alone(self) -> float:
+        """1 for a run alone in flight, less the more there were: a burst teaches as one run."""
+        return 1.0 / (1.0 + self.in_flight)
+
+    def forecast(self) -> Forecast:
+        """What was forecast."""
+        cdf: FloatArray = np.interp(self.said.mixed, PIT_EDGES, self.curve)
+        return Forecast.of_cdf(cdf, self.known_runs, self.usual_s)
+
+
+def _parts(weights: FloatArray, said: FloatArray) -> FloatArray:
+    parts: FloatArray = weights * (said + _LEAST)
+    parts /= parts.sum()
+    return parts

@@ -1,0 +1,108 @@
+"""What all tasks teach each other: everybody's runtimes, the experts' weights, the calibration."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+import numpy as np
+
+from plimsoll_predictor.runtimes.forecasting.grid import N_BINS, FloatArray
+from plimsoll_predictor.runtimes.forecasting.settings import Settings
+
+# A context: how many runs are known, and how long ago the last one finished.
+RUNS_UP_TO = (0, 1, 2, 5, 20, 100)
+AGES_S = (120.0, 3600.0, 86400.0)
+N_RUNS = len(RUNS_UP_TO) + 1
+N_AGES = len(AGES_S) + 1
+PIT_BINS = 40
+PIT_EDGES = np.linspace(0.0, 1.0, PIT_BINS + 1)
+PIT_EDGES.setflags(write=False)
+
+
+def context_of(runs: int, age_s: float | None) -> tuple[int, int]:
+    """The classes of so many known runs and of the last finish so long ago; None: never."""
+    of_age = N_AGES - 1 if age_s is None else bisect_right(AGES_S, age_s)
+    return bisect_left(RUNS_UP_TO, runs), of_age
+
+
+class Shared:
+    """What is learned over all tasks.
+
+    counts: (N_BINS,) of everybody's runs; everybody: the same as a distribution, float32,
+    replaced and never written to. weights: (N_RUNS, N_AGES, experts); owner_weights: (N_RUNS,
+    owner experts + 1). pit: (N_RUNS, N_AGES, PIT_BINS) of where runs fell in what was forecast.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        tasks, owners = len(settings.task_half_lives), len(settings.owner_half_lives) + 1
+        self.total = 1.0
+        self.counts: FloatArray = np.full(N_BINS, 1.0 / N_BINS)
+        self.everybody: FloatArray = self.counts.astype(np.float32)
+        self.weights: FloatArray = np.full((N_RUNS, N_AGES, tasks), 1.0 / tasks)
+        self.owner_weights: FloatArray = np.full((N_RUNS, owners), 1.0 / owners)
+        self.pit: FloatArray = np.zeros((N_RUNS, PIT_BINS))
+        self.pit_in_context: FloatArray = np.zeros((N_RUNS, N_AGES, PIT_BINS))
+        self._curves: dict[tuple[int, int], FloatArray] = {}
+
+    def learn(self, bump: FloatArray, weight: float) -> None:
+        """Count a run of anybody's: (N_BINS,) its mass, and what it counts."""
+        keep = 0.5 ** (weight / self._settings.global_half_life)
+        self.counts = self.counts * keep
+        self.counts += weight * bump
+        self.total = self.total * keep + weight
+        self.everybody = (self.counts / self.total).astype(np.float32)
+
+    def credit(self, context: tuple[int, int], right: FloatArray, rate: float) -> None:
+        """Move a context's weights towards who was right (shares that sum to 1)."""
+        self._follow(self.weights[context], right, rate)
+
+    def credit_owner(self, of_runs: int, right: FloatArray, rate: float) -> None:
+        """Likewise for an owner's experts."""
+        self._follow(self.owner_weights[of_runs], right, rate)
+
+    def calibrate(self, context: tuple[int, int], share: float, weight: float) -> None:
+        """Count where a run fell in its forecast before calibration, 0 to 1."""
+        keep = 0.5 ** (weight / self._settings.calibration_half_life)
+        at = min(int(share * PIT_BINS), PIT_BINS - 1)
+        for pit in (self.pit[context[0]], self.pit_in_context[context]):
+            pit *= keep
+            pit[at] += weight
+        for age in range(N_AGES):
+            self._curves.pop((context[0], age), None)
+
+    def curve(self, context: tuple[int, int]) -> FloatArray:
+        """(PIT_BINS + 1,) ascending from 0 to 1: what share truly lies below each PIT_EDGES."""
+        found = self._curves.get(context)
+        if found is None:
+            found = self._curves[context] = self._drawn(context)
+        return found
+
+    def take_up(
+        self,
+        total: float,
+        counts: FloatArray,
+        weights: tuple[FloatArray, FloatArray],
+        pits: tuple[FloatArray, FloatArray],
+    ) -> None:
+        """Replace all of it: see the class for the shapes; weights are the tasks', the owners'."""
+        self.total, self.counts = total, counts
+        self.everybody = (counts / total).astype(np.float32)
+        self.weights, self.owner_weights = weights
+        self.pit, self.pit_in_context = pits
+        self._curves.clear()
+
+    def _drawn(self, context: tuple[int, int]) -> FloatArray:
+        settings = self._settings
+        general = self.pit[context[0]] + settings.calibration_prior / PIT_BINS
+        general *= settings.calibration_context_prior / general.sum()
+        general += self.pit_in_context[context]
+        curve = np.zeros(PIT_BINS + 1)
+        np.cumsum(general, out=curve[1:])
+        curve /= curve[-1]
+        return curve
+
+    def _follow(self, weights: FloatArray, right: FloatArray, rate: float) -> None:
+        floor = self._settings.weight_floor
+        weights *= 1.0 - rate
+        weights += rate * ((1.0 - floor) * right + floor / len(right))

@@ -1,0 +1,64 @@
+"""One run of a log, and a log of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from plimsoll_predictor.tables.table_reading import LeftOut
+
+SHORTEST_S: Final = 0.5
+"""A runtime below counts as this long wherever its logarithm is taken: a clock of whole seconds
+says 0 of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRun:
+    """One past run. Times are seconds on the log's own clock.
+
+    line: of the file, the header being line 1; orders runs submitted at the same moment.
+    owner: who runs it: a user, a workflow, a namespace; empty if the log does not say.
+    runtime_s: from start to finish; 0 where the log's clock counts whole seconds.
+    finished_s: when it was over, so when its runtime was known.
+    status: as the log writes it; empty if it does not.
+    busy: share of the processors in use at submission. queued: runs that waited then.
+    Known at submission are all but started_s, runtime_s, finished_s and status; None is what the
+    log does not tell.
+    """
+
+    line: int
+    task: str
+    owner: str
+    submitted_s: float
+    started_s: float
+    runtime_s: float
+    finished_s: float
+    processors: float | None = None
+    requested_s: float | None = None
+    requested_bytes: float | None = None
+    input_bytes: float | None = None
+    queue: str = ""
+    partition: str = ""
+    status: str = ""
+    busy: float | None = None
+    queued: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeLog:
+    """The runs of a log in the order of their submission.
+
+    left_out: reason -> the rows it kept out.
+    shifted: runs that started more than a second before they were submitted, as two clocks
+        differ: they start when they were submitted.
+    disordered: rows submitted before an earlier row: they were sorted.
+    zeros: runs of 0 s, which clocks of whole seconds give; they count as the shortest runtime.
+    """
+
+    name: str
+    runs: Sequence[LogRun]
+    left_out: Mapping[str, LeftOut]
+    shifted: int = 0
+    disordered: int = 0
+    zeros: int = 0

@@ -1,0 +1,5 @@
+"""Typical distributions of runtimes, which task has which, and why.
+
+In: runs. Out: a catalogue of shapes. Reads with numpy alone; learns with scikit-learn.
+May import: ``runtimes.runs``, ``core``.
+"""

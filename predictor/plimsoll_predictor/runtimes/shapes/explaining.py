@@ -1,0 +1,171 @@
+"""Shapley values of the shape classifier (the paper's section 6), computed off the serving path.
+
+Exact for trees (TreeSHAP, as xgboost computes it): per row and shape they add up, with a bias, to
+the log odds that the boosted trees give. They say what the classifier went by, not what would
+change the runs: that is ``what_if``'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import xgboost
+
+from plimsoll_predictor.runtimes.shapes.classifier import ShapeClassifier
+from plimsoll_predictor.runtimes.shapes.explanation import (
+    MOST_LETTERS,
+    MOST_POINTS,
+    MOST_TASKS,
+    Effect,
+    Explanation,
+    Reason,
+    TaskExplanation,
+)
+from plimsoll_predictor.runtimes.shapes.normalising import FloatArray
+from plimsoll_predictor.runtimes.shapes.submission_features import (
+    FeatureRows,
+    Kind,
+    words_for_value,
+)
+
+EFFECTS: Final = 12
+REASONS: Final = 5
+POINTS: Final = 120
+CLEAR: Final = 0.3
+"""Rank correlation of value and Shapley value from which there is a direction."""
+LEAST_PAIRS: Final = 8
+"""Rows with a value, below which none is told."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Named:
+    """What to call what the rows are about.
+
+    shapes: name by label. tasks: the task of each row; the last row of a task is explained.
+    """
+
+    shapes: Mapping[int, str]
+    tasks: Sequence[str]
+
+
+def explain(model: ShapeClassifier, rows: FeatureRows, named: Named) -> Explanation:
+    """Shapley values overall, and of the newest row of up to MOST_TASKS tasks (the last ones).
+
+    Raises:
+        ValueError: if there are no rows, or not one task a row.
+    """
+    if not len(rows.values) or len(named.tasks) != len(rows.values):
+        raise ValueError(
+            f"{len(rows.values)} rows of {len(named.tasks)} tasks; explaining needs one row or "
+            "more, and the task of each"
+        )
+    chosen = rows.values[:, model.kept]
+    values = shapley_values(model, rows.values)
+    importance = np.abs(values).mean(axis=(0, 1))
+    effects = [
+        _effect((model, named), chosen[:, place], values[:, :, place], place)
+        for place in np.argsort(-importance, kind="stable")[:EFFECTS]
+        if importance[place] > 0
+    ]
+    return Explanation(
+        rows=len(chosen), effects=tuple(effects), tasks=_tasks(model, rows, named, values)
+    )
+
+
+def shapley_values(model: ShapeClassifier, rows: FloatArray) -> FloatArray:
+    """(n_rows, n_features) -> (n_rows, n_classes, n_kept), in log odds; the bias left out."""
+    matrix = xgboost.DMatrix(rows[:, model.kept], missing=np.nan, nthread=1)
+    found: FloatArray = np.asarray(
+        model.booster.predict(matrix, pred_contribs=True), dtype=np.float64
+    )[:, :, :-1]
+    return found
+
+
+def _effect(
+    about: tuple[ShapeClassifier, Named],
+    given: FloatArray,
+    shapley: FloatArray,
+    place: int,
+) -> Effect:
+    """One feature: given (n_rows,), shapley (n_rows, n_classes)."""
+    model, named = about
+    name = model.names[place]
+    at = int(np.argmax(np.abs(shapley).mean(axis=0)))
+    shape = named.shapes[int(model.shapes[at])]
+    rises = _direction(given, shapley[:, at])
+    step = max(1, -(-len(given) // min(POINTS, MOST_POINTS)))
+    return Effect(
+        feature=name,
+        importance=round(float(np.abs(shapley).mean()), 6),
+        shape=shape,
+        rises=rises,
+        words=_effect_words(name, shape, rises),
+        points=tuple(
+            (_value(value), round(float(contribution), 4))
+            for value, contribution in zip(given[::step], shapley[::step, at], strict=True)
+        ),
+    )
+
+
+def _effect_words(name: str, shape: str, rises: bool | None) -> str:
+    if rises is None:
+        return f"{name}: matters for {shape}, with no one direction"[:MOST_LETTERS]
+    return f"higher {name}: {'more' if rises else 'less'} often {shape}"[:MOST_LETTERS]
+
+
+def _direction(given: FloatArray, contributions: FloatArray) -> bool | None:
+    """Whether higher values come with higher contributions; None where they do not order."""
+    told = np.isfinite(given)
+    if told.sum() < LEAST_PAIRS:
+        return None
+    ranks = [_ranks(given[told]), _ranks(contributions[told])]
+    if any(not rank.std() for rank in ranks):
+        return None
+    correlation = float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+    return None if abs(correlation) < CLEAR else correlation > 0
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    """Mean ranks: equal values share theirs."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    found: FloatArray = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+    return found
+
+
+def _tasks(
+    model: ShapeClassifier, rows: FeatureRows, named: Named, shapley: FloatArray
+) -> tuple[TaskExplanation, ...]:
+    newest = {task: place for place, task in enumerate(named.tasks)}
+    places = sorted(newest.values())[-MOST_TASKS:]
+    probabilities = model.probabilities(rows.values[places])
+    found = []
+    for place, shares in zip(places, probabilities, strict=True):
+        at = int(np.argmax(shares))
+        shape = named.shapes[int(model.shapes[at])]
+        strongest = np.argsort(-np.abs(shapley[place, at]), kind="stable")[:REASONS]
+        reasons = [
+            _reason(
+                (model.names[column], rows.kinds[model.names[column]], shape),
+                _value(rows.values[place, model.kept[column]]),
+                float(shapley[place, at, column]),
+            )
+            for column in strongest
+            if shapley[place, at, column]
+        ]
+        task = named.tasks[place][:MOST_LETTERS]
+        found.append(TaskExplanation(task, shape, round(float(shares[at]), 4), tuple(reasons)))
+    return tuple(found)
+
+
+def _reason(feature: tuple[str, Kind, str], value: float | None, contribution: float) -> Reason:
+    name, kind, shape = feature
+    often = "more" if contribution > 0 else "less"
+    words = f"{name} {words_for_value(value, kind)}: {often} often {shape}"
+    return Reason(name, value, round(contribution, 4), words[:MOST_LETTERS])
+
+
+def _value(value: float) -> float | None:
+    return float(f"{value:.6g}") if np.isfinite(value) else None

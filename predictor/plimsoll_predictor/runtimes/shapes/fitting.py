@@ -1,0 +1,252 @@
+"""Learning the shapes: k-means over smoothed histograms (the paper's section 4.2).
+
+Needs scikit-learn: the trainer's process, CLI and benchmarks only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.cluster import KMeans
+
+from plimsoll_predictor.runtimes.shapes.catalogue import Shape, ShapeCatalogue, ShapeStatistics
+from plimsoll_predictor.runtimes.shapes.naming import names_for
+from plimsoll_predictor.runtimes.shapes.normalising import (
+    BINS,
+    OUTLIER_FROM,
+    SUPPORT,
+    FloatArray,
+    IntArray,
+    Normalisation,
+    checked_runtimes,
+    histogram,
+    normalised,
+    usual_of,
+)
+
+MOST_TASKS: Final = 20_000
+"""More are thinned evenly: eight shapes need no more, and time and memory stay bounded."""
+MOST_SHAPES: Final = 12
+"""Tried for the elbow; more can be told apart by no one."""
+TASKS_A_SHAPE: Final = 3
+"""At least, on average, where the elbow chooses: a shape that is one task's is not typical."""
+STARTS: Final = 10
+SMOOTHING_BINS: Final = 3.0
+"""Standard deviation, in bins, of the bell each run is spread by."""
+WORTH_A_SHAPE: Final = 0.02
+"""The elbow: one shape more must lower the inertia by this share of one shape's."""
+AFRESH_IF_BELOW: Final = 0.98
+"""Of the inertia that going on from the previous shapes gives: else those are gone on from."""
+
+
+class TooFewRuns(ValueError):
+    """No task has runs enough to learn a shape from: there is no catalogue yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elbow:
+    """Inertia by number of shapes, 1 first, and the number chosen."""
+
+    inertias: tuple[float, ...]
+    chosen: int
+    fixed: bool
+    """The number was asked for, not found."""
+
+    def words(self) -> str:
+        """The curve, and why it was cut where it was."""
+        curve = " ".join(f"{n}:{inertia:.3g}" for n, inertia in enumerate(self.inertias, start=1))
+        why = (
+            "as asked for"
+            if self.fixed
+            else f"one more lowers the inertia by less than {WORTH_A_SHAPE:.0%} of that of one"
+        )
+        return f"{self.chosen} shapes, {why}; inertia by number {curve}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitting:
+    """A catalogue, and how it came about."""
+
+    catalogue: ShapeCatalogue
+    elbow: Elbow
+    tasks_used: int
+    tasks_too_few_runs: int
+
+
+def fit(
+    histories: Mapping[str, ArrayLike] | Sequence[ArrayLike],
+    normalisation: Normalisation,
+    *,
+    seed: int,
+    n_shapes: int | None = None,
+    previous: ShapeCatalogue | None = None,
+) -> ShapeCatalogue:
+    """The catalogue of ``fitting``."""
+    return fitting(
+        histories, normalisation, seed=seed, n_shapes=n_shapes, previous=previous
+    ).catalogue
+
+
+def fitting(
+    histories: Mapping[str, ArrayLike] | Sequence[ArrayLike],
+    normalisation: Normalisation,
+    *,
+    seed: int,
+    n_shapes: int | None = None,
+    previous: ShapeCatalogue | None = None,
+) -> Fitting:
+    """Learn the shapes of all tasks with ``SUPPORT`` runs or more.
+
+    histories: runtimes per task, in seconds. n_shapes: None is found by the elbow; fewer are made
+    where fewer tasks differ. previous: the catalogue of before, whose names are kept.
+
+    Raises:
+        TooFewRuns: if no task has enough.
+        ValueError: if a runtime is not finite or not above 0.
+    """
+    given = histories.values() if isinstance(histories, Mapping) else histories
+    sizes = [np.size(runtimes) for runtimes in given]
+    supported = [
+        checked_runtimes(runtimes)
+        for runtimes, size in zip(given, sizes, strict=True)
+        if size >= SUPPORT
+    ]
+    if not supported:
+        raise TooFewRuns(
+            f"no shapes: of {len(sizes)} tasks the one with the most runs has "
+            f"{max(sizes, default=0)}; {SUPPORT} are needed"
+        )
+    used = _thinned(supported)
+    values = [normalised(runtimes, usual_of(runtimes), normalisation) for runtimes in used]
+    pmfs = smoothed(np.stack([histogram(row, normalisation) / row.size for row in values]))
+    members, elbow = _clusters(pmfs, normalisation, seed, n_shapes, previous)
+    catalogue = _catalogue(values, pmfs, members, normalisation, previous)
+    return Fitting(catalogue, elbow, len(used), len(sizes) - len(supported))
+
+
+def smoothed(pmfs: FloatArray, sd_bins: float = SMOOTHING_BINS) -> FloatArray:
+    """Each row spread over neighbouring bins by a bell: (n, BINS) -> (n, BINS), sums kept.
+
+    What would leave at an end stays in the bin there; outliers are merged in those anyhow.
+    """
+    if sd_bins <= 0:
+        return pmfs
+    places = np.arange(BINS)
+    reach = np.arange(-int(np.ceil(4 * sd_bins)), int(np.ceil(4 * sd_bins)) + 1)
+    bell = np.exp(-0.5 * (reach / sd_bins) ** 2)
+    bell /= bell.sum()
+    spread = np.zeros((BINS, BINS))
+    for step, share in zip(reach, bell, strict=True):
+        np.add.at(spread, (places, np.clip(places + step, 0, BINS - 1)), share)
+    found: FloatArray = pmfs @ spread
+    return found
+
+
+def _thinned(rows: list[FloatArray]) -> list[FloatArray]:
+    if len(rows) <= MOST_TASKS:
+        return rows
+    chosen = np.linspace(0, len(rows) - 1, MOST_TASKS).astype(int)
+    return [rows[place] for place in chosen]
+
+
+def _clusters(
+    pmfs: FloatArray,
+    normalisation: Normalisation,
+    seed: int,
+    n_shapes: int | None,
+    previous: ShapeCatalogue | None,
+) -> tuple[IntArray, Elbow]:
+    """Which cluster each task is in, and the elbow."""
+    distinct = len(np.unique(pmfs.round(9), axis=0))
+    if n_shapes is not None:
+        chosen = _kmeans(pmfs, min(n_shapes, distinct), seed)
+        inertias = [float(chosen.inertia_)]
+        elbow = Elbow(tuple(inertias), min(n_shapes, distinct), fixed=True)
+    else:
+        most = min(MOST_SHAPES, distinct, max(2, len(pmfs) // TASKS_A_SHAPE))
+        tried = [_kmeans(pmfs, n, seed) for n in range(1, most + 1)]
+        elbow = elbow_of([float(one.inertia_) for one in tried])
+        chosen = tried[elbow.chosen - 1]
+    gone_on = _gone_on(pmfs, normalisation, chosen, previous)
+    return np.asarray(gone_on.labels_, dtype=np.intp), elbow
+
+
+def elbow_of(inertias: Sequence[float]) -> Elbow:
+    """Where one shape more no longer lowers the inertia by ``WORTH_A_SHAPE`` of that of one.
+
+    inertias: of 1, 2, ... shapes.
+    """
+    floor = WORTH_A_SHAPE * inertias[0]
+    chosen = next(
+        (n for n in range(1, len(inertias)) if inertias[n - 1] - inertias[n] < floor),
+        len(inertias),
+    )
+    return Elbow(tuple(inertias), chosen, fixed=False)
+
+
+def _kmeans(pmfs: FloatArray, n_shapes: int, seed: int) -> KMeans:
+    return KMeans(n_clusters=n_shapes, n_init=STARTS, random_state=seed).fit(pmfs)
+
+
+def _gone_on(
+    pmfs: FloatArray,
+    normalisation: Normalisation,
+    afresh: KMeans,
+    previous: ShapeCatalogue | None,
+) -> KMeans:
+    """The clusters found from the previous shapes, unless those found afresh are clearly better.
+
+    Among near-equal partitions k-means takes any: without this, shapes would change for nothing.
+    """
+    if previous is None or previous.normalisation is not normalisation:
+        return afresh
+    if len(previous.shapes) != afresh.n_clusters:
+        return afresh
+    start = np.stack([shape.pmf for shape in previous.shapes])
+    gone_on = KMeans(n_clusters=len(start), init=start, n_init=1).fit(pmfs)
+    clearly_better = afresh.inertia_ < AFRESH_IF_BELOW * gone_on.inertia_
+    return afresh if clearly_better else gone_on
+
+
+def _catalogue(
+    values: Sequence[FloatArray],
+    pmfs: FloatArray,
+    members: IntArray,
+    normalisation: Normalisation,
+    previous: ShapeCatalogue | None,
+) -> ShapeCatalogue:
+    """Ranked by interquartile range, named."""
+    clusters = []
+    for cluster in np.unique(members):
+        places = np.flatnonzero(members == cluster)
+        pooled = np.concatenate([values[int(place)] for place in places])
+        mean = pmfs[places].mean(axis=0)
+        # Written with six digits: a catalogue that was read is the one that was written.
+        pmf = np.array([float(f"{mass:.6g}") for mass in mean / mean.sum()])
+        clusters.append((pmf, statistics_of(pooled, normalisation), places.size, pooled.size))
+    clusters.sort(key=lambda cluster: (cluster[1].interquartile, cluster[1].p95))
+    names, given = names_for([cluster[:2] for cluster in clusters], normalisation, previous)
+    return ShapeCatalogue(
+        version=1 if previous is None else previous.version + 1,
+        normalisation=normalisation,
+        shapes=tuple(
+            Shape(name, pmf, statistics, int(tasks), int(runs))
+            for name, (pmf, statistics, tasks, runs) in zip(names, clusters, strict=True)
+        ),
+        names_given=given,
+    )
+
+
+def statistics_of(values: FloatArray, normalisation: Normalisation) -> ShapeStatistics:
+    """Table 2's columns, of normalised runtimes as they are, not merged in bins."""
+    low, high, top = np.percentile(values, [25, 75, 95])
+    return ShapeStatistics(
+        outlier_share=float((values >= OUTLIER_FROM[normalisation]).mean()),
+        interquartile=float(high - low),
+        p95=float(top),
+        std=float(values.std()),
+    )

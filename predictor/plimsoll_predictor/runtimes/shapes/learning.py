@@ -1,0 +1,99 @@
+"""What the trainer learns of shapes from a store or a log: catalogues, and why tasks have theirs.
+
+Needs scikit-learn and xgboost; what it gives is read without them. The same runs and seed give
+the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from plimsoll_predictor.runtimes.shapes.catalogue import ShapeCatalogue
+from plimsoll_predictor.runtimes.shapes.classifier import NotLearnable, fit_classifier
+from plimsoll_predictor.runtimes.shapes.explaining import Named, explain
+from plimsoll_predictor.runtimes.shapes.explanation import MOST_TASKS, Explanation
+from plimsoll_predictor.runtimes.shapes.fitting import TooFewRuns, fitting
+from plimsoll_predictor.runtimes.shapes.normalising import IntArray, Normalisation
+from plimsoll_predictor.runtimes.shapes.run_table import RunTable
+from plimsoll_predictor.runtimes.shapes.submission_features import (
+    FeatureRows,
+    Moments,
+    feature_rows,
+)
+from plimsoll_predictor.runtimes.shapes.windows import next_windows
+
+WINDOW_S: Final = 7 * 86400.0
+"""A week: a task's next runs, and few enough that they were soon over."""
+MOST_WINDOWS: Final = 20_000
+"""Rows learned from, the newest."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShapesLearned:
+    """One learning. words: a line for each step, also for what could not be learned, and why."""
+
+    catalogues: tuple[ShapeCatalogue, ...]
+    explanation: Explanation | None
+    words: tuple[str, ...]
+
+
+def learn_shapes(
+    table: RunTable, previous: Sequence[ShapeCatalogue], *, seed: int
+) -> ShapesLearned:
+    """Catalogues of both normalisations, names kept from ``previous``, and an explanation.
+
+    Explained are the ratio-normalised shapes, of the tasks that ran last. Where nothing can be
+    learned, that part is missing and the words say so.
+    """
+    histories = table.known_histories(float("inf"))
+    catalogues, words = [], []
+    for kind in Normalisation:
+        before = next((one for one in previous if one.normalisation is kind), None)
+        try:
+            found = fitting(histories, kind, seed=seed, previous=before)
+        except TooFewRuns as error:
+            return ShapesLearned((), None, (str(error),))
+        catalogues.append(found.catalogue)
+        words.append(f"{kind}: version {found.catalogue.version}, {found.elbow.words()}")
+    try:
+        explanation = _explained(table, catalogues[0], seed)
+        words.append(f"explained {len(explanation.tasks)} tasks from {explanation.rows} windows")
+    except (NotLearnable, ValueError) as error:
+        return ShapesLearned(tuple(catalogues), None, (*words, f"not explained: {error}"))
+    return ShapesLearned(tuple(catalogues), explanation, tuple(words))
+
+
+def window_edges(start_s: float, end_s: float) -> list[float]:
+    """Windows of ``WINDOW_S``; the last is longer or shorter by up to half of that."""
+    count = max(1, round((end_s - start_s) / WINDOW_S))
+    return [start_s + WINDOW_S * place for place in range(count)] + [end_s]
+
+
+def _explained(table: RunTable, catalogue: ShapeCatalogue, seed: int) -> Explanation:
+    """Raises NotLearnable, or ValueError where there is no window."""
+    edges_s = window_edges(float(table.submitted_s[0]), float(table.submitted_s[-1]) + 1)
+    windows = next_windows(table, catalogue, edges_s, seed=seed)
+    newest = slice(-MOST_WINDOWS, None)
+    past = Moments(
+        windows.moments.task[newest], windows.moments.at_s[newest], windows.moments.place[newest]
+    )
+    rows = feature_rows(table, past, catalogue)
+    model = fit_classifier(rows.values, windows.actual[newest], rows.names, seed=seed)
+    present = _present(table)
+    now = feature_rows(table, present, catalogue)
+    both = FeatureRows(rows.names, rows.kinds, np.concatenate([rows.values, now.values]))
+    tasks = [table.tasks[int(task)] for task in [*past.task, *present.task]]
+    names = {place: shape.name for place, shape in enumerate(catalogue.shapes)}
+    return explain(model, both, Named(names, tasks))
+
+
+def _present(table: RunTable) -> Moments:
+    """The tasks that were submitted last, once all that ran is known."""
+    last: IntArray = np.array([places[-1] for places in table.runs_by_task()], dtype=np.intp)
+    newest = np.sort(last)[-MOST_TASKS:]
+    end_s = float(table.finished_s.max())
+    return Moments(table.task[newest], np.full(newest.size, end_s), newest)

@@ -1,0 +1,86 @@
+"""Past runs as arrays: what features and windows are cut from. Numpy only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from plimsoll_predictor.runtimes.runs.log_run import SHORTEST_S, LogRun
+from plimsoll_predictor.runtimes.shapes.normalising import FloatArray, IntArray
+
+MISSING: Final = float("nan")
+"""In features only: the trees know it as 'not told'."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunTable:
+    """Runs in the order of submission, each column (n_runs,).
+
+    task, owner: whole numbers, indices into ``tasks`` and ``owners``. finished_s: when the runtime
+    was known. told: what else is known at submission, by name; NaN where a log does not say.
+    """
+
+    tasks: tuple[str, ...]
+    owners: tuple[str, ...]
+    task: IntArray
+    owner: IntArray
+    submitted_s: FloatArray
+    finished_s: FloatArray
+    runtime_s: FloatArray
+    told: dict[str, FloatArray]
+
+    @property
+    def size(self) -> int:
+        """How many runs."""
+        return int(self.runtime_s.size)
+
+    def runs_by_task(self) -> list[IntArray]:
+        """Places of each task's runs, in the order of submission; index as in ``tasks``."""
+        order = np.argsort(self.task, kind="stable")
+        edges = np.searchsorted(self.task[order], np.arange(len(self.tasks) + 1))
+        return [order[start:end] for start, end in pairwise(edges)]
+
+    def known_histories(self, by_s: float) -> list[FloatArray]:
+        """Runtimes of each task's runs that had finished by a time, in that order."""
+        return [self.runtime_s[known] for known in self.known(by_s)]
+
+    def known(self, by_s: float) -> list[IntArray]:
+        """Places of each task's runs that had finished by a time, in that order."""
+        found = []
+        for places in self.runs_by_task():
+            finished = places[self.finished_s[places] <= by_s]
+            found.append(finished[np.argsort(self.finished_s[finished], kind="stable")])
+        return found
+
+
+def table_of(runs: Sequence[LogRun]) -> RunTable:
+    """A table of a log's runs, which are in the order of submission."""
+    tasks: dict[str, int] = {}
+    owners: dict[str, int] = {}
+    told = {
+        "requested_s": [_told(run.requested_s) for run in runs],
+        "processors": [_told(run.processors) for run in runs],
+        "requested_bytes": [_told(run.requested_bytes) for run in runs],
+        "input_bytes": [_told(run.input_bytes) for run in runs],
+        "busy": [_told(run.busy) for run in runs],
+        "queued": [_told(run.queued) for run in runs],
+    }
+    return RunTable(
+        task=np.array([tasks.setdefault(run.task, len(tasks)) for run in runs], dtype=np.intp),
+        owner=np.array([owners.setdefault(run.owner, len(owners)) for run in runs], dtype=np.intp),
+        tasks=tuple(tasks),
+        owners=tuple(owners),
+        submitted_s=np.array([run.submitted_s for run in runs], dtype=np.float64),
+        finished_s=np.array([run.finished_s for run in runs], dtype=np.float64),
+        # A clock of whole seconds says 0 of what took less than one.
+        runtime_s=np.array([max(run.runtime_s, SHORTEST_S) for run in runs], dtype=np.float64),
+        told={name: np.array(column, dtype=np.float64) for name, column in told.items()},
+    )
+
+
+def _told(value: float | None) -> float:
+    return MISSING if value is None else float(value)

@@ -1,0 +1,5 @@
+"""What other conditions change of a runtime, or that the data cannot tell.
+
+In: past runs and a scenario. Out: an interval, or why there is none.
+May import: ``runtimes.shapes``, ``runtimes.runs``, ``core``.
+"""

@@ -1,0 +1,166 @@
+"""What one measure would be, in numbers and in a sentence that claims no more than they carry."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from plimsoll_predictor.core.durations import words_for_duration
+from plimsoll_predictor.runtimes.what_if.contrast import Effect
+from plimsoll_predictor.runtimes.what_if.measures import OUTLIER_TIMES, Measure
+
+_NAMES: Final = {
+    Measure.P50: "the median runtime",
+    Measure.P95: "the runtime that 95 of 100 runs stay within",
+    Measure.SPREAD: "the spread (75% over 25% quantile)",
+    Measure.OUTLIERS: f"runs longer than {OUTLIER_TIMES:g}× the usual",
+}
+
+
+class Evidence(StrEnum):
+    """Whose runs an interval is made of."""
+
+    OWN = "own"
+    """The task's own."""
+    BOTH = "own-and-others"
+    """Its own, and what other tasks' lead to expect."""
+    OTHERS = "others"
+    """Other tasks' alone, each compared with itself."""
+    NONE = "none"
+
+
+_WHOSE: Final = {
+    Evidence.BOTH: "with {} other tasks",
+    Evidence.OTHERS: "by {} other tasks alone",
+}
+
+
+class Verdict(StrEnum):
+    """What the data says of a measure."""
+
+    LESS = "less"
+    MORE = "more"
+    CANNOT_TELL = "cannot-tell"
+    """The interval holds no change."""
+    TOO_FEW = "too-few"
+    """There is no interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One measure under other conditions. The figures are None where it is TOO_FEW.
+
+    now: what it is otherwise: seconds (p50, p95), a ratio (spread), a share (outliers). None also
+        where other tasks tell of the change, and the task has too few runs to tell this.
+    change, low, high: what would be added to it, and the 95% interval: as shares of ``now``, but
+        for outliers as a difference of shares.
+    tasks: other tasks behind it.
+    """
+
+    measure: Measure
+    evidence: Evidence
+    now: float | None = None
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
+    tasks: int = 0
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the interval says."""
+        if self.low is None or self.high is None:
+            return Verdict.TOO_FEW
+        if self.low <= 0 <= self.high:
+            return Verdict.CANNOT_TELL
+        return Verdict.LESS if self.high < 0 else Verdict.MORE
+
+    @property
+    def then(self) -> float | None:
+        """What the measure would be, in the unit of ``now``."""
+        if self.now is None or self.change is None:
+            return None
+        if self.measure is Measure.OUTLIERS:
+            return min(1.0, max(0.0, self.now + self.change))
+        return self.now * (1 + self.change)
+
+    @property
+    def words(self) -> str:
+        """One sentence."""
+        name = _NAMES[self.measure]
+        if self.low is None or self.high is None or self.change is None:
+            return f"{name}: too few runs to tell"
+        interval = f"[{self._signed(self.low)}, {self._signed(self.high)}]"
+        unit = " of 100 runs" if self.measure is Measure.OUTLIERS else ""
+        whose = f" ({_WHOSE[self.evidence].format(self.tasks)})" if self.tasks else ""
+        if self.verdict is Verdict.CANNOT_TELL:
+            return (
+                f"{name}: the data cannot tell: the interval {interval}{unit} includes no "
+                f"change{whose}"
+            )
+        said = f"{name}: {self._signed(self.change)}{unit} {interval}"
+        if self.now is not None and self.then is not None:
+            said += f", {self._told(self.then)} instead of {self._told(self.now)}"
+        return said + whose
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return {
+            "measure": str(self.measure),
+            "evidence": str(self.evidence),
+            "verdict": str(self.verdict),
+            "now": self.now,
+            "then": self.then,
+            "change": self.change,
+            "low": self.low,
+            "high": self.high,
+            "other_tasks": self.tasks,
+            "words": self.words,
+        }
+
+    def _signed(self, change: float) -> str:
+        if self.measure is Measure.OUTLIERS:
+            return f"{_nonzero(100 * change, 1):+.1f}"
+        # An end that would be told as a thousand percent is told as a factor.
+        if change >= _MOST_PERCENT:
+            return f"×{1 + change:,.0f}"
+        places = 1 if abs(change) < _FINE_PERCENT else 0
+        return f"{_nonzero(100 * change, places):+.{places}f}%"
+
+    def _told(self, value: float) -> str:
+        if self.measure is Measure.OUTLIERS:
+            return f"{100 * value:.1f}"
+        return f"{value:.2f}" if self.measure is Measure.SPREAD else words_for_duration(value)
+
+
+_MOST_PERCENT: Final = 9.0
+_FINE_PERCENT: Final = 0.095
+
+
+def change_of(effect: Effect, evidence: Evidence, tasks: int) -> Change:
+    """An effect as people read it: ratios for differences of logarithms."""
+    told = [effect.difference, effect.low, effect.high]
+    now = effect.otherwise
+    if effect.measure is not Measure.OUTLIERS:
+        now = None if now is None else math.exp(now)
+        told = [math.expm1(min(end, _LARGEST)) for end in told]
+    change, low, high = told
+    return Change(
+        measure=effect.measure,
+        evidence=evidence,
+        now=now,
+        change=change,
+        low=low,
+        high=high,
+        tasks=tasks,
+    )
+
+
+_LARGEST: Final = 50.0
+"""Beyond e^50 times as long an interval's end is told as that, and stays a number."""
+
+
+def _nonzero(value: float, places: int) -> float:
+    """A value that rounds to zero as zero, so that nobody reads -0."""
+    return round(value, places) + 0.0

@@ -1,0 +1,238 @@
+"""How two sides of matched runs differ, and how surely: estimates with intervals.
+
+The interval is a delete-a-group jackknife's: each of up to twenty stretches of time is held out
+in turn, and by how much the estimate then moves is its uncertainty (Busing, Meijer and van der
+Leeden 1999, for groups of unequal weight), with Student's distribution over the stretches. So runs
+of one stretch may be as alike as they please; no stretch of time counts for more than one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from plimsoll_predictor.runtimes.what_if.matching import FEWEST_BLOCKS, Matched
+from plimsoll_predictor.runtimes.what_if.measures import (
+    MEASURES,
+    FloatArray,
+    Measure,
+    effective_runs,
+    levels,
+    student,
+)
+
+FEWEST_RUNS: Final = {
+    Measure.P50: 5.0,
+    Measure.P95: 40.0,
+    Measure.SPREAD: 10.0,
+    Measure.OUTLIERS: 10.0,
+}
+"""Effective runs of the smaller side that a measure needs."""
+FOLDS: Final = 2
+_OUTLIERS: Final = MEASURES.index(Measure.OUTLIERS)
+_P95: Final = MEASURES.index(Measure.P95)
+_LEAST_ERROR: Final = 1e-9
+_HIGH: Final = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One measure's difference, as asked less otherwise, and its 95% interval.
+
+    Differences of ln(seconds), but of shares for outliers. otherwise: the level it is added to,
+    None where nobody knows it.
+    df: the interval's degrees of freedom.
+    """
+
+    measure: Measure
+    otherwise: float | None
+    difference: float
+    standard_error: float
+    df: float
+
+    @property
+    def half_width(self) -> float:
+        """How far the interval reaches to either side."""
+        return student(self.df) * self.standard_error
+
+    @property
+    def low(self) -> float:
+        """The interval's lower end."""
+        return self.difference - self.half_width
+
+    @property
+    def high(self) -> float:
+        """The interval's upper end."""
+        return self.difference + self.half_width
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """How often intervals from some of the time held what the time left out showed.
+
+    checked: comparisons, one a measure and stretch left out. within: those that agreed.
+    """
+
+    checked: int
+    within: int
+
+
+def contrast(runs: Matched, log_outlier: float) -> dict[Measure, Effect]:
+    """What can be told of each measure; a measure with too few runs is absent.
+
+    log_outlier: ln of the runtime beyond which a run is an outlier.
+    """
+    if runs.n_groups < FEWEST_BLOCKS:
+        return {}
+    enough = runs.effective_runs
+    told = [measure for measure in MEASURES if enough >= FEWEST_RUNS[measure]]
+    if not told:
+        return {}
+    otherwise, differences, errors = _jackknifed(runs, log_outlier)
+    return {
+        measure: Effect(
+            measure,
+            float(otherwise[place]),
+            float(differences[place]),
+            max(float(errors[place]), _LEAST_ERROR),
+            runs.n_groups - 1,
+        )
+        for place, measure in enumerate(MEASURES)
+        if measure in told
+    }
+
+
+def held_out(runs: Matched, log_outlier: float) -> HeldOut:
+    """Leave out each of FOLDS stretches of time, and compare it with the interval of the rest.
+
+    Both are uncertain: the rest's interval is widened by the stretch's own error.
+    """
+    checked = within = 0
+    cuts = [round(runs.n_groups * fold / FOLDS) for fold in range(FOLDS + 1)]
+    for first, last in itertools.pairwise(cuts):
+        rest = contrast(runs.without(first, last), log_outlier)
+        shown = contrast(runs.between(first, last), log_outlier)
+        for measure in rest.keys() & shown.keys():
+            checked += 1
+            within += _agree(rest[measure], shown[measure])
+    return HeldOut(checked, within)
+
+
+def pooled(effects: Sequence[Effect]) -> Effect:
+    """Several tasks' effects as one: what a further task's effect is expected to be.
+
+    Random effects (DerSimonian and Laird 1986): tasks differ truly, by a variance that is
+    estimated with them. The interval is that of a further task (Higgins et al. 2009): it holds
+    the tasks' own differences too, not only the uncertainty of their mean.
+
+    effects: of one measure, five or more.
+    """
+    differences = np.array([effect.difference for effect in effects])
+    variances = np.array([effect.standard_error**2 for effect in effects])
+    between = _variance_between(differences, variances)
+    weights = 1.0 / (variances + between)
+    mean = float(weights @ differences / weights.sum())
+    df = len(effects) - 1
+    # Hartung and Knapp: the mean's error from how the tasks scatter, never less than theirs.
+    scatter = float(weights @ (differences - mean) ** 2) / df
+    error_of_mean = max(1.0, scatter) / float(weights.sum())
+    return Effect(
+        effects[0].measure,
+        None,
+        mean,
+        float(np.sqrt(error_of_mean + between)),
+        df,
+    )
+
+
+def combined(own: Effect, others: Effect) -> Effect:
+    """A task's own effect, with what other tasks lead to expect of it: each by its certainty."""
+    weights = np.array([own.standard_error, others.standard_error]) ** -2.0
+    difference = float(weights @ [own.difference, others.difference] / weights.sum())
+    error = float(weights.sum() ** -0.5)
+    df = min(own.df, others.df)
+    return Effect(own.measure, own.otherwise, difference, error, df)
+
+
+def _variance_between(differences: FloatArray, variances: FloatArray) -> float:
+    weights = 1.0 / variances
+    mean = weights @ differences / weights.sum()
+    excess = float(weights @ (differences - mean) ** 2) - (len(differences) - 1)
+    scale = float(weights.sum() - (weights @ weights) / weights.sum())
+    return max(0.0, excess / scale) if scale > 0 else 0.0
+
+
+def _agree(rest: Effect, shown: Effect) -> bool:
+    error = float(np.hypot(rest.standard_error, shown.standard_error))
+    df = min(rest.df, shown.df)
+    return abs(rest.difference - shown.difference) <= student(df) * error
+
+
+def _jackknifed(runs: Matched, log_outlier: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The other side's level, the difference, and its standard error, (4,) each."""
+    otherwise = levels(runs.log_runtimes[~runs.as_asked], runs.weights[~runs.as_asked], log_outlier)
+    difference = _difference(runs, runs.weights, log_outlier)
+    total = float(runs.weights.sum())
+    pseudo, worth = [], []
+    for group in range(runs.n_groups):
+        in_group = runs.groups == group
+        without = _difference(runs, np.where(in_group, 0.0, runs.weights), log_outlier)
+        times = total / float(runs.weights[in_group].sum())
+        pseudo.append(times * difference - (times - 1) * without)
+        worth.append(times - 1)
+    values, worths = np.array(pseudo), np.array(worth)[:, None]
+    variance = ((values - values.mean(axis=0)) ** 2 / worths).mean(axis=0)
+    variance[_OUTLIERS] = max(variance[_OUTLIERS], _binomial_variance(runs, log_outlier))
+    variance[_P95] = max(variance[_P95], _rank_variance(runs))
+    return otherwise, difference, np.sqrt(variance)
+
+
+def _difference(runs: Matched, weights: FloatArray, log_outlier: float) -> FloatArray:
+    asked, otherwise = (
+        _side(runs.log_runtimes[side], weights[side], log_outlier)
+        for side in (runs.as_asked, ~runs.as_asked)
+    )
+    return asked - otherwise
+
+
+def _side(log_runtimes: FloatArray, weights: FloatArray, log_outlier: float) -> FloatArray:
+    found = levels(log_runtimes, weights, log_outlier)
+    found[_OUTLIERS] = _shrunk(found[_OUTLIERS], effective_runs(weights))
+    return found
+
+
+def _shrunk(share: float, runs: float) -> float:
+    """A share with one run more of either kind (Agresti and Caffo 2000): never quite 0 or 1."""
+    return (share * runs + 1) / (runs + 2)
+
+
+def _binomial_variance(runs: Matched, log_outlier: float) -> float:
+    """What chance alone makes of two shares: no stretch without outliers makes them certain."""
+    variance = 0.0
+    for side in (runs.as_asked, ~runs.as_asked):
+        weights = runs.weights[side]
+        n = effective_runs(weights)
+        beyond = float(weights[runs.log_runtimes[side] > log_outlier].sum() / weights.sum())
+        share = _shrunk(beyond, n)
+        variance += share * (1 - share) / (n + 2)
+    return variance
+
+
+def _rank_variance(runs: Matched) -> float:
+    """What chance alone makes of two high quantiles, by how many runs happen to lie below them.
+
+    Of few runs one or two lie above: leaving some out tells little of how far up others could.
+    """
+    variance = 0.0
+    for side in (runs.as_asked, ~runs.as_asked):
+        weights = runs.weights[side]
+        reach = math.sqrt(_HIGH * (1 - _HIGH) / effective_runs(weights))
+        shares = (np.cumsum(weights) - weights / 2) / weights.sum()
+        low, high = np.interp([_HIGH - reach, _HIGH + reach], shares, runs.log_runtimes[side])
+        variance += ((high - low) / 2) ** 2
+    return variance

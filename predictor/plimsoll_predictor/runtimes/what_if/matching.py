@@ -1,0 +1,134 @@
+"""Runs of the same time: each block of time holds runs of both sides, or is left out.
+
+Tasks and clusters change over the weeks. A side that ran mostly in one month would be compared
+with the other months' runs, so sides are weighted alike in every block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll_predictor.core.units import HOUR_S
+from plimsoll_predictor.runtimes.what_if.measures import FloatArray, effective_runs
+from plimsoll_predictor.runtimes.what_if.scenario import Sides
+
+BLOCKS_S: Final = (7 * 24 * HOUR_S, 24 * HOUR_S, 6 * HOUR_S, HOUR_S)
+"""Lengths of a block, longest first: the first that gives ENOUGH_BLOCKS is taken."""
+ENOUGH_BLOCKS: Final = 12
+FEWEST_BLOCKS: Final = 5
+"""Fewer tell no interval. Twice as many can be halved, and either half held against the other."""
+MOST_GROUPS: Final = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matched:
+    """Runs of the blocks that hold both sides.
+
+    log_runtimes: (n,), rising. as_asked: (n,), bool. weights: (n,); in each block both sides weigh
+    alike. groups: (n,), int, 0 … n_groups - 1: neighbouring blocks, of about equal weight.
+    blocks: how many blocks; block_s: their length.
+    """
+
+    log_runtimes: FloatArray
+    as_asked: NDArray[np.bool_]
+    weights: FloatArray
+    groups: NDArray[np.int64]
+    n_groups: int
+    blocks: int
+    block_s: float
+
+    @property
+    def effective_runs(self) -> float:
+        """How many equally weighted runs the smaller side amounts to."""
+        return min(
+            effective_runs(self.weights[self.as_asked]),
+            effective_runs(self.weights[~self.as_asked]),
+        )
+
+    def between(self, first: int, last: int) -> Matched:
+        """The groups from ``first`` up to but not ``last`` alone; blocks is their number here."""
+        kept = (self.groups >= first) & (self.groups < last)
+        return Matched(
+            self.log_runtimes[kept],
+            self.as_asked[kept],
+            self.weights[kept],
+            self.groups[kept] - first,
+            last - first,
+            last - first,
+            self.block_s,
+        )
+
+    def without(self, first: int, last: int) -> Matched:
+        """All groups but those from ``first`` up to ``last``, numbered anew."""
+        kept = (self.groups < first) | (self.groups >= last)
+        groups = self.groups[kept]
+        left = self.n_groups - (last - first)
+        return Matched(
+            self.log_runtimes[kept],
+            self.as_asked[kept],
+            self.weights[kept],
+            np.where(groups >= last, groups - (last - first), groups),
+            left,
+            left,
+            self.block_s,
+        )
+
+
+def matched(log_runtimes: FloatArray, submitted_s: FloatArray, sides: Sides) -> Matched | None:
+    """The runs that can be compared; None where no block of any length holds both sides.
+
+    log_runtimes, submitted_s: (n,), in any order. sides: (n,); those that cannot be told stay out.
+    The length of a block is chosen by when runs of either side were, never by what they took.
+    """
+    told = sides >= 0
+    if not told.any():
+        return None
+    logs, times_s, as_asked = log_runtimes[told], submitted_s[told], sides[told] == 1
+    best: tuple[float, NDArray[np.int64], int] | None = None
+    for block_s in BLOCKS_S:
+        blocks = np.floor((times_s - times_s.min()) / block_s).astype(np.int64)
+        both = np.intersect1d(blocks[as_asked], blocks[~as_asked]).size
+        if both and (best is None or both > best[2]):
+            best = block_s, blocks, both
+        if both >= ENOUGH_BLOCKS:
+            break
+    return None if best is None else _weighted(logs, as_asked, best[1], best[0])
+
+
+def _weighted(
+    logs: FloatArray, as_asked: NDArray[np.bool_], blocks: NDArray[np.int64], block_s: float
+) -> Matched:
+    _, block = np.unique(blocks, return_inverse=True)
+    asked_in = np.bincount(block, weights=as_asked)
+    other_in = np.bincount(block) - asked_in
+    # What a difference of two means of so many runs is worth.
+    worth = asked_in * other_in / (asked_in + other_in)
+    group_of, n_groups = _groups(worth)
+    kept = worth[block] > 0
+    logs, as_asked, block = logs[kept], as_asked[kept], block[kept]
+    weights = worth[block] / np.where(as_asked, asked_in[block], other_in[block])
+    order = np.argsort(logs, kind="stable")
+    return Matched(
+        logs[order],
+        as_asked[order],
+        weights[order],
+        group_of[block][order],
+        n_groups,
+        int((worth > 0).sum()),
+        block_s,
+    )
+
+
+def _groups(worth: FloatArray) -> tuple[NDArray[np.int64], int]:
+    """Each block's group, (n_blocks,), and their number: neighbours, about equal in worth."""
+    groups = min(MOST_GROUPS, int((worth > 0).sum()))
+    middles = np.cumsum(worth) - worth / 2
+    places = np.floor(middles / worth.sum() * groups).astype(np.int64)
+    places[worth == 0] = -1
+    used, numbered = np.unique(places, return_inverse=True)
+    empty = int(used[0] == -1)
+    return numbered.astype(np.int64) - empty, len(used) - empty

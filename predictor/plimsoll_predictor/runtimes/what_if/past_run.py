@@ -1,0 +1,112 @@
+"""A past run as a what-if sees it: how long it took, and under what it ran."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.runtimes.runs.log_run import LogRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastRun:
+    """One run that succeeded. What nobody recorded is None, and such a run takes no side.
+
+    runtime_s: seconds from start to finish; 0 where a clock of whole seconds saw no time pass.
+    submitted_s: Unix seconds, or any clock that all runs of an estimate share.
+    node_load, cluster_load: share of the allocatable resources in use at its start, in [0, 1] or
+        beyond where more was in use than counted.
+    allocation_bytes: the memory it was given. memory_request_bytes, memory_limit_bytes,
+        request_cores, limit_cores: the fields it ran under; None also where a pod had none.
+    attempt: 1 for a run's first pod. Later ones got more memory because the run needed it.
+
+    Raises:
+        ValueError: for a time that is not a finite number, or a runtime below zero.
+    """
+
+    runtime_s: float
+    submitted_s: float
+    node_type: str | None = None
+    node_load: float | None = None
+    cluster_load: float | None = None
+    allocation_bytes: int | None = None
+    memory_request_bytes: int | None = None
+    memory_limit_bytes: int | None = None
+    request_cores: float | None = None
+    limit_cores: float | None = None
+    attempt: int = 1
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.runtime_s) or self.runtime_s < 0:
+            raise ValueError(
+                f"a past run's runtime_s is {self.runtime_s!r}; leave out runs without a runtime"
+            )
+        if not math.isfinite(self.submitted_s):
+            raise ValueError(
+                f"a past run's submitted_s is {self.submitted_s!r}; leave out runs without a time"
+            )
+
+    @property
+    def limit_equals_request(self) -> bool | None:
+        """Whether it could not use more than it asked for; None if nobody said what it asked for.
+
+        A resource that asked for something and has no limit, or a higher one, may burst.
+        """
+        pairs = (
+            (self.memory_request_bytes, self.memory_limit_bytes),
+            (self.request_cores, self.limit_cores),
+        )
+        asked = [limit == request for request, limit in pairs if request is not None]
+        return all(asked) if asked else None
+
+
+def of_observations(observations: Iterable[Observation]) -> list[PastRun]:
+    """The runs among attempts: those that succeeded, and of which runtime and time are known.
+
+    Loads are the CPU's, which is what runs share; the memory's where nobody counted CPU.
+    """
+    return [
+        _of_observation(observation, runtime_s, submitted_s)
+        for observation in observations
+        if observation.outcome is Outcome.SUCCEEDED
+        and (runtime_s := observation.runtime_s) is not None
+        and (submitted_s := observation.submitted_s or observation.started_s) is not None
+    ]
+
+
+def of_log(runs: Iterable[LogRun]) -> list[PastRun]:
+    """The runs of a log of runtimes, as far as it tells what they ran under."""
+    return [
+        PastRun(
+            runtime_s=run.runtime_s,
+            submitted_s=run.submitted_s,
+            cluster_load=run.busy,
+            allocation_bytes=None if run.requested_bytes is None else int(run.requested_bytes),
+        )
+        for run in runs
+    ]
+
+
+def _of_observation(run: Observation, runtime_s: float, submitted_s: float) -> PastRun:
+    # Who did not keep the request that was run under did not keep the CPU limit either: that it
+    # is None does not say that there was none.
+    kept = run.request_memory_ran_bytes is not None
+    return PastRun(
+        runtime_s=runtime_s,
+        submitted_s=submitted_s,
+        node_type=run.node_type,
+        node_load=_first(run.node_cpu_share, run.node_memory_share),
+        cluster_load=_first(run.cluster_cpu_share, run.cluster_memory_share),
+        allocation_bytes=run.allocation_bytes,
+        memory_request_bytes=run.request_memory_ran_bytes,
+        memory_limit_bytes=run.allocation_bytes if kept else None,
+        request_cores=run.allocated_cores if kept else None,
+        limit_cores=run.limit_cores if kept else None,
+        attempt=run.attempt,
+    )
+
+
+def _first(*loads: float | None) -> float | None:
+    return next((load for load in loads if load is not None), None)

@@ -1,0 +1,152 @@
+"""An answer to a what-if: four changes with their intervals, and what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from plimsoll_predictor.core.units import HOUR_S
+from plimsoll_predictor.runtimes.shapes.summary import RuntimeSummary
+from plimsoll_predictor.runtimes.what_if.change import Change, Evidence, Verdict
+from plimsoll_predictor.runtimes.what_if.contrast import HeldOut
+from plimsoll_predictor.runtimes.what_if.matching import FEWEST_BLOCKS
+from plimsoll_predictor.runtimes.what_if.scenario import Scenario
+
+_BLOCKS: Final = {
+    168 * HOUR_S: ("week", "weeks"),
+    24 * HOUR_S: ("day", "days"),
+    6 * HOUR_S: ("quarter of a day", "quarters of a day"),
+    HOUR_S: ("hour", "hours"),
+}
+_UNRECORDED: Final = {
+    "node_type": "the node's type",
+    "limit_equal": "what they asked for",
+    "even_load": "the load",
+    "memory_bytes": "the memory, or that were lifted,",
+}
+_LIKE_WITH_LIKE: Final = (
+    "This says what went along with it, not what caused it: whatever else differed between these "
+    "runs within the same {block} counts too."
+)
+_SIZED: Final = (
+    "Runs that are expected to need more are given more memory: a longer runtime with more memory "
+    "need not come from the memory."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """Runs of both sides, and those among them in blocks of time that hold both.
+
+    untold: runs whose side nobody can tell. blocks: blocks of time with both sides, block_s long;
+    None if there is none.
+    """
+
+    as_asked: int
+    otherwise: int
+    untold: int
+    compared_as_asked: int
+    compared_otherwise: int
+    blocks: int
+    block_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """What the scenario would change.
+
+    changes: one a measure, in the order of ``measures.MEASURES``.
+    now, then: how the runs otherwise and those as asked vary, all of them; None without runs.
+    """
+
+    scenario: Scenario
+    counts: Counts
+    changes: tuple[Change, ...]
+    held_out: HeldOut
+    now: RuntimeSummary | None
+    then: RuntimeSummary | None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The answer in sentences, the one that says what was compared first."""
+        return tuple(self._sentences())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON types, the sentences with them."""
+        return {
+            "scenario": {part: getattr(self.scenario, part) for part in self.scenario.parts},
+            "counts": asdict(self.counts),
+            "changes": [change.to_dict() for change in self.changes],
+            "held_out": asdict(self.held_out),
+            "now": self.now.to_dict() if self.now else None,
+            "then": self.then.to_dict() if self.then else None,
+            "words": list(self.words),
+        }
+
+    def _sentences(self) -> Iterator[str]:
+        counts = self.counts
+        yield self._compared()
+        if counts.untold:
+            unrecorded = _UNRECORDED[self.scenario.parts[0]]
+            if len(self.scenario.parts) > 1:
+                unrecorded = "the conditions"
+            yield f"{_runs(counts.untold)} of which nobody recorded {unrecorded} are left out."
+        told = [change for change in self.changes if change.verdict is not Verdict.TOO_FEW]
+        others = max((change.tasks for change in self.changes), default=0)
+        if others:
+            yield self._widened(others)
+        yield from (f"{_capitalised(change.words)}." for change in self.changes if told)
+        if self.now and self.then and told:
+            yield f"Now: {self.now.words}. Runs {self.scenario.words}: {self.then.words}."
+        if self.held_out.checked:
+            yield (
+                "Checked on the half of the time that was left out, either way: "
+                f"{self.held_out.within} of {self.held_out.checked} intervals agreed."
+            )
+        if told:
+            yield "In brackets: 95% intervals, from leaving out one stretch of time after another."
+            yield _LIKE_WITH_LIKE.format(block=self._block(1))
+        if told and self.scenario.memory_bytes is not None:
+            yield _SIZED
+
+    def _compared(self) -> str:
+        counts, asked, otherwise = self.counts, self.scenario.words, self.scenario.otherwise
+        if not counts.as_asked:
+            return f"No run {asked} is known: nothing to compare."
+        if not counts.otherwise:
+            return f"All {_runs(counts.as_asked)} known ran {asked} already: nothing to compare."
+        if not counts.blocks:
+            return (
+                f"{_runs(counts.as_asked)} {asked} and {_runs(counts.otherwise)} {otherwise} were "
+                "never within the same week: what else changed between cannot be told apart."
+            )
+        compared = (
+            f"{_runs(counts.compared_as_asked)} {asked} against "
+            f"{counts.compared_otherwise:,} {otherwise} in the same {self._block(counts.blocks)}"
+        )
+        if any(change.evidence in {Evidence.OWN, Evidence.BOTH} for change in self.changes):
+            return f"{compared}."
+        if counts.blocks < FEWEST_BLOCKS:
+            return f"{compared}: too few {self._block(2).split(' ', 1)[1]} to tell."
+        return f"{compared}: too few to tell."
+
+    def _widened(self, others: int) -> str:
+        alone = all(change.evidence in {Evidence.OTHERS, Evidence.NONE} for change in self.changes)
+        how = "Instead" if alone else "Besides"
+        return (
+            f"{how}, {others} other tasks of the owner were each compared with themselves; the "
+            "intervals are what they lead to expect of this task."
+        )
+
+    def _block(self, blocks: int) -> str:
+        one, many = _BLOCKS.get(self.counts.block_s or 0.0, ("time", "times"))
+        return one if blocks == 1 else f"{blocks:,} {many}"
+
+
+def _runs(runs: int) -> str:
+    return "1 run" if runs == 1 else f"{runs:,} runs"
+
+
+def _capitalised(words: str) -> str:
+    return words[0].upper() + words[1:]

@@ -1,0 +1,268 @@
+"""Observations: written once each, amended when more becomes known, read in learning order."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import orjson
+import sqlalchemy as sa
+
+from plimsoll_predictor.core.record import COLUMNS, Observation, Outcome, PeakSource
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.store.attempts import lessons, sightings, totals
+from plimsoll_predictor.store.attempts.lessons import LessonKind, NewLesson
+from plimsoll_predictor.store.database.errors import BadRecordError
+from plimsoll_predictor.store.database.schema import observations as table
+from plimsoll_predictor.store.database.upsert import insert_new
+
+_PLAIN: Final = tuple(each.name for each in COLUMNS)
+"""Columns stored as they are; an amendment replaces each where it knows better."""
+_TIMES: Final = ("finished_s", "started_s", "submitted_s")
+_EMPTY: Final = {"features": "{}", "neighbours": "[]"}
+
+_Run = tuple[str, str]
+"""Task, as text, and run key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a write changed, as uids of the observations written.
+
+    new: those not seen before.
+    learned: those by which a run's need became known; one for each such run, whether its
+        observation is new or was amended with a peak that came late.
+    """
+
+    new: frozenset[str]
+    learned: frozenset[str]
+
+
+def record(
+    connection: sa.Connection, observations: Sequence[Observation], now_s: float
+) -> Recorded:
+    """Write observations; a repeated uid amends the row it has.
+
+    now_s: stands in for the time of an observation that has none.
+    Raises BadRecordError for what no database can hold.
+    """
+    if not observations:
+        return Recorded(frozenset(), frozenset())
+    teaching = {_run(each): each for each in observations if _teaches_a_need(each)}
+    uids, runs = {each.attempt_uid for each in observations}, {_run(each) for each in observations}
+    before, added_up = _needs(connection, runs), totals.of_attempts(connection, uids)
+    timed = sightings.timed(connection, uids)
+    new = _write(connection, observations, now_s)
+    after = _needs(connection, runs)
+    new_runs = Counter(task for task, _ in after.keys() - before.keys())
+    totals.move(connection, added_up, totals.of_attempts(connection, uids), new_runs)
+    lessons.append(connection, _lessons(observations, new, (before, after), now_s))
+    ends = sightings.of_ends(observations, new, timed, sightings.timed(connection, uids))
+    sightings.append(connection, ends)
+    learned = {each.attempt_uid for run, each in teaching.items() if run in after.keys() - before}
+    return Recorded(new, frozenset(learned))
+
+
+def _lessons(
+    observations: Sequence[Observation],
+    new: frozenset[str],
+    needs_bytes: tuple[Mapping[_Run, int], Mapping[_Run, int]],
+    now_s: float,
+) -> list[NewLesson]:
+    """What the experts are to learn, in the order it happened.
+
+    new: uids not seen before. needs_bytes: of runs whose need is known, before and after.
+    """
+    before, after = needs_bytes
+    found: dict[tuple[str, ...], tuple[float, NewLesson]] = {}
+    for each in observations:
+        run, need = _run(each), each.need
+        if need is None:
+            continue
+        if need.censored:
+            if each.attempt_uid in new and need.size_bytes > 0:
+                lesson = _lesson(each, LessonKind.EXCEEDED, need.size_bytes)
+                found[(each.attempt_uid,)] = (_ordered_s(each, now_s), lesson)
+        elif before.get(run, 0) != after.get(run, 0) > 0:
+            # A run is learned from once, however many observations of it come together.
+            lesson = _known_now(each, before.get(run, 0), after[run])
+            found[run] = (_ordered_s(each, now_s), lesson)
+    return [lesson for _, lesson in sorted(found.values(), key=lambda pair: pair[0])]
+
+
+def _known_now(observation: Observation, before_bytes: int, need_bytes: int) -> NewLesson:
+    if before_bytes <= 0:
+        return _lesson(observation, LessonKind.ENDED, need_bytes)
+    lesson = _lesson(observation, LessonKind.CORRECTED, need_bytes)
+    return replace(lesson, before_bytes=before_bytes)
+
+
+def _lesson(observation: Observation, kind: LessonKind, need_bytes: int) -> NewLesson:
+    return NewLesson(
+        task=observation.task,
+        kind=kind,
+        run=observation.run,
+        attempt_uid=observation.attempt_uid,
+        need_bytes=need_bytes,
+        runtime_s=observation.runtime_s,
+        request_bytes=observation.request_bytes,
+        image=observation.image,
+        features=_documents(observation)["features"],
+    )
+
+
+def _run(observation: Observation) -> _Run:
+    return str(observation.task), observation.run
+
+
+def _teaches_a_need(observation: Observation) -> bool:
+    return observation.need is not None and not observation.need.censored
+
+
+def _needs(connection: sa.Connection, runs: Iterable[_Run]) -> dict[_Run, int]:
+    """Needs of those of the runs whose need is known: an attempt succeeded and was measured."""
+    asked = list(runs)
+    if not asked:
+        return {}
+    found = (
+        sa.select(table.c.task, table.c.run, sa.func.max(table.c.peak_bytes).label("need_bytes"))
+        .where(
+            sa.tuple_(table.c.task, table.c.run).in_(asked)
+            & (table.c.outcome == Outcome.SUCCEEDED.value)
+            & table.c.peak_bytes.is_not(None)
+        )
+        .group_by(table.c.task, table.c.run)
+    )
+    return {(row.task, row.run): row.need_bytes for row in connection.execute(found)}
+
+
+def _write(
+    connection: sa.Connection, observations: Sequence[Observation], now_s: float
+) -> frozenset[str]:
+    first: dict[str, Observation] = {}
+    repeated: list[Observation] = []
+    for observation in observations:
+        if observation.attempt_uid in first:
+            repeated.append(observation)
+        else:
+            first[observation.attempt_uid] = observation
+    rows = [_row(observation, now_s) for observation in first.values()]
+    new = insert_new(connection, table, "attempt_uid", rows)
+    known = [observation for uid, observation in first.items() if uid not in new]
+    amendments = [_amendment(observation) for observation in (*known, *repeated)]
+    if amendments:
+        connection.execute(_AMEND, amendments)
+    return new
+
+
+def read(connection: sa.Connection, task: TaskId, limit: int) -> list[Observation]:
+    """The latest ``limit`` observations of a task, oldest first by their end."""
+    latest = (
+        sa.select(table)
+        .where(table.c.task == str(task))
+        .order_by(table.c.ordered_s.desc(), table.c.id.desc())
+        .limit(limit)
+    )
+    rows = connection.execute(latest).mappings().all()
+    return [_observation(row) for row in reversed(rows)]
+
+
+def _row(observation: Observation, now_s: float) -> dict[str, Any]:
+    row = {name: getattr(observation, name) for name in _PLAIN}
+    row |= _documents(observation)
+    row |= {
+        "attempt_uid": observation.attempt_uid,
+        "task": str(observation.task),
+        "run": observation.run,
+        "attempt": observation.attempt,
+        "outcome": observation.outcome.value,
+        "peak_source": _source(observation),
+        "ordered_s": _ordered_s(observation, now_s),
+    }
+    return row
+
+
+def _ordered_s(observation: Observation, now_s: float) -> float:
+    times: list[float | None] = [getattr(observation, name) for name in _TIMES]
+    return next((time for time in times if time is not None), now_s)
+
+
+def _documents(observation: Observation) -> dict[str, str]:
+    # What is missing is absent: JSON has no NaN, and nobody else should meet one.
+    features = {
+        name: value
+        for name, value in observation.features.items()
+        if isinstance(value, str) or math.isfinite(value)
+    }
+    try:
+        return {
+            "features": orjson.dumps(features).decode(),
+            "neighbours": orjson.dumps(observation.neighbours).decode(),
+        }
+    except TypeError as error:
+        raise BadRecordError(
+            f"attempt {observation.attempt_uid} of {observation.task}: its features are not "
+            f"numbers and text ({error})"
+        ) from error
+
+
+def _source(observation: Observation) -> str | None:
+    return None if observation.peak_source is None else observation.peak_source.value
+
+
+def _better(name: str) -> sa.ColumnElement[Any]:
+    return sa.func.coalesce(sa.bindparam(f"new_{name}", type_=table.c[name].type), table.c[name])
+
+
+def _amend() -> sa.Update:
+    new_peak = sa.bindparam("new_peak_bytes", type_=sa.BigInteger)
+    weak = table.c.outcome == Outcome.DELETED.value
+    values: dict[str, Any] = {name: _better(name) for name in _PLAIN}
+    values |= {
+        # A pod that was taken away may turn out to have ended before; no other end is revised.
+        "outcome": sa.case((weak, sa.bindparam("new_outcome")), else_=table.c.outcome),
+        # The source goes with the peak it tells of.
+        "peak_source": sa.case(
+            (new_peak.is_not(None), sa.bindparam("new_peak_source", type_=sa.Text)),
+            else_=table.c.peak_source,
+        ),
+        "ordered_s": sa.func.coalesce(
+            *(
+                part
+                for name in _TIMES
+                for part in (sa.bindparam(f"new_{name}", type_=sa.Double), table.c[name])
+            ),
+            table.c.ordered_s,
+        ),
+    }
+    values |= {name: _better(name) for name in _EMPTY}
+    return sa.update(table).where(table.c.attempt_uid == sa.bindparam("uid")).values(values)
+
+
+_AMEND: Final = _amend()
+
+
+def _amendment(observation: Observation) -> dict[str, Any]:
+    new: dict[str, Any] = {name: getattr(observation, name) for name in _PLAIN}
+    for name, text in _documents(observation).items():
+        new[name] = None if text == _EMPTY[name] else text
+    new |= {"outcome": observation.outcome.value, "peak_source": _source(observation)}
+    return {"uid": observation.attempt_uid} | {f"new_{name}": value for name, value in new.items()}
+
+
+def _observation(row: sa.RowMapping) -> Observation:
+    source = row["peak_source"]
+    return Observation(
+        attempt_uid=row["attempt_uid"],
+        task=TaskId.parse(row["task"]),
+        run=row["run"],
+        attempt=row["attempt"],
+        features=orjson.loads(row["features"]),
+        outcome=Outcome(row["outcome"]),
+        peak_source=None if source is None else PeakSource(source),
+        neighbours=tuple(orjson.loads(row["neighbours"])),
+        **{name: row[name] for name in _PLAIN},
+    )

@@ -1,0 +1,113 @@
+"""What may be done with observations; observation_rows.py has the statements that write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from plimsoll_predictor.core.cpu import RunCpu
+from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.siblings import MOST_EARLIER
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.store.attempts import imports, observation_rows, usage
+from plimsoll_predictor.store.attempts.imports import Imported
+from plimsoll_predictor.store.attempts.observation_rows import Recorded
+from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.schema import observations as table
+
+
+@dataclass(frozen=True, slots=True)
+class ItemNeed:
+    """What one attempt that succeeded needed for an item; run: the workflow's, None if unknown."""
+
+    task: TaskId
+    run: str | None
+    item: str
+    need_bytes: int
+
+
+class ObservationRecords:
+    """The part of the store that holds observations; errors as of ``Store``."""
+
+    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
+        self._database = database
+        self._clock = clock
+
+    def record(self, new: Sequence[Observation]) -> Recorded:
+        """Keep observations; returns what that changed.
+
+        A repeated uid doubles nothing and amends its row: known values replace what is there, None
+        replaces nothing. Task, run and attempt stay, and so does the outcome, unless it was
+        DELETED.
+        """
+        with self._database.write() as connection:
+            return observation_rows.record(connection, new, self._clock())
+
+    def record_history(self, past: Sequence[Observation]) -> Recorded:
+        """As ``record``, and tells a running controller of it through ``imported``.
+
+        Attempts that Plimsoll observed itself stay as they are.
+        """
+        with self._database.write() as connection:
+            ours = imports.observed_here(connection, {each.attempt_uid for each in past})
+            theirs = [each for each in past if each.attempt_uid not in ours]
+            recorded = observation_rows.record(connection, theirs, self._clock())
+            imports.mark(connection, {observation.task for observation in theirs})
+            return recorded
+
+    def imported(self, after: int) -> Imported:
+        """Tasks given a past from outside since ``after``, an earlier answer's serial, or 0."""
+        with self._database.read() as connection:
+            return imports.since(connection, after)
+
+    def of_task(self, task: TaskId, *, limit: int = 20_000) -> list[Observation]:
+        """The latest ``limit`` attempts of a task, oldest first by their end."""
+        with self._database.read() as connection:
+            return observation_rows.read(connection, task, limit)
+
+    def item_needs(self, *, limit: int = MOST_EARLIER) -> list[ItemNeed]:
+        """The latest ``limit`` needs that are known for items of workflows, oldest first.
+
+        They are found without reading whole observations.
+        """
+        known = (
+            table.c.item.is_not(None)
+            & (table.c.outcome == Outcome.SUCCEEDED.value)
+            & (table.c.peak_bytes > 0)
+        )
+        latest = (
+            sa.select(table.c.task, table.c.workflow_run, table.c.item, table.c.peak_bytes)
+            .where(known)
+            .order_by(table.c.ordered_s.desc(), table.c.id.desc())
+            .limit(limit)
+        )
+        with self._database.read() as connection:
+            rows = connection.execute(latest).all()
+        return [
+            ItemNeed(TaskId.parse(row.task), row.workflow_run, row.item, row.peak_bytes)
+            for row in reversed(rows)
+        ]
+
+    def got_through(self, killed: Observation) -> bool:
+        """Whether the run of a killed attempt succeeded after it: in a later attempt or later pod.
+
+        A sibling's success (pods of one Job may share a run) says nothing of this attempt's work.
+        """
+        later = table.c.attempt > killed.attempt
+        if killed.finished_s is not None:
+            later |= table.c.submitted_s > killed.finished_s
+        found = sa.select(table.c.id).where(
+            (table.c.task == str(killed.task))
+            & (table.c.run == killed.run)
+            & (table.c.outcome == Outcome.SUCCEEDED.value)
+            & later
+        )
+        with self._database.read() as connection:
+            return connection.execute(found.limit(1)).first() is not None
+
+    def run_cpus(self, tasks: Sequence[TaskId]) -> dict[TaskId, list[RunCpu]]:
+        """CPU of each task's newest runs that succeeded and were measured; at most WINDOW_RUNS."""
+        with self._database.read() as connection:
+            return {task: usage.run_cpus(connection, task) for task in tasks}

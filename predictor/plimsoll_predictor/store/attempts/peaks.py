@@ -1,0 +1,99 @@
+"""Peak reports from the agents, until the attempt they belong to has ended.
+
+Reports are plain dicts here: their class belongs to the operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+import sqlalchemy as sa
+
+from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.errors import BadRecordError
+from plimsoll_predictor.store.database.schema import peaks as table
+from plimsoll_predictor.store.database.upsert import upsert
+
+_MAXIMA: Final = (
+    "need_peak_bytes",
+    "kernel_peak_bytes",
+    "working_set_peak_bytes",
+    "anon_peak_bytes",
+    "cpu_s",
+    "peak_cores",
+    "measured_s",
+)
+"""Fields that only grow, so that reports which arrive twice or out of order do no harm."""
+
+Report = Mapping[str, Any]
+Key = tuple[str, str]
+
+
+class PeakRecords:
+    """The part of the store that holds the agents' reports; errors as of ``Store``."""
+
+    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
+        self._database = database
+        self._clock = clock
+
+    def put(self, reports: Sequence[Report]) -> None:
+        """Keep reports (``PeakReport.to_dict()``), merged with what is kept of the same cgroup.
+
+        Raises:
+            BadRecordError: if a report has no ``pod_uid``, or is not plain JSON.
+        """
+        with self._database.write() as connection:
+            merged: dict[Key, Report] = _kept(connection, {_key(report)[0] for report in reports})
+            changed: set[Key] = set()
+            for report in reports:
+                key = _key(report)
+                merged[key] = _merge(merged[key], report) if key in merged else report
+                changed.add(key)
+            now_s = self._clock()
+            rows = [
+                {"pod_uid": pod, "container_id": container, "report": _json(report), "put_s": now_s}
+                for (pod, container), report in merged.items()
+                if (pod, container) in changed
+            ]
+            upsert(connection, table, rows)
+
+    def of_pod(self, pod_uid: str) -> list[dict[str, Any]]:
+        """A pod's reports: the whole pod's first, then its containers'."""
+        mine = sa.select(table.c.report).where(table.c.pod_uid == pod_uid)
+        with self._database.read() as connection:
+            texts = connection.execute(mine.order_by(table.c.container_id)).scalars()
+            return [orjson.loads(text) for text in texts]
+
+
+def _kept(connection: sa.Connection, pod_uids: Iterable[str]) -> dict[Key, Report]:
+    rows = connection.execute(sa.select(table).where(table.c.pod_uid.in_(list(pod_uids))))
+    return {(row.pod_uid, row.container_id): orjson.loads(row.report) for row in rows}
+
+
+def _key(report: Report) -> Key:
+    pod_uid = report.get("pod_uid")
+    if not isinstance(pod_uid, str) or not pod_uid:
+        raise BadRecordError(
+            f"a peak report names no pod (its keys: {', '.join(map(str, report))})"
+        )
+    return pod_uid, str(report.get("container_id") or "")
+
+
+def _merge(old: Report, new: Report) -> Report:
+    later = new if (new.get("measured_s") or 0) >= (old.get("measured_s") or 0) else old
+    merged = {**old, **new, "limit_bytes": later.get("limit_bytes")}
+    for name in _MAXIMA:
+        values = [report[name] for report in (old, new) if report.get(name) is not None]
+        if values:
+            merged[name] = max(values)
+    merged["final"] = bool(old.get("final")) or bool(new.get("final"))
+    return merged
+
+
+def _json(report: Report) -> str:
+    try:
+        return orjson.dumps(dict(report)).decode()
+    except TypeError as error:
+        raise BadRecordError(f"peak report of pod {report['pod_uid']}: {error}") from error

@@ -1,0 +1,66 @@
+"""Retries, planned here before they are made: a restart in between finds and finishes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import sqlalchemy as sa
+
+from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.schema import retries as table
+from plimsoll_predictor.store.database.upsert import insert_new
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryIntent:
+    """A retry to be made of one attempt; at most one for each.
+
+    attempt_uid: the attempt that was killed.
+    pod, new_pod: its name, and the name of the pod that follows it.
+    manifest: the new pod, as JSON.
+    """
+
+    attempt_uid: str
+    namespace: str
+    pod: str
+    new_pod: str
+    manifest: str
+    planned_s: float
+
+
+class RetryRecords:
+    """The part of the store that retries are planned in; errors as of ``Store``."""
+
+    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
+        self._database = database
+        self._clock = clock
+
+    def plan(self, intent: RetryIntent) -> bool:
+        """Keep that a retry is to be made; False if this attempt's retry was planned before.
+
+        It does not matter whether the earlier one is open or closed.
+        """
+        with self._database.write() as connection:
+            return bool(insert_new(connection, table, "attempt_uid", [asdict(intent)]))
+
+    def waiting(self) -> list[RetryIntent]:
+        """Retries planned and not closed, oldest first."""
+        columns = [table.c[name] for name in RetryIntent.__dataclass_fields__]
+        planned = (
+            sa.select(*columns)
+            .where(table.c.closed_s.is_(None))
+            .order_by(table.c.planned_s, table.c.attempt_uid)
+        )
+        with self._database.read() as connection:
+            return [RetryIntent(**row) for row in connection.execute(planned).mappings()]
+
+    def close(self, attempt_uid: str, result: str) -> None:
+        """Note what came of a planned retry.
+
+        The row stays, without the manifest, so that none is planned again.
+        """
+        planned = (table.c.attempt_uid == attempt_uid) & table.c.closed_s.is_(None)
+        closed = {"result": result, "closed_s": self._clock(), "manifest": ""}
+        with self._database.write() as connection:
+            connection.execute(table.update().where(planned).values(closed))

@@ -1,0 +1,165 @@
+"""What is seen of runs' times: a log, written in the transactions that make things known.
+
+The forecaster's state is a fold over it, so that it is the same whether it learns as things come
+or, after a restart, from where its saved state ends. Sightings go once that state is saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.store.database.schema import observations
+from plimsoll_predictor.store.database.schema import sightings as table
+from plimsoll_predictor.store.database.upsert import append_in_order
+
+_AT_ONCE: Final = 500
+
+Times = tuple[float, float]
+"""When an attempt started and finished, Unix seconds."""
+
+
+class SightingKind(StrEnum):
+    """What was seen of an attempt."""
+
+    SUBMITTED = "submitted"
+    """That it exists and has not ended."""
+    STARTED = "started"
+    FINISHED = "finished"
+    """That it succeeded, and when it started and finished: its runtime is known."""
+    GONE = "gone"
+    """That it ended, and left no runtime."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSighting:
+    """A sighting about to be written.
+
+    at_s: when it happened, Unix seconds. runtime_s: of FINISHED only.
+    """
+
+    task: TaskId
+    kind: SightingKind
+    attempt_uid: str
+    at_s: float
+    runtime_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting(NewSighting):
+    """A sighting as it was written. serial: its place in the log."""
+
+    serial: int
+
+
+def append(connection: sa.Connection, new: Sequence[NewSighting]) -> None:
+    """Add sightings at the end of the log, in this order."""
+    append_in_order(connection, table, [_row(each) for each in new])
+
+
+def read(connection: sa.Connection, after: int, limit: int) -> list[Sighting]:
+    """The sightings that follow the serial ``after``, in order."""
+    found = sa.select(table).where(table.c.serial > after).order_by(table.c.serial).limit(limit)
+    return [_sighting(row) for row in connection.execute(found).mappings()]
+
+
+def forget(connection: sa.Connection, through: int) -> None:
+    """Delete what was folded."""
+    connection.execute(table.delete().where(table.c.serial <= through))
+
+
+def tell_anew(connection: sa.Connection, per_task: int) -> None:
+    """Put the ends of each task's newest runs in place of the whole log.
+
+    What is in flight is seen again as it lives. Cost: a pass over all observations.
+    """
+    column = observations.c
+    runtime_s = column.finished_s - column.started_s
+    newest_first = (column.ordered_s.desc(), column.id.desc())
+    age = sa.func.row_number().over(partition_by=column.task, order_by=newest_first)
+    past = (
+        sa.select(
+            *(column.task, column.attempt_uid, column.finished_s, column.ordered_s, column.id),
+            runtime_s.label("runtime_s"),
+            age.label("age"),
+        )
+        .where((column.outcome == Outcome.SUCCEEDED.value) & (runtime_s >= 0))
+        .subquery()
+    )
+    kind = sa.literal(SightingKind.FINISHED.value)
+    told = (
+        sa.select(past.c.task, kind, past.c.attempt_uid, past.c.finished_s, past.c.runtime_s)
+        .where(past.c.age <= per_task)
+        .order_by(past.c.ordered_s, past.c.id)
+    )
+    connection.execute(table.delete())
+    names = ("task", "kind", "attempt_uid", "at_s", "runtime_s")
+    connection.execute(table.insert().from_select(names, told))
+
+
+def timed(connection: sa.Connection, uids: Collection[str]) -> dict[str, Times]:
+    """When those of the attempts started and finished of which a runtime is known."""
+    column, asked = observations.c, list(uids)
+    found: dict[str, Times] = {}
+    for start in range(0, len(asked), _AT_ONCE):
+        some = sa.select(column.attempt_uid, column.started_s, column.finished_s).where(
+            column.attempt_uid.in_(asked[start : start + _AT_ONCE])
+            & (column.outcome == Outcome.SUCCEEDED.value)
+            & (column.finished_s >= column.started_s)
+        )
+        for row in connection.execute(some):
+            found[row.attempt_uid] = (row.started_s, row.finished_s)
+    return found
+
+
+def of_ends(
+    written: Sequence[Observation],
+    new: Collection[str],
+    before: Mapping[str, Times],
+    after: Mapping[str, Times],
+) -> list[NewSighting]:
+    """What observations tell of runs' ends, each end once, in the order of their ends.
+
+    new: uids not seen before. before, after: what ``timed`` said around their being written: an
+    amended row may know what neither of its two writes says alone.
+    """
+    once = {each.attempt_uid: each for each in written}
+    found = [
+        _finished(each, after[uid])
+        if uid in after
+        else NewSighting(
+            task=each.task,
+            kind=SightingKind.GONE,
+            attempt_uid=uid,
+            at_s=each.finished_s or each.started_s or each.submitted_s or 0.0,
+        )
+        for uid, each in once.items()
+        if (uid in after and uid not in before) or (uid in new and uid not in after)
+    ]
+    return sorted(found, key=lambda each: each.at_s)
+
+
+def _finished(observation: Observation, times: Times) -> NewSighting:
+    started_s, finished_s = times
+    return NewSighting(
+        task=observation.task,
+        kind=SightingKind.FINISHED,
+        attempt_uid=observation.attempt_uid,
+        at_s=finished_s,
+        runtime_s=finished_s - started_s,
+    )
+
+
+def _row(new: NewSighting) -> dict[str, Any]:
+    return asdict(new) | {"task": str(new.task), "kind": new.kind.value}
+
+
+def _sighting(row: sa.RowMapping) -> Sighting:
+    kind = SightingKind(row["kind"])
+    return Sighting(**{**row, "task": TaskId.parse(row["task"]), "kind": kind})

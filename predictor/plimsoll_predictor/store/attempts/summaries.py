@@ -1,0 +1,108 @@
+"""A task's figures, as they are added up (totals.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+import sqlalchemy as sa
+
+from plimsoll_predictor.core.cpu import CpuUse
+from plimsoll_predictor.core.documents import from_document
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.task_groups import TaskUse
+from plimsoll_predictor.store.attempts import totals, usage
+from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.schema import totals as table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSummary:
+    """What all kept attempts of a task add up to.
+
+    The three GB·h figures count the live attempts, not imported ones, whose request and runtime are
+    known, so that they compare. requested_gb_h leaves out attempts that were OOM-killed at less
+    than the request: the request would have carried them, and the retry that succeeded counts it
+    already. An attempt without a limit held its request.
+    """
+
+    task: TaskId
+    observations: int = 0
+    """Attempts."""
+    runs_known: int = 0
+    """Runs with a known need: one attempt succeeded and was measured."""
+    oom_kills: int = 0
+    failed: int = 0
+    """Attempts that failed for a reason of their own."""
+    max_need_bytes: int | None = None
+    """Largest need; a censored one counts as what it exceeds. None if none is known."""
+    requested_gb_h: float = 0.0
+    allocated_gb_h: float = 0.0
+    peak_gb_h: float = 0.0
+    last_finished_s: float | None = None
+
+
+class TotalRecords:
+    """The part of the store that tells tasks' figures; errors as of ``Store``.
+
+    Each costs a row a task, whatever the number of observations.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def tasks(self) -> list[TaskId]:
+        """Tasks with observations, in alphabetical order."""
+        with self._database.read() as connection:
+            names = connection.execute(sa.select(table.c.task).order_by(table.c.task)).scalars()
+            return [TaskId.parse(name) for name in names]
+
+    def of(self, task: TaskId) -> TaskSummary:
+        """A task's figures; all zero if nothing is known."""
+        with self._database.read() as connection:
+            return summary(connection, task)
+
+    def by_task(self) -> dict[TaskId, TaskSummary]:
+        """Every task's figures, in one query."""
+        with self._database.read() as connection:
+            found = [_summary(row) for row in connection.execute(_SUMMARIES).mappings()]
+        return {each.task: each for each in found}
+
+    def cpu_uses(self) -> dict[TaskId, CpuUse]:
+        """What the newest runs of each task used of the CPU; without tasks nobody measured."""
+        measured = sa.select(table.c.task, table.c.cpu).where(table.c.cpu.is_not(None))
+        with self._database.read() as connection:
+            return {
+                TaskId.parse(row.task): from_document(
+                    CpuUse, orjson.loads(row.cpu), f"{row.task}: CPU use"
+                )
+                for row in connection.execute(measured)
+            }
+
+    def task_uses(self) -> list[TaskUse]:
+        """What each task asks for and uses, in one query."""
+        with self._database.read() as connection:
+            return usage.task_uses(connection)
+
+    def mend(self) -> int:
+        """Add up anew what an older Plimsoll wrote beside this one; returns the tasks concerned."""
+        with self._database.read() as connection:
+            tasks = totals.differing(connection)
+        if tasks:
+            with self._database.write() as connection:
+                totals.add_up(connection, tasks)
+        return len(tasks)
+
+
+def summary(connection: sa.Connection, task: TaskId) -> TaskSummary:
+    """One task's figures; all zero if nothing is known."""
+    row = connection.execute(_SUMMARIES.where(table.c.task == str(task))).mappings().first()
+    return TaskSummary(task=task) if row is None else _summary(row)
+
+
+_SUMMARIES: Final = sa.select(*(table.c[name] for name in TaskSummary.__dataclass_fields__))
+
+
+def _summary(row: sa.RowMapping) -> TaskSummary:
+    return TaskSummary(**{**row, "task": TaskId.parse(row["task"])})

@@ -1,0 +1,221 @@
+"""What each task's observations add up to, kept beside them as they come.
+
+A row a task, changed in the transactions that change observations: by what the written rows added
+up to before and after. So neither a start nor a page adds up a million rows. Whatever cannot be
+told from those rows alone (a maximum that fell, rows that were forgotten) is added up anew, for
+that task only, which pruning bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+import sqlalchemy as sa
+
+from plimsoll_predictor.core.cpu import use_of
+from plimsoll_predictor.core.documents import to_document
+from plimsoll_predictor.core.record import Outcome, PeakSource
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import GB, HOUR_S
+from plimsoll_predictor.store.attempts import usage
+from plimsoll_predictor.store.database.schema import observations as observed
+from plimsoll_predictor.store.database.schema import totals as table
+from plimsoll_predictor.store.database.upsert import upsert
+
+Totals = Mapping[str, Any]
+"""One task's row, by column; without its CPU."""
+
+_AT_ONCE: Final = 500
+MAXIMA: Final = ("max_need_bytes", "last_finished_s", "most_bytes", "most_cores")
+"""Columns that hold the largest value; None if there is none. The others hold sums."""
+SUMS: Final = tuple(
+    column.name for column in table.c if column.name not in (*MAXIMA, "task", "cpu")
+)
+
+
+def _totals() -> sa.Select[Any]:
+    column = observed.c
+    succeeded = column.outcome == Outcome.SUCCEEDED.value
+    killed = column.outcome == Outcome.OOM_KILLED.value
+    needs = sa.case((succeeded, column.peak_bytes), (killed, column.allocation_bytes))
+    # A clock that jumped backwards leaves no runtime, as in Observation.runtime_s.
+    runtime_s = sa.case(
+        (column.finished_s >= column.started_s, column.finished_s - column.started_s)
+    )
+    held = sa.func.coalesce(column.allocation_bytes, column.request_bytes)
+    spared = killed & (column.allocation_bytes < column.request_bytes)
+    return sa.select(
+        column.task,
+        sa.func.count().label("observations"),
+        _count(killed).label("oom_kills"),
+        _count(column.outcome == Outcome.FAILED.value).label("failed"),
+        sa.func.max(needs).label("max_need_bytes"),
+        _gb_h(sa.case((sa.not_(spared), column.request_bytes)), runtime_s, "requested_gb_h"),
+        _gb_h(held, runtime_s, "allocated_gb_h"),
+        _gb_h(column.peak_bytes, runtime_s, "peak_gb_h"),
+        sa.func.max(column.finished_s).label("last_finished_s"),
+        *_uses(),
+    ).group_by(column.task)
+
+
+def _uses() -> list[sa.ColumnElement[Any]]:
+    """Of runs that succeeded, were timed and measured; means are made of sums and counts."""
+    column = observed.c
+    used = usage.TIMED & column.peak_bytes.is_not(None)
+    cores = column.cpu_s / usage.RUNTIME_S
+    highest = sa.func.coalesce(column.peak_cores, cores)
+
+    def of_used(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        return sa.case((used, value))
+
+    return [
+        _count(used).label("used_runs"),
+        _sum(of_used(usage.RUNTIME_S), "used_runtime_s"),
+        _sum(of_used(column.request_bytes), "request_bytes_sum"),
+        _count(used & column.request_bytes.is_not(None)).label("request_bytes_count"),
+        _sum(of_used(column.peak_bytes), "used_bytes_sum"),
+        _sum(of_used(column.request_cores), "request_cores_sum"),
+        _count(used & column.request_cores.is_not(None)).label("request_cores_count"),
+        _sum(of_used(cores), "used_cores_sum"),
+        _count(used & cores.is_not(None)).label("used_cores_count"),
+        sa.func.max(of_used(column.peak_bytes)).label("most_bytes"),
+        sa.func.max(of_used(highest)).label("most_cores"),
+    ]
+
+
+def _count(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
+    return sa.func.count(sa.case((condition, 1)))
+
+
+def _sum(value: sa.ColumnElement[Any], name: str) -> sa.ColumnElement[Any]:
+    return sa.func.coalesce(sa.func.sum(sa.cast(value, sa.Double)), 0.0).label(name)
+
+
+def _gb_h(
+    size_bytes: sa.ColumnElement[Any], runtime_s: sa.ColumnElement[Any], name: str
+) -> sa.ColumnElement[Any]:
+    # What was imported ran before Plimsoll had a say in it: it saved nothing and spent nothing.
+    live = observed.c.peak_source.is_distinct_from(PeakSource.IMPORTED.value)
+    asked = observed.c.request_bytes.is_not(None) & live
+    memory_time = sa.case((asked, sa.cast(size_bytes, sa.Double) / GB * runtime_s))
+    total = sa.func.coalesce(sa.func.sum(memory_time), 0.0) / HOUR_S
+    return total.label(name)
+
+
+_TOTALS: Final = _totals()
+_KNOWN_RUNS: Final = (
+    sa.select(observed.c.task, sa.func.count(sa.distinct(observed.c.run)).label("runs_known"))
+    .where((observed.c.outcome == Outcome.SUCCEEDED.value) & observed.c.peak_bytes.is_not(None))
+    .group_by(observed.c.task)
+)
+
+
+def of_attempts(connection: sa.Connection, uids: Collection[str]) -> dict[str, dict[str, Any]]:
+    """What those attempts alone add up to, by task; for ``move``, before and after they change."""
+    found = connection.execute(_TOTALS.where(observed.c.attempt_uid.in_(list(uids))))
+    return {row["task"]: dict(row) for row in found.mappings()}
+
+
+def move(
+    connection: sa.Connection,
+    before: Mapping[str, Totals],
+    after: Mapping[str, Totals],
+    new_runs: Mapping[str, int],
+) -> None:
+    """Bring the totals of the tasks in ``after`` up to date.
+
+    before, after: what the attempts written added up to, then and now. new_runs: by task, runs
+    whose need became known.
+    """
+    kept = _read(connection, after)
+    moved: list[dict[str, Any]] = []
+    anew: list[str] = []
+    for task, now in after.items():
+        row = moved_row(kept.get(task), before.get(task), now)
+        if row is None:
+            anew.append(task)
+            continue
+        row["runs_known"] += new_runs.get(task, 0)
+        moved.append({**row, "cpu": _cpu(connection, task)})
+    upsert(connection, table, moved)
+    add_up(connection, anew)
+
+
+def moved_row(kept: Totals | None, before: Totals | None, after: Totals) -> dict[str, Any] | None:
+    """The totals after attempts changed; None if only adding up anew tells a maximum.
+
+    before: None if all those attempts are new. The runs known are left as they were.
+    """
+    row: dict[str, Any] = {"task": after["task"]}
+    for name in SUMS:
+        there = (after.get(name) or 0) - ((before or {}).get(name) or 0)
+        row[name] = ((kept or {}).get(name) or 0) + there
+    for name in MAXIMA:
+        then, now, most = (each.get(name) for each in (before or {}, after, kept or {}))
+        if then is not None and then == most and (now is None or now < then):
+            return None
+        row[name] = max((each for each in (now, most) if each is not None), default=None)
+    return row
+
+
+def add_up(connection: sa.Connection, tasks: Sequence[str]) -> None:
+    """Add up tasks anew, by a pass over their rows; one without observations has no totals."""
+    for start in range(0, len(tasks), _AT_ONCE):
+        some = list(tasks[start : start + _AT_ONCE])
+        mine = observed.c.task.in_(some)
+        _replace(connection, some, (_TOTALS.where(mine), _KNOWN_RUNS.where(mine)))
+
+
+def differing(connection: sa.Connection) -> list[str]:
+    """Tasks whose totals count other attempts than there are: an older Plimsoll wrote some.
+
+    Cost: a pass over the index of all observations.
+    """
+    there = (
+        sa.select(observed.c.task, sa.func.count().label("attempts"))
+        .group_by(observed.c.task)
+        .subquery()
+    )
+    both = there.join(table, table.c.task == there.c.task, full=True)
+    counted = sa.func.coalesce(there.c.attempts, 0) != sa.func.coalesce(table.c.observations, 0)
+    name = sa.func.coalesce(there.c.task, table.c.task)
+    return list(connection.execute(sa.select(name).select_from(both).where(counted)).scalars())
+
+
+def add_up_all(connection: sa.Connection) -> None:
+    """Add up all tasks anew, as a new step of the schema needs it. Cost: two passes over all."""
+    names = connection.execute(sa.select(observed.c.task).distinct()).scalars().all()
+    connection.execute(table.delete())
+    _replace(connection, names, (_TOTALS, _KNOWN_RUNS))
+
+
+def _replace(
+    connection: sa.Connection,
+    tasks: Sequence[str],
+    selects: tuple[sa.Select[Any], sa.Select[Any]],
+) -> None:
+    rows = {row["task"]: dict(row) for row in connection.execute(selects[0]).mappings()}
+    known = {row.task: row.runs_known for row in connection.execute(selects[1])}
+    gone = [task for task in tasks if task not in rows]
+    if gone:
+        connection.execute(table.delete().where(table.c.task.in_(gone)))
+    upsert(
+        connection,
+        table,
+        [
+            {**row, "runs_known": known.get(task, 0), "cpu": _cpu(connection, task)}
+            for task, row in rows.items()
+        ],
+    )
+
+
+def _read(connection: sa.Connection, tasks: Collection[str]) -> dict[str, dict[str, Any]]:
+    found = connection.execute(table.select().where(table.c.task.in_(list(tasks))))
+    return {row["task"]: dict(row) for row in found.mappings()}
+
+
+def _cpu(connection: sa.Connection, task: str) -> str | None:
+    use = use_of(usage.run_cpus(connection, TaskId.parse(task)))
+    return None if use is None else orjson.dumps(to_document(use)).decode()

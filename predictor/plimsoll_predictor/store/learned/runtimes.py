@@ -1,0 +1,274 @@
+"""What is known of runs' runtimes: the forecaster's state, its log, and the past as people see it.
+
+The state comes in parts, so that a save writes what changed and a reader reads what it asks for.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+import sqlalchemy as sa
+
+from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
+from plimsoll_predictor.store.attempts import observation_rows, sightings
+from plimsoll_predictor.store.attempts.sightings import NewSighting, Sighting
+from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.schema import forecaster as table
+from plimsoll_predictor.store.database.schema import kept_forecasts as kept_table
+from plimsoll_predictor.store.database.schema import observations as observation_table
+from plimsoll_predictor.store.database.upsert import upsert
+from plimsoll_predictor.store.learned import past_runtimes
+from plimsoll_predictor.store.learned.past_runtimes import PastRuntime
+
+log: Final = logging.getLogger(__name__)
+
+SIGHTINGS_AT_ONCE: Final = 1_000
+PAST_PER_TASK: Final = 2_000
+"""Runs that a state which starts anew learns from; more would change little in it."""
+KEPT_S: Final = 60 * 24 * 3600.0
+"""A run whose end was not seen for so long never ends."""
+_KEYS_AT_ONCE: Final = 500
+_SHARED: Final = "shared"
+_THROUGH: Final = "through"
+TASK: Final = "task/"
+OWNER: Final = "owner/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptForecast:
+    """What was forecast of a run that has not ended.
+
+    submitted_s: Unix seconds. started_s: None while it waits.
+    told_s: when people were told that it runs long; None if they were not.
+    forecast: ``Forecast.to_dict()``. state: what the forecaster keeps to score it by.
+    """
+
+    attempt_uid: str
+    task: TaskId
+    submitted_s: float
+    started_s: float | None
+    told_s: float | None
+    forecast: Mapping[str, Any]
+    state: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeChanges:
+    """What to save.
+
+    through: serial of the last sighting folded into the whole state.
+    tasks, owners: name -> state; None of one that is forgotten. shared: None if unchanged.
+    kept: of runs in flight, those that changed. ended: uids of runs that no longer are.
+    shares: of runs that finished, attempt uid -> the share of their forecast below their runtime.
+    """
+
+    through: int
+    tasks: Mapping[str, bytes | None] = field(default_factory=dict)
+    owners: Mapping[str, bytes | None] = field(default_factory=dict)
+    shared: bytes | None = None
+    kept: Sequence[KeptForecast] = ()
+    ended: Collection[str] = ()
+    shares: Mapping[str, float] = field(default_factory=dict)
+
+
+class RuntimeRecords:
+    """The part of the store that forecasts are made from; errors as of ``Store``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def through(self) -> int:
+        """Serial of the last sighting folded into the saved state; 0 if none was."""
+        with self._database.read() as connection:
+            return _through(connection)
+
+    def shared_state(self) -> bytes | None:
+        """What all tasks share; None before the first save."""
+        return self._states([_SHARED]).get(_SHARED)
+
+    def task_states(self, tasks: Collection[str]) -> dict[str, bytes]:
+        """Tasks' states as saved last, by name; without those nothing is known of."""
+        return self._named(TASK, tasks)
+
+    def owner_states(self, owners: Collection[str]) -> dict[str, bytes]:
+        """Owners' states, likewise."""
+        return self._named(OWNER, owners)
+
+    def kept(self) -> list[KeptForecast]:
+        """Of all runs in flight, the one submitted first at the start."""
+        with self._database.read() as connection:
+            found = sa.select(kept_table).order_by(kept_table.c.put_s, kept_table.c.attempt_uid)
+            rows = connection.execute(found).all()
+        return [each for row in rows if (each := _kept(row)) is not None]
+
+    def kept_of(self, attempt_uid: str) -> KeptForecast | None:
+        """Of one run in flight; None of any other."""
+        with self._database.read() as connection:
+            found = sa.select(kept_table).where(kept_table.c.attempt_uid == attempt_uid)
+            row = connection.execute(found).first()
+        return None if row is None else _kept(row)
+
+    def sightings(self, after: int, *, limit: int = SIGHTINGS_AT_ONCE) -> list[Sighting]:
+        """The next sightings after that serial, in order."""
+        with self._database.read() as connection:
+            return sightings.read(connection, after, limit)
+
+    def sight(self, seen: Sequence[NewSighting]) -> None:
+        """Keep what was seen of runs that have not ended; observations tell of the ends."""
+        with self._database.write() as connection:
+            sightings.append(connection, seen)
+
+    def save(self, changes: RuntimeChanges, follows: Collection[int]) -> bool:
+        """Keep a new state and forget the sightings folded into it, in one transaction.
+
+        follows: ``through`` of the states it may follow. False, and nothing is kept, if another
+            controller has saved one since.
+        """
+        with self._database.write() as connection:
+            if _through(connection) not in follows:
+                return False
+            _put(connection, changes)
+            sightings.forget(connection, changes.through)
+        return True
+
+    def begin_anew(self) -> None:
+        """Forget the whole state, and tell of each task's newest runs again.
+
+        For a state that this version cannot read: all that it knew is in the observations.
+        """
+        with self._database.write() as connection:
+            connection.execute(table.delete().where(table.c.key != _THROUGH))
+            connection.execute(kept_table.delete())
+            sightings.tell_anew(connection, PAST_PER_TASK)
+
+    def forecaster_for(self, task: TaskId) -> Forecaster:
+        """A forecaster that knows this task, its owner and what all share, as saved last.
+
+        It may lag behind what has ended by the seconds between two saves. A part that cannot be
+        read is left out, as one that is not known.
+        """
+        forecaster = Forecaster()
+        name, owner = str(task), task.namespace
+        found = self._states([_SHARED, OWNER + owner, TASK + name])
+        parts: tuple[tuple[str, Callable[[bytes], None]], ...] = (
+            (_SHARED, forecaster.take_up_shared),
+            (OWNER + owner, lambda state: forecaster.take_up_owner(owner, state)),
+            (TASK + name, lambda state: forecaster.take_up_task(name, state)),
+        )
+        for key, take_up in parts:
+            if key in found:
+                take_up_part(key, found[key], take_up)
+        return forecaster
+
+    def history(self, task: TaskId, *, limit: int = 500) -> list[PastRuntime]:
+        """The newest attempts of a task that were timed, of any outcome, oldest first."""
+        with self._database.read() as connection:
+            return past_runtimes.of_task(connection, task, limit)
+
+    def newest(self, task: TaskId, *, limit: int) -> list[float]:
+        """Runtimes in seconds of the newest attempts that succeeded, oldest first."""
+        with self._database.read() as connection:
+            return past_runtimes.newest(connection, task, limit)
+
+    def others(
+        self, task: TaskId, *, tasks: int = 20, limit: int = 500
+    ) -> dict[TaskId, list[Observation]]:
+        """The newest observations of the owner's other tasks, of those with the most of them.
+
+        tasks: at most so many. limit: of each.
+        """
+        with self._database.read() as connection:
+            names = past_runtimes.beside(connection, task, tasks)
+            return {name: observation_rows.read(connection, name, limit) for name in names}
+
+    def _named(self, prefix: str, names: Collection[str]) -> dict[str, bytes]:
+        found = self._states([f"{prefix}{name}" for name in names])
+        return {key.removeprefix(prefix): state for key, state in found.items()}
+
+    def _states(self, keys: Sequence[str]) -> dict[str, bytes]:
+        found: dict[str, bytes] = {}
+        with self._database.read() as connection:
+            for start in range(0, len(keys), _KEYS_AT_ONCE):
+                some = table.c.key.in_(keys[start : start + _KEYS_AT_ONCE])
+                rows = connection.execute(sa.select(table).where(some))
+                found |= {row.key: bytes(row.state) for row in rows}
+        return found
+
+
+def take_up_part(key: str, state: bytes, take_up: Callable[[bytes], None]) -> bool:
+    """Give a saved part to a forecaster; one that cannot be read is left out, and logged."""
+    try:
+        take_up(state)
+    except ValueError as error:
+        log.error("the forecaster's %s cannot be read, and starts anew: %s", key, error)
+        return False
+    return True
+
+
+def _put(connection: sa.Connection, changes: RuntimeChanges) -> None:
+    states: dict[str, bytes | None] = {_THROUGH: str(changes.through).encode()}
+    states |= {f"{TASK}{name}": state for name, state in changes.tasks.items()}
+    states |= {f"{OWNER}{name}": state for name, state in changes.owners.items()}
+    if changes.shared is not None:
+        states[_SHARED] = changes.shared
+    there = [{"key": key, "state": state} for key, state in states.items() if state is not None]
+    upsert(connection, table, there)
+    _delete(connection, table.c.key, [key for key, state in states.items() if state is None])
+    upsert(connection, kept_table, [_kept_row(each) for each in changes.kept])
+    _delete(connection, kept_table.c.attempt_uid, list(changes.ended))
+    if changes.shares:
+        shares = [{"uid": uid, "share": share} for uid, share in changes.shares.items()]
+        connection.execute(_SHARE, shares)
+
+
+_SHARE: Final = (
+    sa.update(observation_table)
+    .where(observation_table.c.attempt_uid == sa.bindparam("uid"))
+    .values(forecast_share=sa.bindparam("share", type_=sa.Double))
+)
+
+
+def _delete(connection: sa.Connection, column: sa.Column[Any], keys: Sequence[str]) -> None:
+    for start in range(0, len(keys), _KEYS_AT_ONCE):
+        some = column.in_(keys[start : start + _KEYS_AT_ONCE])
+        connection.execute(column.table.delete().where(some))
+
+
+def _through(connection: sa.Connection) -> int:
+    found = connection.execute(sa.select(table.c.state).where(table.c.key == _THROUGH)).scalar()
+    return int(bytes(found)) if found is not None else 0
+
+
+def _kept_row(kept: KeptForecast) -> dict[str, Any]:
+    return {
+        "attempt_uid": kept.attempt_uid,
+        "task": str(kept.task),
+        "put_s": kept.submitted_s,
+        "started_s": kept.started_s,
+        "told_s": kept.told_s,
+        "forecast": orjson.dumps(dict(kept.forecast)).decode(),
+        "state": kept.state,
+    }
+
+
+def _kept(row: sa.Row[Any]) -> KeptForecast | None:
+    try:
+        forecast = orjson.loads(row.forecast)
+    except ValueError as error:
+        log.error("the forecast of %s cannot be read, and is left out: %s", row.attempt_uid, error)
+        return None
+    return KeptForecast(
+        attempt_uid=row.attempt_uid,
+        task=TaskId.parse(row.task),
+        submitted_s=row.put_s,
+        started_s=row.started_s,
+        told_s=row.told_s,
+        forecast=forecast,
+        state=bytes(row.state),
+    )

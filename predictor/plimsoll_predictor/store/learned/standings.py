@@ -1,0 +1,141 @@
+"""The experts' state, bids and lessons: what a controller takes up after a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+import sqlalchemy as sa
+
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.store.attempts import lessons
+from plimsoll_predictor.store.attempts.lessons import Lesson
+from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.schema import bids as bid_table
+from plimsoll_predictor.store.database.schema import standings as table
+from plimsoll_predictor.store.database.upsert import upsert
+
+LESSONS_AT_ONCE: Final = 500
+BIDS_KEPT_S: Final = 30 * 24 * 3600.0
+"""An attempt whose end was not seen for so long teaches nothing any more."""
+_SHARED: Final = ""
+
+
+State = Mapping[str, Any]
+"""``Standing.to_dict()``; read as it was saved, by whatever version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedState:
+    """What all tasks share, as of one lesson.
+
+    through: serial of the last lesson folded into the whole state; 0 if none was.
+    pools: namespace -> ``Pool.to_dict()``; those that changed.
+    """
+
+    through: int = 0
+    pools: Mapping[str, State] = field(default_factory=dict)
+
+
+class StandingRecords:
+    """The part of the store that the experts use; errors as of ``Store``.
+
+    A state that is no JSON object is left out.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def shared(self) -> SharedState:
+        """What was saved last."""
+        with self._database.read() as connection:
+            return SharedState(through=_through(connection))
+
+    def pools(self, namespaces: Collection[str]) -> dict[str, dict[str, Any]]:
+        """What tasks of these namespaces share, as it was saved last; without those unknown."""
+        keys = {_pool_key(namespace): namespace for namespace in namespaces}
+        with self._database.read() as connection:
+            found = _states(connection.execute(sa.select(table).where(table.c.task.in_(keys))))
+        return {keys[key]: state for key, state in found.items()}
+
+    def standing(self, task: TaskId) -> dict[str, Any] | None:
+        """One task's experts as they were saved last; None if they know nothing of it."""
+        return self.standings_of([str(task)]).get(str(task))
+
+    def standings_of(self, tasks: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Several tasks' experts; without those they know nothing of."""
+        with self._database.read() as connection:
+            found = sa.select(table).where(table.c.task.in_(tasks))
+            return _states(connection.execute(found))
+
+    def standings(self, after: str = _SHARED, *, limit: int = 50) -> dict[str, dict[str, Any]]:
+        """The next tasks' experts after that name, in the order of names; empty at the end."""
+        with self._database.read() as connection:
+            # Who shares a pool is kept under a name that no task has.
+            tasks = ~table.c.task.endswith(_pool_key(""))
+            found = sa.select(table).where((table.c.task > after) & tasks)
+            return _states(connection.execute(found.order_by(table.c.task).limit(limit)))
+
+    def save(
+        self, shared: SharedState, changed: Mapping[str, State], follows: Collection[int]
+    ) -> bool:
+        """Keep a new state and forget the lessons folded into it, in one transaction.
+
+        changed: task -> state, of tasks that changed.
+        follows: ``through`` of the states it may follow. False, and nothing is kept, if another
+            controller has saved one since.
+        """
+        with self._database.write() as connection:
+            if _through(connection) not in follows:
+                return False
+            pools = {_pool_key(namespace): pool for namespace, pool in shared.pools.items()}
+            states = {**changed, **pools, _SHARED: {"through": shared.through}}
+            upsert(connection, table, [_row(task, state) for task, state in states.items()])
+            lessons.forget(connection, shared.through)
+        return True
+
+    def lessons(self, after: int, *, limit: int = LESSONS_AT_ONCE) -> list[Lesson]:
+        """The next lessons after that serial, in order."""
+        with self._database.read() as connection:
+            return lessons.read(connection, after, limit)
+
+    def bids(self, attempt_uid: str) -> dict[str, float] | None:
+        """What was bid for an attempt whose lesson is not folded; None if nothing was."""
+        with self._database.read() as connection:
+            found = connection.execute(
+                sa.select(bid_table.c.bids).where(bid_table.c.attempt_uid == attempt_uid)
+            ).scalar()
+        return None if found is None else _readable(found)
+
+
+def _through(connection: sa.Connection) -> int:
+    found = _states(connection.execute(sa.select(table).where(table.c.task == _SHARED)))
+    return int(found.get(_SHARED, {}).get("through") or 0)
+
+
+def _pool_key(namespace: str) -> str:
+    """A task's name is never empty."""
+    return f"{namespace}/"
+
+
+def _states(rows: Iterable[sa.Row[Any]]) -> dict[str, dict[str, Any]]:
+    states = {row.task: _readable(row.state) for row in rows}
+    return {task: state for task, state in states.items() if state is not None}
+
+
+def _row(task: str, state: Mapping[str, Any]) -> dict[str, str]:
+    return {"task": task, "state": _json(state)}
+
+
+def _json(document: Mapping[str, Any]) -> str:
+    return orjson.dumps(dict(document), option=orjson.OPT_SERIALIZE_NUMPY).decode()
+
+
+def _readable(text: str) -> dict[str, Any] | None:
+    try:
+        found = orjson.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None

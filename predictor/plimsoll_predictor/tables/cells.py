@@ -1,0 +1,94 @@
+"""Cells of text as values: what all tables of past runs read alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from sys import intern
+from typing import Final
+
+from plimsoll_predictor.core.record import FeatureValue
+
+FEATURE: Final = "feature."
+"""Begins the name of a feature's column."""
+MOST_BYTES: Final = 10**18
+_MOST_TEXT_CHARS: Final = 1024
+_SHOWN_CHARS: Final = 40
+
+Cells = Mapping[str, str]
+"""Column -> stripped text, empty cells left out."""
+
+
+class CellError(ValueError):
+    """A row cannot be used: a cell is missing, or holds what it cannot.
+
+    The words name the column and not the value, so that rows can be counted by them.
+    shown: the words with the value.
+    """
+
+    def __init__(self, words: str, shown: str | None = None) -> None:
+        super().__init__(words)
+        self.shown = shown or words
+
+
+def refused(cells: Cells, name: str, why: str) -> CellError:
+    """What is wrong with the cell of a column."""
+    return CellError(f"{name} {why}", f"{name} {short(cells[name])} {why}")
+
+
+def short(text: str) -> str:
+    """A value as an error shows it."""
+    return repr(text if len(text) <= _SHOWN_CHARS else f"{text[: _SHOWN_CHARS - 3]}...")
+
+
+def number(cells: Cells, name: str) -> float | None:
+    """A finite number; None if the cell is empty."""
+    text = cells.get(name)
+    if text is None:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        raise refused(cells, name, "is not a number") from None
+    return _finite(cells, name, value)
+
+
+def text_of(cells: Cells, name: str) -> str | None:
+    """A text of bounded length; None if the cell is empty."""
+    text = cells.get(name)
+    if text is not None and len(text) > _MOST_TEXT_CHARS:
+        raise CellError(
+            f"{name} has more than {_MOST_TEXT_CHARS} characters",
+            f"{name} has {len(text)} characters; at most {_MOST_TEXT_CHARS} are kept",
+        )
+    return text
+
+
+def features_of(cells: Cells) -> dict[str, FeatureValue]:
+    """The row's features: numbers where they are ones, else text."""
+    # Names and categories recur: a million rows share a few thousand texts.
+    return {
+        intern(column.removeprefix(FEATURE)): _feature(cells, column)
+        for column in cells
+        if column.startswith(FEATURE)
+    }
+
+
+def is_feature(column: str) -> bool:
+    """Whether a column is a feature's."""
+    return column.startswith(FEATURE) and column != FEATURE
+
+
+def _feature(cells: Cells, column: str) -> FeatureValue:
+    text = text_of(cells, column) or ""
+    try:
+        value = float(text)
+    except ValueError:
+        return intern(text)
+    return _finite(cells, column, value)
+
+
+def _finite(cells: Cells, name: str, value: float) -> float:
+    if not math.isfinite(value):
+        raise refused(cells, name, "is not a finite number; leave unknown cells empty")
+    return value

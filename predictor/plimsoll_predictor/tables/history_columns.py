@@ -1,0 +1,253 @@
+"""The columns of a history file, and how one row becomes an observation.
+
+=====================  =========  ==================================================================
+column                 needed     what it holds
+=====================  =========  ==================================================================
+task                   always     the task's name, as in the label ``plimsoll.dev/task``
+namespace              or option  its namespace; may be left out if one is given for the whole file
+finished_s             or both    when the attempt ended: Unix seconds, or ISO 8601 (UTC if it names
+                                  no zone); ``finished`` is the same
+started_s              of these   when it started, likewise (``started``)
+runtime_s              two        seconds it ran, in place of one of the two times
+submitted_s            no         when it was asked for, likewise (``submitted``)
+outcome                no         succeeded (if empty), oom-killed, failed, evicted, deleted
+peak_bytes             succeeded  memory it used at most, in plain bytes
+allocation_bytes       oom-killed the limit it ran under, in plain bytes
+request_bytes          no         what the user asked for, in plain bytes
+run                    no         which execution of the task it is of; its own if empty
+attempt                no         1 for a run's first pod (if empty), 2 for the next ...
+attempt_uid            no         its identity, for instance the pod's UID; else made of the others
+cpu_s                  no         CPU seconds it used
+request_cores,         no         CPU the user asked for, and the request it ran under, in cores
+allocated_cores
+peak_cores             no         cores of its busiest minute
+node, node_type,       no         where and what it ran
+image, exit_code
+workflow_run, item     no         the run of a workflow it was part of, and what it worked on
+request_memory_ran_    no         the memory request it ran under, in plain bytes, and the CPU
+bytes, limit_cores                limit, in cores
+requested_s            no         seconds it might run at most
+node_memory_share,     no         how full its node was when it started, of what may be allocated:
+node_cpu_share                    1 is full
+cluster_memory_share,  no         likewise all nodes together, and how many pods waited
+cluster_cpu_share,
+waiting_pods
+submitted_...          no         the same when it was submitted: submitted_memory_share,
+                                  submitted_cpu_share, submitted_waiting_pods
+feature.<name>         no         a number, a date (ISO 8601) or a category; empty: missing
+=====================  =========  ==================================================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from itertools import pairwise
+from typing import Any, Final
+
+from plimsoll_predictor.core.record import COLUMNS as RECORD_COLUMNS
+from plimsoll_predictor.core.record import Observation, Outcome, PeakSource, Unit
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.tables.cells import (
+    MOST_BYTES,
+    CellError,
+    Cells,
+    features_of,
+    number,
+    refused,
+    short,
+    text_of,
+)
+
+ALIASES: Final = {"finished": "finished_s", "started": "started_s", "submitted": "submitted_s"}
+_READ: Final = tuple(each for each in RECORD_COLUMNS if each.exported)
+_TIMES: Final = tuple(each.name for each in _READ if each.unit is Unit.TIME)
+COLUMNS: Final = frozenset(
+    {"namespace", "task", "run", "attempt", "attempt_uid", "outcome", "runtime_s"}
+    | {each.name for each in _READ}
+)
+
+_MOST_CORES: Final = 100_000
+_MOST_SHARE: Final = 1_000
+"""Nodes are filled over what they have, where requests are low; nothing is so full."""
+_MOST_PODS: Final = 10_000_000
+_LATEST_S: Final = 4_102_444_800.0
+"""The year 2100: what is later was written in milliseconds."""
+_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_NAME_CHARS: Final = 253
+_IDENTITY: Final = ("run", "attempt", "attempt_uid", *_TIMES, "runtime_s")
+
+
+def observation(cells: Cells, namespace: str | None) -> Observation:
+    """One row as an observation.
+
+    cells: column -> stripped text; empty cells are absent.
+    namespace: of rows that name none.
+
+    Raises:
+        CellError: if a needed cell is missing, or one holds what it cannot.
+    """
+    task = _task(cells, namespace)
+    outcome = _outcome(cells)
+    values = _times(cells)
+    values |= {
+        each.name: _READERS[each.unit](cells, each.name)
+        for each in _READ
+        if each.unit is not Unit.TIME
+    }
+    _check_teaches(outcome, values)
+    uid = _uid(cells, task)
+    return Observation(
+        attempt_uid=uid,
+        task=task,
+        run=text_of(cells, "run") or uid,
+        attempt=_whole(cells, "attempt", 1, 10_000) or 1,
+        features=features_of(cells),
+        outcome=outcome,
+        peak_source=None if values["peak_bytes"] is None else PeakSource.IMPORTED,
+        **values,
+    )
+
+
+def _task(cells: Cells, namespace: str | None) -> TaskId:
+    where = cells.get("namespace", namespace)
+    if where is None:
+        raise CellError("namespace is empty; fill it, or name one for the whole file")
+    name = cells.get("task")
+    if name is None:
+        raise CellError("task is empty")
+    for column, text in (("namespace", where), ("task", name)):
+        if len(text) > _NAME_CHARS or not _NAME.fullmatch(text):
+            raise CellError(
+                f"{column} {short(text)} is no Kubernetes name; use letters, digits, '-', '_', '.'"
+            )
+    return TaskId(where, name)
+
+
+def _outcome(cells: Cells) -> Outcome:
+    text = cells.get("outcome", Outcome.SUCCEEDED.value)
+    try:
+        return Outcome(text)
+    except ValueError:
+        known = ", ".join(Outcome)
+        raise CellError(f"outcome {short(text)} is none of {known}") from None
+
+
+def _check_teaches(outcome: Outcome, values: Mapping[str, Any]) -> None:
+    if outcome is Outcome.SUCCEEDED and values["peak_bytes"] is None:
+        raise CellError("peak_bytes is empty; an attempt that succeeded teaches nothing without")
+    if outcome is Outcome.OOM_KILLED and values["allocation_bytes"] is None:
+        raise CellError("allocation_bytes is empty; it says what was too small for an OOM kill")
+
+
+def _times(cells: Cells) -> dict[str, Any]:
+    times = {name: _time(cells, name) for name in _TIMES}
+    runtime_s = _seconds(cells, "runtime_s")
+    started_s, finished_s = times["started_s"], times["finished_s"]
+    if runtime_s is not None and finished_s is None and started_s is not None:
+        times["finished_s"] = started_s + runtime_s
+    elif runtime_s is not None and started_s is None and finished_s is not None:
+        times["started_s"] = finished_s - runtime_s
+    if times["finished_s"] is None:
+        raise CellError("finished_s is empty; give it, or started_s and runtime_s")
+    _check_order(times)
+    return times
+
+
+def _check_order(times: Mapping[str, float | None]) -> None:
+    known = [(name, times[name]) for name in _TIMES if times[name] is not None]
+    for (earlier, first_s), (later, then_s) in pairwise(known):
+        if first_s is not None and then_s is not None and then_s < first_s:
+            raise CellError(
+                f"{later} is {first_s - then_s:.0f} s before {earlier}; check the columns"
+            )
+
+
+def _time(cells: Cells, name: str) -> float | None:
+    text = cells.get(name)
+    if text is None:
+        return None
+    try:
+        time_s = float(text)
+    except ValueError:
+        time_s = _iso(name, text)
+    if not math.isfinite(time_s) or time_s < 0:
+        raise CellError(f"{name} {short(text)} is no point in time")
+    if time_s > _LATEST_S:
+        raise CellError(f"{name} {short(text)} is after 2100; write seconds, not milliseconds")
+    return time_s
+
+
+def _iso(name: str, text: str) -> float:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise CellError(
+            f"{name} {short(text)} is neither Unix seconds nor ISO 8601 (2025-11-20T14:05:00Z)"
+        ) from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _bytes(cells: Cells, name: str) -> int | None:
+    text = cells.get(name, "")
+    if text[-1:].isalpha() and text[:1].isdigit():
+        raise refused(cells, name, "has a unit; write plain bytes: 512Mi is 536870912")
+    size = number(cells, name)
+    if size is None:
+        return None
+    if size < 0:
+        raise refused(cells, name, "is negative; leave unknown cells empty")
+    if size > MOST_BYTES:
+        raise refused(cells, name, "is more than any machine has")
+    # Digits beyond a double's keep their worth; anything else went through one already.
+    return int(text) if text.isdecimal() else round(size)
+
+
+def _within(cells: Cells, name: str, most: float, why: str) -> float | None:
+    value = number(cells, name)
+    if value is not None and not 0 <= value <= most:
+        raise refused(cells, name, why)
+    return value
+
+
+_seconds: Final = partial(_within, most=_LATEST_S, why="is no number of seconds")
+_cores: Final = partial(_within, most=_MOST_CORES, why=f"is no number of cores, 0 to {_MOST_CORES}")
+_share: Final = partial(_within, most=_MOST_SHARE, why="is no share; 1 is all there is")
+
+
+def _whole(cells: Cells, name: str, least: int, most: int) -> int | None:
+    value = number(cells, name)
+    if value is None:
+        return None
+    if value != int(value) or not least <= value <= most:
+        raise refused(cells, name, f"is no whole number from {least} to {most}")
+    return int(value)
+
+
+_READERS: Final[Mapping[Unit, Callable[[Cells, str], Any]]] = {
+    Unit.BYTES: _bytes,
+    Unit.CORES: _cores,
+    Unit.SHARE: _share,
+    Unit.SECONDS: _seconds,
+    Unit.PODS: partial(_whole, least=0, most=_MOST_PODS),
+    Unit.EXIT_CODE: partial(_whole, least=-255, most=255),
+    Unit.TEXT: text_of,
+}
+
+
+def _uid(cells: Cells, task: TaskId) -> str:
+    """The row's own identity, else one made of run and times, else of all it says."""
+    given = text_of(cells, "attempt_uid")
+    if given is not None:
+        return given
+    told = [name for name in _IDENTITY if name in cells]
+    own = {name: cells[name] for name in told} if "run" in told else dict(cells)
+    told_apart = [
+        str(task),
+        *(f"{name}={own[name]}" for name in sorted(own) if name != "namespace"),
+    ]
+    return "import-" + hashlib.sha256("\x00".join(told_apart).encode()).hexdigest()[:32]

@@ -1,0 +1,136 @@
+"""How many bins: more save more if predicted right, and are harder to predict (thesis Table 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from plimsoll_predictor.model.bins import BinOption, labels_with_margin
+from plimsoll_predictor.training.classifier import ClassifierName, Layout
+from plimsoll_predictor.training.evaluation import Evaluation, estimated_improvement, evaluate
+from plimsoll_predictor.training.folds import stratified_folds
+from plimsoll_predictor.training.recipes import quick_recipe
+from plimsoll_predictor.training.report import Candidate
+from plimsoll_predictor.training.rows import RunRows
+from plimsoll_predictor.training.sampling import Rows
+from plimsoll_predictor.training.search import Clock, Judge, Problem
+
+AS_GOOD: Final = 0.01
+"""Of the reference's memory-time: a few folds cannot tell candidates apart more finely, and fewer
+bins are predicted more surely."""
+MOST_TOO_SMALL: Final = 0.01
+"""Share of runs given too little, beyond which an option is only taken where none keeps to it:
+every failed attempt is somebody's trouble, however little memory it held (thesis 6.2)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparing:
+    """What candidates are compared on.
+
+    X: (n, m) encoded rows of ``rows``. reference_bytes: what the user asks for.
+    """
+
+    rows: RunRows
+    X: Rows
+    layout: Layout
+    reference_bytes: float
+    penalty: float
+    n_folds: int
+    classifier: ClassifierName
+    seed: int
+    threads: int
+    clock: Clock
+    deadline_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The best number of bins, all that were compared, and whether time ran out before the rest."""
+
+    option: BinOption
+    candidates: tuple[Candidate, ...]
+    cut_by_budget: bool
+
+
+def choose_bins(options: Sequence[BinOption], comparing: Comparing) -> Chosen:
+    """The option that saves most as it would be served; of those as good the one with fewest bins.
+
+    Options that give too little to more than MOST_TOO_SMALL of the runs are left out, unless none
+    but the single bin would be left.
+
+    Not the highest estimated improvement: that takes a prediction one bin too large for a total
+    loss and one too small for a cheap one. What is served leans to the large side on purpose, so
+    it would always prefer the fewest bins. Both figures are reported.
+
+    Each is judged by a quick classifier over folds. One bin needs none, and without any feature
+    there is nothing to tell more bins apart by. When the deadline comes, the candidates judged
+    so far must do; the first with more than one bin is always judged.
+    """
+    judged = [_one_bin(options[0])]
+    usable = options if comparing.X.shape[1] else options[:1]
+    cut_by_budget = False
+    for option in usable[1:]:
+        candidate = _judged(option, comparing, first=len(judged) == 1)
+        if candidate is None:
+            cut_by_budget = True
+            break
+        judged.append(candidate)
+    return Chosen(options[best_candidate(judged)], tuple(judged), cut_by_budget)
+
+
+def best_candidate(judged: Sequence[Candidate]) -> int:
+    """Index of the one to take; ``judged`` begins with the single bin. See ``choose_bins``."""
+    safe = [place for place, found in enumerate(judged) if found.u_rate <= MOST_TOO_SMALL]
+    # One bin is always safe; alone it must not keep a task from being told apart.
+    places = safe if len(safe) > 1 else range(len(judged))
+    most = max(judged[place].served_improvement for place in places)
+    return next(p for p in places if judged[p].served_improvement >= most - AS_GOOD)
+
+
+def problem_of(option: BinOption, comparing: Comparing) -> Problem:
+    """The rows labelled with an option's bins, and folds to judge classifiers on."""
+    labels = labels_with_margin(option.bins, comparing.rows.needs_bytes)
+    return Problem(
+        X=comparing.X,
+        y=labels,
+        runtimes_s=comparing.rows.runtimes_s,
+        reference_bytes=comparing.reference_bytes,
+        bins=option.bins,
+        layout=comparing.layout,
+        folds=stratified_folds(labels, comparing.n_folds),
+        penalty=comparing.penalty,
+    )
+
+
+def _one_bin(option: BinOption) -> Candidate:
+    return _candidate(option, evaluate(np.zeros((1, 1), dtype=np.int64), 1.0), None)
+
+
+def _judged(option: BinOption, comparing: Comparing, *, first: bool) -> Candidate | None:
+    problem = problem_of(option, comparing)
+    judge = Judge(problem, seed=comparing.seed, threads=comparing.threads)
+    trial = judge.judge(
+        quick_recipe(comparing.classifier),
+        deadline_s=float("inf") if first else comparing.deadline_s,
+        clock=comparing.clock,
+    )
+    return None if trial is None else _candidate(option, trial.evaluation, trial.served_improvement)
+
+
+def _candidate(
+    option: BinOption, figures: Evaluation, served_improvement: float | None
+) -> Candidate:
+    optimal = option.time_based_optimal_improvement
+    return Candidate(
+        ceilings_bytes=option.bins.ceilings_bytes,
+        optimal_improvement=option.optimal_improvement,
+        time_based_optimal_improvement=optimal,
+        u_score=figures.u_score,
+        accuracy=figures.accuracy,
+        u_rate=figures.u_rate,
+        estimated_improvement=estimated_improvement(optimal, figures.accuracy, figures.u_rate),
+        served_improvement=optimal if served_improvement is None else served_improvement,
+    )

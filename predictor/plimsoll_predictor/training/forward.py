@@ -1,0 +1,127 @@
+"""What the classifier would have bid in the past, had it known only what came before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.deciding.choosing import cheapest_bins
+from plimsoll_predictor.model.bins import Bins, labels_with_margin, search_bins
+from plimsoll_predictor.model.calibration import Calibration
+from plimsoll_predictor.model.features import FeatureSchema
+from plimsoll_predictor.training.classifier import Layout, Recipe, TrainingPart, fit
+from plimsoll_predictor.training.folds import Fold, time_folds
+from plimsoll_predictor.training.out_of_time import LEAST_SHARE_REPLAYED, Bid
+from plimsoll_predictor.training.reliability import Reliability, fitting_forecasts
+from plimsoll_predictor.training.rows import RunRows
+from plimsoll_predictor.training.search import Clock
+
+LEAST_PAST_RUNS: Final = 4
+"""Two bins of two runs each: with fewer there is nothing to classify."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardPlan:
+    """How the past is replayed.
+
+    recipe: None where one bin serves. n_bins: as many as were chosen; fewer where the past is
+    too short for them.
+    """
+
+    recipe: Recipe | None
+    calibration: Calibration
+    n_bins: int
+    policy: Policy
+    n_folds: int
+    seed: int
+    threads: int
+    clock: Clock
+    deadline_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Bids by index into the rows, and whether time ran out before all folds were replayed.
+
+    reliability: of the classifier's chances that a need fits, over the runs that were bid for.
+    """
+
+    bids: dict[int, Bid]
+    cut_by_budget: bool
+    reliability: Reliability
+
+
+def forward_bids(rows: RunRows, plan: ForwardPlan) -> Replayed:
+    """Bins, schema and classifier learned on each past alone, bidding for what came next.
+
+    Strictly in time order. The folds with the longest pasts, LEAST_SHARE_REPLAYED of the runs,
+    are always replayed, the others as long as there is time.
+    """
+    bids: dict[int, Bid] = {}
+    forecasts = _Forecasts()
+    for fold in reversed(time_folds(len(rows.runs), plan.n_folds)):
+        enough = len(bids) >= LEAST_SHARE_REPLAYED * len(rows.runs)
+        if enough and plan.clock() >= plan.deadline_s:
+            return Replayed(bids, cut_by_budget=True, reliability=forecasts.reliability())
+        if fold.training.size >= LEAST_PAST_RUNS:
+            bids.update(_bids(rows, fold, plan, forecasts))
+    return Replayed(bids, cut_by_budget=False, reliability=forecasts.reliability())
+
+
+class _Forecasts:
+    """Every chance given in the replay, and what became of it."""
+
+    def __init__(self) -> None:
+        self._chances: list[NDArray[np.float64]] = []
+        self._fits: list[NDArray[np.bool_]] = []
+
+    def add(
+        self, probabilities: NDArray[np.float64], needs: NDArray[np.float64], bins: Bins
+    ) -> None:
+        chances, fits = fitting_forecasts(probabilities, needs, bins.ceilings_bytes)
+        self._chances.append(chances)
+        self._fits.append(fits)
+
+    def reliability(self) -> Reliability:
+        nothing = np.zeros(0)
+        return Reliability.of(
+            np.concatenate([nothing, *self._chances]),
+            np.concatenate([nothing.astype(np.bool_), *self._fits]),
+        )
+
+
+def _bids(rows: RunRows, fold: Fold, plan: ForwardPlan, forecasts: _Forecasts) -> dict[int, Bid]:
+    past = rows.part(fold.training)
+    options = search_bins(past.needs_bytes, past.runtimes_s, past.limits(plan.policy)).options
+    bins = options[min(plan.n_bins, len(options)) - 1].bins
+    schema = FeatureSchema.fit(past.features)
+    if plan.recipe is None or len(bins) == 1 or not schema.n_columns:
+        chosen = np.full(fold.validation.size, len(bins) - 1)
+    else:
+        part = TrainingPart(
+            schema.encode_rows(past.features),
+            labels_with_margin(bins, past.needs_bytes),
+            Layout(schema.categorical_columns, schema.expand),
+            n_bins=len(bins),
+            seed=plan.seed,
+        )
+        fitted = fit(part, plan.recipe, threads=plan.threads, calibration=plan.calibration)
+        coming = schema.encode_rows([rows.runs[place].features for place in fold.validation])
+        probabilities = fitted.predict_proba(coming)
+        # What a run that was only ever killed would have needed is a guess, not an outcome.
+        observed = np.array([not rows.runs[place].censored for place in fold.validation])
+        needs = rows.needs_bytes[fold.validation]
+        forecasts.add(probabilities[observed], needs[observed], bins)
+        chosen = cheapest_bins(probabilities, bins, plan.policy.penalty)
+    return {
+        int(place): Bid(
+            bins.ceilings_bytes[bin_index],
+            bins.ceilings_bytes,
+            open_ended=bool(bin_index == len(bins) - 1),
+        )
+        for place, bin_index in zip(fold.validation, chosen, strict=True)
+    }

@@ -1,0 +1,33 @@
+"""How a training is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.training.classifier import ClassifierName
+from plimsoll_predictor.training.sampling import Sampler
+from plimsoll_predictor.training.search import Clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingPlan:
+    """How to train.
+
+    clock: seconds that only rise, for the budget. now_s: Unix seconds, written into the model.
+    budget_s: the search stops when most of it is spent and the best so far is taken; the last
+        fit may run a little over.
+    latest_runs: older ones are not learned from, which bounds time and memory.
+    """
+
+    policy: Policy
+    seed: int
+    clock: Clock
+    now_s: float
+    budget_s: float = 60.0
+    iterations: int = 32
+    classifiers: tuple[ClassifierName, ...] = (ClassifierName.XGBOOST,)
+    samplers: tuple[Sampler, ...] = tuple(Sampler)
+    n_folds: int = 3
+    latest_runs: int = 10_000
+    threads: int = 1

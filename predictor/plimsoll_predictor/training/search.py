@@ -1,0 +1,173 @@
+"""Search for the recipe whose classifier has the lowest u-score (thesis 5.2.3).
+
+Bayesian, by scikit-optimize: each trial is one recipe, judged on folds that are stratified and in
+time order. Judged is what would be served: not the likeliest bin but the cheapest ceiling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll_predictor.deciding.choosing import cheapest_bins
+from plimsoll_predictor.model.bins import Bins
+from plimsoll_predictor.training.classifier import (
+    ClassifierName,
+    Layout,
+    Recipe,
+    TrainingPart,
+    fit,
+)
+from plimsoll_predictor.training.evaluation import Evaluation, confusion_matrix, evaluate
+from plimsoll_predictor.training.folds import Fold
+from plimsoll_predictor.training.recipes import RecipeAsker
+from plimsoll_predictor.training.sampling import Labels, Rows, Sampler
+
+Clock = Callable[[], float]
+"""Seconds that only ever rise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Labelled rows to find a classifier for, in time order.
+
+    X: (n, m) encoded. y: (n,). runtimes_s: (n,), above zero.
+    reference_bytes: what the user asks for.
+    """
+
+    X: Rows
+    y: Labels
+    runtimes_s: NDArray[np.float64]
+    reference_bytes: float
+    bins: Bins
+    layout: Layout
+    folds: Sequence[Fold]
+    penalty: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchPlan:
+    """How long and how to search.
+
+    deadline_s: on the clock's own scale; the search stops there and keeps its best.
+    """
+
+    seed: int
+    iterations: int
+    deadline_s: float
+    clock: Clock
+    classifiers: Sequence[ClassifierName]
+    samplers: Sequence[Sampler]
+    threads: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FoldFigures:
+    """One recipe's figures on one fold. training_runs: learned from before it was judged."""
+
+    training_runs: int
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One recipe and its figures over all folds' validation parts together.
+
+    served_improvement: share of the reference's memory-time saved, failed attempts' memory-time
+    counted penalty times.
+    folds: each fold's own figures, oldest first.
+    """
+
+    recipe: Recipe
+    evaluation: Evaluation
+    served_improvement: float
+    folds: tuple[FoldFigures, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The best trial (the earliest of equals), all trials in order, and whether time ran out."""
+
+    best: Trial
+    trials: tuple[Trial, ...]
+    cut_by_budget: bool
+
+
+class Judge:
+    """Judges recipes on one problem. Keeps each fold's sampled rows between trials."""
+
+    def __init__(self, problem: Problem, *, seed: int, threads: int) -> None:
+        self._problem = problem
+        self._threads = threads
+        n_bins = len(problem.bins)
+        self._parts = [
+            TrainingPart(
+                problem.X[fold.training],
+                problem.y[fold.training],
+                problem.layout,
+                n_bins=n_bins,
+                seed=seed,
+            )
+            for fold in problem.folds
+        ]
+
+    def judge(self, recipe: Recipe, *, deadline_s: float, clock: Clock) -> Trial | None:
+        """The recipe's figures; None if the deadline came before all folds were done."""
+        problem = self._problem
+        n_bins = len(problem.bins)
+        confusion = np.zeros((n_bins, n_bins), dtype=np.int64)
+        folds: list[FoldFigures] = []
+        spent = asked = 0.0
+        for part, fold in zip(self._parts, problem.folds, strict=True):
+            if clock() >= deadline_s:
+                return None
+            fitted = fit(part, recipe, threads=self._threads)
+            rows, true_bins = fold.validation, problem.y[fold.validation]
+            proba = fitted.predict_proba(problem.X[rows])
+            served = cheapest_bins(proba, problem.bins, problem.penalty)
+            of_fold = confusion_matrix(true_bins, served, n_bins)
+            folds.append(FoldFigures(fold.training.size, evaluate(of_fold, problem.penalty)))
+            confusion += of_fold
+            spent += float(self._spent_bytes(true_bins, served) @ problem.runtimes_s[rows])
+            asked += problem.reference_bytes * float(problem.runtimes_s[rows].sum())
+        figures = evaluate(confusion, problem.penalty)
+        return Trial(recipe, figures, 1 - spent / asked, tuple(folds))
+
+    def _spent_bytes(self, true_bins: Labels, served: Labels) -> NDArray[np.float64]:
+        """What is allocated per run, a retry at the true bin's ceiling included, (n,)."""
+        ceilings = np.asarray(self._problem.bins.ceilings_bytes, dtype=np.float64)
+        failed = self._problem.penalty * ceilings[served] + ceilings[true_bins]
+        return np.where(served >= true_bins, ceilings[served], failed)
+
+
+def search(problem: Problem, plan: SearchPlan) -> SearchResult:
+    """Find the recipe with the lowest u-score.
+
+    The first trial is always finished, whatever the deadline: there must be a best. The search
+    ends early at a u-score of 0, below which nothing is. Same plan, same result, unless the
+    deadline cuts it.
+    """
+    judge = Judge(problem, seed=plan.seed, threads=plan.threads)
+    askers = [
+        RecipeAsker(name, plan.samplers, seed=plan.seed, iterations=plan.iterations)
+        for name in plan.classifiers
+    ]
+    trials: list[Trial] = []
+    for index in range(max(plan.iterations, 1)):
+        asker = askers[index % len(askers)]
+        deadline_s = plan.deadline_s if trials else float("inf")
+        trial = judge.judge(asker.ask(), deadline_s=deadline_s, clock=plan.clock)
+        if trial is None:
+            return SearchResult(_best(trials), tuple(trials), cut_by_budget=True)
+        trials.append(trial)
+        asker.tell(trial.evaluation.u_score)
+        if trial.evaluation.u_score == 0:
+            break
+    return SearchResult(_best(trials), tuple(trials), cut_by_budget=False)
+
+
+def _best(trials: Sequence[Trial]) -> Trial:
+    return min(trials, key=lambda trial: trial.evaluation.u_score)

@@ -1,0 +1,151 @@
+"""A controller's inside without a cluster: ledger, book, store and all between, none replaced.
+
+Its Kube points at a port where nobody listens: what would be created stays intended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kubernetes_asyncio import client
+
+from plimsoll_operator.attempts.peaks import PeakReport
+from plimsoll_operator.controller.building import build
+from plimsoll_operator.controller.controller import Controller
+from plimsoll_operator.controller.settings import ControllerSettings
+from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.names.labels import DECISION
+from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
+from plimsoll_operator.training.spawning import Spawner
+from plimsoll_predictor.core.decision import Reason
+from plimsoll_predictor.core.documents import to_document
+from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.store import Store
+from tests.builders.pods import APod, a_pod
+
+TRAIN = TaskId("shop", "train")
+NOBODY = "http://127.0.0.1:9"
+
+
+@dataclass(slots=True)
+class Inside:
+    """A controller as production builds it, and its store."""
+
+    controller: Controller
+    store: Store
+
+    async def see(self, pod: APod, *, gone: bool = False) -> None:
+        await self.controller.watch.see_pod(pod.built(), gone=gone)
+
+    async def report(self, *reports: PeakReport) -> None:
+        """An agent's final reports: stored, then known, as the route does it."""
+        self.store.peaks.put([to_document(each) for each in reports])
+        self.controller.peaks.add(reports)
+
+    @property
+    def known(self) -> Knowledge:
+        return self.controller.book.look(TRAIN)
+
+
+@asynccontextmanager
+async def an_inside(folder: Path, mode: Mode = Mode.ENFORCE) -> AsyncIterator[Inside]:
+    """Started on the folder's store as the controller starts, with nothing running beside."""
+    store = Store.open(f"sqlite:///{folder}/store.db")
+    spawner = Spawner(store_url="", command=("false",))
+    async with client.ApiClient(client.Configuration(host=NOBODY)) as api:
+        settings = ControllerSettings(mode=mode, instance="test")
+        controller = build(settings, Kube(api), store, spawner, _now_s)
+        await controller.take_up()
+        controller.book.get(TRAIN)
+        try:
+            yield Inside(controller, store)
+        finally:
+            # As with kill -9, but for threads and processes: what was learned is not saved.
+            await controller.retries.close()
+            await controller.queue.close()
+            await controller.writer.close()
+            store.close()
+
+
+def ended(
+    pod: APod,
+    reason: str = "Completed",
+    exit_code: int = 0,
+    *,
+    phase: str | None = None,
+    at: str = "2026-01-01T00:01:00Z",
+) -> APod:
+    """The pod's sized container has ended."""
+    terminated = {
+        "reason": reason,
+        "exitCode": exit_code,
+        "startedAt": "2026-01-01T00:00:00Z",
+        "finishedAt": at,
+        "containerID": "containerd://main",
+    }
+    return pod.with_status(
+        phase=phase or ("Succeeded" if exit_code == 0 else "Failed"),
+        containerStatuses=[
+            {
+                "name": "main",
+                "restartCount": 0,
+                "containerID": "containerd://main",
+                "state": {"terminated": terminated},
+            }
+        ],
+    )
+
+
+def killed(pod: APod, **how: Any) -> APod:
+    return ended(pod, "OOMKilled", 137, **how)
+
+
+def a_train(name: str = "train-1", memory: str = "128Mi") -> APod:
+    return a_pod().named(name, uid=f"uid-{name}").asking(memory).limited(memory)
+
+
+def decided(pod: APod, *, attempt: int = 1, mode: Mode = Mode.ENFORCE) -> APod:
+    """As admission leaves it."""
+    note = DecisionNote(
+        task=str(TRAIN),
+        run=None,
+        attempt=attempt,
+        allocation_bytes=128 * MIB,
+        was_request_bytes=128 * MIB,
+        was_limit_bytes=128 * MIB,
+        bin=None,
+        probability=None,
+        model=None,
+        reason=Reason.KEPT,
+        why="a test says so",
+        mode=mode,
+        container="main",
+    )
+    return pod.annotated({DECISION: note_to_json(note)})
+
+
+def a_final(pod: str = "train-1", need_bytes: int = 90 * MIB) -> PeakReport:
+    """What the agent says of a whole pod at last."""
+    return PeakReport(
+        pod_uid=f"uid-{pod}",
+        container_id=None,
+        need_peak_bytes=need_bytes,
+        kernel_peak_bytes=need_bytes,
+        working_set_peak_bytes=need_bytes,
+        anon_peak_bytes=need_bytes,
+        cpu_s=1.0,
+        limit_bytes=128 * MIB,
+        final=True,
+        measured_s=1_767_225_665.0,
+    )
+
+
+def _now_s() -> float:
+    return 1_767_225_660.0

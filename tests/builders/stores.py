@@ -1,0 +1,75 @@
+"""Observations and stores for the tests of the store and what stands on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import GIB
+from plimsoll_predictor.store import Store
+
+TRAIN = TaskId("shop", "train-demand")
+JOIN = TaskId("shop", "join-sales")
+NOON_S = 1_700_000_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class AnAttempt:
+    """Builds one observation; every step gives a new builder."""
+
+    built: Observation
+
+    def of(self, task: TaskId) -> AnAttempt:
+        return AnAttempt(replace(self.built, task=task))
+
+    def in_run(self, run: str) -> AnAttempt:
+        return AnAttempt(replace(self.built, run=run))
+
+    def peaking(self, peak_bytes: int | None) -> AnAttempt:
+        return AnAttempt(replace(self.built, peak_bytes=peak_bytes))
+
+    def asking(self, request_bytes: int | None) -> AnAttempt:
+        return AnAttempt(replace(self.built, request_bytes=request_bytes))
+
+    def given(self, allocation_bytes: int | None) -> AnAttempt:
+        return AnAttempt(replace(self.built, allocation_bytes=allocation_bytes))
+
+    def ending(self, outcome: Outcome) -> AnAttempt:
+        return AnAttempt(replace(self.built, outcome=outcome))
+
+    def running(self, started_s: float | None, finished_s: float | None) -> AnAttempt:
+        return AnAttempt(replace(self.built, started_s=started_s, finished_s=finished_s))
+
+    def knowing(self, **features: float | str) -> AnAttempt:
+        return AnAttempt(replace(self.built, features=features))
+
+
+def an_attempt(uid: str = "uid-1") -> AnAttempt:
+    """One that succeeded: asked 4Gi, got 1Gi, peaked at 500 MB, ran an hour."""
+    return AnAttempt(
+        Observation(
+            attempt_uid=uid,
+            task=TRAIN,
+            run=f"run-of-{uid}",
+            features={"rows": 18234.0, "region": "eu"},
+            outcome=Outcome.SUCCEEDED,
+            request_bytes=4 * GIB,
+            allocation_bytes=GIB,
+            peak_bytes=500_000_000,
+            peak_source=PeakSource.AGENT,
+            started_s=NOON_S,
+            finished_s=NOON_S + 3600,
+        )
+    )
+
+
+def open_store(folder: Path, *, busy_timeout_s: float = 5.0, now_s: float = NOON_S) -> Store:
+    """The SQLite store of a test's folder, at a standing clock."""
+    return open_store_at(f"sqlite:///{folder}/store.db", busy_timeout_s=busy_timeout_s, now_s=now_s)
+
+
+def open_store_at(url: str, *, busy_timeout_s: float = 5.0, now_s: float = NOON_S) -> Store:
+    """The store of an address, at a standing clock."""
+    return Store.open(url, clock=lambda: now_s, busy_timeout_s=busy_timeout_s)

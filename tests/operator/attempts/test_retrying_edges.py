@@ -1,0 +1,86 @@
+"""A retry of a pod with more in it than one container, and the names that retries get."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.attempts.retry_pod import (
+    MAX_NAME_LENGTH,
+    NextAttempt,
+    next_attempt,
+    retry_name,
+)
+from plimsoll_operator.names import labels
+from plimsoll_predictor.core.units import GIB
+from tests.builders.pods import APod, a_pod, memory_of
+
+FOLLOWING = NextAttempt("train-1-a2-x", "main", 2 * GIB, '{"attempt":2}')
+TOKEN = {"name": "kube-api-access-x", "mountPath": "/var/run/secrets/token"}
+DATA = {"name": "data", "mountPath": "/data"}
+
+
+def killed() -> APod:
+    return a_pod().named("train-1", uid="u1").asking("1Gi").limited("1Gi")
+
+
+def copy_of(pod: APod) -> APod:
+    return APod(next_attempt(pod.built(), FOLLOWING))
+
+
+def mounts_of(container: dict[str, Any]) -> list[dict[str, Any]]:
+    mounts: list[dict[str, Any]] = container["volumeMounts"]
+    return mounts
+
+
+def test_only_the_container_that_was_killed_is_lifted() -> None:
+    beside = killed().with_container("proxy").asking("64Mi", of="proxy").limited("96Mi", of="proxy")
+    copied = copy_of(beside)
+    assert memory_of(copied, "main") == ("2Gi", "2Gi")
+    assert memory_of(copied, "proxy") == ("64Mi", "96Mi")
+
+
+def test_every_container_keeps_its_mounts_and_leaves_its_token_to_the_cluster() -> None:
+    pod = killed().with_container("proxy", volumeMounts=[TOKEN, DATA])
+    pod = pod.with_init_container("fetch", volumeMounts=[DATA, TOKEN])
+    spec = copy_of(pod).built()["spec"]
+    assert mounts_of(spec["containers"][0]) == []
+    assert mounts_of(spec["containers"][1]) == [DATA]
+    assert mounts_of(spec["initContainers"][0]) == [DATA]
+
+
+def root_of(pod: APod) -> str:
+    """A retry's name without its ending: -a, the attempt, and ten digits of a hash."""
+    return retry_name(pod.built(), 2)[: -len("-a2-0123456789")]
+
+
+@pytest.mark.parametrize(
+    ("pod", "root"),
+    [
+        pytest.param(killed().named("train-all", uid="u1"), "train-all", id="no retry yet"),
+        pytest.param(
+            killed().named("train-a2-0123456789", uid="u2").annotated({labels.RETRY_OF: "u1"}),
+            "train",
+            id="a retry's own retry",
+        ),
+        pytest.param(
+            killed().named("renamed", uid="u2").annotated({labels.RETRY_OF: "u1"}),
+            "renamed",
+            id="a retry that somebody made under another name",
+        ),
+        pytest.param(
+            killed().named(f"{'x' * 48}-{'y' * 14}", uid="u1"), "x" * 48, id="cut after a dash"
+        ),
+        pytest.param(
+            killed().named(f"{'x' * 48}.{'y' * 14}", uid="u1"), "x" * 48, id="cut after a dot"
+        ),
+    ],
+)
+def test_a_retry_is_named_after_its_runs_first_pod(pod: APod, root: str) -> None:
+    assert root_of(pod) == root
+
+
+def test_a_long_name_is_cut_to_just_the_length_of_a_hostname() -> None:
+    name = retry_name(killed().named("x" * 63, uid="u1").built(), 2)
+    assert len(name) == MAX_NAME_LENGTH == 63

@@ -1,0 +1,198 @@
+"""The command line as people meet it: help, completion, its page, what a start costs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from plimsoll_operator.commands.printing.output_forms import OutputForm
+from plimsoll_operator.commands.printing.printing import document_text
+from plimsoll_operator.kubectl_plugin import complete
+from tests.rigs.command_lines import PLIMSOLL, Ended, called_here, run_apart, run_here
+
+ROOT = Path(__file__).parents[3]
+HEAVY = ("kubernetes_asyncio", "kopf", "aiohttp", "sqlalchemy", "numpy", "sklearn", "xgboost")
+LIGHT_STARTS = (
+    ["--help"],
+    ["--version"],
+    ["import", "--help"],
+)
+WITHOUT_A_STORE = (
+    ("report",),
+    ("explain", "shop/train"),
+    ("models", "shop/train"),
+    ("export",),
+    ("replay", "--from-store", "shop/train"),
+)
+
+
+def said_by(done: Ended) -> str:
+    """What a command that failed said, which is all it printed."""
+    assert done.returncode == 1, done
+    assert not done.stdout
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def loaded_by(*words: str) -> set[str]:
+    """The modules that are loaded when a command ends."""
+    code = (
+        "import sys, atexit, json\n"
+        "atexit.register(lambda: sys.stderr.write('LOADED' + json.dumps(sorted(sys.modules))))\n"
+        f"sys.argv = ['plimsoll', *{list(words)!r}]\n"
+        "from plimsoll_operator.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
+    )
+    return set(json.loads(done.stderr.partition("LOADED")[2]))
+
+
+@pytest.mark.parametrize("words", LIGHT_STARTS, ids=" ".join)
+def test_a_command_that_only_tells_loads_nothing_heavy(words: list[str]) -> None:
+    loaded = loaded_by(*words)
+    assert not [name for name in HEAVY if name in loaded]
+    assert len(loaded) < 450, "as many as typer, rich and ours need"
+
+
+@pytest.mark.slow
+def test_what_asks_only_the_api_loads_a_client_and_nothing_that_computes() -> None:
+    modules = ("status.command", "pausing", "mode_setting", "completing")
+    names = ", ".join(f"plimsoll_operator.commands.{module}" for module in modules)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-P",
+            "-c",
+            f"import sys, json, {names}; print(json.dumps([*sys.modules]))",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = set(json.loads(done.stdout))
+    assert "kubernetes_asyncio" in loaded
+    assert not [name for name in HEAVY if name in loaded - {"kubernetes_asyncio", "aiohttp"}]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_help_is_wider_than_the_terminal(width: int) -> None:
+    for command in ("", "status", "import"):
+        words = [command] if command else []
+        text = run_here(*words, "--help", COLUMNS=str(width)).stdout
+        assert max(map(len, text.splitlines())) <= width
+        assert "Examples" in text
+
+
+def test_the_commands_are_in_groups_that_say_what_they_are_for() -> None:
+    text = run_here("--help", COLUMNS="100").stdout
+    groups = [line.split("─")[1].strip() for line in text.splitlines() if line.startswith("╭─")]
+    assert groups == ["Options", "Look", "Set", "Past runs", "Processes"]
+
+
+@pytest.mark.slow
+def test_the_page_of_the_command_line_is_what_the_commands_say() -> None:
+    made = subprocess.run(
+        [sys.executable, "-P", "-m", "plimsoll_operator.command_reference"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    shown = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert made.stdout == shown, "run python -m plimsoll_operator.command_reference"
+
+
+@pytest.mark.parametrize("words", WITHOUT_A_STORE, ids=" ".join)
+def test_who_only_looks_at_a_store_leaves_none_behind(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    told = said_by(run_here(*words, "--store", "sqlite:///plimsoll.db", folder=tmp_path))
+    assert "there is no store plimsoll.db; is the --store right?" in " ".join(told.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", WITHOUT_A_STORE, ids=" ".join)
+def test_without_store_and_cluster_both_ways_are_named(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    told = said_by(run_here(*words, folder=tmp_path))
+    assert "name the store with --store or PLIMSOLL_STORE_URL, or the cluster" in told
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_the_api_commands_say_that_there_is_no_cluster(tmp_path: Path) -> None:
+    for run, words in ((run_apart, "status"), (run_here, "pause")):
+        assert "no cluster" in said_by(run(words, folder=tmp_path))
+
+
+@pytest.mark.slow
+def test_bash_completes_commands_options_and_choices(tmp_path: Path) -> None:
+    """By the script that --show-completion prints, in a real bash."""
+    binary = tmp_path / "bin" / "plimsoll"
+    binary.parent.mkdir()
+    binary.write_text(f'#!/bin/sh\nexec {" ".join(PLIMSOLL)} "$@"\n')
+    binary.chmod(0o755)
+    path = f"{binary.parent}:{os.environ['PATH']}"
+    script = run_here(
+        "--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1"
+    ).stdout
+    assert "complete -o" in script
+    function = script.partition("-F ")[2].split()[0]
+    for typed, expected in (
+        ("plimsoll sta", {"status"}),
+        ("plimsoll status --out", {"--output"}),
+        ("plimsoll status --output ", {"table", "json", "yaml"}),
+    ):
+        words = typed.split(" ")
+        asked = f'{script}\nCOMP_WORDS=({typed} "")\nCOMP_CWORD={len(words) - 1}\n'
+        asked = asked.replace(' "")', ")") if not typed.endswith(" ") else asked
+        asked += f'{function} plimsoll\nprintf "%s\\n" "${{COMPREPLY[@]}}"\n'
+        done = subprocess.run(
+            ["bash", "--norc", "-c", asked],
+            env={"PATH": path, "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert set(done.stdout.split()) == expected, done
+
+
+def test_zsh_is_told_commands_with_what_they_are() -> None:
+    """What the script of --show-completion zsh evaluates."""
+    told = run_here(_PLIMSOLL_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS="plimsoll res").stdout
+    assert told.startswith('_arguments \'*: :(("resume":"Size pods again')
+    script = run_here(
+        "--show-completion", "zsh", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1"
+    ).stdout
+    assert script.startswith("#compdef plimsoll")
+
+
+def test_kubectls_completion_is_words_and_what_they_are() -> None:
+    done = called_here(complete, ("kubectl_complete-plimsoll", "re"))
+    names = [line.partition("\t")[0] for line in done.stdout.splitlines()]
+    assert names == ["report", "recommend", "resume", "replay"]
+
+
+def test_a_document_is_the_same_in_both_forms() -> None:
+    shared = {"bytes": 2**40, "words": "würde → 512Mi"}
+    assert "\x9b" not in document_text({"words": "\x9b31m"}, OutputForm.JSON)
+    document = {"one": shared, "again": shared, "none": None, "off": "off"}
+    as_json = document_text(document, OutputForm.JSON)
+    as_yaml = document_text(document, OutputForm.YAML)
+    assert json.loads(as_json) == yaml.safe_load(as_yaml) == document
+    assert "&id" not in as_yaml, "no anchors: people read it"
+    assert list(yaml.safe_load(as_yaml)) == list(document)
+
+
+def test_the_version_is_told_by_option_and_command() -> None:
+    told = run_apart("--version").stdout
+    assert told == run_here("version").stdout
+    assert told.count(".") == 2

@@ -1,0 +1,176 @@
+"""``plimsoll export`` and ``plimsoll traces convert``: a team's own past, out and into a trace."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from plimsoll_operator.commands.past_runs.export import export_command
+from plimsoll_operator.commands.past_runs.import_file import ImportRequest, import_command
+from plimsoll_operator.commands.past_runs.traces import TracingRequest, tracing_command
+from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.replay.sizes.reading import read_trace
+from plimsoll_predictor.store import Store
+from plimsoll_predictor.tables.history_columns import COLUMNS
+from plimsoll_predictor.tables.history_writing import OWN_COLUMNS
+
+GIB = 2**30
+TRAIN, CLEAN = TaskId("shop", "train"), TaskId("shop", "clean")
+NEXTFLOW = (
+    "task_id\thash\tname\tstatus\tsubmit\tduration\trealtime\tpeak_rss\n"
+    "1\ta/1\tFASTQC (s1)\tCOMPLETED\t2024-06-25 10:05:58.651\t3m 5s\t2m 58s\t1.2 GB\n"
+    "2\ta/2\tFASTQC (s2)\tFAILED\t2024-06-25 10:05:59.000\t3m 5s\t2m 58s\t1.2 GB\n"
+)
+
+
+def an_attempt(uid: str, task: TaskId = TRAIN, **changes: object) -> Observation:
+    values: dict[str, object] = {
+        "attempt_uid": uid,
+        "task": task,
+        "run": f"run-{uid}",
+        "outcome": Outcome.SUCCEEDED,
+        "request_bytes": 4 * GIB,
+        "allocation_bytes": GIB,
+        "peak_bytes": GIB // 2 + 1,
+        "peak_source": PeakSource.IMPORTED,
+        "cpu_s": 12.25,
+        "peak_cores": 1.5,
+        "request_cores": 2.0,
+        "allocated_cores": 0.5,
+        "submitted_s": 1_700_000_000.125,
+        "started_s": 1_700_000_005.0,
+        "finished_s": 1_700_000_065.5,
+        "node": "n1",
+        "image": "registry/train:1",
+        "exit_code": 0,
+        "features": {"rows": 7.0, "region": "eu, west", "when": "2024-06-25"},
+    }
+    return Observation(**(values | changes))  # type: ignore[arg-type]
+
+
+def a_store(tmp_path: Path, *attempts: Observation, name: str = "store.db") -> str:
+    url = f"sqlite:///{tmp_path}/{name}"
+    store = Store.open(url)
+    store.observations.record(attempts)
+    store.close()
+    return url
+
+
+def kept(url: str, task: TaskId) -> list[Observation]:
+    store = Store.open(url)
+    try:
+        return store.observations.of_task(task)
+    finally:
+        store.close()
+
+
+def exported(url: str, out: Path, *tasks: str) -> tuple[int, str]:
+    printed = io.StringIO()
+    return export_command(tasks, url, out, Console(file=printed, width=200)), printed.getvalue()
+
+
+@pytest.mark.parametrize("name", ["h.csv", "h.csv.gz", "h.parquet"])
+def test_what_is_exported_is_imported_as_it_was(tmp_path: Path, name: str) -> None:
+    attempts = [
+        an_attempt("a"),
+        an_attempt(
+            "b", outcome=Outcome.OOM_KILLED, peak_bytes=None, peak_source=None, exit_code=137
+        ),
+        an_attempt("c", attempt=2, run="run-b", request_bytes=None, node=None, features={}),
+        an_attempt("d", CLEAN, features={"shards": 3.0}),
+        an_attempt("e", outcome=Outcome.EVICTED),
+    ]
+    url = a_store(tmp_path, *attempts)
+    status, printed = exported(url, tmp_path / name)
+    assert (status, "5 attempts of 2 tasks" in printed) == (0, True)
+    other = f"sqlite:///{tmp_path}/other.db"
+    request = ImportRequest(path=tmp_path / name, store_url=other, strict=True)
+    assert import_command(request, Console(file=io.StringIO())) == 0
+    for task in (TRAIN, CLEAN):
+        assert kept(other, task) == kept(url, task)
+
+
+def test_every_column_that_is_imported_is_exported() -> None:
+    assert set(OWN_COLUMNS) == COLUMNS - {"runtime_s"}
+
+
+def test_only_the_tasks_named_are_exported(tmp_path: Path) -> None:
+    url = a_store(tmp_path, an_attempt("a"), an_attempt("d", CLEAN))
+    assert exported(url, tmp_path / "h.csv", "shop/clean")[0] == 0
+    text = (tmp_path / "h.csv").read_text()
+    assert ("shop,clean" in text, "shop,train" in text) == (True, False)
+
+
+def test_what_cannot_be_read_back_is_left_out_and_said(tmp_path: Path) -> None:
+    url = a_store(tmp_path, an_attempt("a"), an_attempt("b", peak_bytes=None, peak_source=None))
+    status, printed = exported(url, tmp_path / "h.csv")
+    assert status == 0
+    assert "1 left out: peak_bytes is empty" in printed
+    assert "1 attempts of 1 task" in printed
+
+
+@pytest.mark.parametrize(
+    ("task", "out", "words"),
+    [
+        pytest.param("shop/typo", "h.csv", "shop/typo: no attempt was observed", id="no such task"),
+        pytest.param("typo", "h.csv", "not 'namespace/name'", id="no task at all"),
+        pytest.param("shop/train", "no/h.csv", "cannot be written", id="no such folder"),
+    ],
+)
+def test_what_cannot_be_exported_is_one_sentence(
+    tmp_path: Path, task: str, out: str, words: str
+) -> None:
+    status, printed = exported(a_store(tmp_path, an_attempt("a")), tmp_path / out, task)
+    assert status == 1
+    assert words in printed
+
+
+def test_an_empty_store_exports_nothing(tmp_path: Path) -> None:
+    status, printed = exported(a_store(tmp_path), tmp_path / "h.csv")
+    assert (status, "has no observations" in printed) == (1, True)
+    assert not (tmp_path / "h.csv").exists()
+
+
+def converted(tmp_path: Path, **asked: object) -> tuple[int, str]:
+    printed = io.StringIO()
+    request = TracingRequest(out=tmp_path / "t.csv.gz", **asked)  # type: ignore[arg-type]
+    return tracing_command(request, Console(file=printed, width=200)), printed.getvalue()
+
+
+def test_a_nextflow_trace_and_exported_history_make_one_trace(tmp_path: Path) -> None:
+    url = a_store(tmp_path, an_attempt("a"), an_attempt("d", CLEAN))
+    exported(url, tmp_path / "h.csv")
+    (tmp_path / "trace.txt").write_text(NEXTFLOW)
+    status, printed = converted(tmp_path, files=[tmp_path / "h.csv", tmp_path / "trace.txt"])
+    assert status == 0
+    assert "h.csv: Kubernetes history" in printed
+    assert "trace.txt: Nextflow trace" in printed
+    assert "1 left out: status is neither COMPLETED nor CACHED" in printed
+    assert "3 runs of 3 tasks" in printed
+    rows = read_trace(tmp_path / "t.csv.gz").rows
+    assert [row.task for row in rows] == ["shop/clean", "shop/train", "FASTQC"]
+    assert rows[1].features == {"rows": 7.0, "region": "eu, west", "when": "2024-06-25"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        pytest.param({"timezone": "Mars/Base"}, "no time zone 'Mars/Base'", id="no such zone"),
+        pytest.param({"timezone": "../etc"}, "no time zone", id="a path for a zone"),
+        pytest.param({"files": [Path("/nowhere/x")]}, "cannot be read", id="no such file"),
+        pytest.param({"out": Path("/nowhere/t.csv")}, "cannot be written", id="no such folder"),
+    ],
+)
+def test_what_cannot_be_converted_is_one_sentence(
+    tmp_path: Path, asked: dict[str, object], words: str
+) -> None:
+    (tmp_path / "trace.txt").write_text(NEXTFLOW)
+    printed = io.StringIO()
+    usual = {"files": [tmp_path / "trace.txt"], "out": tmp_path / "t.csv"}
+    request = TracingRequest(**(usual | asked))  # type: ignore[arg-type]
+    assert tracing_command(request, Console(file=printed, width=200)) == 1
+    assert words in printed.getvalue()

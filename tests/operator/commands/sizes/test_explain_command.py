@@ -1,0 +1,243 @@
+"""`plimsoll explain`: who decides a task's sizes, of a task, of a pod, and of what is not there."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from plimsoll_operator.commands.printing.output_forms import OutputForm
+from plimsoll_operator.commands.reaching.places import Place
+from plimsoll_operator.commands.sizes.explain import (
+    ExplainRequest,
+    NothingToExplain,
+    decided,
+    explain_command,
+)
+from plimsoll_operator.commands.sizes.explain_tables import explained
+from plimsoll_operator.names.labels import DECISION
+from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
+from plimsoll_operator.views.explanation import Asked, Explanation
+from plimsoll_predictor.core.decision import Reason
+from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import GIB, MIB
+from plimsoll_predictor.experts.panel import PANEL
+from plimsoll_predictor.store import DecisionRecord, Store, TaskSummary
+from tests.builders.pods import a_pod
+from tests.builders.reports import START_S, TASK, a_model, an_attempt
+from tests.builders.standings import SHIFTED_MIB, a_fleet, facts_of, keep
+from tests.rigs.command_lines import run_here
+
+HOSTILE = "[red]oh[/red] \x1b[31mred"
+BY_NAME = a_pod().named("train-demand-x7").labelled("train-demand").in_namespace("shop")
+NOTE = DecisionNote(
+    task=str(TASK),
+    run=None,
+    attempt=2,
+    allocation_bytes=512 * MIB,
+    was_request_bytes=4 * GIB,
+    was_limit_bytes=None,
+    bin=None,
+    probability=None,
+    model=None,
+    reason=Reason.LIFTED,
+    why="attempt 2 of this run: 300Mi was too small, lifted to 512Mi",
+    mode=Mode.ENFORCE,
+    container="main",
+)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """A store with forty runs of one task, its experts and a decision in recommend mode."""
+    address = f"sqlite:///{tmp_path}/plimsoll.db"
+    store = Store.open(address)
+    store.observations.record(
+        [
+            replace(an_attempt(f"r{place}"), finished_s=START_S + place, features={"rows": 9.0})
+            for place in range(3)
+        ]
+    )
+    store.models.save(TASK, a_model(), {})
+    words = "train-demand-x1: 4Gi would be → 512Mi: " + HOSTILE
+    store.decisions.put(
+        DecisionRecord(
+            task=TASK,
+            attempt_uid="u",
+            at_s=START_S,
+            words=words,
+            allocation_bytes=512 * MIB,
+            request_bytes=4 * GIB,
+            reason="learned",
+        )
+    )
+    keep(store, a_fleet())
+    store.close()
+    return address
+
+
+def asking(url: str, named: str = str(TASK)) -> ExplainRequest:
+    return ExplainRequest(named=named, store_url=url)
+
+
+def document(capsys: pytest.CaptureFixture[str], url: str) -> Any:
+    assert explain_command(asking(url), OutputForm.JSON) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def text_of(explanation: Explanation) -> str:
+    console = Console(width=200, record=True, file=StringIO())
+    console.print(explained(explanation))
+    return console.export_text()
+
+
+def an_explanation(**changes: Any) -> Explanation:
+    made = Explanation(
+        task=TASK,
+        summary=TaskSummary(task=TASK, runs_known=29),
+        asked=Asked(4 * GIB, ("rows",)),
+        standing=facts_of(a_fleet(SHIFTED_MIB)),
+        decisions=(),
+    )
+    return replace(made, **changes)
+
+
+def test_a_task_is_explained_by_its_experts_their_bids_and_their_costs(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert explain_command(asking(url), OutputForm.TABLE) == 0
+    text = capsys.readouterr().out
+    champion = facts_of(a_fleet()).champion
+    for words in (str(TASK), f"serves        {champion}", "asks for 4Gi", "rows", "1.00×"):
+        assert words in text
+    for name in PANEL:
+        assert name in text
+    assert "its mode is recommend, so this is only written down" in text
+    assert "\x1b" not in text, "what came from outside cannot colour the terminal"
+
+
+def test_a_program_is_told_the_same(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    told = document(capsys, url)
+    facts = facts_of(a_fleet())
+    assert (told["champion"], told["why"]) == (facts.champion, facts.why)
+    assert told["usual_request_bytes"] == 4 * GIB
+    assert told["features"] == ["rows"]
+    by_name = {each["name"]: each for each in told["experts"]}
+    assert by_name[facts.champion]["serves"]
+    assert by_name["request"]["times_champion"] == pytest.approx(facts.times["request"])
+    assert by_name["classifier"]["bid_bytes"] == a_model().bins.ceilings_bytes[-1]
+    assert by_name["classifier"]["times_champion"] is None, "it has never bid before"
+    assert told["drift"]["change"] == "Steady"
+
+
+def test_a_store_of_before_the_experts_is_explained_as_far_as_it_goes(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = url.removeprefix("sqlite:///")
+    older = Path(path).with_name("older.db")
+    store = Store.open(f"sqlite:///{older}")
+    store.observations.record([an_attempt()])
+    store.close()
+    told = document(capsys, f"sqlite:///{older}")
+    assert (told["champion"], told["experts"]) == (None, [])
+    assert explain_command(asking(f"sqlite:///{older}"), OutputForm.TABLE) == 0
+    assert "nothing is known of its experts yet" in capsys.readouterr().out
+
+
+def test_a_damaged_standing_is_no_reason_to_fail(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = f"sqlite:///{tmp_path}/damaged.db"
+    store = Store.open(address)
+    store.observations.record([an_attempt()])
+    fleet = a_fleet()
+    keep(store, fleet)
+    shared = store.experts.shared()
+    assert store.experts.save(shared, {str(TASK): {"past": "gone"}}, follows={shared.through})
+    store.close()
+    assert document(capsys, address)["champion"] is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        ("shop/train-demnad", "did you mean shop/train-demand?"),
+        ("shpo/train-demand", "did you mean shop/train-demand?"),
+        ("far/other", "there are shop/train-demand"),
+        ("train-demand", "is not 'namespace/name'; write 'shop/train', say"),
+    ],
+)
+def test_of_a_name_that_is_not_there_the_nearest_are_told(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], named: str, words: str
+) -> None:
+    nobody = replace(asking(url, named), place=Place(kubeconfig=str(tmp_path / "absent")))
+    assert explain_command(nobody, OutputForm.TABLE) == 1
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.out == ""
+
+
+def test_an_empty_store_asks_whether_it_is_the_right_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = f"sqlite:///{tmp_path}/empty.db"
+    Store.open(address).close()
+    empty = replace(asking(address), place=Place(kubeconfig=str(tmp_path / "absent")))
+    assert explain_command(empty, OutputForm.TABLE) == 1
+    assert "no task has been observed yet; is the --store right?" in capsys.readouterr().err
+
+
+def test_a_pod_is_explained_by_the_decision_that_is_written_on_it() -> None:
+    pod = BY_NAME.annotated({DECISION: note_to_json(NOTE)}).built()
+    task, decision = decided(pod, TaskId("shop", "train-demand-x7"))
+    assert task == TASK
+    text = text_of(an_explanation(pod=decision))
+    for words in ("pod train-demand-x7", "4Gi → 512Mi", NOTE.why, "enforce"):
+        assert words in text
+    assert an_explanation(pod=decision).to_dict()["pod"]["attempt"] == 2
+
+
+def test_a_pod_without_a_decision_says_so() -> None:
+    _, decision = decided(BY_NAME.built(), TaskId("shop", "train-demand-x7"))
+    assert "none is written on it" in text_of(an_explanation(pod=decision))
+    assert an_explanation(pod=decision).to_dict()["pod"]["decided"] is False
+
+
+def test_a_pod_that_is_not_plimsolls_is_told_how_to_become_so() -> None:
+    with pytest.raises(NothingToExplain, match=r"label its template plimsoll\.dev/task"):
+        decided(BY_NAME.unlabelled().built(), TaskId("shop", "train-demand-x7"))
+
+
+def test_a_task_that_drifts_says_how_and_how_many_of_its_runs_count() -> None:
+    text = text_of(an_explanation())
+    assert "those before 6.05Gi to 6.79Gi" in text
+    assert "29 known, the last 9 of them count" in text
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [("cold-start", "minRuns"), ("off", "sizing is switched off")],
+)
+def test_the_policy_that_holds_a_task_back_is_named(reason: str, words: str) -> None:
+    decision = DecisionRecord(
+        task=TASK,
+        attempt_uid="u",
+        at_s=START_S,
+        words="p: 4Gi",
+        allocation_bytes=None,
+        request_bytes=None,
+        reason=reason,
+    )
+    assert any(words in each for each in an_explanation(decisions=(decision,)).would_change)
+
+
+def test_it_is_a_command(url: str) -> None:
+    done = run_here("explain", str(TASK), "--store", url, "--output", "json")
+    assert json.loads(done.stdout)["task"] == str(TASK)

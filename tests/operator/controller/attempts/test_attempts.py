@@ -1,0 +1,159 @@
+"""What follows from an attempt's end: counted once, lifted where it may be, retried once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from plimsoll_operator.names.labels import MODE
+from plimsoll_predictor.core.documents import to_document
+from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.units import MIB
+from tests.builders.ledgers import (
+    TRAIN,
+    Inside,
+    a_final,
+    a_train,
+    an_inside,
+    decided,
+    ended,
+    killed,
+)
+
+
+@asynccontextmanager
+async def amending(inside: Inside) -> AsyncIterator[None]:
+    """With the work beside the handlers."""
+    work = asyncio.create_task(inside.controller.late_peaks.run())
+    try:
+        yield
+    finally:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+
+
+async def until_peaked(inside: Inside, peak_bytes: int) -> None:
+    """Written, and then told to the book, too."""
+
+    def peaked() -> bool:
+        written = [each.peak_bytes for each in inside.store.observations.of_task(TRAIN)]
+        return written == [peak_bytes] == [inside.known.max_need_bytes]
+
+    async with asyncio.timeout(10):
+        while not peaked():
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.slow
+async def test_a_run_whose_peak_comes_late_is_known_once(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside, amending(inside):
+        await inside.see(ended(a_train()))
+        assert inside.known.runs == 0
+        await inside.report(a_final())
+        await until_peaked(inside, 90 * MIB)
+        await inside.report(a_final(need_bytes=95 * MIB))
+        await until_peaked(inside, 95 * MIB)
+        assert (inside.known.runs, inside.known.max_need_bytes) == (1, 95 * MIB)
+
+
+@pytest.mark.slow
+async def test_a_run_whose_peak_comes_while_nobody_is_there_is_known_once(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(ended(a_train()))
+        inside.store.peaks.put([to_document(a_final())])
+    for _ in range(2):
+        async with an_inside(tmp_path) as inside:
+            await inside.see(ended(a_train()))
+            assert inside.known.runs == 1
+            assert inside.store.totals.of(TRAIN).runs_known == 1
+
+
+async def test_pods_of_one_run_make_one_known_run(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        for name in ("train-1", "train-2"):
+            await inside.report(a_final(name))
+            await inside.see(ended(a_train(name).owned_by_job()))
+        assert inside.known.runs == inside.store.totals.of(TRAIN).runs_known == 1
+
+
+async def test_a_kill_whose_run_got_through_meanwhile_is_not_lifted(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(ended(decided(a_train("train-2").owned_by_job(), attempt=2)))
+        await inside.see(killed(a_train("train-1").owned_by_job()))
+        assert inside.known.lifts == {}
+
+
+async def test_a_siblings_success_does_not_end_a_lift(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(killed(decided(a_train("train-1").owned_by_job())))
+        await inside.see(ended(decided(a_train("train-2").owned_by_job())))
+        assert len(inside.known.lifts) == 1
+        await inside.see(ended(decided(a_train("train-3").owned_by_job(), attempt=2)))
+        assert inside.known.lifts == {}
+        assert inside.store.lifts.waiting() == {}
+
+
+async def test_a_larger_sibling_is_lifted_over_its_own_size(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(killed(a_train("train-1").owned_by_job()))
+        await inside.see(killed(a_train("train-2", "1Gi").owned_by_job()))
+        (lift,) = inside.known.lifts.values()
+        assert lift.allocation_bytes > 1024 * MIB
+
+
+async def test_a_killed_pod_is_retried_once_its_other_containers_have_ended(tmp_path: Path) -> None:
+    pod = a_train().with_container("sidecar")
+    async with an_inside(tmp_path) as inside:
+        await inside.see(killed(pod, phase="Running"))
+        assert inside.store.retries.waiting() == []
+        for _ in range(2):
+            await inside.see(killed(pod))
+        (intent,) = inside.store.retries.waiting()
+        assert intent.attempt_uid == "uid-train-1"
+
+
+@pytest.mark.parametrize(
+    ("policy", "written", "lifts"),
+    [
+        pytest.param(Mode.ENFORCE, Mode.ENFORCE, 1, id="enforced then and now"),
+        pytest.param(Mode.RECOMMEND, Mode.ENFORCE, 0, id="enforced then, or forged"),
+        pytest.param(Mode.ENFORCE, Mode.RECOMMEND, 0, id="enforced only since"),
+    ],
+)
+async def test_only_what_is_and_was_enforced_is_lifted(
+    tmp_path: Path, policy: Mode, written: Mode, lifts: int
+) -> None:
+    async with an_inside(tmp_path, policy) as inside:
+        await inside.see(killed(decided(a_train(), mode=written)))
+        assert len(inside.known.lifts) == len(inside.store.retries.waiting()) == lifts
+        assert inside.store.totals.of(TRAIN).oom_kills == 1
+
+
+async def test_a_pod_deleted_by_someone_is_not_retried(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        taken = killed(a_train())
+        taken = type(taken)(
+            {
+                **taken.built(),
+                "metadata": {
+                    **taken.built()["metadata"],
+                    "deletionTimestamp": "2026-01-01T00:01:20Z",
+                    "deletionGracePeriodSeconds": 30,
+                },
+            }
+        )
+        await inside.see(taken, gone=True)
+        assert inside.store.retries.waiting() == []
+        assert inside.store.observations.of_task(TRAIN)[0].outcome is Outcome.OOM_KILLED
+
+
+async def test_a_pod_that_is_switched_off_makes_no_task_known(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        off = ended(a_train().labelled(task="other").annotated({MODE: "off"}))
+        await inside.see(off)
+        assert [str(task) for task in inside.controller.book] == [str(TRAIN)]

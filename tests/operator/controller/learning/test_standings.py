@@ -1,0 +1,260 @@
+"""The experts in the controller: what they bid and learn, and that a restart changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.experts.panel import EXPERTS, PANEL
+from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER, MAX_SEEN, YOUNG_SAFE
+from plimsoll_predictor.store.database.schema import standings as standing_table
+from plimsoll_predictor.store.learned.standings import StandingRecords
+from tests.builders.expert_lives import JOIN, TRAIN, a_life, a_run, costs_of, killed, steps, take
+from tests.builders.serving import a_model, with_boosted
+from tests.rigs.killed_lives import kills_until_the_end
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("saved_after", [None, 0, 7])
+async def test_the_state_is_the_same_whether_or_not_the_controller_was_killed(
+    tmp_path: Path, seed: int, saved_after: int | None
+) -> None:
+    for name in ("whole", "killed"):
+        (tmp_path / name).mkdir()
+    happening = list(steps(seed))
+    async with a_life(tmp_path / "whole") as whole:
+        await take(whole, happening)
+        wanted = whole.standings.to_dict()
+    done = 0
+    while done < len(happening):
+        async with a_life(tmp_path / "killed") as life:
+            if saved_after is not None:
+                await take(life, happening[done : done + saved_after])
+                await life.standings.save()
+                done += saved_after
+            await take(life, happening[done : done + 9])
+            done += 9
+    async with a_life(tmp_path / "killed") as life:
+        assert life.standings.to_dict() == wanted
+        assert {task: life.book.look(task).champion for task in (TRAIN, JOIN)} == {
+            task: whole.book.look(task).champion for task in (TRAIN, JOIN)
+        }
+
+
+@pytest.mark.slow
+async def test_the_state_survives_processes_that_are_killed_at_any_moment(tmp_path: Path) -> None:
+    for name in ("whole", "killed"):
+        (tmp_path / name).mkdir()
+    async with a_life(tmp_path / "whole") as whole:
+        await take(whole, list(steps(5, trainings=False)))
+        wanted = whole.standings.to_dict()
+    assert kills_until_the_end("standings", tmp_path / "killed", seed=5) >= 3
+    async with a_life(tmp_path / "killed") as life:
+        assert life.standings.to_dict() == wanted
+
+
+@pytest.mark.slow
+async def test_the_state_is_the_same_after_an_orderly_end(tmp_path: Path) -> None:
+    async with a_life(tmp_path) as life:
+        await take(life, list(steps(4)))
+        wanted = life.standings.to_dict()
+        await life.standings.close()
+        assert life.store.experts.lessons(0) == []
+    async with a_life(tmp_path) as again:
+        assert again.standings.to_dict() == wanted
+
+
+async def test_what_was_recorded_while_nobody_led_is_learned_at_the_start(tmp_path: Path) -> None:
+    async with a_life(tmp_path) as life:
+        await life.ran(300, 310)
+        life.store.observations.record([a_run("meanwhile", 500)])
+    async with a_life(tmp_path) as again:
+        known = again.book.look(TRAIN)
+        assert known.largest_bytes == 500 * MIB
+        assert known.rule is not None
+
+
+async def test_a_run_is_learned_once_however_often_its_pod_is_seen(tmp_path: Path) -> None:
+    async with a_life(tmp_path) as life:
+        for _ in range(3):
+            await life.ended(a_run("u"), a_run("u"))
+        standing = life.standings.held(TRAIN)
+        assert standing is not None
+        assert standing.past.runs == 1
+
+
+async def test_a_peak_that_grows_late_corrects_what_was_learned(tmp_path: Path) -> None:
+    async with a_life(tmp_path) as life:
+        await life.ran(280, 290)
+        await life.ended(a_run("u", 300))
+        await life.ended(a_run("u", 350))
+        standing = life.standings.held(TRAIN)
+        assert standing is not None
+        assert standing.past.runs == 3
+        assert list(standing.past.needs_bytes) == [280 * MIB, 290 * MIB, 350 * MIB]
+        assert life.book.look(TRAIN).largest_bytes == 350 * MIB
+
+
+async def test_a_killed_run_is_charged_by_what_was_bid_before_it_was_killed(tmp_path: Path) -> None:
+    async with a_life(tmp_path) as life:
+        await life.ran(100, 100, 100)
+        first = await life.decided("k")
+        await life.ended(killed("k", "r", 150))
+        standing = life.standings.held(TRAIN)
+        assert standing is not None
+        assert standing.pending == {"r": first}
+        assert life.book.look(TRAIN).rule is not None
+        again = await life.decided("second")
+        assert again[YOUNG_SAFE] > 150 * MIB > first[YOUNG_SAFE], "the kill is known at once"
+        place = EXPERTS.index(YOUNG_SAFE)
+        before = float(standing.charges[place])
+        await life.ended(replace(a_run("second", 200), run="r"))
+        assert standing.pending == {}
+        # What was bid first would have failed: dear beside a bid that only wastes a little.
+        assert standing.charges[place] - before > 1
+
+
+async def test_every_expert_bids_for_a_pod_and_a_models_too(tmp_path: Path) -> None:
+    async with a_life(tmp_path) as life:
+        assert await life.decided("first") == {}
+        await life.ran(300, 310, 320)
+        life.book.serve(TRAIN, with_boosted(a_model(300, 600)))
+        bids = await life.decided("u", rows=900.0)
+        assert set(bids) == {*PANEL, CLASSIFIER, BOOSTING}
+        assert bids[CLASSIFIER] == 600 * MIB
+        assert life.store.experts.bids("u") == bids
+
+
+async def test_a_task_of_which_nothing_is_known_is_looked_up_once_until_it_learns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_life(tmp_path) as life:
+        looked_up: list[str] = []
+        look_up = StandingRecords.standings_of
+
+        def counted(records: StandingRecords, tasks: list[str]) -> dict[str, dict[str, Any]]:
+            looked_up.extend(tasks)
+            return look_up(records, tasks)
+
+        monkeypatch.setattr(StandingRecords, "standings_of", counted)
+        for uid in ("first", "second", "third"):
+            assert await life.decided(uid) == {}
+        assert looked_up == [str(TRAIN)]
+        await life.ran(300, 310)
+        assert set(await life.decided("later")) == set(PANEL)
+
+
+@pytest.mark.slow
+async def test_a_training_seeds_its_models_and_one_without_models_retires_them(
+    tmp_path: Path,
+) -> None:
+    async with a_life(tmp_path) as life:
+        await life.ran(*[300 + 10 * (number % 7) for number in range(20)])
+        costs = costs_of({MAX_SEEN: 8.0, CLASSIFIER: 0.01})
+        life.store.models.save(TRAIN, a_model(600), {}, out_of_time_costs=costs)
+        await life.standings.fold()
+        assert life.book.look(TRAIN).champion == CLASSIFIER
+        life.store.models.save(TRAIN, None, {}, out_of_time_costs=costs)
+        await life.standings.fold()
+        assert life.book.look(TRAIN).champion != CLASSIFIER
+
+
+async def test_a_training_of_a_task_without_runs_chooses_nobody(tmp_path: Path) -> None:
+    async with a_life(tmp_path) as life:
+        life.store.models.save(TRAIN, None, {})
+        await life.standings.fold()
+        assert life.book.look(TRAIN).champion == MAX_SEEN
+
+
+async def test_what_is_learned_is_published_with_the_next_publication(tmp_path: Path) -> None:
+    async with a_life(tmp_path) as life:
+        await life.ran(300)
+        life.books.published.clear()
+        await life.ran(310)
+        assert life.books.published == []
+        life.books.publications.publish_learned()
+        [known] = life.books.published
+        assert (known.task, known.champion, known.largest_bytes) == (TRAIN, YOUNG_SAFE, 310 * MIB)
+        assert known.runs == 0, "runs are counted by what is recorded, not here"
+
+
+@pytest.mark.slow
+async def test_tasks_that_learned_longest_ago_are_not_held_and_lose_nothing(tmp_path: Path) -> None:
+    tasks = [TaskId("shop", f"task-{number}") for number in range(5)]
+    (tmp_path / "all").mkdir()
+    (tmp_path / "two").mkdir()
+    async with a_life(tmp_path / "all") as every, a_life(tmp_path / "two", held_tasks=2) as few:
+        for life in (every, few):
+            for number in range(12):
+                await life.ran(300 + number, task=tasks[number * 3 % 5])
+                await life.standings.save()
+        assert sum(few.standings.held(task) is not None for task in tasks) == 2
+        for task in tasks:
+            ours, theirs = await few.standings.standing(task), every.standings.held(task)
+            assert ours is not None
+            assert theirs is not None
+            assert ours.to_dict() == theirs.to_dict()
+            assert await few.decided("u", task) == await every.decided("u", task) != {}
+    async with a_life(tmp_path / "two", held_tasks=2) as again:
+        assert sum(again.standings.held(task) is not None for task in tasks) == 2
+        assert all(again.book.look(task).rule is not None for task in tasks)
+
+
+async def test_a_state_that_cannot_be_read_costs_only_its_task(tmp_path: Path) -> None:
+    async with a_life(tmp_path) as life:
+        await life.ran(300, 310)
+        await life.ran(500, task=JOIN)
+        await life.standings.close()
+        with life.store._database.write() as connection:
+            mine = standing_table.c.task == str(TRAIN)
+            connection.execute(sa.update(standing_table).where(mine).values(state='{"past": 5}'))
+    async with a_life(tmp_path) as again:
+        assert again.standings.held(TRAIN) is None
+        assert again.standings.held(JOIN) is not None
+        await again.ran(320)
+        assert again.book.look(TRAIN).largest_bytes == 320 * MIB
+
+
+async def test_who_was_overtaken_takes_up_what_its_successor_saved(tmp_path: Path) -> None:
+    async with a_life(tmp_path) as old, a_life(tmp_path) as new:
+        await new.ran(300, 310, 320)
+        await old.standings.fold()
+        await new.standings.save()
+        await new.ran(330)
+        await old.standings.save()
+        assert old.standings.to_dict() == new.standings.to_dict()
+
+
+async def test_a_task_the_store_forgot_is_forgotten(tmp_path: Path) -> None:
+    async with a_life(tmp_path) as life:
+        await life.ran(300)
+        await life.ran(500, task=JOIN)
+        life.standings.forget_all_but([JOIN])
+        assert life.standings.held(TRAIN) is None
+        assert life.standings.held(JOIN) is not None
+        await life.standings.save()
+        assert life.store.experts.standing(TRAIN) is None
+
+
+@pytest.mark.slow
+async def test_it_learns_and_saves_by_itself_while_it_runs(tmp_path: Path) -> None:
+    async with a_life(tmp_path) as life:
+        running = asyncio.create_task(life.standings.run())
+        life.store.observations.record([a_run("u")])
+        life.standings.news()
+        async with asyncio.timeout(30):
+            while life.standings.held(TRAIN) is None:
+                await asyncio.sleep(0.01)
+            while life.store.experts.standing(TRAIN) is None:
+                await asyncio.sleep(0.1)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running

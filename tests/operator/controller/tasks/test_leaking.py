@@ -1,0 +1,70 @@
+"""Which tasks are beyond lifting, in whatever order their pods are seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from plimsoll_operator.controller.hub.hub import (
+    Hub,
+    LeakingChanged,
+    ObservationAmended,
+    TaskForgotten,
+)
+from plimsoll_operator.controller.tasks.leaking import LeakingTasks
+from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.store import Kept
+
+TRAIN = TaskId("shop", "train")
+WHY = "three lifts were not enough"
+
+
+def an_end(at_s: float, outcome: Outcome) -> Observation:
+    uid = f"u{at_s}"
+    return Observation(attempt_uid=uid, task=TRAIN, run=uid, outcome=outcome, finished_s=at_s)
+
+
+def killed(at_s: float) -> Observation:
+    return an_end(at_s, Outcome.OOM_KILLED)
+
+
+def succeeded(at_s: float) -> ObservationAmended:
+    return ObservationAmended(an_end(at_s, Outcome.SUCCEEDED), Kept(new=True, learned=False))
+
+
+@pytest.mark.parametrize(
+    ("success_s", "leaks"),
+    [
+        pytest.param(30.0, False, id="a later success ends it"),
+        pytest.param(10.0, True, id="an earlier success does not"),
+    ],
+)
+def test_only_a_success_since_ends_a_leak_whichever_is_seen_first(
+    success_s: float, leaks: bool
+) -> None:
+    leak_first, success_first = LeakingTasks(Hub()), LeakingTasks(Hub())
+    leak_first.leaked(killed(20.0), WHY)
+    leak_first.observed(succeeded(success_s))
+    success_first.observed(succeeded(success_s))
+    success_first.leaked(killed(20.0), WHY)
+    for leaking in (leak_first, success_first):
+        assert leaking.why(TRAIN) == (WHY if leaks else None)
+        assert len(leaking) == leaks
+
+
+def test_a_change_is_published_once_and_no_other_end_is_one() -> None:
+    hub, heard = Hub(), list[LeakingChanged]()
+    hub.subscribe(LeakingChanged, heard.append)
+    leaking = LeakingTasks(hub)
+    for _ in range(2):
+        leaking.leaked(killed(20.0), WHY)
+    leaking.observed(ObservationAmended(killed(30.0), Kept(new=True, learned=False)))
+    assert heard == [LeakingChanged(TRAIN)]
+    assert leaking.why(TRAIN) == WHY
+
+
+def test_a_forgotten_task_does_not_leak() -> None:
+    leaking = LeakingTasks(Hub())
+    leaking.leaked(killed(20.0), WHY)
+    leaking.task_forgotten(TaskForgotten(TRAIN))
+    assert len(leaking) == 0

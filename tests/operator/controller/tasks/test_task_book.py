@@ -1,0 +1,117 @@
+"""What the controller knows of tasks, and when it tells the feed."""
+
+from __future__ import annotations
+
+from plimsoll_operator.controller.attempts.placement import Placed, Placement
+from plimsoll_operator.controller.tasks.book import LIFTS_KEPT
+from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.record import Need
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.knowledge.knowledge import Lift
+from tests.builders.books import books
+
+TRAIN = TaskId("shop", "train")
+LIFT = Lift(200 * MIB, 2, 100 * MIB)
+
+
+def test_looking_at_a_task_makes_it_not_known() -> None:
+    book = books().book
+    assert book.look(TRAIN).policy == Policy()
+    assert TRAIN not in book
+
+
+def test_what_many_attempts_teach_is_told_once() -> None:
+    made = books()
+    book, published = made.book, made.published
+    book.get(TRAIN)
+    for size in range(1, 6):
+        book.learn(TRAIN, Need(size * MIB, censored=False), new_runs=1)
+    assert [each.runs for each in published] == [0]
+    made.publications.caught_up(made.publications.ahead())
+    made.publications.publish_learned()
+    made.publications.publish_learned()
+    assert [each.runs for each in published] == [0, 5]
+
+
+def test_a_run_decides_once_the_experts_know_it() -> None:
+    made = books()
+    book, published = made.book, made.published
+    book.learn(TRAIN, Need(MIB, censored=False), new_runs=1)
+    ahead = made.publications.ahead()
+    book.learn(TRAIN, Need(2 * MIB, censored=False), new_runs=1)
+    book.learn(TRAIN, Need(3 * MIB, censored=True), new_runs=0)
+    assert book.look(TRAIN).runs == 2, "trainings and profiles count at once"
+    made.publications.publish_learned()
+    book.lift(TRAIN, "r", LIFT)
+    assert [each.runs for each in published[-2:]] == [0, 0]
+    assert published[-1].max_need_bytes == 3 * MIB
+    made.publications.caught_up(ahead)
+    assert made.publications.deciding(TRAIN).runs == 1, (
+        "what ended since the experts were asked is not known"
+    )
+    made.publications.publish_learned()
+    made.publications.caught_up(made.publications.ahead())
+    made.publications.publish_learned()
+    assert [each.runs for each in published[-2:]] == [1, 2]
+    assert made.publications.ahead() == {}
+
+
+def test_a_lift_is_told_at_once_with_all_that_was_learned() -> None:
+    made = books()
+    book, published = made.book, made.published
+    book.learn(TRAIN, Need(MIB, censored=True), new_runs=0)
+    book.lift(TRAIN, "r", LIFT)
+    assert (published[-1].max_need_bytes, published[-1].lifts) == (MIB, {"r": LIFT})
+
+
+def test_a_task_keeps_its_newest_lifts() -> None:
+    book = books().book
+    for number in range(LIFTS_KEPT):
+        book.lift(TRAIN, f"r{number}", LIFT)
+    book.lift(TRAIN, "r0", Lift(400 * MIB, 3, 200 * MIB))
+    book.lift(TRAIN, "new", LIFT)
+    lifts = book.get(TRAIN).lifts
+    assert len(lifts) == LIFTS_KEPT
+    assert "r1" not in lifts
+    assert {"r0", "r2", "new"} <= set(lifts)
+
+
+def test_lifts_that_the_store_forgot_are_forgotten() -> None:
+    book = books().book
+    book.lift(TRAIN, "old", LIFT)
+    book.lift(TRAIN, "young", LIFT)
+    book.drop_lifts_except({TRAIN: {"young": LIFT}})
+    assert set(book.get(TRAIN).lifts) == {"young"}
+    book.drop_lifts_except({})
+    assert book.get(TRAIN).lifts == {}
+
+
+def test_a_policy_that_did_not_change_is_not_told_again() -> None:
+    made = books()
+    book, published = made.book, made.published
+    book.get(TRAIN)
+    for _ in range(3):
+        made.policies.set_namespace_spec("shop", {"mode": "enforce"})
+    assert [each.policy.mode for each in published] == [Mode.RECOMMEND, Mode.ENFORCE]
+
+
+def test_a_forgotten_task_starts_anew() -> None:
+    made = books()
+    book = made.book
+    book.learn(TRAIN, Need(MIB, censored=False), new_runs=1)
+    book.forget(TRAIN)
+    assert TRAIN not in book
+    made.publications.publish_learned()
+    assert book.get(TRAIN).runs == 0
+
+
+def test_pods_whose_end_was_missed_do_not_stay_for_ever() -> None:
+    placement = Placement(pods_kept=3)
+    for number in range(10):
+        placement.start(f"u{number}", f"node-{number % 2}", Placed(TRAIN, MIB, 0.5))
+    assert len(placement) == 3
+    assert placement.end("u0") is None
+    surroundings = placement.end("u9")
+    assert surroundings is not None
+    assert surroundings.memory_bytes == 2 * MIB

@@ -1,0 +1,104 @@
+"""When the controller has a task trained, and when it does not."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from plimsoll_operator.controller.hub.hub import ObservationAmended
+from plimsoll_operator.controller.trainings import FAILURES_TRIED_AGAIN, Learning
+from plimsoll_operator.training.queue import Trained, TrainingQueue
+from plimsoll_predictor.core.record import Need, Observation, Outcome, PeakSource
+from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.store import SavedModel, TaskSummary
+from plimsoll_predictor.store.attempts.queued import Kept
+from tests.builders.ledgers import TRAIN, Inside, a_train, an_inside
+
+FAILED = Trained(task=TRAIN, why="a test", failure="it broke", duration_s=1.0)
+NEW = Kept(new=True, learned=True)
+
+
+@asynccontextmanager
+async def learning(folder: Path) -> AsyncIterator[tuple[Inside, Learning, TrainingQueue]]:
+    async with an_inside(folder) as inside:
+        yield inside, inside.controller.learning, inside.controller.queue
+
+
+def wanted(queue: TrainingQueue) -> bool:
+    return TRAIN in (*queue.waiting, *queue.running)
+
+
+def a_run(number: int, outcome: Outcome = Outcome.SUCCEEDED) -> Observation:
+    return Observation(
+        attempt_uid=f"u{number}",
+        task=TRAIN,
+        run=f"r{number}",
+        outcome=outcome,
+        allocation_bytes=128 * MIB,
+        peak_bytes=90 * MIB,
+        peak_source=PeakSource.AGENT,
+        finished_s=1000.0 + number,
+    )
+
+
+def a_saved(runs: int, oom_kills: int = 0) -> SavedModel:
+    return SavedModel(None, {}, 0.0, runs, oom_kills)
+
+
+async def test_after_a_restart_only_what_came_since_the_training_is_new(tmp_path: Path) -> None:
+    async with learning(tmp_path) as (inside, learns, queue):
+        inside.controller.book.add_up(TRAIN, 40, 90 * MIB)
+        # Sixty attempts were forty runs: what counts is how many runs were known.
+        learns.restore(TaskSummary(task=TRAIN, observations=60, runs_known=40), a_saved(40))
+        learns.consider(TRAIN)
+        assert not wanted(queue)
+        for number in range(5):
+            learns.observed(ObservationAmended(a_run(number), NEW))
+        assert wanted(queue)
+
+
+async def test_a_kill_that_the_last_training_did_not_know_is_trained_on_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    async with learning(tmp_path) as (inside, learns, queue):
+        inside.controller.book.add_up(TRAIN, 40, 90 * MIB)
+        learns.restore(TaskSummary(task=TRAIN, runs_known=40, oom_kills=3), a_saved(40, 2))
+        learns.consider(TRAIN)
+        assert wanted(queue)
+
+
+async def test_a_training_that_always_fails_is_not_tried_for_ever(tmp_path: Path) -> None:
+    async with learning(tmp_path) as (inside, learns, queue):
+        inside.controller.book.add_up(TRAIN, 40, 90 * MIB)
+        for _ in range(FAILURES_TRIED_AGAIN):
+            await learns.training_ended(FAILED)
+            assert queue._wanted.pop(TRAIN, None) or queue.running
+        await learns.training_ended(FAILED)
+        learns.observed(ObservationAmended(a_run(1), NEW))
+        assert TRAIN not in queue.waiting
+
+
+async def test_an_amended_observation_is_no_news(tmp_path: Path) -> None:
+    async with learning(tmp_path) as (inside, learns, queue):
+        inside.controller.book.add_up(TRAIN, 4, 90 * MIB)
+        learns.observed(ObservationAmended(a_run(1), Kept(new=False, learned=False)))
+        assert inside.known.runs == 4
+        assert not wanted(queue)
+
+
+async def test_a_kill_counts_as_what_the_need_exceeds(tmp_path: Path) -> None:
+    async with learning(tmp_path) as (inside, learns, _):
+        killed = a_run(1, Outcome.OOM_KILLED)
+        learns.observed(ObservationAmended(killed, Kept(new=True, learned=False)))
+        assert killed.need == Need(128 * MIB, censored=True)
+        assert (inside.known.runs, inside.known.max_need_bytes) == (0, 128 * MIB)
+
+
+async def test_a_task_nothing_keeps_is_idle_after_a_round_without_its_pods(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        met_tasks = inside.controller.housekeeping.met_tasks
+        met_tasks.meet(a_train().built(), TRAIN)
+        assert met_tasks.idle([]) == []
+        assert met_tasks.idle([TRAIN]) == []
+        assert met_tasks.idle([]) == [TRAIN]

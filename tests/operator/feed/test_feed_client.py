@@ -1,0 +1,266 @@
+"""Admission's side of the feed: what it keeps of what it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import orjson
+import pytest
+from aiohttp import web
+
+from plimsoll_operator.feed import client as feed_client
+from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.feed.client import FeedClient, FeedError, FeedSource, Position
+from plimsoll_operator.feed.wire import BadMessage, decode_message
+from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import GIB
+from tests.rigs.admission_servers import TOKEN, TRAIN, a_feed, knowledge_of, until_true
+
+JOIN = TaskId("shop", "join")
+
+
+class Reader:
+    """A client and what it reported."""
+
+    def __init__(self, folder: Path, url: str = "http://127.0.0.1:1") -> None:
+        token_file = folder / "token"
+        token_file.write_text(TOKEN)
+        self.heard = 0
+        self.failures: Counter[str] = Counter()
+        self.state = AdmissionState()
+        self.client = FeedClient(
+            source=FeedSource(url, token_file),
+            state=self.state,
+            heard=self._hear,
+            failed=lambda reason: self.failures.update([reason]),
+            jitter=random.Random(1),
+        )
+
+    def _hear(self) -> None:
+        self.heard += 1
+
+    async def take(self, board: FeedBoard) -> None:
+        """Read on from where it is to where the board is."""
+        while True:
+            position = self.client.position
+            text = board.message(position.revision, position.epoch)
+            await self.client.take(decode_message(text))
+            if self.client.position.revision == board.revision:
+                return
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.client.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Reader:
+    return Reader(tmp_path)
+
+
+@pytest.fixture
+def board() -> FeedBoard:
+    board = FeedBoard("e1")
+    board.set_defaults(Policy(mode=Mode.ENFORCE), largest_node_bytes=16 * GIB)
+    board.publish(knowledge_of(TRAIN))
+    return board
+
+
+async def test_what_the_board_holds_arrives_as_it_was(reader: Reader, board: FeedBoard) -> None:
+    board.set_namespace(
+        "shop",
+        policy=Policy(min_bytes=5),
+        limit_ranges=[{"spec": {"limits": [{"type": "Container", "max": {"memory": "1Gi"}}]}}],
+        quotas=[],
+    )
+    await reader.take(board)
+    assert reader.state.tasks == {TRAIN: knowledge_of(TRAIN)}
+    assert reader.state.default_policy.mode is Mode.ENFORCE
+    assert reader.state.largest_node_bytes == 16 * GIB
+    assert reader.state.namespace("shop").policy == Policy(min_bytes=5)
+    assert reader.state.namespace("shop").bounds.max_bytes == GIB
+
+
+async def test_changes_and_removals_arrive(reader: Reader, board: FeedBoard) -> None:
+    await reader.take(board)
+    board.publish(knowledge_of(JOIN))
+    board.publish(replace(knowledge_of(TRAIN), runs=77))
+    await reader.take(board)
+    assert reader.state.tasks[TRAIN].runs == 77
+    assert JOIN in reader.state.tasks
+    board.remove(TRAIN)
+    await reader.take(board)
+    assert set(reader.state.tasks) == {JOIN}
+
+
+async def test_a_new_controller_replaces_everything(reader: Reader, board: FeedBoard) -> None:
+    await reader.take(board)
+    new = FeedBoard("e2")
+    new.publish(knowledge_of(JOIN))
+    await reader.take(new)
+    assert set(reader.state.tasks) == {JOIN}
+    assert reader.client.position == Position("e2", 1)
+
+
+async def test_a_state_in_parts_is_used_once_it_is_whole(reader: Reader) -> None:
+    before = FeedBoard("e1")
+    before.publish(knowledge_of(TRAIN))
+    await reader.take(before)
+    board = FeedBoard("e2", max_message_bytes=500)
+    for number in range(5):
+        board.publish(knowledge_of(TaskId("shop", f"t{number}")))
+    await reader.client.take(decode_message(board.message(0, None)))
+    assert set(reader.state.tasks) == {TRAIN}
+    assert not reader.client.settled
+    await reader.take(board)
+    assert len(reader.state.tasks) == 5
+    assert reader.client.settled
+
+
+def message_with(**tasks: Any) -> bytes:
+    return orjson.dumps(
+        {
+            "epoch": "e1",
+            "revision": 1,
+            "head": 1,
+            "full": True,
+            "defaults": None,
+            "namespaces": {},
+            "tasks": {f"shop/{name}": data for name, data in tasks.items()},
+            "removed": {"tasks": [], "namespaces": []},
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        None,
+        3,
+        [],
+        {},
+        "x",
+        {**knowledge_of(TaskId("shop", "bad")).to_dict(), "policy": {"mode": "sometimes"}},
+        {**knowledge_of(TaskId("shop", "bad")).to_dict(), "model": {"format": "?"}},
+        {**knowledge_of(TaskId("shop", "bad")).to_dict(), "lifts": {"r": [1]}},
+        knowledge_of(TaskId("shop", "another")).to_dict(),
+    ],
+)
+async def test_one_bad_entry_does_not_spoil_the_others(reader: Reader, bad: Any) -> None:
+    tasks = {"bad": bad, "train": knowledge_of(TRAIN).to_dict()}
+    await reader.client.take(decode_message(message_with(**tasks)))
+    assert set(reader.state.tasks) == {TRAIN}
+    # A removal is what null means on its own; everything else is counted.
+    assert reader.failures == ({} if bad is None else {"bad-entry": 1})
+
+
+async def test_bad_defaults_and_namespaces_leave_what_was_known(
+    reader: Reader, board: FeedBoard
+) -> None:
+    await reader.take(board)
+    text = orjson.loads(board.message(0, None))
+    text.update(
+        full=False,
+        defaults={"policy": {"mode": "x"}, "largest_node_bytes": 1},
+        namespaces={"shop": {"policy": None}, "other": 3},
+    )
+    await reader.client.take(decode_message(orjson.dumps(text)))
+    assert reader.state.default_policy.mode is Mode.ENFORCE
+    assert reader.state.namespaces == {}
+    assert reader.failures["bad-entry"] == 3
+
+
+async def test_it_follows_a_real_feed(tmp_path: Path, board: FeedBoard) -> None:
+    async with a_feed(board) as url:
+        reader = Reader(tmp_path, url)
+        async with reader.running():
+            await until_true(lambda: TRAIN in reader.state.tasks)
+            board.publish(knowledge_of(JOIN))
+            # A message is heard once all of it is taken: after its first task is seen.
+            await until_true(lambda: JOIN in reader.state.tasks and reader.heard >= 2)
+    assert not reader.failures
+
+
+@pytest.mark.parametrize("broken", [None, b"", b"\xff\xfe", b"two\nlines", b"x" * 20_000])
+async def test_a_broken_token_is_waited_over(
+    tmp_path: Path, board: FeedBoard, monkeypatch: pytest.MonkeyPatch, broken: bytes | None
+) -> None:
+    monkeypatch.setattr(feed_client, "FIRST_PAUSE_S", 0.01)
+    async with a_feed(board) as url:
+        reader = Reader(tmp_path, url)
+        token_file = reader.client.source.token_file
+        if broken is None:
+            token_file.unlink()
+        else:
+            token_file.write_bytes(broken)
+        async with reader.running():
+            await until_true(lambda: reader.failures.total() >= 2)
+            token_file.write_text(TOKEN)
+            await until_true(lambda: TRAIN in reader.state.tasks)
+
+
+async def test_it_comes_back_after_the_controller_was_away(
+    tmp_path: Path, board: FeedBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed_client, "FIRST_PAUSE_S", 0.01)
+    async with a_feed(board) as url:
+        reader = Reader(tmp_path, url)
+        task = asyncio.create_task(reader.client.run())
+        await until_true(lambda: TRAIN in reader.state.tasks)
+    await until_true(lambda: reader.failures["unanswered"] >= 2)
+    assert TRAIN in reader.state.tasks
+    restarted = FeedBoard("e2")
+    restarted.publish(knowledge_of(JOIN))
+    async with a_feed(restarted, port=int(url.rpartition(":")[2])):
+        await until_true(lambda: set(reader.state.tasks) == {JOIN})
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "error"),
+    [
+        (401, b"", FeedError),
+        (500, b"", FeedError),
+        (302, b"", FeedError),
+        (200, b"<html>", BadMessage),
+        (200, b"{}", BadMessage),
+    ],
+)
+async def test_a_foreign_server_changes_nothing(
+    tmp_path: Path, status: int, text: bytes, error: type[Exception]
+) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(status=status, body=text, headers={"Location": "http://127.0.0.1:1/"})
+
+    app = web.Application()
+    app.add_routes([web.get("/{any:.*}", answer)])
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    reader = Reader(tmp_path, f"http://127.0.0.1:{runner.addresses[0][1]}")
+    try:
+        async with aiohttp.ClientSession() as session:
+            with pytest.raises(error):
+                await reader.client.ask(session)
+    finally:
+        await runner.cleanup()
+    assert reader.heard == 0
+    assert reader.client.position == Position()

@@ -1,0 +1,121 @@
+"""Pods that wait: when a small change is worth it, and what stays written on the pod."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from plimsoll_operator.late_binding.resizing import Left, Resize, resize_for, unapplied
+from plimsoll_operator.names import labels
+from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
+from plimsoll_operator.sizing.pod_sizing import size
+from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.decision import Reason
+from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.units import GIB, MIB
+from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
+from tests.builders.pods import JOB_UID, APod, a_pod
+from tests.rigs.admission_servers import knowledge_of
+
+PASSED_OVER = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
+WAITING = (
+    a_pod()
+    .named("train-1")
+    .owned_by_job()
+    .asking("4000Mi")
+    .limited("4000Mi")
+    .with_status(phase="Pending", **PASSED_OVER)
+)
+
+
+def knowing(known: Knowledge) -> AdmissionState:
+    return AdmissionState(default_policy=Policy(mode=Mode.ENFORCE), tasks={known.task: known})
+
+
+def needing(need_mib: int) -> AdmissionState:
+    """So that a pod of it gets that many MiB."""
+    return knowing(replace(knowledge_of(headroom=1.0), max_need_bytes=need_mib * MIB))
+
+
+def lifted_to(size_mib: int, attempt: int = 2) -> AdmissionState:
+    lift = Lift(allocation_bytes=size_mib * MIB, attempt=attempt, after_bytes=GIB)
+    return knowing(replace(knowledge_of(), lifts={f"job:{JOB_UID}": lift}))
+
+
+def found_for(pod: APod, state: AdmissionState) -> Resize | str:
+    found = resize_for(pod.built(), state)
+    return found.why if isinstance(found, Left) else found
+
+
+@pytest.mark.parametrize("size_mib", [3801, 4199])
+def test_less_than_a_twentieth_is_not_worth_a_resize(size_mib: int) -> None:
+    assert found_for(WAITING, needing(size_mib)) == "the change is too small"
+
+
+@pytest.mark.parametrize("size_mib", [3800, 4200])
+def test_a_twentieth_is_worth_a_resize(size_mib: int) -> None:
+    assert isinstance(found_for(WAITING, needing(size_mib)), Resize)
+
+
+@pytest.mark.parametrize("size_mib", [3900, 4100])
+def test_a_lifted_attempt_gets_just_what_it_was_lifted_to_however_near(size_mib: int) -> None:
+    found = found_for(WAITING, lifted_to(size_mib))
+    assert isinstance(found, Resize)
+    assert found.memory.request_bytes == size_mib * MIB
+
+
+def test_a_lifted_attempt_that_has_its_size_is_left_alone() -> None:
+    assert found_for(WAITING, lifted_to(4000)) == "the change is too small"
+
+
+def note_on(pod: APod) -> DecisionNote:
+    note = size(pod.built(), needing(2000)).note
+    assert note is not None
+    return note
+
+
+def noted(pod: APod, note: DecisionNote) -> APod:
+    return pod.annotated({labels.DECISION: note_to_json(note)})
+
+
+@pytest.mark.parametrize("attempt", [2, 3])
+def test_a_resize_keeps_the_number_of_the_attempt_that_the_pod_is(attempt: int) -> None:
+    later = noted(WAITING, replace(note_on(WAITING), attempt=attempt))
+    found = found_for(later, needing(8000))
+    assert isinstance(found, Resize)
+    assert found.note.attempt == attempt
+
+
+def test_a_resize_takes_the_number_of_the_attempt_that_its_run_has_reached() -> None:
+    first = noted(WAITING, note_on(WAITING))
+    found = found_for(first, lifted_to(8000, attempt=3))
+    assert isinstance(found, Resize)
+    assert found.note.attempt == 3
+
+
+PLANNED = replace(note_on(WAITING), before_bytes=4000 * MIB)
+"""Written before a resize from 4000Mi to 2000Mi."""
+
+
+def test_a_resize_that_never_came_about_is_put_right() -> None:
+    note = unapplied(noted(WAITING, PLANNED).built())
+    assert note is not None
+    assert (note.allocation_bytes, note.reason) == (4000 * MIB, Reason.KEPT)
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        pytest.param(replace(PLANNED, container="other"), id="it speaks of another container"),
+        pytest.param(
+            replace(PLANNED, before_bytes=3000 * MIB), id="the container had another size"
+        ),
+        pytest.param(replace(PLANNED, before_bytes=None), id="no resize was meant"),
+        pytest.param(
+            replace(PLANNED, allocation_bytes=4000 * MIB), id="it asks for what the pod has"
+        ),
+    ],
+)
+def test_a_note_that_is_not_of_a_resize_undone_stays(note: DecisionNote) -> None:
+    assert unapplied(noted(WAITING, note).built()) is None

@@ -1,0 +1,266 @@
+"""`make test`: suites side by side, each one's output in one piece, and nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from deploy.local.layout import CHECKOUT
+
+from tests.suites import EVERYTHING, NOT_ALONE, NOT_RUN, Ended, Lane, Plan, Run
+
+RUN = """
+import sys
+from pathlib import Path
+from tests.suites import Lane, Plan, main
+
+def lane(name, targets):
+    return Lane(name, tuple(targets.split(",")), on_cluster=False)
+
+folder, *lanes = sys.argv[1:]
+plan = Plan(tuple(lane(*word.split("=")) for word in lanes), (), (lane("last", "last"),))
+sys.exit(main([], plan, Path(folder)))
+"""
+MAKEFILE = """
+meet-%:
+	@touch $@; timeout 60 sh -c 'until [ -e meet-1 -a -e meet-2 ]; do sleep 0.1; done'; echo met $@
+fails:
+	@echo words of the failure; exit 3
+passes:
+	@echo first line; sleep 0.3; echo second line
+last:
+	@echo was last
+waits:
+	@echo $$$$ > unfinished; mv unfinished waits.pid; sleep 1000
+strays:
+	@setsid sh -c 'echo $$$$ > unfinished; mv unfinished waits.pid; sleep 1000; :' & sleep 1000
+traceless:
+	@echo "NOT RUN: no folder of traces"
+"""
+SERVER = """
+import time
+from tests.rigs.databases import postgresql_server
+with postgresql_server() as server:
+    print(server.folder, *server.processes(), flush=True)
+    time.sleep(1000)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "Makefile").write_text(MAKEFILE)
+    return tmp_path
+
+
+def start(folder: Path, *lanes: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PLIMSOLL_CLUSTER_HOME": str(folder / "cluster")}
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, str(folder), *lanes],
+        cwd=CHECKOUT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_lanes_run_beside_each_other(folder: Path) -> None:
+    """Each waits for the other's file: one after the other, neither would end."""
+    process = start(folder, "one=meet-1", "two=meet-2")
+    said = process.communicate(timeout=90)[0]
+    assert process.returncode == 0, said
+    assert {"met meet-1", "met meet-2", "was last"} <= set(said.splitlines())
+    assert "all passed" in said
+
+
+def test_one_that_fails_fails_all_and_the_others_run_to_their_ends(folder: Path) -> None:
+    process = start(folder, "one=fails,passes", "two=meet-1,last", "three=meet-2")
+    said = process.communicate(timeout=90)[0]
+    assert process.returncode == 1
+    assert "words of the failure" in said
+    assert re.search(r"^fails +0:\d\d +FAILED \(2\)$", said, re.MULTILINE), said
+    assert said.count("was last") == 2
+    assert said.rstrip().endswith("FAILED: fails")
+
+
+def test_what_one_prints_stays_in_one_piece(folder: Path) -> None:
+    process = start(folder, "one=meet-1,passes", "two=meet-2,fails,last")
+    said = process.communicate(timeout=90)[0]
+    assert "===== passes\nfirst line\nsecond line\n=====" in said
+
+
+def until(look: Callable[[], bool]) -> None:
+    end_s = time.monotonic() + 60
+    while not look():
+        assert time.monotonic() < end_s
+        time.sleep(0.05)
+
+
+def is_gone(process: str | Path) -> bool:
+    return not Path(f"/proc/{process}").exists()
+
+
+@pytest.mark.parametrize("target", ["waits", "strays"])
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_interrupted_it_ends_all_that_it_has_started(
+    folder: Path, how: signal.Signals, target: str
+) -> None:
+    process, begun = start(folder, f"one={target}"), folder / "waits.pid"
+    until(begun.exists)
+    process.send_signal(how)
+    said = process.communicate(timeout=60)[0]
+    assert process.returncode == 130, said
+    until(lambda: is_gone(begun.read_text().strip()))
+    assert "was last" not in said
+
+
+def test_killed_it_leaves_nothing_running_and_the_next_one_waits_for_that(folder: Path) -> None:
+    """One that has left its session is no child of anybody who would end it."""
+    stray = killed(folder)
+    until(lambda: is_gone(stray))
+
+    def passes() -> bool:
+        following = start(folder, "one=passes")
+        said = following.communicate(timeout=60)[0]
+        assert following.returncode == 0 or "runs in this checkout already" in said, said
+        return following.returncode == 0
+
+    until(passes)
+
+
+def test_what_a_run_left_that_was_killed_with_its_guard_is_ended_by_the_next(folder: Path) -> None:
+    stray = killed(folder, with_its_guard=True)
+    assert not is_gone(stray)
+    said = start(folder, "one=passes").communicate(timeout=60)[0]
+    assert "all passed" in said
+    until(lambda: is_gone(stray))
+
+
+def killed(folder: Path, *, with_its_guard: bool = False) -> str:
+    """Kill a run; the process that one of its targets has started in a session of its own."""
+    run, begun = start(folder, "one=strays,last"), folder / "waits.pid"
+    until(begun.exists)
+    guard = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()[0]
+    run.kill()
+    if with_its_guard:
+        os.kill(int(guard), signal.SIGKILL)
+    run.communicate(timeout=60)
+    return begun.read_text().strip()
+
+
+def test_it_ends_with_the_make_that_runs_it() -> None:
+    words = ["make", "--dry-run", "--no-print-directory", "test"]
+    said = subprocess.run(words, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+    [line] = [line for line in said.splitlines() if "tests.suites" in line]
+    assert line.startswith("setpriv --pdeathsig TERM ")
+
+
+def test_a_database_server_ends_with_whoever_is_killed_while_using_it() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVER], cwd=CHECKOUT, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    folder, *servers = process.stdout.readline().split()
+    assert not any(map(is_gone, servers))
+    process.kill()
+    process.communicate(timeout=60)
+    until(lambda: all(map(is_gone, servers)))
+    until(lambda: not Path(folder).exists())
+
+
+def test_what_has_nothing_to_run_on_is_not_said_to_have_passed(folder: Path) -> None:
+    process = start(folder, "one=traceless,passes")
+    said = process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+    assert re.search(r"^traceless +0:\d\d +NOT RUN: no folder of traces$", said, re.MULTILINE), said
+    assert said.rstrip().endswith("all but traceless passed")
+
+
+def test_traces_that_are_not_there_are_said_in_one_line() -> None:
+    words = ["make", "--no-print-directory", "--assume-old=setup", "test-traces", "TRACES=/nowhere"]
+    done = subprocess.run(words, cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    [line] = done.stdout.splitlines()
+    assert line.startswith(f"{NOT_RUN}no folder /nowhere; the public traces are no part")
+
+
+def test_a_second_run_is_refused_while_the_first_goes_on(folder: Path) -> None:
+    first = start(folder, "one=waits")
+    try:
+        assert first.stdout is not None
+        assert "waits begins" in first.stdout.readline()
+        second = start(folder, "one=passes")
+        said = second.communicate(timeout=60)[0]
+        assert second.returncode == 2
+        assert "runs in this checkout already" in said
+    finally:
+        first.terminate()
+        first.communicate(timeout=60)
+
+
+class Noting(Run):
+    """A run whose targets take a moment each, and note on which cluster they were."""
+
+    async def target(self, command: Sequence[str], environment: dict[str, str]) -> None:
+        home = Path(environment["PLIMSOLL_CLUSTER_HOME"]).name
+        self.ended.append(Ended(f"{command[-1]} on {home}", 0, 0.0))
+        await asyncio.sleep(1.0 if command[-1] == "long" else 0.1)
+
+
+async def test_what_no_lane_has_begun_is_run_once_by_the_cluster_that_is_free(
+    tmp_path: Path,
+) -> None:
+    lanes = (Lane("one", ("long",)), Lane("two", ("short",)))
+    run = Noting(Plan(lanes, shared=("third", "fourth")), tmp_path, tmp_path / "home")
+    up = asyncio.create_task(asyncio.sleep(0))
+    await asyncio.gather(*(run.lane(lane, up) for lane in lanes))
+    assert [each.target for each in run.ended] == [
+        "long on home-one", "short on home-two", "third on home-two", "fourth on home-two"
+    ]  # fmt: skip
+
+
+def dry_run(*targets: str) -> str:
+    words = ["make", "--dry-run", "--no-print-directory", "TRACES=/", *targets]
+    return subprocess.run(words, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+
+
+def run_by(*targets: str) -> set[str]:
+    """Folders of tests that make runs for some targets, as `make --dry-run` says."""
+    return set(re.findall(r"tests/(\w+)(?= |\n|;)", dry_run(*targets)))
+
+
+def test_every_folder_of_tests_is_run_by_one_target() -> None:
+    folders = {path.parent.name for path in (CHECKOUT / "tests").glob("*/test_*.py")}
+    counted = Counter(folder for target in EVERYTHING.beside for folder in run_by(target))
+    assert {folder: counted[folder] for folder in folders} == dict.fromkeys(folders, 1)
+
+
+def test_every_file_that_a_folders_target_leaves_out_is_run_by_another() -> None:
+    said = dry_run(*EVERYTHING.beside)
+    files = Counter(re.findall(r"(?<![\w=])tests/\w+/test_\w+\.py", said))
+    left_out = Counter(re.findall(r"--ignore=(\S+)", said))
+    assert left_out
+    assert files == left_out
+    assert all((CHECKOUT / each).is_file() for each in left_out)
+
+
+def test_what_lanes_leave_out_is_run_afterwards() -> None:
+    options = {lane.options for lane in EVERYTHING.side_by_side if lane.on_cluster}
+    assert options == {NOT_ALONE}
+    left = {
+        folder
+        for target in EVERYTHING.beside
+        for folder in run_by(target)
+        if "cluster.py enter" in dry_run(target)
+    }
+    afterwards = {f for lane in EVERYTHING.afterwards for f in run_by(*lane.targets)}
+    assert left
+    assert left <= afterwards

@@ -1,0 +1,69 @@
+"""docs/metrics.md names every metric there is, and none that there is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from plimsoll_operator.admission.metrics import AdmissionMetrics
+from plimsoll_operator.agent.metrics import AgentMetrics, Held
+from plimsoll_operator.metrics.controller import ControllerMetrics
+from plimsoll_operator.metrics.live import Live, StoreHealth
+from plimsoll_operator.metrics.process import ProcessMetrics
+
+PAGE = (Path(__file__).parents[3] / "docs/metrics.md").read_text()
+
+
+class AWriter:
+    trouble: str | None = None
+    queued = 0
+
+
+def registries() -> Iterator[CollectorRegistry]:
+    controller = ControllerMetrics(tasks_shown=1)
+    controller.registry.register(StoreHealth(AWriter()))
+    controller.watch(
+        Live(
+            leaking=lambda: 0,
+            models_trained_s=lambda: [1.0, 2.0],
+            trainings_waiting=lambda: 0,
+            trainings_running=lambda: 0,
+            feed_readers=lambda: 0,
+            retries=lambda: {"created": 0},
+            events=lambda: {"sent": 0},
+        )
+    )
+    yield controller.registry
+    yield ProcessMetrics().registry
+    yield AdmissionMetrics().registry
+    yield AgentMetrics(Held(lambda: 0, lambda: 0, lambda: 0)).registry
+
+
+def shown() -> set[str]:
+    families = (family for registry in registries() for family in registry.collect())
+    return {
+        f"{family.name}_total" if family.type == "counter" else family.name
+        for family in families
+        if family.name.startswith("plimsoll_")
+    }
+
+
+def test_every_metric_is_on_the_page_and_no_other() -> None:
+    assert set(re.findall(r"`(plimsoll_\w+)`", PAGE)) == shown()
+
+
+def test_types_and_labels_are_as_the_page_says() -> None:
+    rows = re.findall(r"^\| `(plimsoll_\w+)` \| (\w+) \| ([^|]*) \|", PAGE, flags=re.MULTILINE)
+    told = {name: (kind, set(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
+    for registry in registries():
+        for family in registry.collect():
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            if name not in told:
+                continue
+            found = {label for sample in family.samples for label in sample.labels} - {"le"}
+            kind, labels = told[name]
+            assert kind == family.type, name
+            assert found <= labels, name

@@ -1,0 +1,193 @@
+"""The trainer's process, with the real training."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.training.limits import ONE_THREAD
+from plimsoll_operator.training.queue import QueueRules, Trained, TrainingQueue
+from plimsoll_operator.training.spawning import Spawner
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import GIB, MIB
+from plimsoll_predictor.deciding.modelled import bidders_of
+from plimsoll_predictor.store import Store
+from plimsoll_predictor.store.attempts.lessons import LessonKind
+
+TRAIN = TaskId("shop", "train-demand")
+WORKER = (sys.executable, "-P", "-m", "plimsoll_operator.processes.trainer")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a worker ended: its exit status, what it said, its log."""
+
+    status: int
+    said: Mapping[str, Any]
+    log: str
+
+
+def train(store: Path, *options: str) -> Ended:
+    arguments = (*WORKER, str(TRAIN), "--store", str(store), *options)
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=300)
+    (line,) = done.stdout.splitlines()
+    return Ended(done.returncode, json.loads(line), done.stderr)
+
+
+def fill(path: Path, runs: int, padding: str = "") -> None:
+    """Two kinds of runs, light and heavy, told apart by their feature; each asked for 4Gi."""
+    chance = random.Random(1)
+    store = Store.open(str(path))
+    rows = []
+    for run in range(runs):
+        size = chance.random()
+        peak_mib = (1500 if size > 0.7 else 200) + chance.random() * 50
+        rows.append(
+            Observation(
+                attempt_uid=f"run-{run}",
+                task=TRAIN,
+                run=f"run-{run}",
+                features={"size": size, **({"text": padding} if padding else {})},
+                outcome=Outcome.SUCCEEDED,
+                request_bytes=4 * GIB,
+                allocation_bytes=4 * GIB,
+                peak_bytes=int(peak_mib * MIB),
+                started_s=1.7e9 + run * 100,
+                finished_s=1.7e9 + run * 100 + 60,
+            )
+        )
+    store.observations.record(rows)
+    store.close()
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+@pytest.mark.slow
+def test_a_task_without_needs_fails_in_words_and_says_so_in_the_store(database: Path) -> None:
+    Store.open(str(database)).close()
+    ended = train(database)
+    assert ended.status == 1
+    assert ended.said["recorded"] is True
+    assert "task shop/train-demand: none of 0 observations tells a need" in ended.said["message"]
+    store = Store.open(str(database))
+    last = store.trainings.last(TRAIN)
+    store.close()
+    assert last is not None
+    assert last.failure == ended.said["message"]
+
+
+@pytest.mark.slow
+def test_a_training_that_needs_more_than_its_cap_says_so(database: Path) -> None:
+    fill(database, 1000, padding="x" * 50_000)
+    ended = train(database, "--memory-mib", "128")
+    assert ended.status == 1
+    assert "training needs more than its cap of 128 MiB" in ended.said["message"]
+
+
+@pytest.mark.slow
+def test_a_store_that_is_none_is_named(database: Path) -> None:
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE TABLE dag_run (id INTEGER)")
+    connection.close()
+    ended = train(database)
+    assert ended.status == 1
+    assert ended.said["recorded"] is False
+    assert "holds tables of something else" in ended.said["message"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        pytest.param(("no-slash", "--store", "x"), "is not 'namespace/name'", id="no task"),
+        pytest.param(
+            ("shop/train",), "no store: give --store, or set PLIMSOLL_STORE_URL", id="none"
+        ),
+        pytest.param(("a/b", "--policy", "{"), "is no policy as JSON", id="torn policy"),
+        pytest.param(("a/b", "--policy", '{"mode": 1}'), "is no policy as JSON", id="no policy"),
+    ],
+)
+def test_a_wrong_argument_is_told(options: tuple[str, ...], words: str) -> None:
+    done = subprocess.run((*WORKER, *options), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_limits_hold_for_the_process_that_sets_them() -> None:
+    program = """
+import json, os, sys
+import plimsoll_operator.processes.trainer
+from plimsoll_operator.training.limits import cap_memory, give_way
+give_way(600)
+cap_memory(200)
+assert not {"numpy", "xgboost", "sklearn"} & set(sys.modules)
+try:
+    bytearray(300 << 20)
+    refused = False
+except MemoryError:
+    refused = True
+print(json.dumps([refused, os.nice(0), dict(os.environ)]))
+"""
+    done = subprocess.run(
+        (sys.executable, "-c", program), capture_output=True, text=True, check=True
+    )
+    refused, niceness, environment = json.loads(done.stdout)
+    assert refused is True
+    assert niceness == 10
+    assert environment.items() >= ONE_THREAD.items()
+
+
+def test_a_process_that_nobody_ends_ends_itself() -> None:
+    program = (
+        "import time; from plimsoll_operator.training.limits import give_way; "
+        "give_way(0.2); time.sleep(60)"
+    )
+    done = subprocess.run((sys.executable, "-c", program), check=False)
+    assert done.returncode == -14
+
+
+@pytest.mark.slow
+async def test_the_queue_has_the_real_trainer_leave_model_champion_and_report_in_the_store(
+    database: Path,
+) -> None:
+    fill(database, 50)
+    store = Store.open(str(database))
+    ended: asyncio.Future[Trained] = asyncio.get_running_loop().create_future()
+
+    async def keep(result: Trained) -> None:
+        ended.set_result(result)
+
+    spawner = Spawner(store_url=str(database), budget_s=1.0)
+    queue = TrainingQueue(spawner, store, keep, rules=QueueRules(grace_s=120.0))
+    queue.request(TRAIN, Policy(penalty=3.0, max_bins=2), "first")
+    result = await ended
+    await queue.close()
+    saved, last = store.models.newest(TRAIN), store.trainings.last(TRAIN)
+    [lesson] = [each for each in store.experts.lessons(0) if each.kind is LessonKind.TRAINED]
+    store.close()
+    assert result.failure is None
+    assert saved is not None
+    assert saved.model is not None
+    assert saved.model.version == result.result["version"]
+    assert saved.model.metrics.penalty == 3.0
+    costs = {name: cost["cost_gb_h"] for name, cost in saved.report["out_of_time_costs"].items()}
+    assert lesson.times == {
+        name: costs[name] / costs["max-seen"] for name in bidders_of(saved.model)
+    }
+    assert saved.report["runs"] == 50
+    assert last is not None
+    assert (last.failure, last.runs) == (None, 50)

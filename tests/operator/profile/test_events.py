@@ -1,0 +1,100 @@
+"""Events: their words, their shape, and that telling one twice is telling it once."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from plimsoll_operator.profile import events
+from plimsoll_operator.profile.events import Happening, Regarding, event_for, event_name
+from plimsoll_predictor.core.units import GIB, MIB
+
+POD = Regarding(kind="Pod", namespace="shop", name="train-x7f2k", uid="u-1")
+LIFTED = events.lifted(512 * MIB, GIB, 2)
+
+
+@pytest.mark.parametrize(
+    ("happening", "reason", "kind", "words"),
+    [
+        pytest.param(
+            events.sized(512 * MIB, 4 * GIB, "bin 1 of 3"),
+            "Sized",
+            "Normal",
+            "memory 4Gi → 512Mi: bin 1 of 3",
+        ),
+        pytest.param(
+            events.sized(512 * MIB, None, "max seen"),
+            "Sized",
+            "Normal",
+            "memory no request → 512Mi: max seen",
+        ),
+        pytest.param(
+            LIFTED,
+            "Lifted",
+            "Warning",
+            "killed for want of memory at 512Mi; attempt 2 of this run gets 1Gi",
+        ),
+        pytest.param(
+            events.retried("train-2", 2, GIB),
+            "Retried",
+            "Normal",
+            "attempt 2 is pod train-2 with 1Gi",
+        ),
+        pytest.param(
+            events.leaking("lifted 3 times", "job:9"),
+            "Leaking",
+            "Warning",
+            "given up on run job:9: lifted 3 times; look for a leak, or raise max or maxLifts",
+        ),
+    ],
+)
+def test_each_reason_has_its_words(
+    happening: Happening, reason: str, kind: str, words: str
+) -> None:
+    event = event_for(happening, POD, at_s=0.0, instance="controller-0")
+    assert (event["reason"], event["type"], event["note"]) == (reason, kind, words)
+
+
+def test_the_same_happening_told_later_by_another_controller_has_the_same_name() -> None:
+    first = event_for(LIFTED, POD, at_s=1.0, instance="a")
+    again = event_for(LIFTED, POD, at_s=99.5, instance="b")
+    assert first["metadata"] == again["metadata"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param((events.lifted(GIB, 2 * GIB, 3), POD), id="the next lift of the same pod"),
+        pytest.param((events.retried("train-2", 2, GIB), POD), id="another reason"),
+        pytest.param(
+            (LIFTED, Regarding(kind="Pod", namespace="shop", name=POD.name, uid="u-2")),
+            id="a new pod of the same name",
+        ),
+    ],
+)
+def test_another_happening_has_another_name(other: tuple[Happening, Regarding]) -> None:
+    assert event_name(*other) != event_name(LIFTED, POD)
+
+
+def test_an_event_carries_what_the_api_server_asks_of_events_v1() -> None:
+    event = event_for(LIFTED, POD, at_s=1_790_000_000.25, instance="i" * 500)
+    assert event["eventTime"] == "2026-09-21T14:13:20.250000Z"
+    assert len(event["reportingInstance"]) == 128
+    assert event["reportingController"] == "plimsoll.dev/controller"
+    assert event["action"] == "Lift"
+    assert event["metadata"]["namespace"] == event["regarding"]["namespace"] == "shop"
+
+
+@pytest.mark.parametrize("letter", ["x", "·", "界"])
+def test_a_long_note_is_cut_to_the_bytes_the_api_server_counts(letter: str) -> None:
+    event = event_for(events.sized(GIB, GIB, letter * 5000), POD, at_s=0.0, instance="i")
+    assert 1021 <= len(event["note"].encode()) <= 1024
+    assert event["note"].endswith(f"{letter}…")
+
+
+@pytest.mark.parametrize("name", ["a" * 253, "...", "Ünïcode_Pod", "train-x7f2k"])
+def test_the_name_is_valid_whatever_the_object_is_called(name: str) -> None:
+    made = event_name(LIFTED, Regarding(kind="Pod", namespace="shop", name=name, uid="u"))
+    assert len(made) <= 253
+    assert re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", made)

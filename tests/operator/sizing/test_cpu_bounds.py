@@ -1,0 +1,160 @@
+"""What a namespace and the nodes allow a CPU request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.controller.hub.hub import Hub
+from plimsoll_operator.controller.tasks.surroundings import ClusterBounds
+from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
+from plimsoll_operator.feed.applying import apply, steps
+from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.feed.wire import decode_message
+from plimsoll_operator.names.quantity import BadQuantity, format_millicores, parse_millicores
+from plimsoll_operator.sizing.cpu_bounds import (
+    UNBOUNDED,
+    ContainerCpu,
+    CpuPlace,
+    cpu_bounds_for,
+    read_namespace_cpu,
+)
+from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds
+from plimsoll_predictor.core.policy import Policy
+from tests.builders.pods import APod, a_pod
+
+
+def a_range(kind: str = "Container", **fields: Any) -> dict[str, Any]:
+    values = {key: value if key == "type" else {"cpu": value} for key, value in fields.items()}
+    return {"spec": {"limits": [{"type": kind, **values}]}}
+
+
+def a_quota(hard: str, used: str | None = None, **spec: Any) -> dict[str, Any]:
+    status = {} if used is None else {"used": {"requests.cpu": used}}
+    return {"spec": {"hard": {"requests.cpu": hard}, **spec}, "status": status}
+
+
+def bounds(
+    *objects: dict[str, Any],
+    pod: APod | None = None,
+    node: int | None = None,
+    limit: int | None = None,
+) -> CpuBounds:
+    ranges = [each for each in objects if "limits" in each["spec"]]
+    quotas = [each for each in objects if "hard" in each["spec"]]
+    container = ContainerCpu((pod or a_pod()).built(), 0, CpuAsk(1000, limit))
+    return cpu_bounds_for(container, CpuPlace(read_namespace_cpu(ranges, quotas), node))
+
+
+def test_nothing_bounds_where_nothing_is_set() -> None:
+    assert bounds() == CpuBounds(None, None)
+    assert read_namespace_cpu([], []) == UNBOUNDED
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected"),
+    [
+        pytest.param([a_range(min="50m")], CpuBounds(50, None), id="a minimum"),
+        pytest.param([a_range("Pod", min="1")], CpuBounds(1000, None), id="a pod's minimum"),
+        pytest.param([a_range(max="2")], CpuBounds(None, 2000), id="a maximum"),
+        pytest.param([a_range(max="2"), a_range(max="1")], CpuBounds(None, 1000), id="the tighter"),
+        pytest.param([a_range(min="1"), a_range(min="2")], CpuBounds(2000, None), id="the higher"),
+        pytest.param([a_quota("8", "3")], CpuBounds(None, 5000), id="what a quota has free"),
+        pytest.param([a_quota("8", "9")], CpuBounds(None, 0), id="a quota that is used up"),
+        pytest.param([a_quota("8")], CpuBounds(None, 8000), id="a quota nobody counted yet"),
+        pytest.param(
+            [a_quota("8", scopes=["Terminating"])], CpuBounds(None, None), id="another's quota"
+        ),
+        pytest.param([a_quota("much")], CpuBounds(None, None), id="what cannot be read"),
+        pytest.param(
+            [{"spec": {"hard": {"requests.memory": "1Gi"}}}],
+            CpuBounds(None, None),
+            id="a quota of memory alone",
+        ),
+    ],
+)
+def test_the_namespaces_objects_bound(objects: list[dict[str, Any]], expected: CpuBounds) -> None:
+    assert bounds(*objects) == expected
+
+
+def test_a_ratio_leaves_no_less_than_its_share_of_the_limit() -> None:
+    ratio = {"spec": {"limits": [{"type": "Container", "maxLimitRequestRatio": {"cpu": "4"}}]}}
+    assert bounds(ratio, limit=1001).floor_millicores == 251
+    assert bounds(ratio).floor_millicores is None
+
+
+def test_what_runs_beside_takes_its_part() -> None:
+    pod = (
+        a_pod()
+        .with_container("side", resources={"requests": {"cpu": "500m"}})
+        .with_sidecar("proxy", resources={"limits": {"cpu": "250m"}})
+        .with_init_container("fetch", resources={"requests": {"cpu": "3"}})
+        .with_container("odd", resources={"requests": {"cpu": "much"}})
+    )
+    assert bounds(a_range("Pod", max="2"), pod=pod).cap_millicores == 1250
+    assert bounds(pod=pod, node=4000).cap_millicores == 3600 - 750
+    assert bounds(a_quota("1", "500m"), pod=pod).cap_millicores == 0
+
+
+def a_node(name: str, memory: str | None, cpu: str | None) -> dict[str, Any]:
+    allocatable = {"memory": memory, "cpu": cpu}
+    known = {key: value for key, value in allocatable.items() if value is not None}
+    return {"metadata": {"name": name}, "status": {"allocatable": known}}
+
+
+def told_to_admission(board: FeedBoard) -> AdmissionState:
+    state = AdmissionState()
+    for kind, name, data in steps(decode_message(board.message(0, None))):
+        apply(state, kind, name, data)
+    return state
+
+
+def test_admission_is_told_the_cores_of_the_node_with_the_most_memory() -> None:
+    board = FeedBoard("e")
+    cluster = ClusterBounds(board, TaskPolicies(Policy(), Hub()))
+    cluster.see_node(a_node("many-cores", "16Gi", "96"), gone=False)
+    cluster.see_node(a_node("much-memory", "256Gi", "32"), gone=False)
+    assert told_to_admission(board).largest_node_millicores == 32_000
+    cluster.see_node(a_node("much-memory", "256Gi", "31500m"), gone=False)
+    assert told_to_admission(board).largest_node_millicores == 31_500
+    cluster.see_node(a_node("much-memory", "256Gi", "much"), gone=False)
+    assert told_to_admission(board).largest_node_millicores is None
+    cluster.see_node(a_node("much-memory", None, None), gone=True)
+    assert told_to_admission(board).largest_node_millicores == 96_000
+
+
+def test_a_namespaces_cpu_reaches_admission() -> None:
+    board = FeedBoard("e")
+    board.set_namespace("shop", policy=None, limit_ranges=[a_range(max="2")], quotas=[a_quota("8")])
+    known = told_to_admission(board).namespace("shop").cpu
+    assert known.max_millicores == 2000
+    assert known.quotas[0].hard_millicores == 8000
+
+
+@pytest.mark.parametrize(
+    ("text", "millicores"),
+    [
+        ("1", 1000),
+        ("250m", 250),
+        ("0.5", 500),
+        ("1e3", 10**6),
+        ("1u", 1),
+        ("1500m", 1500),
+        (2, 2000),
+    ],
+)
+def test_cpu_quantities_are_thousandths_of_a_core(text: object, millicores: int) -> None:
+    assert parse_millicores(text) == millicores
+
+
+@pytest.mark.parametrize("text", ["", "-1", "much", None, True, ["1"], "1" * 100])
+def test_what_is_no_quantity_of_cpu_is_refused(text: object) -> None:
+    with pytest.raises(BadQuantity):
+        parse_millicores(text)
+
+
+@pytest.mark.parametrize("millicores", [0, 1, 10, 250, 999, 1000, 1500, 64_000])
+def test_cpu_quantities_are_read_back_as_they_were(millicores: int) -> None:
+    assert parse_millicores(format_millicores(millicores)) == millicores

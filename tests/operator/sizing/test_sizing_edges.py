@@ -1,0 +1,117 @@
+"""What admission makes of a pod's own words where one of them could be taken for another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.sizing.bounds import read_namespace
+from plimsoll_operator.sizing.decision_note import MAX_ALL_ANNOTATIONS_BYTES, note_to_json
+from plimsoll_operator.sizing.pod_sizing import Outcome, size
+from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
+from plimsoll_predictor.core.decision import Reason
+from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.units import GIB
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+from tests.builders.pods import APod, a_pod, decision_of, memory_of
+from tests.rigs.admission_servers import knowledge_of
+
+ASKING = a_pod().asking("4Gi").limited("4Gi")
+FITS = "1127Mi"
+"""What knowledge_of() gives: 1.1 times its largest need of 1Gi."""
+
+
+def state_of(known: Knowledge) -> AdmissionState:
+    return AdmissionState(default_policy=Policy(mode=Mode.ENFORCE), tasks={known.task: known})
+
+
+KNOWN = state_of(knowledge_of())
+TRIES_THREE_QUARTERS = state_of(replace(knowledge_of(first_size=0.75), runs=0, max_need_bytes=None))
+
+
+def after(pod: APod, state: AdmissionState) -> APod:
+    return pod.patched(size(pod.built(), state).patch)
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(a_pod().asking("4Gi"), id="without a limit"),
+        pytest.param(ASKING, id="Burstable, with a limit that equals its request"),
+        pytest.param(ASKING.with_cpu("1", "1"), id="Guaranteed"),
+    ],
+)
+def test_a_pod_whose_limit_says_no_more_than_its_request_gets_the_first_size(pod: APod) -> None:
+    sized = after(pod, TRIES_THREE_QUARTERS)
+    assert decision_of(sized)["reason"] == "first-size"
+    assert memory_of(sized)[0] == "3Gi"
+
+
+def test_a_guaranteed_pod_stays_guaranteed_with_its_first_size() -> None:
+    assert memory_of(after(ASKING.with_cpu("1", "1"), TRIES_THREE_QUARTERS)) == ("3Gi", "3Gi")
+
+
+def test_a_limit_above_the_request_keeps_a_pod_from_its_first_size() -> None:
+    sized = after(a_pod().asking("4Gi").limited("8Gi"), TRIES_THREE_QUARTERS)
+    assert decision_of(sized)["reason"] == "cold-start"
+    assert memory_of(sized) == ("4Gi", "8Gi")
+
+
+def full(pod: APod, *, left_bytes: int) -> APod:
+    """The pod with annotations up to that many bytes below what the API server takes."""
+    key = "example.com/notes"
+    return pod.annotated({key: "x" * (MAX_ALL_ANNOTATIONS_BYTES - len(key) - left_bytes)})
+
+
+def test_a_pod_whose_annotations_leave_no_room_for_the_decision_is_not_touched_and_said() -> None:
+    sized = size(full(ASKING, left_bytes=100).built(), KNOWN)
+    assert (sized.outcome, sized.patch) == (Outcome.NOT_SIZABLE, [])
+    assert sized.warning == "not sized: its annotations leave no room for the decision"
+
+
+def test_a_pod_whose_annotations_leave_just_enough_room_is_sized() -> None:
+    assert memory_of(after(full(ASKING, left_bytes=4096), KNOWN)) == (FITS, FITS)
+
+
+@pytest.mark.parametrize(
+    ("container", "asked"),
+    [
+        pytest.param("main", "4Gi", id="its own: what the author asked stands in the note"),
+        pytest.param("other", FITS, id="another one's: what the container says is what was asked"),
+    ],
+)
+def test_a_note_speaks_of_the_container_it_names(container: str, asked: str) -> None:
+    note = size(ASKING.built(), KNOWN).note
+    assert note is not None
+    noted = (
+        ASKING.asking(FITS)
+        .limited(FITS)
+        .annotated({labels.DECISION: note_to_json(replace(note, container=container))})
+    )
+    assert decision_of(after(noted, KNOWN))["was"]["request"] == asked
+
+
+def a_quota(hard: str, used: str) -> dict[str, Any]:
+    memory = {"requests.memory": hard}
+    return {"spec": {"hard": memory}, "status": {"hard": memory, "used": {"requests.memory": used}}}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "allocation"),
+    [
+        pytest.param({labels.RUN_OF: "first"}, "3380Mi", id="a retry waits for its size"),
+        pytest.param({}, "2Gi", id="a first attempt takes what is left"),
+    ],
+)
+def test_where_the_quota_is_nearly_used_up(annotations: dict[str, str], allocation: str) -> None:
+    state = state_of(knowledge_of(max_need_bytes=3 * GIB))
+    bounds = read_namespace([], [a_quota("8Gi", used="6Gi")])
+    state.namespaces["shop"] = NamespaceState(None, bounds)
+    pod = a_pod().asking("1Gi").annotated(annotations)
+    sized = size(pod.built(), state)
+    assert sized.decision is not None
+    assert sized.decision.reason is Reason.MAX_SEEN
+    assert decision_of(pod.patched(sized.patch))["allocation"] == allocation

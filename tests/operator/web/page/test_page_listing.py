@@ -1,0 +1,168 @@
+"""The index of the page: what is found, in which order, and what an address may ask for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from urllib.parse import parse_qsl
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll_operator.web.page.columns import COLUMNS, DEFAULT_SORT
+from plimsoll_operator.web.page.listing import ROWS_PER_PAGE, list_tasks, totals_of
+from plimsoll_operator.web.page.query import MAX_SEARCH, Query, query_of
+from plimsoll_operator.web.page.rows import Known, TaskRow, row_of
+from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.store import TaskSummary
+
+ENFORCE, RECOMMEND = Policy(mode=Mode.ENFORCE), Policy(mode=Mode.RECOMMEND)
+
+
+def a_row(name: str, **changes: object) -> TaskRow:
+    """One enforced task: 10 runs, 4 GB·h asked, 3 allocated, 1 needed."""
+    summary = TaskSummary(
+        task=TaskId.parse(name),
+        observations=11,
+        runs_known=10,
+        oom_kills=1,
+        requested_gb_h=4.0,
+        allocated_gb_h=3.0,
+        peak_gb_h=1.0,
+        last_finished_s=1.0,
+    )
+    row = row_of(summary, Known(policy=ENFORCE, champion="near-max"))
+    return replace(row, **changes)  # type: ignore[arg-type]
+
+
+def rows(*names: str) -> list[TaskRow]:
+    return [a_row(name) for name in sorted(names)]
+
+
+def names_of(found: list[TaskRow], **asked: str) -> list[str]:
+    return [row.name for row in list_tasks(found, query_of(asked)).rows]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        pytest.param("train", ["lab/train-x", "shop/train-a"], id="part of a name"),
+        pytest.param("TRAIN shop", ["shop/train-a"], id="words in any order and case"),
+        pytest.param("shop/", ["shop/join", "shop/train-a"], id="a namespace"),
+        pytest.param("  ", ["lab/train-x", "shop/join", "shop/train-a"], id="nothing"),
+        pytest.param("train.*", [], id="no pattern"),
+    ],
+)
+def test_a_search_finds_names_that_hold_all_its_words(words: str, found: list[str]) -> None:
+    assert names_of(rows("shop/train-a", "shop/join", "lab/train-x"), q=words, sort="task") == found
+
+
+def test_a_search_is_narrowed_by_mode_and_phase() -> None:
+    both = [a_row("a/one"), a_row("a/two", mode="off", phase="Paused")]
+    assert names_of(both, mode="off") == ["a/two"]
+    assert names_of(both, mode="enforce") == ["a/one"]
+    assert names_of(both, phase="Paused") == ["a/two"]
+    assert names_of(both, mode="off", phase="Sizing") == []
+
+
+def test_sorting_puts_what_is_unknown_last_whichever_way() -> None:
+    known = [a_row("a/1", last_s=5.0), a_row("a/2", last_s=None), a_row("a/3", last_s=9.0)]
+    assert names_of(known, sort="last") == ["a/3", "a/1", "a/2"]
+    assert names_of(known, sort="last", order="asc") == ["a/1", "a/3", "a/2"]
+
+
+def test_of_equals_the_alphabet_decides_whichever_way() -> None:
+    same = rows("a/1", "a/2", "a/3")
+    assert names_of(same, sort="runs") == names_of(same, sort="runs", order="asc")
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_every_column_sorts_and_turns_round(column: str) -> None:
+    found = [a_row(f"a/{n}", runs=n, oom_kills=n, last_s=float(n)) for n in range(3)]
+    once = Query().sorted_by(column)
+    twice = once.sorted_by(column)
+    assert once.descending is not twice.descending
+    assert len(list_tasks(found, once).rows) == 3
+
+
+def test_pages_hold_every_task_once() -> None:
+    many = rows(*(f"shop/t{n:04d}" for n in range(2 * ROWS_PER_PAGE + 7)))
+    first = list_tasks(many, Query(sort="task"))
+    seen = [
+        row.name for n in range(1, 4) for row in list_tasks(many, Query(sort="task", page=n)).rows
+    ]
+    assert (first.pages, first.totals.tasks) == (3, len(many))
+    assert seen == [row.name for row in many]
+
+
+def test_a_page_beyond_the_last_is_the_last() -> None:
+    listing = list_tasks(rows("a/1"), Query(page=999))
+    assert (listing.query.page, len(listing.rows)) == (1, 1)
+    assert list_tasks([], Query(page=3)).query.page == 1
+
+
+def test_totals_are_of_what_matches() -> None:
+    both = [a_row("a/one"), a_row("b/two", requested_gb_h=10.0)]
+    assert list_tasks(both, query_of({"q": "a/"})).totals.requested_gb_h == 4.0
+    assert list_tasks(both, Query()).totals.requested_gb_h == 14.0
+    assert totals_of(both).saved_gb_h == pytest.approx(8.0)
+
+
+def test_would_have_is_told_of_recommended_tasks_only() -> None:
+    summary = TaskSummary(task=TaskId("a", "b"), observations=9, runs_known=9, requested_gb_h=10.0)
+    status = {"wouldSave": "63% (6.3 GB·h)", "wouldSaveGbH": 6.3, "wouldKill": 2}
+    told = row_of(summary, Known(policy=RECOMMEND, status=status))
+    assert (told.would_save_gb_h, told.would_kill, told.would_share) == (6.3, 2, "63%")
+    enforced = row_of(summary, Known(policy=ENFORCE, status=status))
+    assert (enforced.would_save, enforced.would_save_gb_h, enforced.would_kill) == (
+        None,
+        None,
+        None,
+    )
+    totals = totals_of([told, enforced])
+    assert (totals.would_save_gb_h, totals.recommended_gb_h, totals.would_kill) == (6.3, 10.0, 2)
+    assert totals_of([enforced]).would_save_gb_h is None
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"wouldSaveGbH": "much", "wouldKill": [], "phase": 7, "champion": {}, "lastDecisions": "x"},
+        {"wouldSaveGbH": float("nan"), "wouldKill": True, "lastDecisions": [None]},
+        {"lastDecisions": []},
+        {},
+    ],
+)
+def test_a_status_of_another_version_is_no_error(status: dict[str, object]) -> None:
+    row = row_of(TaskSummary(task=TaskId("a", "b")), Known(policy=RECOMMEND, status=status))
+    assert (row.would_save_gb_h, row.would_kill, row.decision) == (None, None, "")
+    assert (row.phase, row.champion) == ("ColdStart", "request")
+
+
+def test_a_pause_shows_at_once_though_the_profile_says_otherwise() -> None:
+    summary = TaskSummary(task=TaskId("a", "b"), runs_known=20)
+    paused = row_of(summary, Known(paused=True, status={"phase": "Sizing"}))
+    assert paused.phase == "Paused"
+
+
+def test_an_address_that_makes_no_sense_gives_the_default() -> None:
+    asked = {"sort": "'; drop", "order": "up", "page": "-1", "mode": "all", "phase": "<b>"}
+    assert query_of(asked) == Query()
+    assert query_of({"page": "9" * 500}) == Query()
+    assert query_of({"page": "²"}) == Query()
+    assert len(query_of({"q": "x" * 10_000}).q) == MAX_SEARCH
+
+
+@given(st.dictionaries(st.sampled_from(["q", "mode", "phase", "sort", "order", "page"]), st.text()))
+def test_whatever_an_address_says_it_is_read_back_alike(asked: dict[str, str]) -> None:
+    query = query_of(asked)
+    again = dict(parse_qsl(query.address.removeprefix("./").removeprefix("?")))
+    assert query_of(again) == query
+    assert query.sort in COLUMNS
+    list_tasks(rows("a/1", "b/2"), query)
+
+
+def test_the_plain_index_has_a_plain_address() -> None:
+    assert Query().address == "./"
+    assert Query(sort=DEFAULT_SORT, page=2).address == "?page=2"

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import pytest
+
+from plimsoll_predictor.core.decision import Bounds
+from plimsoll_predictor.core.units import GIB, MIB
+from plimsoll_predictor.deciding.lifting import (
+    FailedAttempt,
+    Leaking,
+    LiftDecision,
+    next_allocation,
+)
+from plimsoll_predictor.knowledge.expert_names import CLASSIFIER
+from plimsoll_predictor.knowledge.knowledge import Lift
+from tests.builders.serving import AKnownTask, a_model
+
+ANYWHERE = Bounds()
+
+
+def killed_at(size_mib: int, *, attempt: int = 1, request_mib: int | None = None) -> FailedAttempt:
+    return FailedAttempt(
+        allocation_bytes=size_mib * MIB,
+        attempt=attempt,
+        request_bytes=None if request_mib is None else request_mib * MIB,
+    )
+
+
+def lifted(failed: FailedAttempt, task: AKnownTask, bounds: Bounds = ANYWHERE) -> LiftDecision:
+    return next_allocation(failed, task.built, bounds)
+
+
+def mib(decision: LiftDecision) -> float:
+    assert isinstance(decision, Lift), decision
+    return decision.allocation_bytes / MIB
+
+
+def nothing_known() -> AKnownTask:
+    return AKnownTask().needing(None)
+
+
+def binned() -> AKnownTask:
+    """Ceilings 300, 600 and 900Mi, most seen 800Mi."""
+    return AKnownTask().served_by(CLASSIFIER, a_model())
+
+
+@pytest.mark.parametrize(
+    ("killed_mib", "expected_mib"),
+    [
+        pytest.param(300, 600, id="the next ceiling"),
+        pytest.param(290, 600, id="not a ceiling that is hardly more"),
+        pytest.param(600, 848, id="a little over the largest need, where that is less"),
+        pytest.param(720, 848, id="a little over the largest need, before the last ceiling"),
+        pytest.param(900, 1800, id="twice, where the past knows no more"),
+    ],
+)
+def test_a_kill_is_answered_with_the_smallest_useful_step(
+    killed_mib: int, expected_mib: int
+) -> None:
+    assert mib(lifted(killed_at(killed_mib), binned())) == expected_mib
+
+
+def test_a_lift_says_which_attempt_gets_it_and_what_was_too_small() -> None:
+    assert lifted(killed_at(300, attempt=2), binned()) == Lift(600 * MIB, 3, 300 * MIB)
+
+
+def test_a_task_of_which_nothing_is_known_is_doubled() -> None:
+    assert mib(lifted(killed_at(500), nothing_known())) == 1000
+
+
+@pytest.mark.parametrize(
+    ("request_mib", "expected_mib"),
+    [
+        pytest.param(800, 800, id="a request below twice is the smaller step"),
+        pytest.param(8000, 1000, id="a request far away is not jumped to"),
+        pytest.param(550, 550, id="a request that is a little more is a step"),
+        pytest.param(510, 1000, id="a request that is hardly more is no step"),
+        pytest.param(400, 1000, id="a request below is no step"),
+    ],
+)
+def test_the_users_request_is_a_step_when_it_is_the_smallest(
+    request_mib: int, expected_mib: int
+) -> None:
+    assert mib(lifted(killed_at(500, request_mib=request_mib), nothing_known())) == expected_mib
+
+
+def test_the_last_lift_is_never_below_the_users_request() -> None:
+    failed = killed_at(500, attempt=3, request_mib=8000)
+    assert mib(lifted(failed, nothing_known().under(max_lifts=3))) == 8000
+
+
+def test_allocations_rise_until_the_lifts_are_used_up() -> None:
+    failed, sizes = killed_at(100), []
+    while isinstance(step := lifted(failed, binned()), Lift):
+        sizes.append(step.allocation_bytes / MIB)
+        failed = FailedAttempt(allocation_bytes=step.allocation_bytes, attempt=step.attempt)
+    assert sizes == [300, 600, 848]
+    assert step == Leaking("lifted 3 times and killed again")
+
+
+def test_without_lifts_nothing_is_lifted() -> None:
+    step = lifted(killed_at(500), nothing_known().under(max_lifts=0))
+    assert step == Leaking("lifting is switched off (maxLifts 0)")
+
+
+@pytest.mark.parametrize(
+    ("bounds", "policy", "reason"),
+    [
+        pytest.param(Bounds(cap_bytes=GIB), {}, "the cluster's cap of 1Gi", id="the largest node"),
+        pytest.param(ANYWHERE, {"max_bytes": GIB}, "the policy's maximum of 1Gi", id="the policy"),
+        pytest.param(Bounds(cap_bytes=GIB + MIB), {}, "the cluster's cap", id="hardly more room"),
+    ],
+)
+def test_a_task_killed_at_its_cap_leaks(
+    bounds: Bounds, policy: dict[str, int], reason: str
+) -> None:
+    step = lifted(killed_at(1024), nothing_known().under(**policy), bounds)
+    assert isinstance(step, Leaking)
+    assert step.reason.startswith("killed at 1Gi and already at")
+    assert reason in step.reason
+
+
+def test_a_step_is_cut_to_the_cap_where_that_still_helps() -> None:
+    assert mib(lifted(killed_at(500), nothing_known(), Bounds(cap_bytes=700 * MIB))) == 700
+
+
+def test_a_floor_raises_a_step() -> None:
+    assert mib(lifted(killed_at(10), nothing_known(), Bounds(floor_bytes=64 * MIB))) == 64

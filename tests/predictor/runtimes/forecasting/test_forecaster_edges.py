@@ -1,0 +1,134 @@
+"""Forecasts: runs submitted twice, states taken up late, priors, and runs that go on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from plimsoll_predictor.runtimes.forecasting import forecaster as module
+from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
+from plimsoll_predictor.runtimes.forecasting.grid import EDGES_S, N_BINS, FloatArray
+from plimsoll_predictor.runtimes.forecasting.mixing import Mixing, parent_says
+from plimsoll_predictor.runtimes.forecasting.owner_past import OwnerPast
+from plimsoll_predictor.runtimes.forecasting.settings import MAX_SURVIVORS, SETTINGS
+from plimsoll_predictor.runtimes.forecasting.task_past import TaskPast
+from tests.builders.forecasters import GAP_S, OWNER, START_S, TASK, a_forecaster
+
+TASK_EXPERTS = len(SETTINGS.task_half_lives)
+OWNER_EXPERTS = len(SETTINGS.owner_half_lives)
+
+
+def state_of(forecaster: Forecaster) -> tuple[bytes | None, bytes]:
+    return forecaster.task_state(TASK), forecaster.shared_state()
+
+
+def test_a_run_that_is_submitted_twice_is_in_flight_once() -> None:
+    once, twice = a_forecaster([60.0] * 5), a_forecaster([60.0] * 5)
+    at_s = START_S + 10 * GAP_S
+    twice.submit("run", TASK, OWNER, at_s)
+    for each in (once, twice):
+        each.submit("run", TASK, OWNER, at_s)
+        each.submit("beside", TASK, OWNER, at_s + 1)
+        each.finish("run", 60.0, at_s + 60)
+        each.finish("beside", 70.0, at_s + 71)
+    assert state_of(twice) == state_of(once)
+
+
+@pytest.mark.parametrize("learning", ["finish", "learn"])
+def test_a_run_that_ended_is_what_the_next_ones_age_is_counted_from(learning: str) -> None:
+    forecaster = a_forecaster([60.0] * 5)
+    at_s = START_S + 1000 * GAP_S
+    if learning == "finish":
+        forecaster.submit("run", TASK, OWNER, at_s - 60)
+        forecaster.finish("run", 60.0, at_s)
+    else:
+        forecaster.learn(TASK, OWNER, 60.0, at_s)
+    soon = forecaster._says(TASK, OWNER, at_s + 1).context
+    late = forecaster._says(TASK, OWNER, at_s + 100 * 86400).context
+    assert soon != late
+
+
+def test_a_state_that_is_taken_up_late_leaves_the_tasks_runs_in_flight() -> None:
+    steady = a_forecaster([60.0] * 5)
+    again = Forecaster()
+    again.take_up_shared(steady.shared_state())
+    owner, task = steady.owner_state(OWNER), steady.task_state(TASK)
+    assert owner is not None
+    assert task is not None
+    again.take_up_owner(OWNER, owner)
+    at_s = START_S + 10 * GAP_S
+    steady.submit("run", TASK, OWNER, at_s)
+    kept = steady.kept_state("run")
+    assert kept is not None
+    again.take_up_kept("run", kept)
+    again.take_up_task(TASK, task)
+    for each in (steady, again):
+        each.start("run", at_s)
+        each.submit("beside", TASK, OWNER, at_s + 30)
+        each.finish("run", 600.0, at_s + 600)
+        each.finish("beside", 600.0, at_s + 630)
+    assert state_of(again) == state_of(steady)
+
+
+def test_of_too_many_tasks_the_one_that_ran_longest_ago_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MAX_TASKS", 2)
+    forecaster = Forecaster()
+    for task in ("first", "second", "first", "third"):
+        forecaster.learn(task, OWNER, 60.0, START_S)
+    assert forecaster.task_state("second") is None
+    assert forecaster.task_state("first") is not None
+    assert forecaster.task_state("third") is not None
+
+
+def peaked(at: int) -> FloatArray:
+    density = np.zeros(N_BINS, dtype=np.float32)
+    density[at] = 1.0
+    return density
+
+
+def test_an_owners_experts_weigh_what_they_earned_over_twenty_runs_of_their_contexts() -> None:
+    owner = OwnerPast(OWNER_EXPERTS)
+    owner.learn(peaked(10), 1.0, np.ones(OWNER_EXPERTS))
+    owner.credit = np.array([0.0] * OWNER_EXPERTS + [20.0])
+    context = np.full(OWNER_EXPERTS + 1, 1.0 / (OWNER_EXPERTS + 1))
+    said, mixed = parent_says(owner, peaked(20), context, SETTINGS)
+    # Twenty runs' worth of the context, twenty of credit, all of that everybody's.
+    everybody = (20 / (OWNER_EXPERTS + 1) + 20) / 40
+    assert said.weights[-1] == pytest.approx(everybody)
+    own = (1 - everybody) / 1.3
+    assert mixed[10] == pytest.approx(own, rel=1e-5)
+    assert mixed[20] == pytest.approx(1 - own, rel=1e-5)
+
+
+def a_task(running: int, since_s: float = 0.0) -> TaskPast:
+    """Half its runs lasted as long as bin 20, half as bin 60; so many run since then."""
+    past = TaskPast(TASK_EXPERTS)
+    for place in range(20):
+        bump = peaked(20 if place % 2 else 60)
+        past.learn(float(EDGES_S[20 if place % 2 else 60]), bump, 1.0, np.ones(TASK_EXPERTS))
+    for place in range(running):
+        past.started(f"run-{place}", since_s)
+    return past
+
+
+def slow_of(running: int) -> float:
+    """The count of bin 60 in the slowest expert, once runs have outlived bin 20."""
+    parent = np.full(N_BINS, 1.0 / N_BINS, dtype=np.float32)
+    context = np.full(TASK_EXPERTS, 1.0 / TASK_EXPERTS)
+    said = Mixing(SETTINGS).task_says(a_task(running), parent, context, float(EDGES_S[40]) * 1.01)
+    assert said.counted is not None
+    return float(said.counted[-1][60])
+
+
+def test_runs_that_go_on_count_as_their_number_to_three_quarters() -> None:
+    none, one, sixteen = slow_of(0), slow_of(1), slow_of(16)
+    assert (sixteen - none) / (one - none) == pytest.approx(16**0.75, rel=1e-4)
+
+
+def test_of_many_runs_that_go_on_the_longest_running_are_looked_at() -> None:
+    past = TaskPast(TASK_EXPERTS)
+    for place in reversed(range(MAX_SURVIVORS + 6)):
+        past.started(f"run-{place}", START_S + place)
+    assert past.starts().tolist() == [START_S + place for place in range(64)]

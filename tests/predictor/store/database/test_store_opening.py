@@ -1,0 +1,203 @@
+"""Opening a store: its schema, and what can be wrong with the file."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from plimsoll_predictor.store import (
+    Store,
+    StoreDamagedError,
+    StoreError,
+    StoreForeignError,
+    StoreFullError,
+    StoreLockedError,
+)
+from plimsoll_predictor.store.database.schema import metadata
+from plimsoll_predictor.store.migrations import HEAD, KNOWN, VERSION_TABLE, upgrade
+from tests.builders.stores import TRAIN, an_attempt, open_store
+
+
+def test_what_was_recorded_is_there_after_opening_again(tmp_path: Path) -> None:
+    first = open_store(tmp_path)
+    first.observations.record([an_attempt("u").built])
+    first.close()
+    again = open_store(tmp_path)
+    assert again.observations.of_task(TRAIN) == [an_attempt("u").built]
+    again.close()
+
+
+def test_a_plain_path_is_an_address_too(tmp_path: Path) -> None:
+    Store.open(str(tmp_path / "plain.db")).close()
+    assert (tmp_path / "plain.db").read_bytes().startswith(b"SQLite format 3")
+
+
+def test_migrations_make_exactly_the_schema(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    upgrade(url)
+    engine = sa.create_engine(url)
+    with engine.connect() as connection:
+        options = {"compare_type": True, "version_table": VERSION_TABLE}
+        context = MigrationContext.configure(connection, opts=options)
+        assert compare_metadata(context, metadata) == []
+    engine.dispose()
+
+
+def test_the_head_named_in_code_is_the_newest_step() -> None:
+    config = Config()
+    config.set_main_option("script_location", "plimsoll_predictor.store:migrations")
+    script = ScriptDirectory.from_config(config)
+    assert script.get_current_head() == HEAD
+    assert {step.revision for step in script.walk_revisions()} == set(KNOWN)
+
+
+@pytest.mark.slow
+def test_a_store_that_is_up_to_date_opens_without_loading_alembic(tmp_path: Path) -> None:
+    open_store(tmp_path).close()
+    program = (
+        "import sys; from plimsoll_predictor.store import Store; "
+        f"Store.open({str(tmp_path / 'store.db')!r}); print('alembic' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "False"
+
+
+@pytest.mark.slow
+def test_processes_that_open_a_new_store_at_once_make_it_once(tmp_path: Path) -> None:
+    program = (
+        "from plimsoll_predictor.store import Store; "
+        f"print(Store.open({str(tmp_path / 'store.db')!r}).totals.tasks())"
+    )
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    ends = [process.communicate() for process in started]
+    assert [out.strip() for out, _ in ends] == ["[]"] * 3, ends
+
+
+def test_a_commit_is_flushed_to_the_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    with store._database.read() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+    store.close()
+
+
+def a_text_file(path: Path) -> None:
+    path.write_text("namespace,task\n" * 1000)
+
+
+def another_products_database(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE dag_run (id INTEGER)")
+    connection.close()
+
+
+def a_newer_schema(path: Path) -> None:
+    upgrade(f"sqlite:///{path}")
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+        connection.execute("UPDATE compatibility SET oldest = '9999'")
+    connection.close()
+
+
+def a_torn_database(path: Path) -> None:
+    upgrade(f"sqlite:///{path}")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:100] + b"\xff" * 5000 + whole[5100:])
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        pytest.param(
+            a_text_file, StoreDamagedError, "is not a Plimsoll database", id="a text file"
+        ),
+        pytest.param(
+            a_torn_database, StoreDamagedError, "restore a backup", id="a damaged database"
+        ),
+        pytest.param(
+            another_products_database,
+            StoreForeignError,
+            "holds tables of something else \\(dag_run\\)",
+            id="another product's database",
+        ),
+        pytest.param(
+            a_newer_schema,
+            StoreForeignError,
+            f"schema 9999, this one knows {HEAD}",
+            id="a newer schema",
+        ),
+        pytest.param(Path.mkdir, StoreError, "cannot be opened", id="a folder"),
+    ],
+)
+def test_a_file_that_is_no_store_is_refused_in_words(
+    tmp_path: Path, make: Callable[[Path], None], error: type[StoreError], words: str
+) -> None:
+    make(tmp_path / "store.db")
+    with pytest.raises(error, match=words) as raised:
+        open_store(tmp_path)
+    assert str(tmp_path / "store.db") in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        pytest.param("sqlite://", "in memory keeps nothing", id="in memory"),
+        pytest.param("mysql://host/db", "neither sqlite nor postgresql", id="another database"),
+        pytest.param("sqlite:////nowhere/at/all/store.db", "does not exist", id="no such folder"),
+        pytest.param("postgres ql://x", "cannot be read", id="no address"),
+    ],
+)
+def test_an_address_that_cannot_serve_is_refused_in_words(url: str, words: str) -> None:
+    with pytest.raises(StoreError, match=words):
+        Store.open(url)
+
+
+def test_an_error_never_shows_the_password() -> None:
+    with pytest.raises(StoreError) as raised:
+        Store.open("postgresql://plimsoll:hunter2@127.0.0.1:1/plimsoll")
+    assert "hunter2" not in str(raised.value)
+
+
+def test_a_locked_store_says_so(tmp_path: Path) -> None:
+    store = open_store(tmp_path, busy_timeout_s=0.05)
+    other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreLockedError, match="is locked by another process; end what holds it"):
+        store.observations.record([an_attempt().built])
+    assert store.observations.of_task(TRAIN) == [], "reading waits for no writer"
+    other.execute("ROLLBACK")
+    other.close()
+    assert store.observations.record([an_attempt().built]).new == {"uid-1"}
+    store.close()
+
+
+def test_a_store_at_its_size_limit_says_it_is_full(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    with store._database.read() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
+    big = [an_attempt(f"u{number}").knowing(text="x" * 2000).built for number in range(500)]
+    with pytest.raises(StoreFullError, match="the disk is full; free some space"):
+        store.observations.record(big)
+    assert store.observations.of_task(TRAIN) == []
+    store.close()

@@ -1,0 +1,85 @@
+"""A column of observations is described in one place: the rest follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll_predictor.core.record import COLUMNS, Column, Observation, Outcome, PeakSource, Unit
+from plimsoll_predictor.store import Store
+from plimsoll_predictor.tables.history import read_history
+from plimsoll_predictor.tables.history_writing import write_history
+from tests.builders.stores import JOIN, TRAIN, open_store_at
+
+LIVE_ONLY = {
+    "kernel_peak_bytes",
+    "working_set_peak_bytes",
+    "anon_peak_bytes",
+    "model_version",
+    "node_memory_bytes",
+    "node_cpu",
+}
+"""Only Plimsoll's own watching tells these; a history file has never had them."""
+
+
+def value_of(place: int, column: Column) -> object:
+    """A value that no other column has."""
+    if column.unit is Unit.TEXT:
+        return f"text {place}"
+    return place + 1 if column.unit in (Unit.BYTES, Unit.PODS, Unit.EXIT_CODE) else place + 1.5
+
+
+def full() -> Observation:
+    values: dict[str, Any] = {
+        each.name: value_of(place, each) for place, each in enumerate(COLUMNS)
+    }
+    return Observation(
+        attempt_uid="uid",
+        task=TRAIN,
+        run="run",
+        attempt=2,
+        features={"rows": 18234.0, "region": "eu"},
+        outcome=Outcome.SUCCEEDED,
+        peak_source=PeakSource.IMPORTED,
+        neighbours=("shop/other",),
+        **values,
+    )
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    opened = open_store_at(store_url)
+    yield opened
+    opened.close()
+
+
+def test_every_field_is_filled_by_the_builder() -> None:
+    left_out = Observation(attempt_uid="", task=JOIN, run="", outcome=Outcome.FAILED)
+    names = [each.name for each in fields(Observation)]
+    assert [name for name in names if getattr(full(), name) == getattr(left_out, name)] == []
+
+
+def test_every_field_is_stored_and_read_back(store: Store) -> None:
+    store.observations.record([full()])
+    assert store.observations.of_task(TRAIN) == [full()]
+
+
+def test_every_column_is_amended_by_what_is_known_later(store: Store) -> None:
+    unknown: dict[str, Any] = dict.fromkeys(each.name for each in COLUMNS)
+    store.observations.record([replace(full(), **unknown)])
+    store.observations.record([full()])
+    assert store.observations.of_task(TRAIN) == [full()]
+
+
+@pytest.mark.parametrize("name", ["h.csv", "h.csv.gz", "h.parquet"])
+def test_every_field_is_exported_and_imported_but_what_only_watching_tells(
+    tmp_path: Path, name: str
+) -> None:
+    write_history(tmp_path / name, lambda: [[full()]])
+    unexported: dict[str, Any] = dict.fromkeys(LIVE_ONLY)
+    expected = replace(full(), neighbours=(), **unexported)
+    assert list(read_history(tmp_path / name)) == [expected]

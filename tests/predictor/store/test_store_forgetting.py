@@ -1,0 +1,72 @@
+"""Which tasks are forgotten, and that nobody can have another namespace's forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.store import SharedState, Store, pruning
+from plimsoll_predictor.store.pruning import QUIET_TASKS_KEPT_S
+from tests.builders.stores import NOON_S, an_attempt
+
+DAY_S = 86_400.0
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    """A new store on either database."""
+    opened = Store.open(store_url)
+    yield opened
+    opened.close()
+
+
+def put(store: Store, task: str, ended_s: float) -> None:
+    """One attempt of a task that ended then."""
+    built = an_attempt(f"{task}-{ended_s}").of(TaskId.parse(task)).running(ended_s - 60, ended_s)
+    store.observations.record([replace(built.built, submitted_s=ended_s - 60)])
+
+
+def prune(store: Store, keep_tasks: int, now_s: float = NOON_S + DAY_S) -> set[str]:
+    for _ in store.prune_steps(now_s, pruning.Bounds(tasks=keep_tasks)):
+        pass
+    return {str(task) for task in store.totals.tasks()}
+
+
+@pytest.mark.slow
+def test_a_namespace_that_makes_task_after_task_has_its_own_forgotten(store: Store) -> None:
+    for number in range(4):
+        put(store, f"shop/t{number}", NOON_S + number)
+    for number in range(40):
+        put(store, f"evil/t{number:02}", NOON_S + 1000 + number)
+    kept = prune(store, keep_tasks=10)
+    assert {f"shop/t{number}" for number in range(4)} <= kept
+    assert len(kept) == 10
+    assert {task for task in kept if task.startswith("evil")} == {
+        f"evil/t{number}" for number in range(34, 40)
+    }
+
+
+def test_within_the_bound_nothing_is_forgotten(store: Store) -> None:
+    for number in range(10):
+        put(store, f"evil/t{number}", NOON_S + number)
+    assert len(prune(store, keep_tasks=10)) == 10
+
+
+@pytest.mark.slow
+def test_a_task_quiet_for_longer_than_a_year_goes_with_its_rows(store: Store) -> None:
+    put(store, "shop/old", NOON_S)
+    put(store, "shop/yearly", NOON_S + 20 * DAY_S)
+    assert prune(store, 100, now_s=NOON_S + QUIET_TASKS_KEPT_S + 10 * DAY_S) == {"shop/yearly"}
+    assert store.observations.of_task(TaskId("shop", "old")) == []
+
+
+def test_what_a_namespace_shared_goes_with_its_last_task_and_is_no_task(store: Store) -> None:
+    put(store, "shop/t", NOON_S)
+    pools = {"shop": {"charges": [1.0]}, "gone": {"charges": [2.0]}}
+    assert store.experts.save(SharedState(through=1, pools=pools), {"shop/t": {"a": 1}}, {0})
+    assert set(store.experts.standings()) == {"shop/t"}
+    prune(store, keep_tasks=10)
+    assert store.experts.pools(["shop", "gone"]) == {"shop": {"charges": [1.0]}}

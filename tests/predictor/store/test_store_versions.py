@@ -1,0 +1,135 @@
+"""Stores of other versions: older ones are brought up to date, newer ones are not harmed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from plimsoll_predictor.store import Store, StoreForeignError
+from plimsoll_predictor.store.database.schema import metadata
+from plimsoll_predictor.store.migrations import HEAD, KNOWN, VERSION_TABLE
+from tests.builders.older_stores import insert, make_store_of, writing_to
+from tests.builders.stores import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
+
+
+def a_row(uid: str, peak_bytes: int, task: str = str(TRAIN)) -> dict[str, Any]:
+    """An observation as every Plimsoll has written it."""
+    return {
+        "attempt_uid": uid,
+        "task": task,
+        "run": f"run-{uid}",
+        "attempt": 1,
+        "ordered_s": NOON_S + 3600,
+        "outcome": "succeeded",
+        "features": "{}",
+        "neighbours": "[]",
+        "request_bytes": 4 * 10**9,
+        "peak_bytes": peak_bytes,
+        "cpu_s": 1800.0,
+        "started_s": NOON_S,
+        "finished_s": NOON_S + 3600,
+    }
+
+
+def as_a_newer_one_leaves_it(url: str, oldest: str) -> None:
+    """With another table, and columns that may be empty. oldest: which code may still use it."""
+    with writing_to(url) as connection:
+        connection.exec_driver_sql("ALTER TABLE observations ADD COLUMN of_tomorrow TEXT")
+        connection.exec_driver_sql("ALTER TABLE totals ADD COLUMN of_tomorrow TEXT")
+        connection.exec_driver_sql("CREATE TABLE of_tomorrow (task TEXT PRIMARY KEY)")
+        connection.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
+        connection.exec_driver_sql(f"UPDATE compatibility SET oldest = '{oldest}'")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("revision", KNOWN[:-1])
+def test_an_older_store_keeps_what_it_knew_and_goes_on(empty_url: str, revision: str) -> None:
+    make_store_of(revision, empty_url)
+    insert(empty_url, "observations", [a_row("a", 10**9), a_row("b", 2 * 10**9)])
+    insert(empty_url, "trainings", [{"task": str(TRAIN), "at_s": 1.5e9, "failure": "oh"}])
+    store = open_store_at(empty_url)
+    summary = store.totals.of(TRAIN)
+    assert (summary.observations, summary.runs_known, summary.max_need_bytes) == (2, 2, 2 * 10**9)
+    assert summary.requested_gb_h == pytest.approx(8.0)
+    assert store.totals.cpu_uses()[TRAIN].high_cores == 0.5
+    assert len(store.trainings.newest(TRAIN)) == 1
+    store.observations.record([an_attempt("c").built])
+    assert store.totals.of(TRAIN).observations == 3
+    store.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("revision", [None, *KNOWN[:-1]])
+def test_all_ways_to_the_newest_schema_end_in_the_same_tables(
+    empty_url: str, revision: str | None
+) -> None:
+    if revision is not None:
+        make_store_of(revision, empty_url)
+    open_store_at(empty_url).close()
+    with writing_to(empty_url) as connection:
+        options = {"compare_type": True, "version_table": VERSION_TABLE}
+        context = MigrationContext.configure(connection, opts=options)
+        assert compare_metadata(context, metadata) == []
+
+
+@pytest.mark.slow
+def test_a_store_that_is_open_works_on_while_a_newer_plimsoll_adds_to_it(store_url: str) -> None:
+    """An older controller leads until the newer one takes over."""
+    older = open_store_at(store_url)
+    older.observations.record([an_attempt("before").built])
+    as_a_newer_one_leaves_it(store_url, oldest="9999")
+    older.observations.record([an_attempt("after").built, an_attempt("before").peaking(9).built])
+    older.models.save(TRAIN, None, {})
+    assert older.totals.of(TRAIN).observations == 2
+    assert len(older.observations.of_task(TRAIN)) == 2
+    assert sum(older.prune_steps(NOON_S)) == 0
+    older.close()
+
+
+@pytest.mark.slow
+def test_a_store_of_a_newer_plimsoll_is_refused_in_words_and_left_alone(store_url: str) -> None:
+    store = open_store_at(store_url)
+    store.observations.record([an_attempt().built])
+    as_a_newer_one_leaves_it(store_url, oldest="9999")
+    with pytest.raises(StoreForeignError, match=f"schema 9999, this one knows {HEAD}"):
+        Store.open(store_url)
+    assert len(store.observations.of_task(TRAIN)) == 1
+    store.close()
+
+
+@pytest.mark.slow
+def test_a_newer_plimsolls_store_that_older_code_may_use_is_used_and_not_changed(
+    store_url: str,
+) -> None:
+    """An older version is gone back to, or its pod starts again while a newer one rolls out."""
+    open_store_at(store_url).close()
+    as_a_newer_one_leaves_it(store_url, oldest=HEAD)
+    older = open_store_at(store_url)
+    older.observations.record([an_attempt().built])
+    assert older.totals.of(TRAIN).observations == 1
+    older.close()
+    with writing_to(store_url) as connection:
+        found = connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE}")
+        assert found.scalars().all() == ["9999"]
+
+
+@pytest.mark.slow
+def test_what_an_older_plimsoll_writes_beside_a_newer_one_is_added_up(store_url: str) -> None:
+    """It knows no totals; the newer one looks for what it wrote before it leads."""
+    newer = open_store_at(store_url)
+    newer.observations.record([an_attempt("new").built])
+    insert(store_url, "observations", [a_row("old", 3 * 10**9), a_row("j", 7, str(JOIN))])
+    assert newer.totals.mend() == 2
+    assert newer.totals.mend() == 0
+    summary = newer.totals.of(TRAIN)
+    assert (summary.observations, summary.max_need_bytes) == (2, 3 * 10**9)
+    assert newer.totals.tasks() == [JOIN, TRAIN]
+    with writing_to(store_url) as connection:
+        connection.execute(sa.text("DELETE FROM observations WHERE attempt_uid = 'j'"))
+    assert newer.totals.mend() == 1
+    assert newer.totals.tasks() == [TRAIN]
+    newer.close()

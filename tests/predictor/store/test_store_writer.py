@@ -1,0 +1,202 @@
+"""The writer: acknowledged means committed, and the event loop never waits for the disk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import pytest
+from sqlalchemy import event
+
+from plimsoll_predictor.knowledge.knowledge import Lift
+from plimsoll_predictor.store import BadRecordError, DecisionRecord, Kept, Store, StoreError, Writer
+from plimsoll_predictor.store.database.database import Database
+from tests.builders.stores import NOON_S, TRAIN, an_attempt, open_store_at
+
+
+@asynccontextmanager
+async def writing(
+    url: str, *, busy_timeout_s: float = 5.0, max_queued: int = 1000, close_timeout_s: float = 9
+) -> AsyncIterator[tuple[Store, Writer]]:
+    store = open_store_at(url, busy_timeout_s=busy_timeout_s)
+    writer = Writer(store, max_queued=max_queued, close_timeout_s=close_timeout_s)
+    try:
+        yield store, writer
+    finally:
+        await writer.close()
+        store.close()
+
+
+@contextmanager
+def locked(url: str) -> Iterator[None]:
+    """Another process is in the middle of a write."""
+    other = Database.connect(url, 5.0)
+    with other.write():
+        yield
+    other.close()
+
+
+def a_decision(uid: str, words: str = "a test") -> DecisionRecord:
+    return DecisionRecord(
+        task=TRAIN,
+        attempt_uid=uid,
+        at_s=NOON_S,
+        words=words,
+        allocation_bytes=None,
+        request_bytes=None,
+        reason="kept",
+    )
+
+
+async def until_in_trouble(writer: Writer) -> str:
+    while writer.trouble is None:
+        await asyncio.sleep(0.01)
+    return writer.trouble
+
+
+async def test_an_acknowledged_observation_is_committed(store_url: str) -> None:
+    async with writing(store_url) as (_, writer):
+        assert (await writer.record(an_attempt("u").built)).new
+        assert not (await writer.record(an_attempt("u").built)).new
+        other = open_store_at(store_url)
+        assert len(other.observations.of_task(TRAIN)) == 1
+        other.close()
+
+
+async def test_one_uid_at_the_same_time_is_new_once(store_url: str) -> None:
+    async with writing(store_url) as (store, writer):
+        same = [writer.record(an_attempt("u").peaking(peak).built) for peak in range(20)]
+        kept = await asyncio.gather(*same)
+        assert [each.new for each in kept] == [True] + [False] * 19
+        assert [each.learned for each in kept] == [True] + [False] * 19
+        assert [each.peak_bytes for each in store.observations.of_task(TRAIN)] == [19]
+
+
+async def test_many_observations_share_a_commit(store_url: str) -> None:
+    async with writing(store_url) as (store, writer):
+        commits: list[object] = []
+        event.listen(store._database.engine, "commit", commits.append)
+        await asyncio.gather(*(writer.record(an_attempt(f"u{n}").built) for n in range(400)))
+        assert len(store.observations.of_task(TRAIN)) == 400
+    assert 0 < len(commits) <= 40
+
+
+async def test_decisions_share_a_commit_with_observations(store_url: str) -> None:
+    async with writing(store_url) as (store, writer):
+        commits: list[object] = []
+        event.listen(store._database.engine, "commit", commits.append)
+        await asyncio.gather(
+            *(writer.decide(a_decision(f"u{n}"), {"request": 4.0}) for n in range(200)),
+            *(writer.record(an_attempt(f"u{n}").built) for n in range(200)),
+        )
+        assert len(store.decisions.newest(TRAIN, limit=1000)) == 200
+        lessons = store.experts.lessons(0, limit=1000)
+        assert [lesson.bids for lesson in lessons] == [{"request": 4.0}] * 200
+    assert 0 < len(commits) <= 40
+
+
+async def test_of_two_decisions_for_one_attempt_the_later_stays(store_url: str) -> None:
+    async with writing(store_url) as (store, writer):
+        words = [f"{number}" for number in range(20)]
+        await asyncio.gather(*(writer.decide(a_decision("u", each)) for each in words))
+        assert [each.words for each in store.decisions.newest(TRAIN)] == ["19"]
+
+
+async def test_calls_keep_their_order_among_observations(store_url: str) -> None:
+    async with writing(store_url) as (store, writer):
+        seen: list[int] = []
+
+        def count() -> None:
+            seen.append(len(store.observations.of_task(TRAIN)))
+
+        await asyncio.gather(
+            writer.record(an_attempt("a").built),
+            writer.call(count),
+            writer.record(an_attempt("b").built),
+            writer.call(store.lifts.put, TRAIN, "run", Lift(2, 2, 1)),
+            writer.call(count),
+        )
+        assert seen == [1, 2]
+        assert await writer.read(store.lifts.waiting) == {TRAIN: {"run": Lift(2, 2, 1)}}
+
+
+async def test_a_locked_store_stops_neither_the_loop_nor_reads_and_loses_nothing(
+    store_url: str,
+) -> None:
+    async with writing(store_url, busy_timeout_s=0.1) as (store, writer):
+        with locked(store_url):
+            waiting = [
+                asyncio.create_task(writer.record(an_attempt(f"u{n}").built)) for n in range(50)
+            ]
+            ticks = 0
+            end_s = asyncio.get_running_loop().time() + 2
+            while asyncio.get_running_loop().time() < end_s:
+                await asyncio.sleep(0.01)
+                ticks += 1
+            assert "is locked by another process" in (writer.trouble or "")
+            assert await writer.read(store.observations.of_task, TRAIN) == []
+            assert not any(task.done() for task in waiting)
+        assert [each.new for each in await asyncio.gather(*waiting)] == [True] * 50
+        # 200 ticks if nothing else wants the processor; one, had the loop waited for the lock.
+        assert ticks >= 50
+        assert writer.trouble is None
+        assert len(store.observations.of_task(TRAIN)) == 50
+
+
+async def test_when_the_queue_is_full_callers_wait_and_nothing_is_dropped(store_url: str) -> None:
+    async with writing(store_url, busy_timeout_s=0.05, max_queued=8) as (store, writer):
+        with locked(store_url):
+            waiting = [
+                asyncio.create_task(writer.record(an_attempt(f"u{n}").built)) for n in range(30)
+            ]
+            await until_in_trouble(writer)
+            assert writer.queued == 8
+        assert all(each.new for each in await asyncio.gather(*waiting))
+        assert writer.queued == 0
+        assert len(store.observations.of_task(TRAIN)) == 30
+
+
+async def test_a_caller_that_gives_up_neither_loses_its_write_nor_its_place(store_url: str) -> None:
+    async with writing(store_url, busy_timeout_s=0.05, max_queued=1) as (store, writer):
+        with locked(store_url):
+            waiting = asyncio.create_task(writer.record(an_attempt("left").built))
+            await until_in_trouble(writer)
+            waiting.cancel()
+        assert (await writer.record(an_attempt("next").built)).new
+        assert {each.attempt_uid for each in store.observations.of_task(TRAIN)} == {"left", "next"}
+
+
+async def test_a_record_no_store_could_hold_fails_alone(store_url: str) -> None:
+    async with writing(store_url) as (store, writer):
+        ends = await asyncio.gather(
+            writer.record(an_attempt("a").built),
+            writer.record(an_attempt("bad").peaking(2**70).built),
+            writer.record(an_attempt("b").built),
+            return_exceptions=True,
+        )
+        assert [type(end) for end in ends] == [Kept, BadRecordError, Kept]
+        assert len(store.observations.of_task(TRAIN)) == 2
+        assert writer.trouble is None
+
+
+async def test_closing_writes_what_is_queued(store_url: str) -> None:
+    async with writing(store_url) as (_, writer):
+        waiting = [
+            asyncio.create_task(writer.record(an_attempt(f"u{n}").built)) for n in range(300)
+        ]
+        await asyncio.sleep(0)
+        await writer.close()
+        assert [each.new for each in await asyncio.gather(*waiting)] == [True] * 300
+        with pytest.raises(StoreError, match="its writer is closed"):
+            await writer.record(an_attempt("late").built)
+
+
+async def test_closing_while_locked_tells_the_waiting_that_nothing_was_kept(store_url: str) -> None:
+    async with writing(store_url, busy_timeout_s=0.05, close_timeout_s=0.2) as (_, writer):
+        with locked(store_url):
+            waiting = asyncio.create_task(writer.record(an_attempt("u").built))
+            await until_in_trouble(writer)
+            await writer.close()
+            with pytest.raises(StoreError, match="is locked"):
+                await waiting
