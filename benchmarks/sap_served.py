@@ -16,7 +16,6 @@ from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.deciding.choosing import cheapest_ceiling
 from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER, MAX_SEEN, REQUEST
-from plimsoll_predictor.model.boosted import boosted_bid_bytes
 from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.training.train import TrainingPlan, train
 
@@ -101,7 +100,7 @@ def served(builds: Builds, span: Span, effort: Effort) -> Served:
     sizes = {
         CLASSIFIER: _by_classifier(trained.model, coming),
         BOOSTING: [
-            boosted_bid_bytes(trained.model, features) or max_seen_bytes for features in coming
+            trained.model.boosted_bid_bytes(features) or max_seen_bytes for features in coming
         ],
         MAX_SEEN: [max_seen_bytes] * len(coming),
         REQUEST: builds.requests_bytes[span.first : span.end].tolist(),

@@ -1,6 +1,6 @@
 """What the product's classifier serves on a heavy task, run by run, strictly in time order.
 
-The replay is the product's (``plimsoll_predictor.replay.sizes``): a decision sees only runs that had
+The replay is the product's (``replay.sizes``): a decision sees only runs that had
 ended by then, a failed attempt wastes its whole allocation and is lifted. The classifier is trained
 by ``training.train`` on what is known at that time, again whenever that has grown by a quarter.
 """

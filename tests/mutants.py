@@ -2,7 +2,7 @@
 
 `make mutants` draws a sample over all pure modules, which are those of the contract "pure" in
 .importlinter. A mutant that survives is a change of behaviour that no test would report.
-Other samples: `make mutants MUTANTS="--sample 200 --seed 7 --module plimsoll_predictor.model.bins"`.
+Other samples: `make mutants MUTANTS="--seed 7 --module plimsoll_predictor.model.bins"`.
 """
 
 from __future__ import annotations

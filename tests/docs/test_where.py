@@ -1,4 +1,4 @@
-"""docs/where.md answers "where would I change ...?"; each answer is a file that has what it says."""
+"""docs/where.md says where one would change what; each answer is a file that has what it says."""
 
 import ast
 import re

@@ -39,7 +39,7 @@ _OLDER_COSTS: Final = "experts"
 
 
 class ReportFacts(BaseModel):
-    """A training's report; see ``plimsoll_predictor.training.report.TrainingReport`` for what is meant.
+    """A training's report; ``TrainingReport`` of the predictor says what its fields mean.
 
     duration_s: processor time.
     """

@@ -17,7 +17,7 @@ Features = Mapping[str, FeatureValue]
 
 
 class Outcome(StrEnum):
-    """How an attempt ended; the OOM truth table decides (plimsoll_operator.attempts.truth_table)."""
+    """How an attempt ended, as the operator's truth table decides (attempts/truth_table.py)."""
 
     SUCCEEDED = "succeeded"
     OOM_KILLED = "oom-killed"

@@ -18,7 +18,6 @@ from plimsoll_predictor.experts.panel import words_for_expert
 from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER, REQUEST
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.knowledge.rule import Rule, for_larger_request
-from plimsoll_predictor.model.boosted import boosted_bid_bytes
 from plimsoll_predictor.model.task_model import Model
 
 __all__ = ["Choice", "cheapest_ceiling", "decide"]
@@ -153,7 +152,7 @@ class _Case:
     def _boosted(self) -> Decision:
         model = self.knowledge.model
         try:
-            bid_bytes = boosted_bid_bytes(model, self.ask.features) if model else None
+            bid_bytes = model.boosted_bid_bytes(self.ask.features) if model else None
         except Exception as error:
             return self._max_seen(f"the model failed ({type(error).__name__})")
         if model is None or bid_bytes is None:

@@ -9,7 +9,6 @@ from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.deciding.decide import decide
 from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER
 from plimsoll_predictor.knowledge.knowledge import Knowledge
-from plimsoll_predictor.model.boosted import boosted_bid_bytes
 from plimsoll_predictor.model.task_model import Model
 
 
@@ -41,7 +40,7 @@ def modelled_bids(knowledge: Knowledge, ask: Ask) -> dict[str, float]:
 
 def _boosted(model: Model, ask: Ask) -> float | None:
     try:
-        return boosted_bid_bytes(model, ask.features)
+        return model.boosted_bid_bytes(ask.features)
     except Exception:
         # As in deciding: whatever is wrong with a model, it only does not bid.
         return None

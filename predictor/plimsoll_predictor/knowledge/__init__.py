@@ -1,4 +1,4 @@
-"""What is known of one task when its pod is decided: the rule, the ladder, the experts' names. Pure.
+"""What is known of one task when its pod is decided: rule, ladder, experts' names. Pure.
 
 It is what the feed carries and what the store keeps of a task.
 

@@ -37,7 +37,7 @@ class Knowledge:
     max_need_bytes: int | None = None
     """Largest need known; a censored one counts as what it exceeds. None if none is known."""
     champion: str = MAX_SEEN
-    """The expert that serves; one of plimsoll_predictor.knowledge.expert_names, or another version's."""
+    """The expert that serves; named in expert_names.py, or of another version."""
     rule: Rule | None = None
     """What the champion bids, where it bids by a rule."""
     largest_bytes: int | None = None

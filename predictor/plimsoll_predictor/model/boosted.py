@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.core.packing import ModelError
-from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.model.trees import CompiledTrees
-
-if TYPE_CHECKING:  # a model holds a boosted need
-    from plimsoll_predictor.model.task_model import Model
 
 MARGIN: Final = 1.1
 """Over the quantile, in every bid. The newest runs differ from those learned from, so that fewer
@@ -65,9 +61,3 @@ class BoostedNeed:
         if logarithm >= math.log(self.most_bytes):
             return self.most_bytes
         return max(math.exp(logarithm), self.least_bytes)
-
-
-def boosted_bid_bytes(model: Model, features: Features) -> float | None:
-    """What boosting gives a run with these features, above zero; None if the model has none."""
-    need_bytes = model.boosted_need_bytes(features)
-    return None if need_bytes is None else need_bytes * MARGIN

@@ -16,7 +16,7 @@ from plimsoll_predictor.core.documents import Count, Finite, from_document, to_d
 from plimsoll_predictor.core.packing import ModelError, digest
 from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.model.bins import Bins
-from plimsoll_predictor.model.boosted import BoostedNeed
+from plimsoll_predictor.model.boosted import MARGIN, BoostedNeed
 from plimsoll_predictor.model.features import FeatureSchema
 from plimsoll_predictor.model.svm import CompiledSvm
 from plimsoll_predictor.model.trees import MAX_CLASSES, CompiledTrees
@@ -136,6 +136,11 @@ class Model:
             return None
         encoded = self.schema.encode(features)
         return self.boosted.need_bytes(self.schema.expand(encoded[np.newaxis, :])[0])
+
+    def boosted_bid_bytes(self, features: Features) -> float | None:
+        """What boosting gives a run with these features, above zero; None if the model has none."""
+        need_bytes = self.boosted_need_bytes(features)
+        return None if need_bytes is None else need_bytes * MARGIN
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types with format, version and checksum; ``from_dict`` reads it back."""

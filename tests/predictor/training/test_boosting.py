@@ -15,7 +15,7 @@ from plimsoll_predictor.core.documents import from_document, to_document
 from plimsoll_predictor.core.packing import ModelError
 from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.core.units import GIB, MIB
-from plimsoll_predictor.model.boosted import MARGIN, BoostedNeed, boosted_bid_bytes
+from plimsoll_predictor.model.boosted import MARGIN, BoostedNeed
 from plimsoll_predictor.model.features import FeatureSchema
 from plimsoll_predictor.training.boosting import (
     LEAST_RUNS,
@@ -214,9 +214,9 @@ def test_a_trainings_model_bids_what_boosting_was_judged_by() -> None:
     for attempt in history[:20]:
         need_bytes = model.boosted_need_bytes(attempt.features)
         assert need_bytes is not None
-        assert boosted_bid_bytes(model, attempt.features) == need_bytes * MARGIN
+        assert model.boosted_bid_bytes(attempt.features) == need_bytes * MARGIN
     without = replace(model, version="", boosted=None)
-    assert boosted_bid_bytes(without, history[0].features) is None
+    assert without.boosted_bid_bytes(history[0].features) is None
 
 
 @pytest.mark.slow
