@@ -15,10 +15,10 @@ from plimsoll_operator.commands.past_runs.replay_output import (
     write_figures,
     write_named,
 )
+from plimsoll_operator.commands.past_runs.replay_progress import ReplayProgress
 from plimsoll_operator.commands.past_runs.replay_tables import replay_table
 from plimsoll_operator.commands.reaching.places import Place
 from plimsoll_operator.commands.reaching.stored import existing_store
-from plimsoll_operator.commands.replay_progress import ReplayProgress
 from plimsoll_operator.web.replay.page import render
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.replay.sizes.engine import SizerBroken

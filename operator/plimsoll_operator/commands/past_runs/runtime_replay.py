@@ -13,8 +13,8 @@ from plimsoll_operator.commands.past_runs.replay_output import (
     exit_status_of,
     write_figures,
 )
+from plimsoll_operator.commands.past_runs.replay_progress import ReplayProgress
 from plimsoll_operator.commands.past_runs.replay_tables import runtime_table
-from plimsoll_operator.commands.replay_progress import ReplayProgress
 from plimsoll_predictor.replay.runtimes.judging import Judged, judge
 from plimsoll_predictor.replay.runtimes.log_reading import LogError, read_log
 from plimsoll_predictor.replay.runtimes.methods import MethodKind, NoSuchMethod, methods_named

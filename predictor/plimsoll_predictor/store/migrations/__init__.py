@@ -2,6 +2,9 @@
 
 A new step: add a module to ``versions``, point ``HEAD`` at it, change ``schema.py`` alike; the
 tests compare the migrated database with ``schema.py``.
+
+In: a database of any version. Out: one of the newest. May import: ``store.database``,
+``store.attempts``.
 """
 
 from __future__ import annotations
