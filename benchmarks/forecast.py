@@ -41,10 +41,9 @@ from benchmarks.forecast_peers import PEERS, judge_peer
 from benchmarks.forecast_tables import bars_table, figures_table
 from benchmarks.forecast_what_if import tables as what_ifs
 from benchmarks.sizes_bars import Bar, below
-from plimsoll_predictor.replay.runtimes.judging import Judged, judge
+from plimsoll_predictor.replay.runtimes.judging import METHODS, Judged, judge
 from plimsoll_predictor.replay.runtimes.log_reading import LogError, read_logs
-from plimsoll_predictor.replay.runtimes.methods import METHODS
-from plimsoll_predictor.replay.sizes.reading import trace_name
+from plimsoll_predictor.replay.sizes.traces import trace_name
 from plimsoll_predictor.runtimes.runs.log_run import RuntimeLog
 
 ROOT: Final = Path(__file__).resolve().parents[1]

@@ -31,9 +31,9 @@ from benchmarks.shift_sizers import Eye, ShiftSizer
 from benchmarks.shifted_traces import LEAST_RUNS, Shifted, joined, scaled, unchanged
 from benchmarks.sizes import TRACES_FOLDER, WIDTH, WORKERS, trace_paths
 from plimsoll_predictor.replay.sizes.engine import DecideAt, ReplaySettings, replay
-from plimsoll_predictor.replay.sizes.outcome import ReplayedRow
-from plimsoll_predictor.replay.sizes.reading import TraceError, read_trace, trace_name
+from plimsoll_predictor.replay.sizes.figures import ReplayedRow
 from plimsoll_predictor.replay.sizes.rows import TraceRow
+from plimsoll_predictor.replay.sizes.traces import TraceError, read_trace, trace_name
 
 AS_IS: Final = "as it is"
 KINDS: Final[Mapping[str, Callable[[Sequence[TraceRow]], Shifted]]] = MappingProxyType(

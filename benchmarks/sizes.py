@@ -47,7 +47,7 @@ from benchmarks.sizes_bars import (
 from plimsoll_predictor.replay.sizes.engine import DecideAt
 from plimsoll_predictor.replay.sizes.playing import Setting, play
 from plimsoll_predictor.replay.sizes.policies import POLICIES
-from plimsoll_predictor.replay.sizes.reading import Trace, TraceError, read_trace, trace_name
+from plimsoll_predictor.replay.sizes.traces import Trace, TraceError, read_trace, trace_name
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 TRACES_FOLDER: Final = Path(os.environ.get("TRACES") or ROOT.parent / "shared" / "traces")

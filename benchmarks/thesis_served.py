@@ -25,10 +25,10 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.replay.sizes.baselines import BASELINES
 from plimsoll_predictor.replay.sizes.engine import ReplaySettings, replay
-from plimsoll_predictor.replay.sizes.outcome import ReplayedRow
+from plimsoll_predictor.replay.sizes.figures import ReplayedRow
 from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
 from plimsoll_predictor.replay.sizes.sizer import Knobs, Sizer
-from plimsoll_predictor.training.reliability import Reliability
+from plimsoll_predictor.training.evaluation import Reliability
 from plimsoll_predictor.training.report import TrainingReport
 from plimsoll_predictor.training.train import TrainingPlan, train
 

@@ -17,7 +17,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.knowledge.expert_names import CLASSIFIER, MAX_SEEN
 from plimsoll_predictor.store import DecisionRecord, Store, Writer
-from plimsoll_predictor.training.report import OutOfTimeCost
+from plimsoll_predictor.training.out_of_time import OutOfTimeCost
 from tests.builders.books import Books, books
 from tests.builders.serving import a_model
 

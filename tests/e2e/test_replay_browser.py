@@ -11,7 +11,7 @@ from rich.console import Console
 
 from plimsoll_operator.commands.past_runs.replay import ReplayRequest, replay_command
 from plimsoll_predictor.replay.sizes.policies import POLICIES
-from plimsoll_predictor.replay.sizes.trace_writing import write_trace
+from plimsoll_predictor.replay.sizes.traces import write_trace
 from tests.builders.replays import GB, a_run
 from tests.e2e.test_report_browser import browser as browser
 from tests.e2e.test_report_browser import console_of, contrast, luminance, run

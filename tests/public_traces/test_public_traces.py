@@ -11,10 +11,10 @@ import pytest
 
 from plimsoll_predictor.replay.sizes.baselines import BASELINES
 from plimsoll_predictor.replay.sizes.engine import ReplaySettings, replay
-from plimsoll_predictor.replay.sizes.outcome import Totals, totals
+from plimsoll_predictor.replay.sizes.figures import Totals, totals
 from plimsoll_predictor.replay.sizes.policies import PLIMSOLL, POLICIES
-from plimsoll_predictor.replay.sizes.reading import Trace, read_trace
 from plimsoll_predictor.replay.sizes.sizer import Knobs
+from plimsoll_predictor.replay.sizes.traces import Trace, read_trace
 from tests.rigs.traces import trace_file
 
 # GB·h and failed attempts, decided at submission: measured on the public traces before this code.

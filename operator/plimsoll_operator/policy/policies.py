@@ -13,9 +13,15 @@ from typing import Any, Final
 from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_operator.policy.cpu_policies import lay_over, read_cpu
 from plimsoll_operator.policy.spec_readers import Readers, choice, fields_of, flag, number, whole
-from plimsoll_predictor.core.policy import CpuPolicy, Limits, Mode, Policy, Retry
+from plimsoll_predictor.core.policy import (
+    LEAST_FIRST_SIZE,
+    CpuPolicy,
+    Limits,
+    Mode,
+    Policy,
+    Retry,
+)
 from plimsoll_predictor.core.units import MIB, words_for_bytes
-from plimsoll_predictor.deciding.cold_start import LEAST_FIRST_SIZE
 
 MAX_FEATURES: Final = 64
 MAX_FEATURE_NAME: Final = 63

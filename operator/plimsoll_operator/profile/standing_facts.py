@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from plimsoll_operator.wording.drift_words import DriftFacts, drift_facts
+from plimsoll_predictor.experts.charging import Would
 from plimsoll_predictor.experts.panel import YOUNG, YOUNG_RUNS, words_for_expert
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import HYSTERESIS, Bids, Standing
-from plimsoll_predictor.experts.would import Would
 from plimsoll_predictor.knowledge.expert_names import SAFE
 
 

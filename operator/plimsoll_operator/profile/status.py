@@ -26,8 +26,8 @@ from plimsoll_operator.wording.drift_words import Change
 from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds, decide_cpu
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import words_for_bytes
+from plimsoll_predictor.experts.charging import Would
 from plimsoll_predictor.experts.panel import words_for_expert
-from plimsoll_predictor.experts.would import Would
 from plimsoll_predictor.knowledge.expert_names import CLASSIFIER
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model

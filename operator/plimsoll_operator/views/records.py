@@ -13,7 +13,7 @@ from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.savings import Saving
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.task_groups import Group
-from plimsoll_predictor.experts.would import Would
+from plimsoll_predictor.experts.charging import Would
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,8 @@ import orjson
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, WrapValidator
 
 from plimsoll_predictor.store import Training
-from plimsoll_predictor.training.report import FoldScore, OutOfTimeCost, TriedRecipe
+from plimsoll_predictor.training.out_of_time import OutOfTimeCost
+from plimsoll_predictor.training.report import FoldScore, TriedRecipe
 
 T = TypeVar("T")
 

@@ -1,13 +1,13 @@
-"""How much CPU a task's pods request: what its runs were seen to use, never a limit. Pure.
+"""Decides how much CPU a task's pods request, from what its runs used; never a limit. Pure.
 
 CPU is compressible: with too little of it a run is slowed down while its node is busy, and is never
 killed. So no run need be classified and no mistake be priced: one figure serves every run of a
 task, a high quantile of the mean cores that the newest runs used, with some headroom.
 
 The mean over a run, not its highest minute, for a request is a share of a node held for the whole
-run; above it a run may still burst into whatever the node has idle, up to its limit. It cannot
-starve itself step by step either: the kernel gives a run that wants more at least its request, so
-that its mean then reaches the request, and the next decision is the headroom above that.
+run; above it a run may still burst into whatever the node has idle, up to its limit. The
+request cannot fall step by step either: the kernel gives a run that wants more at least its
+request, so that its mean then reaches the request, and the next decision adds the headroom.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from plimsoll_predictor.core.policy import Policy
 WINDOW_RUNS: Final = 64
 """The newest runs looked at: older ones ran other versions of the task."""
 HIGH_QUANTILE: Final = 0.95
-"""Of the window's runs, at most one in twenty used more on average."""
+"""At most one in twenty of the window's runs used more on average."""
 MIN_RUNTIME_S: Final = 5.0
 """Kubernetes tells times in whole seconds: the mean over a shorter run would be a guess."""
 STEP_MILLICORES: Final = 10
-"""Requests are rounded up to it, so that they do not tremble from run to run."""
+"""Requests are rounded up to it, so that small differences between runs do not change them."""
 
 Cores: TypeAlias = Annotated[float, Meta(ge=0, le=1e6)]
 
@@ -40,7 +40,7 @@ class CpuReason(StrEnum):
     """Why a CPU request is what it is."""
 
     USED = "used"
-    """From what the task's runs used."""
+    """The request follows what the task's runs used."""
     COLD_START = "cold-start"
     """Too few runs are known; the user's request is kept."""
     LEFT = "left"
@@ -57,7 +57,7 @@ class RunCpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuUse:
-    """What the newest runs of a task used of the CPU, in cores.
+    """The CPU that the newest runs of a task used, in cores.
 
     runs: how many, from 1 to WINDOW_RUNS.
     high_cores: HIGH_QUANTILE of their means.
@@ -71,7 +71,7 @@ class CpuUse:
 
 @dataclass(frozen=True, slots=True)
 class CpuAsk:
-    """What the container asks. None where it asks nothing, or has no limit."""
+    """The CPU that a container asks for. None where it asks nothing, or has no limit."""
 
     request_millicores: int | None
     limit_millicores: int | None = None
@@ -79,7 +79,7 @@ class CpuAsk:
 
 @dataclass(frozen=True, slots=True)
 class CpuBounds:
-    """What the cluster allows. None where nothing bounds.
+    """The bounds that the cluster sets. None where nothing bounds.
 
     floor_millicores: the LimitRange's minimum, or what its ratio leaves of the limit.
     cap_millicores: what a raise would still be admitted and scheduled with.
@@ -91,7 +91,7 @@ class CpuBounds:
 
 @dataclass(frozen=True, slots=True)
 class CpuDecision:
-    """What one pod requests, and why. request_millicores: None leaves what its author wrote."""
+    """One pod's CPU request, and why. request_millicores: None leaves what its author wrote."""
 
     request_millicores: int | None
     reason: CpuReason
@@ -99,7 +99,7 @@ class CpuDecision:
 
 
 def use_of(runs: Sequence[RunCpu]) -> CpuUse | None:
-    """What the runs used; None if there are none. Their order is of no importance.
+    """The CPU that the runs used; None if there are none. Their order is not important.
 
     The quantile is one of the runs' own means, the next one up: nothing is interpolated, so that
     the same runs give the same figure everywhere.

@@ -1,4 +1,4 @@
-"""How a size is decided. Pure: what is known goes in, a decision with its reason comes out."""
+"""The question and the answer of sizing: an attempt that asks, and a decision with its reason."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What the cluster allows, policy aside. None where nothing bounds."""
+    """The bounds that the cluster sets, besides the policy. None where nothing bounds."""
 
     floor_bytes: int | None = None
     """LimitRange minimum."""
@@ -55,7 +55,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What one attempt gets, and why.
+    """The size of one attempt, and the reason for it.
 
     allocation_bytes: None leaves the pod as its author wrote it.
     bin: index of the chosen ceiling among ``ceilings``; None if no model chose.

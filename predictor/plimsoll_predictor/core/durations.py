@@ -7,11 +7,11 @@ from typing import Final
 
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _WHOLE_FROM: Final = 10.0
-"""From here on a fraction of the unit tells nothing; '1.5 h' does."""
+"""From here on no fraction of the unit is shown; below it, as in '1.5 h', one is."""
 _NEXT_UNIT_AT: Final = 2.0
 """'90 s' is read more easily than '1.5 min', '2 min' more easily than '120 s'."""
 _SECOND_UNIT_BELOW: Final = 10
-"""In a column: from ten of a unit on, the next smaller one tells nothing."""
+"""A column does not show the next smaller unit from ten of a unit on."""
 
 
 def words_for_duration(duration_s: float) -> str:
@@ -47,7 +47,7 @@ def clock_words(duration_s: float) -> str:
 
 
 def two_digits(duration_s: float) -> float:
-    """Seconds with two digits that count: what trembles less than that is not told.
+    """Seconds with two digits that count: smaller differences are not shown.
 
     >>> two_digits(371.4), two_digits(0.0), two_digits(99.6), two_digits(3.14159)
     (370.0, 0.0, 100.0, 3.1)

@@ -1,14 +1,17 @@
-"""What people set. Resolved by the operator: pod > TaskProfile > SizingPolicy > chart."""
+"""The policy that people set. The operator resolves it: pod, TaskProfile, SizingPolicy, chart."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from plimsoll_predictor.core.documents import from_document, to_document
 from plimsoll_predictor.core.units import MIB
+
+LEAST_FIRST_SIZE: Final = 0.5
+"""A policy with a smaller first size is refused: docs/cold-start.md has what shares cost."""
 
 
 class Mode(StrEnum):
@@ -21,7 +24,7 @@ class Mode(StrEnum):
 
 
 class Limits(StrEnum):
-    """What happens to the memory limit when the request is set."""
+    """The memory limit beside a request that is set."""
 
     EQUAL = "equal"
     """limit = request = allocation."""
@@ -38,7 +41,7 @@ class Retry(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuPolicy:
-    """What people set for CPU requests, apart from memory; limits are never touched."""
+    """The policy for CPU requests, apart from memory; limits are never touched."""
 
     mode: Mode = Mode.RECOMMEND
     min_millicores: int = 10

@@ -1,4 +1,4 @@
-"""What is kept of each attempt: the training data."""
+"""The record of one attempt, which is the training data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FeatureValue = float | str
 """A number or a category. Dates are text in ISO 8601; the feature schema splits them."""
 
 Features = Mapping[str, FeatureValue]
-"""What is known before an attempt starts. A missing feature is absent, never NaN or None."""
+"""Facts known before an attempt starts. A missing feature is absent, never NaN or None."""
 
 
 class Outcome(StrEnum):
@@ -30,7 +30,7 @@ class Outcome(StrEnum):
 
 
 class PeakSource(StrEnum):
-    """Where a peak was measured."""
+    """The source that measured a peak."""
 
     AGENT = "agent"
     METRICS = "metrics"
@@ -38,12 +38,12 @@ class PeakSource(StrEnum):
 
 
 class Unit(StrEnum):
-    """What a column holds; it decides how the column is stored, exported and imported."""
+    """The unit of a column decides how the column is stored, exported and imported."""
 
     BYTES = "bytes"
     CORES = "cores"
     SHARE = "share"
-    """Of all there is: 1 is full."""
+    """A share of all there is: 1 is full."""
     SECONDS = "seconds"
     TIME = "time"
     """Unix seconds."""
@@ -101,7 +101,7 @@ class Observation:
     started_s: float | None = column(Unit.TIME)
     finished_s: float | None = column(Unit.TIME)
     request_bytes: int | None = column(Unit.BYTES)
-    """What the user asked for; None if they asked for nothing."""
+    """The memory that the user asked for; None if they asked for nothing."""
     allocation_bytes: int | None = column(Unit.BYTES)
     """The limit the attempt ran under; None if it had none."""
     peak_bytes: int | None = column(Unit.BYTES)
@@ -134,7 +134,7 @@ class Observation:
     workflow_run: str | None = column(Unit.TEXT)
     """The run of a workflow it was part of; None if nobody said. Not ``run``, the task's own."""
     item: str | None = column(Unit.TEXT)
-    """What it worked on: a sample, a partition, a date; None if nobody said."""
+    """The sample, partition or date that it worked on; None if nobody said."""
     request_memory_ran_bytes: int | None = column(Unit.BYTES)
     """Memory request it ran under, after sizing; None if none."""
     limit_cores: float | None = column(Unit.CORES)
@@ -142,21 +142,21 @@ class Observation:
     requested_s: float | None = column(Unit.SECONDS)
     """Seconds that it might run at most (activeDeadlineSeconds); None if nobody said."""
     node_memory_share: float | None = column(Unit.SHARE)
-    """Of its node's allocatable memory, what watched pods had when it started, itself included."""
+    """Share of its node's allocatable memory that watched pods had when it started, with itself."""
     node_cpu_share: float | None = column(Unit.SHARE)
-    """Likewise of the node's CPU."""
+    """The same share of the node's CPU."""
     cluster_memory_share: float | None = column(Unit.SHARE)
-    """Of all nodes' allocatable memory, what watched pods had when it started."""
+    """Share of all nodes' allocatable memory that watched pods had when it started."""
     cluster_cpu_share: float | None = column(Unit.SHARE)
-    """Likewise of the CPU."""
+    """The same share of all nodes' CPU."""
     waiting_pods: int | None = column(Unit.PODS)
     """Watched pods that waited for a node, or to begin, when it started."""
     submitted_memory_share: float | None = column(Unit.SHARE)
-    """As ``cluster_memory_share``, when it was submitted; no node is known then."""
+    """``cluster_memory_share`` when it was submitted; no node is known then."""
     submitted_cpu_share: float | None = column(Unit.SHARE)
-    """As ``cluster_cpu_share``, when it was submitted."""
+    """``cluster_cpu_share`` when it was submitted."""
     submitted_waiting_pods: int | None = column(Unit.PODS)
-    """As ``waiting_pods``, when it was submitted, without itself."""
+    """``waiting_pods`` when it was submitted, without itself."""
 
     @property
     def queued_s(self) -> float | None:
@@ -180,7 +180,7 @@ class Observation:
 
     @property
     def need(self) -> Need | None:
-        """What this attempt teaches about its task's need; None if it teaches nothing."""
+        """The need that this attempt teaches; None if it teaches nothing."""
         if self.outcome is Outcome.SUCCEEDED and self.peak_bytes is not None:
             return Need(self.peak_bytes, censored=False)
         if self.outcome is Outcome.OOM_KILLED and self.allocation_bytes is not None:

@@ -1,4 +1,4 @@
-"""What sizing saves by group of tasks, in the form of the thesis's Tables 12 and 13. Pure.
+"""Savings of sizing by group of tasks, in the form of the thesis's Tables 12 and 13. Pure.
 
 Sizes here are requests of one run of each task, not memory-time: what a cluster has to hold at once
 if every task runs once.
@@ -22,14 +22,14 @@ NAMED_TASKS: Final = 5
 
 
 class Resource(StrEnum):
-    """What is requested."""
+    """The resource that is requested."""
 
     MEMORY = "Memory"
     CPU = "CPU"
 
 
 class Way(StrEnum):
-    """How the size after is found."""
+    """The way that the size after is determined."""
 
     MANUAL = "Manual"
     """One size for all of the row's tasks, as a person would set it from the figures."""

@@ -1,4 +1,4 @@
-"""What runs of the same item needed before: features that no author has to write down.
+"""Needs of earlier runs of the same item, as features that no author has to write down.
 
 A workflow works on items (a sample, a partition, a date). What earlier tasks of the same workflow
 run needed for an item, and what this task needed for it in an earlier run, often carry its size.
@@ -27,7 +27,7 @@ _NONE: Final[Mapping[str, float]] = {}
 
 @dataclass(slots=True)
 class Siblings:
-    """Latest needs by item, bounded: what was touched longest ago is forgotten.
+    """Latest needs by item. They are bounded: what was used longest ago is forgotten.
 
     Its values are never changed, only replaced: a copy of the keys is a copy.
     """
@@ -49,7 +49,7 @@ class Siblings:
             before = self.needs(run, item)
             needs = {name: need for name, need in before.items() if name != task}
             needs[task] = need_bytes
-            # One more than are features, for the task that asks is not told of itself.
+            # One more than there are features, because a task is no feature of itself.
             if len(needs) > MOST_UPSTREAM + 1:
                 del needs[next(iter(needs))]
             self.put_needs(run, item, needs)
@@ -77,16 +77,16 @@ class Siblings:
             self._earlier.popitem(last=False)
 
     def features(self, run: str | None, item: str | None, task: str) -> dict[str, float]:
-        """What is known now for a run of the task; empty where the item is not."""
+        """The features of a run of the task, by now; empty where the item is not known."""
         if not item:
             return {}
         upstream = self.needs(run, item) if run else _NONE
         names = [name for name in upstream if name != task][-MOST_UPSTREAM:]
-        found = {UPSTREAM + name: upstream[name] for name in names}
+        features = {UPSTREAM + name: upstream[name] for name in names}
         earlier = self.earlier(task, item)
         if earlier is not None:
-            found[EARLIER] = earlier
-        return found
+            features[EARLIER] = earlier
+        return features
 
     def copy(self) -> Siblings:
         """The same needs, which later ones do not reach."""

@@ -1,4 +1,4 @@
-"""What recurs: a task, named by its namespace and name."""
+"""A task is what recurs; its namespace and its name identify it."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 MEMORY_WEIGHT: Final = 1.0
 OTHER_WEIGHT: Final = 0.5
-"""Of CPU and of runtime, beside the mean and the most of memory."""
+"""The weight of CPU and of runtime, beside the mean and the most of memory."""
 _CUTS: Final = (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.95)
-"""Where the starts cut the tasks, ordered by memory."""
+"""The starts cut the tasks, ordered by memory, at these shares."""
 _MOST_ROUNDS: Final = 100
 _NOTHING: Final = 1e-9
 """Stands in the logarithm for what was not used at all."""
@@ -52,7 +52,7 @@ GROUPS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskUse:
-    """What one task asks for and uses, over its runs. None where nobody said or measured.
+    """What a task asks for and uses, over its runs. None where nobody said or measured.
 
     runtime_s: mean. request_bytes, request_cores: mean of what the user asked for.
     used_bytes: mean need; most_bytes: the largest. used_cores: mean; most_cores: the highest.
@@ -98,19 +98,19 @@ def group_tasks(tasks: Sequence[TaskUse]) -> Groups:
     n_groups = min(GROUPS, len(np.unique(points, axis=0)))
     places = _clustered(points, n_groups)
     # By their largest: it is what tells the groups apart (thesis 5.1.2), and what a size must fit.
-    found = [
+    members_of = [
         tuple(task for task, mine in zip(tasks, places == place, strict=True) if mine)
         for place in range(n_groups)
     ]
-    found.sort(key=lambda members: (max(task.most_bytes for task in members), members[0].task))
-    return tuple(Group(name, each) for name, each in zip(_NAMES[n_groups], found, strict=True))
+    members_of.sort(key=lambda members: (max(task.most_bytes for task in members), members[0].task))
+    return tuple(Group(name, each) for name, each in zip(_NAMES[n_groups], members_of, strict=True))
 
 
 def _points(tasks: Sequence[TaskUse]) -> _Matrix:
     """(n_tasks, 4): logarithms of mean memory, most memory, cores, runtime; weighted."""
-    known = [task.used_cores for task in tasks if task.used_cores is not None]
+    measured = [task.used_cores for task in tasks if task.used_cores is not None]
     # A task whose CPU nobody measured is told apart by the rest.
-    middle = float(np.median(known)) if known else 1.0
+    middle = float(np.median(measured)) if measured else 1.0
     rows = [
         (
             MEMORY_WEIGHT * _log(task.used_bytes),
@@ -141,7 +141,7 @@ def _starts(points: _Matrix, n_groups: int) -> Iterator[_Places]:
     """The points cut into consecutive groups, by each memory figure, at every set of cuts."""
     n_points = len(points)
     for column in range(points.shape[1]):
-        # Ties in the order of the other columns, so that the order of the tasks is of no account.
+        # Ties in the order of the other columns, so that the order of the tasks does not matter.
         ranked = np.lexsort((*points.T, points[:, column]))
         for cuts in combinations(_cuts(n_points, n_groups), n_groups - 1):
             places = np.zeros(n_points, dtype=np.int64)

@@ -1,5 +1,5 @@
 """The decision: what an attempt gets, and the lift after an OOM kill. Pure.
 
-In: what is known of a task, a request, features. Out: a Decision with its reason.
+In: the knowledge of a task, a request, features. Out: a Decision with its reason.
 May import: ``experts``, ``knowledge``, ``model``, ``core``.
 """

@@ -1,4 +1,4 @@
-"""Between what is too small to start and what may not be asked for."""
+"""Keeps an allocation above what is too small to start and below what may not be asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an attempt gets. Pure: what is known goes in, a decision with its reason comes out.
+"""Decides an attempt's size. Pure: knowledge goes in, a decision with its reason comes out.
 
 The first match wins: sizing is switched off; the run was lifted; too few runs are known; the task
 is paused; the champion decides, whose model or rule bids.
@@ -6,21 +6,20 @@ is paused; the champion decides, whose model or rule bids.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 from plimsoll_predictor.core.decision import Ask, Bounds, Decision, Reason
 from plimsoll_predictor.core.policy import Mode, Policy
-from plimsoll_predictor.core.units import words_for_bytes
+from plimsoll_predictor.core.units import plural, words_for_bytes
 from plimsoll_predictor.deciding.choosing import Choice, cheapest_ceiling
 from plimsoll_predictor.deciding.clamping import Range
-from plimsoll_predictor.deciding.cold_start import first_bytes
 from plimsoll_predictor.experts.panel import words_for_expert
 from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER, REQUEST
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.knowledge.rule import Rule, for_larger_request
 from plimsoll_predictor.model.task_model import Model
-
-__all__ = ["Choice", "cheapest_ceiling", "decide"]
 
 _UNKNOWN_TASK_POLICY = Policy()
 
@@ -40,6 +39,22 @@ def decide(ask: Ask, knowledge: Knowledge | None, bounds: Bounds) -> Decision:
     return _Case(ask, knowledge, Range.of(knowledge.policy, bounds)).decide()
 
 
+def first_bytes(
+    request_bytes: int | None, policy: Policy, exceeded_bytes: int | None = None
+) -> int | None:
+    """The first size of a task of which no run succeeded, unclamped; None keeps the request.
+
+    request_bytes: None if the user asked for nothing, which has no share.
+    exceeded_bytes: the largest allocation of the task's runs that was too small; None if none was.
+        A first size that is not above it is not tried again.
+    It is never above the request, and always None for a critical task.
+    """
+    if request_bytes is None or policy.critical or policy.first_size >= 1:
+        return None
+    size_bytes = math.ceil(request_bytes * policy.first_size)
+    return size_bytes if size_bytes > (exceeded_bytes or 0) else None
+
+
 @dataclass(frozen=True, slots=True)
 class _Case:
     """One attempt of a known task."""
@@ -49,9 +64,9 @@ class _Case:
     allowed: Range
 
     @property
-    def _counted(self) -> str:
+    def _runs_known(self) -> str:
         runs = self.knowledge.runs
-        return f"{runs} {'run' if runs == 1 else 'runs'} known"
+        return f"{runs} {plural(runs, 'run')} known"
 
     def decide(self) -> Decision:
         knowledge = self.knowledge
@@ -67,7 +82,7 @@ class _Case:
         if knowledge.champion == BOOSTING:
             return self._boosted()
         if knowledge.champion == REQUEST and self.ask.request_bytes is not None:
-            why = f"the user's request has been the cheapest choice over {self._counted}"
+            why = f"the user's request has been the cheapest choice over {self._runs_known}"
             return _keep(self.ask, self.allowed, Reason.KEPT, why)
         if knowledge.rule is not None and knowledge.champion != REQUEST:
             return self._by_rule(knowledge.rule)
@@ -99,22 +114,18 @@ class _Case:
     def _first_size(self, because: str) -> Decision | None:
         """The share of the request that the policy tries first; None where it is the request."""
         knowledge, request_bytes = self.knowledge, self.ask.request_bytes
+        policy = knowledge.policy
         if knowledge.runs or knowledge.paused or request_bytes is None:
             return None
         if self.ask.limit_bytes is not None:
             return None  # a limit of its own above the request: its author expects more at times
-        share_bytes = first_bytes(request_bytes, knowledge.policy, knowledge.max_need_bytes)
+        share_bytes = first_bytes(request_bytes, policy, knowledge.max_need_bytes)
         if share_bytes is None or share_bytes >= request_bytes:
             return None
-        clamped = self.allowed.clamp(share_bytes)
-        if clamped.allocation_bytes >= request_bytes:
-            return None
-        why = f"{knowledge.policy.first_size:.0%} of the request is tried first"
-        return Decision(
-            allocation_bytes=clamped.allocation_bytes,
-            reason=Reason.FIRST_SIZE,
-            why=_sentence(because, why, clamped.note),
-        )
+        why = f"{policy.first_size:.0%} of the request is tried first"
+        first = self._sized(share_bytes, Reason.FIRST_SIZE, because, why)
+        # A floor may raise it to the whole request or above.
+        return first if (first.allocation_bytes or 0) < request_bytes else None
 
     def _max_seen(self, because: str) -> Decision:
         """The largest need with headroom; ``because`` says why it comes to that, or nothing."""
@@ -124,16 +135,11 @@ class _Case:
                 self.ask, self.allowed, Reason.KEPT, _sentence(because, "no need is known")
             )
         headroom = knowledge.policy.headroom
-        clamped = self.allowed.clamp(knowledge.max_need_bytes * headroom)
         why = (
             f"{headroom:g} times the largest need seen "
-            f"({words_for_bytes(knowledge.max_need_bytes)}); {self._counted}"
+            f"({words_for_bytes(knowledge.max_need_bytes)}); {self._runs_known}"
         )
-        return Decision(
-            allocation_bytes=clamped.allocation_bytes,
-            reason=Reason.MAX_SEEN,
-            why=_sentence(because, why, clamped.note),
-        )
+        return self._sized(knowledge.max_need_bytes * headroom, Reason.MAX_SEEN, because, why)
 
     def _by_rule(self, rule: Rule) -> Decision:
         knowledge, ask = self.knowledge, self.ask
@@ -142,12 +148,8 @@ class _Case:
             ask.request_bytes,
             knowledge.largest_request_bytes,
         )
-        clamped = self.allowed.clamp(bid_bytes)
-        return Decision(
-            allocation_bytes=clamped.allocation_bytes,
-            reason=Reason.LEARNED,
-            why=_sentence(f"{words_for_expert(knowledge.champion)}; {self._counted}", clamped.note),
-        )
+        why = f"{words_for_expert(knowledge.champion)}; {self._runs_known}"
+        return self._sized(bid_bytes, Reason.LEARNED, why)
 
     def _boosted(self) -> Decision:
         model = self.knowledge.model
@@ -157,13 +159,8 @@ class _Case:
             return self._max_seen(f"the model failed ({type(error).__name__})")
         if model is None or bid_bytes is None:
             return self._max_seen("there is no boosted model yet")
-        clamped = self.allowed.clamp(bid_bytes)
-        return Decision(
-            allocation_bytes=clamped.allocation_bytes,
-            reason=Reason.PREDICTED,
-            why=_sentence(f"{words_for_expert(BOOSTING)}; {self._counted}", clamped.note),
-            model_version=model.version,
-        )
+        why = f"{words_for_expert(BOOSTING)}; {self._runs_known}"
+        return self._sized(bid_bytes, Reason.PREDICTED, why, model_version=model.version)
 
     def _predicted(self) -> Decision:
         model = self.knowledge.model
@@ -182,21 +179,31 @@ class _Case:
         n_bins = len(model.bins)
         why = (
             f"bin {choice.bin + 1} of {n_bins} (up to {words_for_bytes(choice.ceiling_bytes)}): "
-            f"{choice.probability:.0%} of its probability lies at or below; {self._counted}"
+            f"{choice.probability:.0%} of its probability lies at or below; {self._runs_known}"
         )
         beyond_bytes = (knowledge.max_need_bytes or 0) * knowledge.policy.headroom
         note = ""
         if choice.bin == n_bins - 1 and beyond_bytes > choice.ceiling_bytes:
             # A kill since the training: the last bin has no upper end, its ceiling must follow.
             note = f"raised over the largest need seen, {words_for_bytes(beyond_bytes)}"
-        clamped = self.allowed.clamp(max(choice.ceiling_bytes, beyond_bytes if note else 0))
-        return Decision(
-            allocation_bytes=clamped.allocation_bytes,
-            reason=Reason.PREDICTED,
-            why=_sentence(why, note, clamped.note),
+        return self._sized(
+            max(choice.ceiling_bytes, beyond_bytes if note else 0),
+            Reason.PREDICTED,
+            why,
+            note,
             bin=choice.bin,
             probability=choice.probability,
             model_version=model.version,
+        )
+
+    def _sized(self, size_bytes: float, reason: Reason, *why: str, **model: Any) -> Decision:
+        """A decision for a size within bounds. model: what the decision says of a model."""
+        clamped = self.allowed.clamp(size_bytes)
+        return Decision(
+            allocation_bytes=clamped.allocation_bytes,
+            reason=reason,
+            why=_sentence(*why, clamped.note),
+            **model,
         )
 
 
@@ -209,8 +216,8 @@ def _keep(ask: Ask, allowed: Range, reason: Reason, because: str) -> Decision:
         left = f"its request is above {allowed.cap_words}, left as it is"
         return replace(decision, why=_sentence(because, left))
     clamped = allowed.admit(ask.request_bytes)
-    kept = clamped.note or f"the request of {words_for_bytes(ask.request_bytes)} is kept"
-    why = _sentence(because, kept)
+    note = clamped.note or f"the request of {words_for_bytes(ask.request_bytes)} is kept"
+    why = _sentence(because, note)
     return replace(decision, allocation_bytes=clamped.allocation_bytes, why=why)
 
 

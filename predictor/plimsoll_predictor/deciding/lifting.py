@@ -1,4 +1,4 @@
-"""What the next attempt of an OOM-killed run gets, or why there should be none."""
+"""Decides the next attempt of an OOM-killed run: its allocation, or why there should be none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from plimsoll_predictor.core.decision import Bounds
-from plimsoll_predictor.core.units import words_for_bytes
+from plimsoll_predictor.core.units import plural, words_for_bytes
 from plimsoll_predictor.deciding.clamping import Range
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.knowledge.ladder import USEFUL_STEP, lowest_step_bytes
@@ -39,7 +39,7 @@ def next_allocation(failed: FailedAttempt, knowledge: Knowledge, bounds: Bounds)
     """The next attempt's allocation, by a gentle ladder.
 
     The smallest useful step among the model's ceilings, a little over the largest need seen (or
-    twice the failed allocation, if that is no step; see experts.ladder), and the user's request.
+    twice the failed allocation, if that is no step; see knowledge.ladder), and the user's request.
     Jumping straight to the request wastes more than it saves (the ladder was measured better), but
     the last lift is never below it: a run must not fail that would have run as its author wrote it.
     """
@@ -48,7 +48,7 @@ def next_allocation(failed: FailedAttempt, knowledge: Knowledge, bounds: Bounds)
     if policy.max_lifts == 0:
         return Leaking("lifting is switched off (maxLifts 0)")
     if lifts >= policy.max_lifts:
-        return Leaking(f"lifted {lifts} {'time' if lifts == 1 else 'times'} and killed again")
+        return Leaking(f"lifted {lifts} {plural(lifts, 'time')} and killed again")
     wanted_bytes = lowest_step_bytes(
         failed.allocation_bytes,
         knowledge.largest_bytes or 0,

@@ -1,4 +1,4 @@
-"""What the experts by models bid: for them a training made a model, they have no rule."""
+"""The bids of the experts by models: a training made a model for them, they have no rule."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ def bidders_of(model: Model | None) -> tuple[str, ...]:
 
 
 def modelled_bids(knowledge: Knowledge, ask: Ask) -> dict[str, float]:
-    """Expert -> bytes it would give this attempt; without those whose model fails it.
+    """Expert -> bytes it would give this attempt; without experts whose model fails.
 
-    The classifier's is what deciding gives where it serves, but for the cluster's bounds.
+    The classifier's bid is the decision where it serves, without the cluster's bounds.
     """
-    found: dict[str, float] = {}
+    bids: dict[str, float] = {}
     if knowledge.model is None:
-        return found
+        return bids
     policy = replace(knowledge.policy, mode=Mode.ENFORCE, paused=False, min_runs=0)
     serving = replace(knowledge, champion=CLASSIFIER, policy=policy, lifts={})
     decision = decide(ask, serving, Bounds())
     if decision.reason is Reason.PREDICTED and decision.allocation_bytes:
-        found[CLASSIFIER] = float(decision.allocation_bytes)
+        bids[CLASSIFIER] = float(decision.allocation_bytes)
     boosted_bytes = _boosted(knowledge.model, ask)
     if boosted_bytes:
-        found[BOOSTING] = boosted_bytes
-    return found
+        bids[BOOSTING] = boosted_bytes
+    return bids
 
 
 def _boosted(model: Model, ask: Ask) -> float | None:

@@ -1,4 +1,4 @@
-"""What a bid would have cost, in byte-seconds, once the run's need is known."""
+"""The cost of a bid, and of a size that was decided and not given, once a run's need is known."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.knowledge.ladder import next_step_bytes
+from plimsoll_predictor.core.units import MIB, gb_hours
+from plimsoll_predictor.knowledge.ladder import lowest_step_bytes, next_step_bytes
 
 MOST_ATTEMPTS: Final = 40
 SHORTEST_RUNTIME_S: Final = 1.0
 """Kubernetes tells times in whole seconds."""
+DECIDED: Final = "decided"
+"""No expert: the name, beside the bids, of what recommend mode decided for the first attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class EndedRun:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one bid would have cost: byte-seconds with failures priced, and failed attempts."""
+    """The cost of one bid: byte-seconds with failures priced, and failed attempts."""
 
     cost: float
     failed_attempts: int
@@ -62,3 +64,45 @@ def relative_costs(
         if bid_bytes not in charged:
             charged[bid_bytes] = charge(bid_bytes, run, largest_bytes, overhead_s).cost
     return np.array([charged[bid_bytes] for bid_bytes in bids_bytes]) / run.size
+
+
+@dataclass(slots=True)
+class Would:
+    """Sums over a task's runs that recommend mode decided and whose need is known.
+
+    asked_gb_h: what they asked for; decided_gb_h: what they would have been given, attempts that
+        would have been killed included, each for the whole time that the run took.
+    killed: runs that the first size would have killed.
+    """
+
+    runs: int = 0
+    asked_gb_h: float = 0.0
+    decided_gb_h: float = 0.0
+    killed: int = 0
+
+    @property
+    def saved_gb_h(self) -> float:
+        """The memory that enforcing would have saved; negative if it would have spent more."""
+        return self.asked_gb_h - self.decided_gb_h
+
+    def add(self, decided_bytes: float, run: EndedRun, largest_bytes: float) -> None:
+        """Count a run that asked for something.
+
+        largest_bytes: the largest need known before it: lifts would have gone by it.
+        """
+        asked_bytes = run.request_bytes
+        if not asked_bytes:
+            return
+        runtime_s = max(run.runtime_s, SHORTEST_RUNTIME_S)
+        held_bytes = allocation_bytes = max(decided_bytes, MIB)
+        self.killed += allocation_bytes < run.need_bytes
+        for _ in range(MOST_ATTEMPTS):
+            if allocation_bytes >= run.need_bytes:
+                break
+            allocation_bytes = lowest_step_bytes(
+                allocation_bytes, largest_bytes, request_bytes=asked_bytes
+            )
+            held_bytes += allocation_bytes
+        self.runs += 1
+        self.asked_gb_h += gb_hours(asked_bytes, runtime_s)
+        self.decided_gb_h += gb_hours(held_bytes, runtime_s)

@@ -24,7 +24,7 @@ runs, another one is no sign of anything: some build an image for every run."""
 
 @dataclass(slots=True)
 class Drift:
-    """What is remembered to notice a change.
+    """The memory by which a change is noticed.
 
     version: the image and command of the latest run; empty if nobody said.
     since_change: runs since that changed; None if it never did.
@@ -74,7 +74,7 @@ class Drift:
             self.since_change, self.drifting = None, False
 
     def shifted(self, needs_bytes: Sequence[float]) -> int | None:
-        """How many of the latest runs are all that still counts; None if nothing changed.
+        """The number of latest runs that still count; None if nothing changed.
 
         needs_bytes: oldest first.
         """

@@ -38,8 +38,8 @@ N_CELLS: Final = len(GRID)
 
 def cells(log_ratios: Vector) -> NDArray[np.int64]:
     """The cell of each ratio: the first grid point at or above it."""
-    found: NDArray[np.int64] = np.searchsorted(GRID, log_ratios - 1e-9)
-    return np.minimum(found, N_CELLS - 1)
+    places: NDArray[np.int64] = np.searchsorted(GRID, log_ratios - 1e-9)
+    return np.minimum(places, N_CELLS - 1)
 
 
 def histogram(log_ratios: Vector, weights: Vector) -> Vector:

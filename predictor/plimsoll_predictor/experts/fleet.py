@@ -1,7 +1,7 @@
 """All tasks' standings and what they share.
 
-A fold: the same runs in the same order give the same state. Who shares with whom is said by the
-caller: what a stranger's tasks were charged must not choose who serves another's.
+The same runs in the same order give the same state. The caller says who shares with whom: charges
+of a stranger's tasks must not choose who serves another's.
 """
 
 from __future__ import annotations
@@ -38,15 +38,14 @@ class Fleet:
         return self._pools
 
     def pool_of(self, task: str) -> Pool:
-        """What a task shares with others, a new one if nobody was charged yet."""
+        """The pool that a task shares with others; a new one if nobody was charged yet."""
         name = self._shares(task)
-        found = self._pools.get(name)
-        if found is None:
-            found = self._pools[name] = Pool(EXPERTS, ANCHORS)
-        return found
+        if name not in self._pools:
+            self._pools[name] = Pool(EXPERTS, ANCHORS)
+        return self._pools[name]
 
     def take_up_pool(self, name: str, data: Mapping[str, Any] | None) -> None:
-        """Put in a pool as it was kept, or a new one."""
+        """Put in a pool as it was stored, or a new one."""
         pool = self._pools[name] = Pool(EXPERTS, ANCHORS)
         if data is not None:
             pool.restore(data)
@@ -57,17 +56,16 @@ class Fleet:
 
     def standing(self, task: str) -> Standing:
         """The task's standing, a new one if it was never seen."""
-        found = self._standings.get(task)
-        if found is None:
-            found = self._standings[task] = Standing()
-        return found
+        if task not in self._standings:
+            self._standings[task] = Standing()
+        return self._standings[task]
 
     def seen(self, task: str) -> Standing | None:
         """The task's standing; None if it was never seen."""
         return self._standings.get(task)
 
     def take_up(self, task: str, standing: Standing) -> None:
-        """Put in a standing as it was kept."""
+        """Put in a standing as it was stored."""
         self._standings[task] = standing
 
     def forget(self, task: str) -> None:
@@ -77,9 +75,9 @@ class Fleet:
     def bids(
         self, task: str, request_bytes: float | None, features: Mapping[str, FeatureValue]
     ) -> Bids:
-        """What the experts bid for a run that is decided now."""
-        found = self._standings.get(task)
-        return found.bids(request_bytes, features) if found else {}
+        """The experts' bids for a run that is decided now."""
+        standing = self._standings.get(task)
+        return standing.bids(request_bytes, features) if standing else {}
 
     def learn(self, task: str, ended: Ended) -> None:
         """Charge the experts for a run and learn from it."""
@@ -88,13 +86,6 @@ class Fleet:
     def exceeded(self, task: str, run: str, allocation_bytes: float, bids: Bids | None) -> None:
         """Learn that an attempt was killed at its allocation."""
         self.standing(task).exceeded(run, allocation_bytes, bids)
-
-    def restore(self, pool: Mapping[str, Any] | None, standings: Mapping[str, Any]) -> None:
-        """Take up what ``to_dict`` of the pool and of each standing gave."""
-        if pool is not None:
-            self.take_up_pool(_ALL, pool)
-        for task, data in standings.items():
-            self._standings[task] = Standing.from_dict(data)
 
 
 _ALL: Final = ""

@@ -105,7 +105,7 @@ class FeatureLines:
 
     def fitted(self, quantiles: tuple[float, ...]) -> list[FittedLine]:
         """Lines worth following, the one that explains most first."""
-        found = []
+        explaining = []
         for name, feature_line in self.by_feature.items():
             if feature_line.sums.n < LEAST_RUNS:
                 continue
@@ -115,9 +115,9 @@ class FeatureLines:
             points = np.array(feature_line.points)
             above = np.sort(points[:, 1] - slope * points[:, 0] - intercept)
             offsets = {share: float(above[_place(share, above.size)]) for share in quantiles}
-            found.append((explained, FittedLine(Line(name, slope, intercept), offsets)))
-        found.sort(key=lambda pair: (-pair[0], pair[1].line.feature))
-        return [line for _, line in found]
+            explaining.append((explained, FittedLine(Line(name, slope, intercept), offsets)))
+        explaining.sort(key=lambda pair: (-pair[0], pair[1].line.feature))
+        return [line for _, line in explaining]
 
 
 # A task's lines are written by feature, without a level for the class.

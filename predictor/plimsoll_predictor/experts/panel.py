@@ -35,8 +35,8 @@ RATIO_FORGETTING: Final = 0.99
 POOLED_RUNS: Final = 3.0
 """How many runs of its own the pooled ratios of other tasks count as."""
 OVERHEAD_SHARE: Final = 0.25
-"""Of the price of a failed attempt, in what is expected: the charges of what really failed weigh
-the rest, and both in full would count it twice."""
+"""The share of a failed attempt's price that counts in what is expected. The charges of attempts
+that really failed count the rest: both in full would count it twice."""
 LINE_QUANTILES: Final = (0.97,)
 LARGEST: Final = "largest"
 PREDICTED: Final = "predicted"
@@ -45,7 +45,7 @@ ANCHORS: Final = (LARGEST, PREDICTED)
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the experts of one task look at, worked out once for all of them.
+    """The figures that the experts of one task look at, worked out once for all of them.
 
     needs: (n,) ascending. ratios: of all tasks. overhead_s: the price of a failed attempt.
     """
@@ -160,7 +160,7 @@ def _multiple(view: View, anchor: str, log_ratios: Vector, runtimes_s: Vector) -
 
 
 def _line(share: float) -> Bidding:
-    """What the best feature predicts, so high that a share of the runs lay below, and a tenth.
+    """The prediction of the best feature, raised until a share of the runs lay below, and a tenth.
 
     Never far above the largest need seen: what ends first is small, and lines learned from it
     point anywhere.

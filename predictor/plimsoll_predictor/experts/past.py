@@ -1,4 +1,4 @@
-"""What is kept of a task's ended runs, bounded, to bid from."""
+"""A task's ended runs, bounded, to bid from."""
 
 from __future__ import annotations
 

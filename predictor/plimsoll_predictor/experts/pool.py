@@ -1,4 +1,4 @@
-"""What is known of all tasks together, by how many runs a task had: a young task's prior."""
+"""Charges and ratios of all tasks together, by how many runs a task had: a young task's prior."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plimsoll_predictor.experts.expected import N_CELLS, cells
 AGES: Final = 12
 """An age is the logarithm to base 2 of a task's runs: 1, 2-3, 4-7 ..."""
 FORGETTING: Final = 0.997
-"""Of an age's charges, for each new one."""
+"""The share of an age's charges that each new charge leaves."""
 MOST_CHARGED: Final = 3.0
 """One run's charge, in sizes of the run: an outlier of one task says little about others."""
 NEIGHBOUR: Final = 0.3

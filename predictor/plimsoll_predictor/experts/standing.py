@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from plimsoll_predictor.core.documents import Finite, from_document, to_document
 from plimsoll_predictor.core.record import FeatureValue
-from plimsoll_predictor.experts.charging import EndedRun, relative_costs
+from plimsoll_predictor.experts.charging import EndedRun, Would, relative_costs
 from plimsoll_predictor.experts.drift import Drift
 from plimsoll_predictor.experts.panel import (
     EXPERTS,
@@ -27,13 +27,12 @@ from plimsoll_predictor.experts.panel import (
 )
 from plimsoll_predictor.experts.past import Past
 from plimsoll_predictor.experts.pool import Pool, age_of
-from plimsoll_predictor.experts.would import Would
 from plimsoll_predictor.knowledge.expert_names import BY_FEATURES, MAX_SEEN, SAFE, YOUNG_SAFE
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.knowledge.rule import Rule, for_larger_request
 
 FORGETTING: Final = 0.997
-"""Of a task's charges, for each new run: the last few hundred runs decide."""
+"""The share of a task's charges that each new run leaves: the last few hundred runs decide."""
 YOUNG_FORGETTING: Final = 0.75
 """While a task is young: what its first runs cost says little about the later ones."""
 OUTLIERS: Final = 0.7
@@ -98,7 +97,7 @@ class Standing:
         return self.past.runs < YOUNG_RUNS
 
     def bids(self, request_bytes: float | None, features: Mapping[str, FeatureValue]) -> Bids:
-        """What each expert by rule bids for a run; empty if no run is known."""
+        """The bids of the experts by rule for a run; empty if no run is known."""
         largest = self.past.largest_request_bytes
         return {
             name: for_larger_request(
@@ -136,7 +135,7 @@ class Standing:
             self.past.correct(before_bytes, after_bytes)
 
     def bids_of_killed(self, run: str) -> Bids | None:
-        """What was bid for a run's first attempt that was killed; asked once, at the run's end."""
+        """The bids for a run's first attempt that was killed; asked once, at the run's end."""
         return self.pending.pop(run, None)
 
     def refresh(self, pool: Pool, overhead_s: float) -> None:
@@ -198,7 +197,7 @@ class Standing:
         self.charges = self.charges * (YOUNG_FORGETTING if self.young else FORGETTING) + charged
 
     def _fared(self, place: int) -> float:
-        """What an expert was charged over what the safe one was; 1 where there is nothing yet."""
+        """An expert's charges over those of the safe one; 1 where there is nothing yet."""
         own, safe = float(self.charges[place]), float(self.charges[_PLACE[SAFE]])
         return own / safe if safe > 0 and math.isfinite(own) else 1.0
 

@@ -1,6 +1,6 @@
-"""What is known of one task when its pod is decided: rule, ladder, experts' names. Pure.
+"""The knowledge of one task when its pod is decided: rule, ladder, experts' names. Pure.
 
-It is what the feed carries and what the store keeps of a task.
+The feed carries it, and the store keeps it.
 
 In and out: frozen records. May import: ``model``, ``core``.
 """

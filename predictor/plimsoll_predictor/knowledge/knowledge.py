@@ -1,4 +1,4 @@
-"""All that deciding needs to know of one task; what the feed carries and the snapshot keeps."""
+"""All that deciding needs to know of one task. The feed carries it and the snapshot keeps it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plimsoll_predictor.model.task_model import Model
 
 @dataclass(frozen=True, slots=True)
 class Lift:
-    """What the next attempt of a run gets after an OOM kill."""
+    """The allocation of a run's next attempt after an OOM kill."""
 
     allocation_bytes: int
     attempt: int
@@ -39,7 +39,7 @@ class Knowledge:
     champion: str = MAX_SEEN
     """The expert that serves; named in expert_names.py, or of another version."""
     rule: Rule | None = None
-    """What the champion bids, where it bids by a rule."""
+    """The champion's rule, where it bids by one."""
     largest_bytes: int | None = None
     """Largest need of a run that succeeded: what a kill only showed to be exceeded is not in it."""
     largest_request_bytes: int | None = None
@@ -48,7 +48,7 @@ class Knowledge:
     lifts: Mapping[str, Lift] = field(default_factory=dict)
     """Run key -> lift, for runs that were OOM-killed and have not succeeded yet."""
     cpu: CpuUse | None = None
-    """What the newest runs used of the CPU; None if nobody measured."""
+    """The CPU that the newest runs used; None if nobody measured."""
 
     @property
     def paused(self) -> bool:

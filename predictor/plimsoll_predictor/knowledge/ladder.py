@@ -1,4 +1,4 @@
-"""The gentle ladder: what comes after an allocation that was too small."""
+"""The gentle ladder: its steps lead up from an allocation that was too small."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an expert bids, as data: the feed carries it, and deciding evaluates it in microseconds."""
+"""An expert's bids as data: the feed carries it, and deciding evaluates it in microseconds."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
     most_bytes: float = 0.0
 
     def bid_bytes(self, request_bytes: float | None, features: Mapping[str, FeatureValue]) -> float:
-        """What this run would be given, in bytes, before any clamping."""
+        """The bid for this run in bytes, before any clamping."""
         for line in self.lines:
             predicted = line.at(features)
             if predicted is not None:

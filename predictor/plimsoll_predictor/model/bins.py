@@ -44,13 +44,13 @@ class Bins:
 
     def labels(self, needs_bytes: NDArray[Any]) -> NDArray[np.int64]:
         """``label`` of many needs, (n,) -> (n,)."""
-        found = np.searchsorted(np.asarray(self.ceilings_bytes), needs_bytes, side="left")
-        return np.minimum(found, len(self.ceilings_bytes) - 1).astype(np.int64)
+        places = np.searchsorted(np.asarray(self.ceilings_bytes), needs_bytes, side="left")
+        return np.minimum(places, len(self.ceilings_bytes) - 1).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinLimits:
-    """What the search must keep to.
+    """The limits of the search.
 
     reference_bytes: what the user asks for; improvements are relative to it.
     min_members: runs per bin; stratified splitting needs two.

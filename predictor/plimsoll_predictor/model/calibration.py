@@ -1,8 +1,8 @@
 """Probabilities that mean what they say, from held-out runs.
 
 Trees are too timid after few rounds and too bold after many, and a sampler that makes rare bins
-heard makes them look frequent. Two numbers mend both: how much the margins are stretched, and how
-far the bins' shares are taken back from those sampled to the true ones.
+heard makes them look frequent. Two numbers correct both: how much the margins are stretched, and
+how far the bins' shares are taken back from those sampled to the true ones.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from plimsoll_predictor.core.packing import ModelError
 from plimsoll_predictor.model.trees import CompiledTrees
 
 SCALES: Final = (0.7, 1.0, 1.4, 2.0)
-"""None below: what is held out was learned from less than what serves is, and looks bolder."""
+"""No scale is below these: a held-out classifier learned from fewer runs, and looks bolder."""
 STRENGTHS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 LEAST_PROBABILITY: Final = 1e-4
-"""What a run is charged at worst: one surprise must not choose for all other runs."""
+"""The worst charge of one run: one surprise must not choose for all other runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class Calibration:
         """Calibrated probabilities, (n, n_bins) -> (n, n_bins); shift: (n_bins,)."""
         margins = np.log(np.maximum(proba, 1e-12)) * self.scale + shift * self.strength
         powers = np.exp(margins - margins.max(axis=1, keepdims=True))
-        found: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
-        return found
+        calibrated: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
+        return calibrated
 
     def compiled(self, trees: CompiledTrees, shift: NDArray[np.float64]) -> CompiledTrees:
         """The same on compiled trees, whose leaves and base are margins; shift: (n_bins,)."""
@@ -72,7 +72,7 @@ class HeldOut:
 
 
 def shares_shift(counts: NDArray[np.float64], sampled: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What takes a sampler's shares of the bins back to the true ones, in margins, (n_bins,).
+    """The shift from a sampler's shares of the bins back to the true ones, in margins, (n_bins,).
 
     counts: runs per bin; sampled: rows or weights per bin that were learned from. A bin with none
     of either stays as it is.

@@ -30,7 +30,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Part(StrEnum):
-    """What a column takes from its feature."""
+    """The part of a feature that a column holds."""
 
     NUMBER = "number"
     CATEGORY = "category"

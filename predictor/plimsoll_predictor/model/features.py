@@ -1,4 +1,4 @@
-"""From what is known before a run to numbers: one code path for training and for serving.
+"""Turns what is known before a run into numbers: one code path for training and for serving.
 
 A schema is learned once from a task's history and travels with the model. Whatever comes later
 (a feature missing, never seen, of another kind, absurdly large) becomes NaN, never an error.
@@ -97,7 +97,7 @@ class FeatureSchema:
         return np.array(self.encode_values(features), dtype=np.float32)
 
     def encode_values(self, features: Features) -> list[float]:
-        """What ``encode`` makes an array of; each is NaN or within float32."""
+        """The numbers of ``encode`` as a list; each is NaN or within float32."""
         return [column.read(features) for column in self.columns]
 
     def encode_rows(self, rows: Sequence[Features]) -> NDArray[np.float32]:
@@ -120,7 +120,7 @@ class FeatureSchema:
 
     @cached_property
     def _expansion(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Of each expanded column, (n_expanded,): the column it is made from, and its category.
+        """The column that each expanded column, (n_expanded,), is made from, and its category.
 
         The category is NaN where the column is a plain number.
         """
@@ -165,7 +165,7 @@ def _known(values: Sequence[FeatureValue], max_categories: int) -> tuple[str, ..
 
 def _varies(column: NDArray[np.float32]) -> bool:
     missing = np.isnan(column)
-    known = column[~missing]
-    if not known.size:
+    present = column[~missing]
+    if not present.size:
         return False
-    return bool(missing.any() or (known != known[0]).any())
+    return bool(missing.any() or (present != present[0]).any())

@@ -69,7 +69,7 @@ class CompiledSvm(Struct, frozen=True, eq=False, dict=True, tag_field="kind", ta
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:
-        """Where each class's vectors begin, (n_classes,)."""
+        """The place where each class's vectors begin, (n_classes,)."""
         return np.concatenate([[0], np.cumsum(self.n_vectors_of_class[:-1])]).astype(np.int64)
 
     @property

@@ -40,7 +40,7 @@ _DECIDING: Final[tuple[str, ...]] = ("schema", "bins", "predictor", "boosted")
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What says whether a document is a model that can be read."""
+    """The fields that say whether a document is a model that can be read."""
 
     format: Literal["plimsoll-model"]
     format_version: Annotated[int, Meta(ge=1, le=MAX_BYTES)]
@@ -49,7 +49,7 @@ class _Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelMetrics:
-    """How the model did on the folds it was not trained on (thesis 5.2.3 and Table 11).
+    """The figures of the model on the folds it was not trained on (thesis 5.2.3 and Table 11).
 
     u_score: weighted errors per hundred runs; less is better. accuracy, u_rate: 0 to 1.
     optimal_improvement, estimated_improvement: share of the user's memory-time saved.
@@ -70,7 +70,7 @@ class ModelMetrics:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Model:
-    """What one training of one task gave. Immutable; equal if its dict is.
+    """The model that one training of one task made. Immutable; equal if its dict is.
 
     task: ``namespace/name``.
     version: short hash of what decides (schema, bins, predictor, boosted); made here, do not
@@ -138,7 +138,7 @@ class Model:
         return self.boosted.need_bytes(self.schema.expand(encoded[np.newaxis, :])[0])
 
     def boosted_bid_bytes(self, features: Features) -> float | None:
-        """What boosting gives a run with these features, above zero; None if the model has none."""
+        """Boosting's bid for a run with these features, above zero; None if the model has none."""
         need_bytes = self.boosted_need_bytes(features)
         return None if need_bytes is None else need_bytes * MARGIN
 

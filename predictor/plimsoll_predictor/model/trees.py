@@ -102,7 +102,7 @@ class CompiledTrees(Struct, frozen=True, eq=False, dict=True, tag_field="kind", 
         return self._probabilities_at(_slots(row[np.newaxis, :])[0])
 
     def probabilities_of_values(self, values: list[float]) -> NDArray[np.float64]:
-        """As ``probabilities``, of numbers within float32 or NaN: shorter where none is missing."""
+        """``probabilities`` of numbers within float32 or NaN; faster where none is missing."""
         if not math.isfinite(sum(values)):
             return self.probabilities(np.array(values, dtype=np.float32))
         slots: FloatArray = np.array([*values, *values, -math.inf], dtype=np.float32)
@@ -121,7 +121,7 @@ class CompiledTrees(Struct, frozen=True, eq=False, dict=True, tag_field="kind", 
         return _probabilities(margins, self.n_classes)
 
     def margin(self, row: FloatArray) -> float:
-        """What one row (n_features,) adds up to before any link: a regression's answer.
+        """The sum for one row (n_features,) before any link, which is a regression's answer.
 
         Of the first class where there are several. Not finite means missing.
         """
@@ -163,7 +163,7 @@ def _slots(rows: FloatArray) -> FloatArray:
 
 
 def _probabilities_of_one(margins: list[float], n_classes: int) -> list[float]:
-    """As ``_probabilities``, for one row: a few numbers are added faster without arrays."""
+    """``_probabilities`` of one row: a few numbers are added faster without arrays."""
     if n_classes == 1:
         return [1.0]
     if n_classes == 2:

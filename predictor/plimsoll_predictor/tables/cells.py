@@ -1,9 +1,10 @@
-"""Cells of text as values: what all tables of past runs read alike."""
+"""The rows of any table of past runs, and their cells of text as values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from sys import intern
 from typing import Final
 
@@ -12,6 +13,7 @@ from plimsoll_predictor.core.record import FeatureValue
 FEATURE: Final = "feature."
 """Begins the name of a feature's column."""
 MOST_BYTES: Final = 10**18
+MOST_COLUMNS: Final = 500
 _MOST_TEXT_CHARS: Final = 1024
 _SHOWN_CHARS: Final = 40
 
@@ -19,10 +21,45 @@ Cells = Mapping[str, str]
 """Column -> stripped text, empty cells left out."""
 
 
+class TableError(ValueError):
+    """The file as a whole cannot be read; nothing was taken from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that was left out. line: its last line in the file, the header being line 1."""
+
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row as it stands in the file: as many cells as the header names columns.
+
+    line: its last line in the file, the header being line 1.
+    """
+
+    line: int
+    cells: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table whose header has been read.
+
+    columns: stripped, in the order of the file.
+    rows: once, in the order of the file; rows without any text are passed over.
+    """
+
+    columns: Sequence[str]
+    rows: Iterator[Row | BadRow]
+
+
 class CellError(ValueError):
     """A row cannot be used: a cell is missing, or holds what it cannot.
 
-    The words name the column and not the value, so that rows can be counted by them.
+    The words name the column and not the value, so that rows can be counted by their words.
     shown: the words with the value.
     """
 
@@ -32,7 +69,7 @@ class CellError(ValueError):
 
 
 def refused(cells: Cells, name: str, why: str) -> CellError:
-    """What is wrong with the cell of a column."""
+    """The error of a column's cell."""
     return CellError(f"{name} {why}", f"{name} {short(cells[name])} {why}")
 
 

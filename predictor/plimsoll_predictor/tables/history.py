@@ -1,28 +1,70 @@
-"""Past runs from a file: what ``plimsoll import`` reads. Columns: see history_columns.py.
+"""History files: ``plimsoll import`` reads them and ``plimsoll export`` writes them.
 
-CSV (see tables.py) or Parquet. Read as a stream: what is kept in memory is one row, and each row's
-uid to tell repetitions.
+They are CSV or Parquet, with the columns of history_columns.py. A file is read as a stream: only
+one row is in memory, and the uid of each row, by which a repeated one is noticed. What is written
+is read back into the same observations, as far as the format goes.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO, Final
 
-from plimsoll_predictor.core.record import Observation
-from plimsoll_predictor.tables.cells import FEATURE, CellError, is_feature
+from plimsoll_predictor.core.record import COLUMNS as RECORD_COLUMNS
+from plimsoll_predictor.core.record import Features, Observation, Unit
+from plimsoll_predictor.tables.cells import (
+    FEATURE,
+    MOST_COLUMNS,
+    BadRow,
+    CellError,
+    Row,
+    TableError,
+    is_feature,
+)
 from plimsoll_predictor.tables.history_columns import ALIASES, COLUMNS, observation
 from plimsoll_predictor.tables.table_reading import check_columns, named, open_any
-from plimsoll_predictor.tables.tables import BadRow, Row, TableError
-
-__all__ = ["BadRow", "HistoryError", "read_history"]
+from plimsoll_predictor.tables.table_writing import feature_columns, write_table
 
 _NAMES_FIRST: Final = (
     "the first line must name the columns, for instance task,finished_s,peak_bytes"
 )
+_WHOLE: Final = frozenset({Unit.BYTES, Unit.PODS, Unit.EXIT_CODE})
+
+
+def _written_as(unit: Unit) -> type:
+    if unit in _WHOLE:
+        return int
+    return str if unit is Unit.TEXT else float
+
+
+_IDENTITY: Final[Mapping[str, type]] = {
+    "namespace": str,
+    "task": str,
+    "run": str,
+    "attempt": int,
+    "attempt_uid": str,
+    "outcome": str,
+}
+OWN_COLUMNS: Final[Mapping[str, type]] = MappingProxyType(
+    {**_IDENTITY, **{each.name: _written_as(each.unit) for each in RECORD_COLUMNS if each.exported}}
+)
+"""The columns of a written file, without the features."""
+
+Batches = Callable[[], Iterable[Sequence[Observation]]]
+"""Each call begins anew, because the columns are found before the rows are written."""
+
+
+@dataclass(slots=True)
+class Written:
+    """The number of rows written. left_out: why attempts do not fit the format -> how many."""
+
+    rows: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
 
 
 class HistoryError(ValueError):
@@ -54,6 +96,27 @@ def read_history(
         yield from _rows(opened, str(file), namespace)
 
 
+def write_history(path: Path, batches: Batches) -> Written:
+    """Write observations; Parquet if the name ends in .parquet, gzipped CSV if in .gz, else CSV.
+
+    What cannot be read back is left out and counted: a success without a peak, say.
+
+    Raises:
+        TableError: if the attempts have more features than a file has columns, or pyarrow is
+            missing.
+        OSError: if the file cannot be written.
+    """
+    columns = {**OWN_COLUMNS, **feature_columns(FEATURE, _features(batches()))}
+    if len(columns) > MOST_COLUMNS:
+        raise TableError(
+            f"{path}: the tasks have {len(columns) - len(OWN_COLUMNS)} features between them, and a"
+            f" file has at most {MOST_COLUMNS} columns; export them apart"
+        )
+    written = Written()
+    write_table(path, columns, (list(_readable(batch, written)) for batch in batches()))
+    return written
+
+
 def _rows(file: BinaryIO, where: str, namespace: str | None) -> Iterator[Observation | BadRow]:
     try:
         table = open_any(file, where, _NAMES_FIRST)
@@ -63,13 +126,13 @@ def _rows(file: BinaryIO, where: str, namespace: str | None) -> Iterator[Observa
         raise HistoryError(str(error)) from error
     for name in columns:
         _check_name(name, where)
-    reading = _Reading(list(enumerate(columns)), namespace)
+    history = _HistoryRows(list(enumerate(columns)), namespace)
     for row in table.rows:
-        yield row if isinstance(row, BadRow) else reading.read(row)
+        yield row if isinstance(row, BadRow) else history.read(row)
 
 
 @dataclass(slots=True)
-class _Reading:
+class _HistoryRows:
     """The rows after the header."""
 
     places: Sequence[tuple[int, str]]
@@ -79,11 +142,11 @@ class _Reading:
 
     def read(self, row: Row) -> Observation | BadRow:
         try:
-            found = observation(named(row, self.places).cells, self.namespace)
-            self._check_new(found.attempt_uid, row.line)
+            attempt = observation(named(row, self.places).cells, self.namespace)
+            self._check_new(attempt.attempt_uid, row.line)
         except CellError as error:
             return BadRow(row.line, error.shown)
-        return found
+        return attempt
 
     def _check_new(self, uid: str, line: int) -> None:
         if uid in self.line_of:
@@ -109,3 +172,31 @@ def _check_name(name: str, where: str) -> None:
     near = difflib.get_close_matches(name, COLUMNS, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"a feature is written {FEATURE}{name[:40]}"
     raise HistoryError(f"{where} has an unknown column {name[:40]!r}; {hint}")
+
+
+def _features(batches: Iterable[Sequence[Observation]]) -> Iterator[Features]:
+    return (each.features for batch in batches for each in batch)
+
+
+def _readable(batch: Sequence[Observation], written: Written) -> Iterator[dict[str, object]]:
+    for each in batch:
+        row = _row(each)
+        try:
+            observation({name: str(value) for name, value in row.items()}, None)
+        except CellError as error:
+            written.left_out[error.shown] += 1
+            continue
+        written.rows += 1
+        yield row
+
+
+def _row(each: Observation) -> dict[str, object]:
+    identity = {
+        "namespace": each.task.namespace,
+        "task": each.task.name,
+        "outcome": each.outcome.value,
+    }
+    plain = {name: getattr(each, name) for name in OWN_COLUMNS if name not in identity}
+    features = {f"{FEATURE}{name}": value for name, value in each.features.items()}
+    cells: dict[str, object] = {**identity, **plain, **features}
+    return {name: value for name, value in cells.items() if value not in (None, "")}

@@ -133,8 +133,8 @@ def _outcome(cells: Cells) -> Outcome:
     try:
         return Outcome(text)
     except ValueError:
-        known = ", ".join(Outcome)
-        raise CellError(f"outcome {short(text)} is none of {known}") from None
+        outcomes = ", ".join(Outcome)
+        raise CellError(f"outcome {short(text)} is none of {outcomes}") from None
 
 
 def _check_teaches(outcome: Outcome, values: Mapping[str, Any]) -> None:
@@ -159,8 +159,8 @@ def _times(cells: Cells) -> dict[str, Any]:
 
 
 def _check_order(times: Mapping[str, float | None]) -> None:
-    known = [(name, times[name]) for name in _TIMES if times[name] is not None]
-    for (earlier, first_s), (later, then_s) in pairwise(known):
+    given = [(name, times[name]) for name in _TIMES if times[name] is not None]
+    for (earlier, first_s), (later, then_s) in pairwise(given):
         if first_s is not None and then_s is not None and then_s < first_s:
             raise CellError(
                 f"{later} is {first_s - then_s:.0f} s before {earlier}; check the columns"
@@ -244,10 +244,10 @@ def _uid(cells: Cells, task: TaskId) -> str:
     given = text_of(cells, "attempt_uid")
     if given is not None:
         return given
-    told = [name for name in _IDENTITY if name in cells]
-    own = {name: cells[name] for name in told} if "run" in told else dict(cells)
-    told_apart = [
+    names = [name for name in _IDENTITY if name in cells]
+    own = {name: cells[name] for name in names} if "run" in names else dict(cells)
+    identity = [
         str(task),
         *(f"{name}={own[name]}" for name in sorted(own) if name != "namespace"),
     ]
-    return "import-" + hashlib.sha256("\x00".join(told_apart).encode()).hexdigest()[:32]
+    return "import-" + hashlib.sha256("\x00".join(identity).encode()).hexdigest()[:32]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from plimsoll_predictor.tables.tables import BadRow, Row, Table, TableError
+from plimsoll_predictor.tables.cells import BadRow, Row, Table, TableError
 
 PARQUET: Final = b"PAR1"
 """A Parquet file's first bytes."""
@@ -76,8 +76,8 @@ def write_parquet(
     with pyarrow.parquet.ParquetWriter(path, schema) as writer:
         for batch in batches:
             if batch:
-                found = {name: _column(batch, name, kind) for name, kind in columns.items()}
-                writer.write_table(pyarrow.table(found, schema=schema))
+                cells = {name: _column(batch, name, kind) for name, kind in columns.items()}
+                writer.write_table(pyarrow.table(cells, schema=schema))
 
 
 def _column(batch: Sequence[Mapping[str, object]], name: str, kind: type) -> list[object]:

@@ -8,9 +8,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from plimsoll_predictor.tables.cells import Cells, is_feature
+from plimsoll_predictor.core.units import plural
+from plimsoll_predictor.tables.cells import BadRow, Cells, Row, Table, TableError, is_feature
 from plimsoll_predictor.tables.parquet_tables import is_parquet, read_parquet, unix_ms
-from plimsoll_predictor.tables.tables import BadRow, Row, Table, TableError, open_table
+from plimsoll_predictor.tables.text_tables import open_table
 
 PROGRESS_EVERY: Final = 5000
 _SHOWN_LINES: Final = 5
@@ -40,7 +41,7 @@ class Form:
         return column in self.names or (self.features and is_feature(column))
 
     def missing(self, columns: Sequence[str]) -> list[str]:
-        """What is needed and not among the columns."""
+        """The columns that are needed and missing."""
         return [" or ".join(names) for names in self.needed if not set(names) & set(columns)]
 
 
@@ -67,9 +68,9 @@ class LeftOut:
             self.lines.append(line)
 
     def words(self, reason: str) -> str:
-        """How many were left out, why, and which came first."""
+        """A sentence with how many were left out, why, and which came first."""
         lines = ", ".join(map(str, self.lines)) + (", ..." if self.count > len(self.lines) else "")
-        return f"{self.count:,} left out: {reason} (line{'s' if self.count > 1 else ''} {lines})"
+        return f"{self.count:,} left out: {reason} ({plural(self.count, 'line')} {lines})"
 
 
 def leave_out(left_out: dict[str, LeftOut], reason: str, line: int) -> None:
@@ -124,8 +125,8 @@ def check_columns(columns: Sequence[str], missing: Sequence[str], where: str, se
         TableError: in words that end with what to do.
     """
     if missing:
-        ending = "s" if len(missing) > 1 else ""
-        raise TableError(f"{where}, line 1: lacks the column{ending} {', '.join(missing)}; {see}")
+        lacked = f"{plural(len(missing), 'column')} {', '.join(missing)}"
+        raise TableError(f"{where}, line 1: lacks the {lacked}; {see}")
     twice = sorted({name for name in columns if columns.count(name) > 1 and name})
     if twice:
         raise TableError(

@@ -7,7 +7,7 @@ bin's ceiling: trees of the pinball loss on log needs. Nothing on the admission 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -17,10 +17,9 @@ from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.model.boosted import MARGIN, BoostedNeed
 from plimsoll_predictor.model.features import FeatureSchema
 from plimsoll_predictor.training.compile import compile_regression
-from plimsoll_predictor.training.folds import Fold, time_folds
-from plimsoll_predictor.training.out_of_time import LEAST_SHARE_REPLAYED, Bid
-from plimsoll_predictor.training.rows import RunRows
-from plimsoll_predictor.training.search import Clock
+from plimsoll_predictor.training.folds import Fold
+from plimsoll_predictor.training.out_of_time import Bid, ReplayedBids, ReplayPlan, replayed_bids
+from plimsoll_predictor.training.runs import RunRows
 
 LEVEL: Final = 0.95
 """The quantile: far enough out for a factor of a tenth over it to cover most of the rest, near
@@ -43,28 +42,6 @@ PARAMETERS: Final[dict[str, Any]] = {
 }
 """One setting for every task: with others the figures on the traces differed by about one in a
 hundred, less than between seeds, so there is nothing to search."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoostingPlan:
-    """How to train, and how the past is replayed.
-
-    deadline_s: on the clock; further folds of the past are replayed only before it.
-    """
-
-    n_folds: int
-    seed: int
-    threads: int
-    clock: Clock
-    deadline_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class BoostedBids:
-    """Bids by index into the rows, and whether time ran out before all folds were replayed."""
-
-    bids: dict[int, Bid]
-    cut_by_budget: bool
 
 
 def fit_boosted(
@@ -91,22 +68,12 @@ def fit_boosted(
     )
 
 
-def boosted_bids(rows: RunRows, plan: BoostingPlan) -> BoostedBids:
-    """Schema and trees learned on each past alone, bidding for what came next.
-
-    Strictly in time order. The folds with the longest pasts, LEAST_SHARE_REPLAYED of the runs,
-    are always replayed, the others as long as there is time. No bids where nothing can be fitted.
-    """
-    bids: dict[int, Bid] = {}
-    for fold in reversed(time_folds(len(rows.runs), plan.n_folds)):
-        enough = len(bids) >= LEAST_SHARE_REPLAYED * len(rows.runs)
-        if enough and plan.clock() >= plan.deadline_s:
-            return BoostedBids(bids, cut_by_budget=True)
-        bids.update(_bids_of_fold(rows, fold, plan))
-    return BoostedBids(bids, cut_by_budget=False)
+def boosted_bids(rows: RunRows, plan: ReplayPlan) -> ReplayedBids:
+    """The bids of boosting in the past. There is no bid where nothing can be fitted."""
+    return replayed_bids(len(rows.runs), plan, partial(_bids_of_fold, rows, plan))
 
 
-def _bids_of_fold(rows: RunRows, fold: Fold, plan: BoostingPlan) -> dict[int, Bid]:
+def _bids_of_fold(rows: RunRows, plan: ReplayPlan, fold: Fold) -> dict[int, Bid]:
     past = rows.part(fold.training)
     schema = FeatureSchema.fit(past.features)
     X = schema.expand(schema.encode_rows(past.features))

@@ -1,4 +1,4 @@
-"""How many bins: more save more if predicted right, and are harder to predict (thesis Table 11)."""
+"""Chooses how many bins: more save more, and are harder to predict (thesis Table 11)."""
 
 from __future__ import annotations
 
@@ -9,40 +9,53 @@ from typing import Final
 import numpy as np
 
 from plimsoll_predictor.model.bins import BinOption, labels_with_margin
-from plimsoll_predictor.training.classifier import ClassifierName, Layout
+from plimsoll_predictor.training.classifier import Layout
 from plimsoll_predictor.training.evaluation import Evaluation, estimated_improvement, evaluate
 from plimsoll_predictor.training.folds import stratified_folds
+from plimsoll_predictor.training.plan import TrainingPlan
 from plimsoll_predictor.training.recipes import quick_recipe
-from plimsoll_predictor.training.report import Candidate
-from plimsoll_predictor.training.rows import RunRows
+from plimsoll_predictor.training.runs import RunRows
 from plimsoll_predictor.training.sampling import Rows
-from plimsoll_predictor.training.search import Clock, Judge, Problem
+from plimsoll_predictor.training.search import Judge, Problem
 
 AS_GOOD: Final = 0.01
-"""Of the reference's memory-time: a few folds cannot tell candidates apart more finely, and fewer
-bins are predicted more surely."""
+"""The share of the reference's memory-time within which candidates count as equal: a few folds
+cannot tell them apart more finely, and fewer bins are predicted more surely."""
 MOST_TOO_SMALL: Final = 0.01
 """Share of runs given too little, beyond which an option is only taken where none keeps to it:
 every failed attempt is somebody's trouble, however little memory it held (thesis 6.2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparing:
-    """What candidates are compared on.
+class Candidate:
+    """One number of bins, as a row of thesis Tables 6 and 11. Shares of one.
 
-    X: (n, m) encoded rows of ``rows``. reference_bytes: what the user asks for.
+    u_score, accuracy, u_rate: of a quick classifier out of time, as it would be served. One bin
+    cannot be wrong.
+    served_improvement: of the reference's memory-time, failed attempts counted penalty times.
+    """
+
+    ceilings_bytes: tuple[int, ...]
+    optimal_improvement: float
+    time_based_optimal_improvement: float
+    u_score: float
+    accuracy: float
+    u_rate: float
+    estimated_improvement: float
+    served_improvement: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparing:
+    """The runs that candidates are compared on, and how.
+
+    X: (n, m) encoded rows of ``rows``. deadline_s: on the plan's clock.
     """
 
     rows: RunRows
     X: Rows
     layout: Layout
-    reference_bytes: float
-    penalty: float
-    n_folds: int
-    classifier: ClassifierName
-    seed: int
-    threads: int
-    clock: Clock
+    plan: TrainingPlan
     deadline_s: float
 
 
@@ -83,7 +96,7 @@ def choose_bins(options: Sequence[BinOption], comparing: Comparing) -> Chosen:
 
 def best_candidate(judged: Sequence[Candidate]) -> int:
     """Index of the one to take; ``judged`` begins with the single bin. See ``choose_bins``."""
-    safe = [place for place, found in enumerate(judged) if found.u_rate <= MOST_TOO_SMALL]
+    safe = [place for place, candidate in enumerate(judged) if candidate.u_rate <= MOST_TOO_SMALL]
     # One bin is always safe; alone it must not keep a task from being told apart.
     places = safe if len(safe) > 1 else range(len(judged))
     most = max(judged[place].served_improvement for place in places)
@@ -97,11 +110,11 @@ def problem_of(option: BinOption, comparing: Comparing) -> Problem:
         X=comparing.X,
         y=labels,
         runtimes_s=comparing.rows.runtimes_s,
-        reference_bytes=comparing.reference_bytes,
+        reference_bytes=comparing.rows.reference_bytes(comparing.plan.policy.headroom),
         bins=option.bins,
         layout=comparing.layout,
-        folds=stratified_folds(labels, comparing.n_folds),
-        penalty=comparing.penalty,
+        folds=stratified_folds(labels, comparing.plan.n_folds),
+        penalty=comparing.plan.policy.penalty,
     )
 
 
@@ -110,12 +123,12 @@ def _one_bin(option: BinOption) -> Candidate:
 
 
 def _judged(option: BinOption, comparing: Comparing, *, first: bool) -> Candidate | None:
-    problem = problem_of(option, comparing)
-    judge = Judge(problem, seed=comparing.seed, threads=comparing.threads)
+    plan = comparing.plan
+    judge = Judge(problem_of(option, comparing), seed=plan.seed, threads=plan.threads)
     trial = judge.judge(
-        quick_recipe(comparing.classifier),
+        quick_recipe(plan.classifiers[0]),
         deadline_s=float("inf") if first else comparing.deadline_s,
-        clock=comparing.clock,
+        clock=plan.clock,
     )
     return None if trial is None else _candidate(option, trial.evaluation, trial.served_improvement)
 

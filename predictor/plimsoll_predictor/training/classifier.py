@@ -52,7 +52,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How rows are laid out: which encoded columns are categories, and how codes are expanded.
+    """The layout of rows: which encoded columns are categories, and how codes are expanded.
 
     expand: (n, m) encoded -> (n, k) plain numbers.
     """
@@ -62,7 +62,7 @@ class Layout:
 
 
 class TrainingPart:
-    """Rows to fit on. What each sampler makes of them is made once and kept.
+    """Rows to fit on. Each sampler's rows are made once and reused.
 
     X: (n, m) encoded, y: (n,) below n_bins, every bin present.
     """
@@ -83,7 +83,7 @@ class TrainingPart:
         return self._sampled[sampler]
 
     def shift(self, sampler: Sampler) -> NDArray[np.float64]:
-        """From the shares of the bins as sampled to the true ones, in margins, (n_bins,)."""
+        """The shift from the bins' sampled shares to the true ones, in margins, (n_bins,)."""
         rows = self.sampled(sampler)
         counts = np.bincount(self.y, minlength=self.n_bins).astype(np.float64)
         return shares_shift(
@@ -165,8 +165,8 @@ class _Trees:
     shift: NDArray[np.float64]
 
     def predict_proba(self, X: Rows) -> NDArray[np.float64]:
-        found = self.booster.inplace_predict(self.layout.expand(X), missing=np.nan)
-        proba = np.asarray(found, dtype=np.float64)
+        predicted = self.booster.inplace_predict(self.layout.expand(X), missing=np.nan)
+        proba = np.asarray(predicted, dtype=np.float64)
         proba = np.column_stack([1 - proba, proba]) if self.n_bins == 2 else proba
         return self.calibration.applied(proba, self.shift)
 
@@ -268,7 +268,7 @@ def _uncalibrated_svm(part: TrainingPart, recipe: Recipe) -> _Svm:
 def _medians(X: Rows) -> NDArray[np.float64]:
     """Median of each column's known values, (n, k) -> (k,); zero where nothing is known."""
     columns = (column[~np.isnan(column)] for column in X.T)
-    return np.asarray([np.median(known) if known.size else 0.0 for known in columns])
+    return np.asarray([np.median(present) if present.size else 0.0 for present in columns])
 
 
 def _filled(X: Rows, medians: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""From a fitted classifier to arrays that numpy alone answers from.
+"""Compiles a fitted classifier to arrays that numpy alone answers from.
 
 Only training needs this file; neither xgboost nor scikit-learn is imported here: what was fitted
 brings all there is to know.
@@ -20,7 +20,7 @@ from plimsoll_predictor.model.trees import MAX_CLASSES, CompiledTrees
 
 
 class Booster(Protocol):
-    """What is used of ``xgboost.Booster``."""
+    """The part of ``xgboost.Booster`` that is used."""
 
     def attr(self, key: str) -> str | None:
         """An attribute, such as the best iteration of early stopping."""

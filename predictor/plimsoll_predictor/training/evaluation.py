@@ -1,15 +1,20 @@
-"""How good a classifier of bins is, as thesis 5.2.3 and 6.2 define it.
+"""How good a classifier of bins is, as thesis 5.2.3 and 6.2 define it, and how reliable.
 
 Rates and improvements are shares of one; the u-score is per hundred predictions, as printed there.
+A classifier is reliable if its chances come true: of all it gives 90%, nine in ten.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+BOUNDS: Final = (0.0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98, 1.0)
+"""Of the buckets of chance, which are narrow at the ends, where sizes are decided."""
 
 
 def confusion_matrix(
@@ -51,7 +56,7 @@ def u_score(over: int, under: int, total: int, penalty: float) -> float:
 
 
 def estimated_improvement(optimal_improvement: float, accuracy: float, u_rate: float) -> float:
-    """What the classifier will save: optimal x accuracy - u_rate (thesis 6.2, Table 11)."""
+    """The share to be saved: optimal x accuracy - u_rate (thesis 6.2, Table 11)."""
     return optimal_improvement * accuracy - u_rate
 
 
@@ -76,3 +81,54 @@ def evaluate(confusion: NDArray[np.int64], penalty: float) -> Evaluation:
         o_rate=o_rate(confusion),
         u_score=u_score(over, under, int(confusion.sum()), penalty),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Forecasts of about one chance. chance: their mean; came_true: the share that did."""
+
+    chance: float
+    came_true: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """Forecasts "the need fits this ceiling", by chance; empty buckets are left out.
+
+    error: mean distance between chance and share that came true, weighted by count (the expected
+        calibration error); None where nothing was forecast.
+    """
+
+    buckets: tuple[Bucket, ...]
+    error: float | None
+
+    @classmethod
+    def of(cls, chances: NDArray[np.float64], came_true: NDArray[np.bool_]) -> Reliability:
+        """The reliability of forecasts, (n,) from 0 to 1, given which came true, (n,)."""
+        places = np.clip(np.searchsorted(BOUNDS, chances, side="right") - 1, 0, len(BOUNDS) - 2)
+        buckets = tuple(
+            Bucket(
+                chance=float(chances[inside].mean()),
+                came_true=float(came_true[inside].mean()),
+                count=int(inside.sum()),
+            )
+            for place in range(len(BOUNDS) - 1)
+            if (inside := places == place).any()
+        )
+        off = sum(abs(bucket.chance - bucket.came_true) * bucket.count for bucket in buckets)
+        return cls(buckets, off / chances.size if chances.size else None)
+
+
+def fitting_forecasts(
+    probabilities: NDArray[np.float64],
+    needs_bytes: NDArray[np.float64],
+    ceilings_bytes: Sequence[int],
+) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Each run's chance to fit each ceiling but the last, and whether it did; flat, (n (k - 1),).
+
+    probabilities: (n, k) of each true bin. needs_bytes: (n,). ceilings_bytes: k, ascending.
+    """
+    chances = np.cumsum(probabilities, axis=1)[:, :-1]
+    fits = needs_bytes[:, np.newaxis] <= np.asarray(ceilings_bytes[:-1], dtype=np.float64)
+    return np.minimum(chances, 1.0).ravel(), fits.ravel()

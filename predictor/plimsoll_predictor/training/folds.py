@@ -1,4 +1,4 @@
-"""How history is split: always trained on what came before what it is judged on."""
+"""Splits history: a classifier is always trained on runs before those that it is judged on."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""What the classifier would have bid in the past, had it known only what came before."""
+"""The bids of the classifier in the past, if it had known only what came before."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -14,11 +15,10 @@ from plimsoll_predictor.model.bins import Bins, labels_with_margin, search_bins
 from plimsoll_predictor.model.calibration import Calibration
 from plimsoll_predictor.model.features import FeatureSchema
 from plimsoll_predictor.training.classifier import Layout, Recipe, TrainingPart, fit
-from plimsoll_predictor.training.folds import Fold, time_folds
-from plimsoll_predictor.training.out_of_time import LEAST_SHARE_REPLAYED, Bid
-from plimsoll_predictor.training.reliability import Reliability, fitting_forecasts
-from plimsoll_predictor.training.rows import RunRows
-from plimsoll_predictor.training.search import Clock
+from plimsoll_predictor.training.evaluation import Reliability, fitting_forecasts
+from plimsoll_predictor.training.folds import Fold
+from plimsoll_predictor.training.out_of_time import Bid, ReplayedBids, ReplayPlan, replayed_bids
+from plimsoll_predictor.training.runs import RunRows
 
 LEAST_PAST_RUNS: Final = 4
 """Two bins of two runs each: with fewer there is nothing to classify."""
@@ -26,7 +26,7 @@ LEAST_PAST_RUNS: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardPlan:
-    """How the past is replayed.
+    """How the past is replayed for the classifier.
 
     recipe: None where one bin serves. n_bins: as many as were chosen; fewer where the past is
     too short for them.
@@ -36,44 +36,29 @@ class ForwardPlan:
     calibration: Calibration
     n_bins: int
     policy: Policy
-    n_folds: int
-    seed: int
-    threads: int
-    clock: Clock
-    deadline_s: float
+    replay: ReplayPlan
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
-    """Bids by index into the rows, and whether time ran out before all folds were replayed.
+class ClassifierBids:
+    """The bids of the classifier in the past.
 
-    reliability: of the classifier's chances that a need fits, over the runs that were bid for.
+    reliability: of its chances that a need fits, over the runs that were bid for.
     """
 
-    bids: dict[int, Bid]
-    cut_by_budget: bool
+    replayed: ReplayedBids
     reliability: Reliability
 
 
-def forward_bids(rows: RunRows, plan: ForwardPlan) -> Replayed:
-    """Bins, schema and classifier learned on each past alone, bidding for what came next.
-
-    Strictly in time order. The folds with the longest pasts, LEAST_SHARE_REPLAYED of the runs,
-    are always replayed, the others as long as there is time.
-    """
-    bids: dict[int, Bid] = {}
+def forward_bids(rows: RunRows, plan: ForwardPlan) -> ClassifierBids:
+    """Bins, schema and classifier learned on each past alone, bidding for what came next."""
     forecasts = _Forecasts()
-    for fold in reversed(time_folds(len(rows.runs), plan.n_folds)):
-        enough = len(bids) >= LEAST_SHARE_REPLAYED * len(rows.runs)
-        if enough and plan.clock() >= plan.deadline_s:
-            return Replayed(bids, cut_by_budget=True, reliability=forecasts.reliability())
-        if fold.training.size >= LEAST_PAST_RUNS:
-            bids.update(_bids(rows, fold, plan, forecasts))
-    return Replayed(bids, cut_by_budget=False, reliability=forecasts.reliability())
+    replayed = replayed_bids(len(rows.runs), plan.replay, partial(_bids, rows, plan, forecasts))
+    return ClassifierBids(replayed, forecasts.reliability())
 
 
 class _Forecasts:
-    """Every chance given in the replay, and what became of it."""
+    """Every chance that was given in the replay, and whether it came true."""
 
     def __init__(self) -> None:
         self._chances: list[NDArray[np.float64]] = []
@@ -94,7 +79,9 @@ class _Forecasts:
         )
 
 
-def _bids(rows: RunRows, fold: Fold, plan: ForwardPlan, forecasts: _Forecasts) -> dict[int, Bid]:
+def _bids(rows: RunRows, plan: ForwardPlan, forecasts: _Forecasts, fold: Fold) -> dict[int, Bid]:
+    if fold.training.size < LEAST_PAST_RUNS:
+        return {}
     past = rows.part(fold.training)
     options = search_bins(past.needs_bytes, past.runtimes_s, past.limits(plan.policy)).options
     bins = options[min(plan.n_bins, len(options)) - 1].bins
@@ -107,12 +94,12 @@ def _bids(rows: RunRows, fold: Fold, plan: ForwardPlan, forecasts: _Forecasts) -
             labels_with_margin(bins, past.needs_bytes),
             Layout(schema.categorical_columns, schema.expand),
             n_bins=len(bins),
-            seed=plan.seed,
+            seed=plan.replay.seed,
         )
-        fitted = fit(part, plan.recipe, threads=plan.threads, calibration=plan.calibration)
+        fitted = fit(part, plan.recipe, threads=plan.replay.threads, calibration=plan.calibration)
         coming = schema.encode_rows([rows.runs[place].features for place in fold.validation])
         probabilities = fitted.predict_proba(coming)
-        # What a run that was only ever killed would have needed is a guess, not an outcome.
+        # The need of a run that was only ever killed is a guess.
         observed = np.array([not rows.runs[place].censored for place in fold.validation])
         needs = rows.needs_bytes[fold.validation]
         forecasts.add(probabilities[observed], needs[observed], bins)

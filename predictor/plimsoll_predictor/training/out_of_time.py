@@ -1,4 +1,4 @@
-"""What experts would have cost on a task's own past, where nobody had seen what was to come.
+"""The costs of experts on a task's own past, where nobody had seen what was to come.
 
 Every run is bid for with what was known before it, and only then learned from. These costs choose
 nobody: they seed the charges of the experts by models, which then compete online like all others
@@ -7,7 +7,7 @@ nobody: they seed the charges of the experts by models, which then compete onlin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,14 +15,15 @@ from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.units import MIB, gb_hours
 from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER, MAX_SEEN, REQUEST
 from plimsoll_predictor.knowledge.ladder import lowest_step_bytes
-from plimsoll_predictor.training.report import OutOfTimeCost
-from plimsoll_predictor.training.rows import RunRows
+from plimsoll_predictor.training.folds import Fold, time_folds
+from plimsoll_predictor.training.runs import RunRows
+from plimsoll_predictor.training.search import Clock
 
 LEAST_SHARE_REPLAYED: Final = 0.25
-"""Of the runs: an expert bids for so many whatever the clock says. One unlucky kill among fewer
-would weigh too much."""
+"""The share of the runs that an expert bids for whatever the clock says. One unlucky kill among
+fewer would count too much."""
 LEAST_SHARE_COMPARED: Final = 0.25
-"""Of the runs: boosting that bid for fewer must not narrow the others' comparison to them."""
+"""The share of the runs that boosting must bid for: fewer must not narrow the comparison."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ class PastRun:
 
 @dataclass(frozen=True, slots=True)
 class Bid:
-    """What an expert gives one run.
+    """The size that an expert gives one run.
 
     ladder_bytes: the ceilings it would lift to, ascending.
     open_ended: it stands for the last bin, which has no upper end, so it follows the largest need.
@@ -57,9 +58,60 @@ Bids = Mapping[int, Bid]
 """Index into the runs -> the bid of an expert that had learned only from earlier ones."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayPlan:
+    """How a task's past is replayed for an expert that is trained anew for each fold.
+
+    deadline_s: on the clock; further folds are replayed only before it.
+    """
+
+    n_folds: int
+    seed: int
+    threads: int
+    clock: Clock
+    deadline_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedBids:
+    """The bids, and whether time ran out before all folds were replayed."""
+
+    bids: Bids
+    cut_by_budget: bool
+
+
+def replayed_bids(
+    n_runs: int, plan: ReplayPlan, bids_of_fold: Callable[[Fold], Bids]
+) -> ReplayedBids:
+    """The bids of an expert that learns on each past alone, and bids for what came next.
+
+    Time order is strict. The folds with the longest pasts, LEAST_SHARE_REPLAYED of the runs, are
+    always replayed, the others as long as there is time.
+    """
+    bids: dict[int, Bid] = {}
+    for fold in reversed(time_folds(n_runs, plan.n_folds)):
+        enough = len(bids) >= LEAST_SHARE_REPLAYED * n_runs
+        if enough and plan.clock() >= plan.deadline_s:
+            return ReplayedBids(bids, cut_by_budget=True)
+        bids.update(bids_of_fold(fold))
+    return ReplayedBids(bids, cut_by_budget=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutOfTimeCost:
+    """The cost of an expert on the task's past, by what it could have known then.
+
+    cost_gb_h: waste (allocation - need) x runtime, plus allocation x runtime x penalty for each
+        failed attempt. A penalty above one makes it a price, not memory that was really held.
+    """
+
+    cost_gb_h: float
+    failed_attempts: int
+
+
 @dataclass(frozen=True, slots=True)
 class OutOfTimeCosts:
-    """By expert, all over the same runs; without experts that could not bid for each of them."""
+    """Costs by expert over the same runs, without experts that could not bid for each of them."""
 
     by_expert: Mapping[str, OutOfTimeCost]
     runs: int

@@ -1,4 +1,4 @@
-"""How a training is asked for."""
+"""The plan of a training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plimsoll_predictor.training.search import Clock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingPlan:
-    """How to train.
+    """All that a training is asked to do.
 
     clock: seconds that only rise, for the budget. now_s: Unix seconds, written into the model.
     budget_s: the search stops when most of it is spent and the best so far is taken; the last

@@ -1,4 +1,4 @@
-"""Where the search for recipes starts, how far it reaches, and who proposes the next one."""
+"""The start of the search for recipes, its bounds, and the proposal of the next recipe."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class RecipeAsker:
         )
 
     def tell(self, u_score: float) -> None:
-        """What the recipe asked for last has scored."""
+        """Learn the score of the recipe that was asked for last."""
         with _quiet():
             self._optimizer.tell(self._asked, u_score)
 

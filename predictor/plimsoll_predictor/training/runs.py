@@ -1,4 +1,4 @@
-"""From observations of attempts to what is learned from: one row per run, in time order."""
+"""From observations of attempts to the runs that are learned from, in time order, as arrays."""
 
 from __future__ import annotations
 
@@ -7,18 +7,27 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.record import Features, Need, Observation
+from plimsoll_predictor.model.bins import BinLimits
 
 CENSORED_FACTOR: Final = 1.5
 """A run that was only ever OOM-killed counts as needing this much more than it is known to
 exceed, until it succeeds: between a lift's least useful step and its doubling."""
 LONGEST_RUNTIME_S: Final = 1e9
 """Thirty years; a longer runtime is a broken clock and counts as unknown."""
+UNKNOWN_RUNTIME_S: Final = 60.0
+"""The runtime of every run where none is known, so that all count alike."""
+SHORTEST_RUNTIME_S: Final = 0.5
+"""Kubernetes tells times in whole seconds: a runtime of zero is somewhere below one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run with what it teaches.
+    """One run, and what it teaches.
 
     need_bytes: above zero; what it is assumed to be where censored.
     exceeds_bytes: what a censored need is known to exceed; None if the need is known.
@@ -49,9 +58,60 @@ def runs_of(observations: Iterable[Observation], *, latest: int) -> list[Run]:
     for observation in observations:
         if _teaches(observation.need):
             attempts.setdefault(observation.run, []).append(observation)
-    runs = [_run(key, known) for key, known in attempts.items()]
+    runs = [_run(key, of_run) for key, of_run in attempts.items()]
     runs.sort(key=lambda run: -math.inf if run.at_s is None else run.at_s)
     return runs[-latest:]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunRows:
+    """Runs in time order; all arrays (n,).
+
+    runtimes_s: above zero; the median of the known ones where unknown.
+    requests_bytes: the median of the known ones where unknown; None if no run asked for anything.
+    """
+
+    runs: Sequence[Run]
+    needs_bytes: NDArray[np.float64]
+    runtimes_s: NDArray[np.float64]
+    requests_bytes: NDArray[np.float64] | None
+
+    @classmethod
+    def of(cls, runs: Sequence[Run]) -> RunRows:
+        """The rows of at least one run."""
+        runtimes = _filled([run.runtime_s for run in runs])
+        if runtimes is None:
+            runtimes = np.full(len(runs), UNKNOWN_RUNTIME_S)
+        return cls(
+            runs=runs,
+            needs_bytes=np.asarray([run.need_bytes for run in runs], dtype=np.float64),
+            runtimes_s=np.where(runtimes > 0, runtimes, SHORTEST_RUNTIME_S),
+            requests_bytes=_filled([run.request_bytes for run in runs]),
+        )
+
+    @property
+    def features(self) -> list[Features]:
+        """Each run's features."""
+        return [run.features for run in self.runs]
+
+    def reference_bytes(self, headroom: float) -> float:
+        """The user's request: the median one, or else the largest need with headroom."""
+        if self.requests_bytes is not None:
+            return float(np.median(self.requests_bytes))
+        return float(self.needs_bytes.max()) * headroom
+
+    def limits(self, policy: Policy) -> BinLimits:
+        """The limits of a search for these runs' bins."""
+        return BinLimits(
+            reference_bytes=self.reference_bytes(policy.headroom),
+            max_bins=policy.max_bins,
+            headroom=policy.headroom,
+            floor_bytes=policy.min_bytes,
+        )
+
+    def part(self, places: NDArray[np.int64]) -> RunRows:
+        """Some of the runs; what was filled in is filled in from these alone."""
+        return RunRows.of([self.runs[place] for place in places])
 
 
 def _teaches(need: Need | None) -> bool:
@@ -83,3 +143,9 @@ def _plausible_runtime_s(runtime_s: float | None) -> float | None:
 
 def _first_finite(*times_s: float | None) -> float | None:
     return next((time for time in times_s if time is not None and math.isfinite(time)), None)
+
+
+def _filled(values: Sequence[float | None]) -> NDArray[np.float64] | None:
+    numbers = np.asarray([np.nan if v is None else v for v in values], dtype=np.float64)
+    present = numbers[~np.isnan(numbers)]
+    return np.where(np.isnan(numbers), np.median(present), numbers) if present.size else None

@@ -22,7 +22,7 @@ MAX_ROWS: Final = 20_000
 
 
 class Sampler(StrEnum):
-    """How the training part is balanced."""
+    """The ways to balance the training part."""
 
     NONE = "none"
     RANDOM = "random"
@@ -102,11 +102,11 @@ class _Space:
         absent = 1.0 + max((_largest(wide[:, column]) for column in categorical), default=0.0)
         centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
         for column in numeric:
-            known = wide[~np.isnan(wide[:, column]), column]
-            if known.size:
-                centre[column] = np.median(known)
+            present = wide[~np.isnan(wide[:, column]), column]
+            if present.size:
+                centre[column] = np.median(present)
                 # float32 values squared fit float64, so this never overflows.
-                scale[column] = float(np.std(known)) or 1.0
+                scale[column] = float(np.std(present)) or 1.0
             else:
                 centre[column] = np.nan  # never known: made rows do not know it either
         filled = (wide - centre) / scale
@@ -142,5 +142,5 @@ class _Space:
 
 
 def _largest(column: NDArray[np.float64]) -> float:
-    known = column[~np.isnan(column)]
-    return float(known.max()) if known.size else 0.0
+    present = column[~np.isnan(column)]
+    return float(present.max()) if present.size else 0.0

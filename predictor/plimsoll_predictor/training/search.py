@@ -1,7 +1,7 @@
 """Search for the recipe whose classifier has the lowest u-score (thesis 5.2.3).
 
 Bayesian, by scikit-optimize: each trial is one recipe, judged on folds that are stratified and in
-time order. Judged is what would be served: not the likeliest bin but the cheapest ceiling.
+time order. It is judged by what it would serve: not the likeliest bin but the cheapest ceiling.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPlan:
-    """How long and how to search.
+    """A plan of the search.
 
     deadline_s: on the clock's own scale; the search stops there and keeps its best.
     """
@@ -137,7 +137,7 @@ class Judge:
         return Trial(recipe, figures, 1 - spent / asked, tuple(folds))
 
     def _spent_bytes(self, true_bins: Labels, served: Labels) -> NDArray[np.float64]:
-        """What is allocated per run, a retry at the true bin's ceiling included, (n,)."""
+        """The memory allocated per run, a retry at the true bin's ceiling included, (n,)."""
         ceilings = np.asarray(self._problem.bins.ceilings_bytes, dtype=np.float64)
         failed = self._problem.penalty * ceilings[served] + ceilings[true_bins]
         return np.where(served >= true_bins, ceilings[served], failed)

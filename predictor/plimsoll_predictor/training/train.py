@@ -11,12 +11,7 @@ from plimsoll_predictor.model.bins import search_bins
 from plimsoll_predictor.model.calibration import Calibration
 from plimsoll_predictor.model.features import FeatureSchema
 from plimsoll_predictor.model.task_model import Model, Predictor
-from plimsoll_predictor.training.boosting import (
-    BoostedBids,
-    BoostingPlan,
-    boosted_bids,
-    fit_boosted,
-)
+from plimsoll_predictor.training.boosting import boosted_bids, fit_boosted
 from plimsoll_predictor.training.candidates import Chosen, Comparing, choose_bins, problem_of
 from plimsoll_predictor.training.classifier import (
     UNCALIBRATED,
@@ -25,21 +20,19 @@ from plimsoll_predictor.training.classifier import (
     calibration_of,
     fit,
 )
-from plimsoll_predictor.training.forward import ForwardPlan, Replayed, forward_bids
-from plimsoll_predictor.training.out_of_time import out_of_time_costs
+from plimsoll_predictor.training.forward import ClassifierBids, ForwardPlan, forward_bids
+from plimsoll_predictor.training.out_of_time import ReplayPlan, out_of_time_costs
 from plimsoll_predictor.training.plan import TrainingPlan
-from plimsoll_predictor.training.report import TrainingReport
-from plimsoll_predictor.training.rows import RunRows
-from plimsoll_predictor.training.runs import runs_of
+from plimsoll_predictor.training.report import Steps, TrainingReport, metrics_of, report_of
+from plimsoll_predictor.training.runs import RunRows, runs_of
 from plimsoll_predictor.training.search import Problem, SearchPlan, SearchResult, Trial, search
-from plimsoll_predictor.training.training_report import Steps, metrics_of, report_of
 
 __all__ = ["TrainingError", "TrainingPlan", "TrainingResult", "train"]
 
 CANDIDATES_SHARE: Final = 0.3
 SEARCH_SHARE: Final = 0.8
-"""Of the budget: when choosing bins, and searching a recipe, must end. The rest is for the final
-fit and for replaying the past."""
+"""The shares of the budget after which choosing bins, and searching a recipe, must end. The rest is
+for the final fit and for replaying the past."""
 
 REPLAYED_PARTS: Final = 8
 """Trainings in the replay of the past: in service a task is trained much more often."""
@@ -93,33 +86,41 @@ class _Training:
         self.layout = Layout(self.schema.categorical_columns, self.schema.expand)
 
     def result(self) -> TrainingResult:
-        comparing = self._comparing()
+        comparing = Comparing(
+            rows=self.rows,
+            X=self.X,
+            layout=self.layout,
+            plan=self.plan,
+            deadline_s=self._deadline_s(CANDIDATES_SHARE),
+        )
         chosen = self._chosen(comparing)
-        found = None
+        searched = None
         predictor: Predictor | None = None
         calibration = UNCALIBRATED
         if len(chosen.option.bins) > 1:
             problem = problem_of(chosen.option, comparing)
-            found = self._search(problem)
-            calibration = self._calibration(problem, found.best)
-            predictor = self._fitted(problem, found.best, calibration)
-        model = self._model(chosen, found, predictor)
-        classified = self._classified(chosen, found, calibration)
-        boosted = self._boosted()
+            searched = self._search(problem)
+            calibration = self._calibration(problem, searched.best)
+            predictor = self._fitted(problem, searched.best, calibration)
+        model = self._model(chosen, searched, predictor)
+        classified = self._classified(chosen, searched, calibration)
+        boosted = boosted_bids(self.rows, self._replay())
         steps = Steps(
             rows=self.rows,
             schema=self.schema,
             chosen=chosen,
-            found=found,
+            searched=searched,
             classified=classified,
             boosted=boosted,
-            costs=out_of_time_costs(self.rows, classified.bids, boosted.bids, self.plan.policy),
+            costs=out_of_time_costs(
+                self.rows, classified.replayed.bids, boosted.bids, self.plan.policy
+            ),
         )
         report = report_of(steps, self.plan, duration_s=self.plan.clock() - self.started_s)
         return TrainingResult(model, report)
 
     def _model(
-        self, chosen: Chosen, found: SearchResult | None, predictor: Predictor | None
+        self, chosen: Chosen, searched: SearchResult | None, predictor: Predictor | None
     ) -> Model:
         plan = self.plan
         return Model(
@@ -135,26 +136,11 @@ class _Training:
             ),
             trained_s=plan.now_s,
             observations=len(self.rows.runs),
-            metrics=metrics_of(chosen.option, found, plan.policy.penalty),
+            metrics=metrics_of(chosen.option, searched, plan.policy.penalty),
         )
 
     def _deadline_s(self, share: float) -> float:
         return self.started_s + self.plan.budget_s * share
-
-    def _comparing(self) -> Comparing:
-        return Comparing(
-            rows=self.rows,
-            X=self.X,
-            layout=self.layout,
-            reference_bytes=self.rows.reference_bytes(self.plan.policy.headroom),
-            penalty=self.plan.policy.penalty,
-            n_folds=self.plan.n_folds,
-            classifier=self.plan.classifiers[0],
-            seed=self.plan.seed,
-            threads=self.plan.threads,
-            clock=self.plan.clock,
-            deadline_s=self._deadline_s(CANDIDATES_SHARE),
-        )
 
     def _chosen(self, comparing: Comparing) -> Chosen:
         limits = self.rows.limits(self.plan.policy)
@@ -195,33 +181,24 @@ class _Training:
         )
 
     def _classified(
-        self, chosen: Chosen, found: SearchResult | None, calibration: Calibration
-    ) -> Replayed:
-        plan = self.plan
+        self, chosen: Chosen, searched: SearchResult | None, calibration: Calibration
+    ) -> ClassifierBids:
         return forward_bids(
             self.rows,
             ForwardPlan(
-                recipe=found.best.recipe if found else None,
+                recipe=searched.best.recipe if searched else None,
                 calibration=calibration,
                 n_bins=len(chosen.option.bins),
-                policy=plan.policy,
-                n_folds=REPLAYED_PARTS,
-                seed=plan.seed,
-                threads=plan.threads,
-                clock=plan.clock,
-                deadline_s=self._deadline_s(1.0),
+                policy=self.plan.policy,
+                replay=self._replay(),
             ),
         )
 
-    def _boosted(self) -> BoostedBids:
-        plan = self.plan
-        return boosted_bids(
-            self.rows,
-            BoostingPlan(
-                n_folds=REPLAYED_PARTS,
-                seed=plan.seed,
-                threads=plan.threads,
-                clock=plan.clock,
-                deadline_s=self._deadline_s(1.0),
-            ),
+    def _replay(self) -> ReplayPlan:
+        return ReplayPlan(
+            n_folds=REPLAYED_PARTS,
+            seed=self.plan.seed,
+            threads=self.plan.threads,
+            clock=self.plan.clock,
+            deadline_s=self._deadline_s(1.0),
         )

@@ -15,8 +15,7 @@ from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.units import GIB, MIB, gb_hours
-from plimsoll_predictor.experts.charging import EndedRun
-from plimsoll_predictor.experts.would import DECIDED, Would
+from plimsoll_predictor.experts.charging import DECIDED, EndedRun, Would
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.replay.sizes.engine import ReplaySettings, replay
 from plimsoll_predictor.replay.sizes.product import ProductSizer

@@ -24,9 +24,8 @@ from benchmarks.forecast_bars import (
 )
 from benchmarks.forecast_peers import PEERS, judge_peer
 from benchmarks.sizes_bars import Bar
-from plimsoll_predictor.replay.runtimes.judging import judge
+from plimsoll_predictor.replay.runtimes.judging import METHODS, judge
 from plimsoll_predictor.replay.runtimes.log_reading import LogError
-from plimsoll_predictor.replay.runtimes.methods import METHODS
 from tests.builders.runtime_logs import a_log, a_log_run
 
 

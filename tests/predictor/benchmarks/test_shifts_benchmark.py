@@ -12,8 +12,8 @@ from benchmarks import shifts
 from benchmarks.shift_sizers import Eye, ShiftSizer
 from benchmarks.shifted_traces import LEAST_RUNS, joined, scaled, unchanged
 from plimsoll_predictor.replay.sizes.engine import ReplaySettings, replay
-from plimsoll_predictor.replay.sizes.reading import read_trace
 from plimsoll_predictor.replay.sizes.rows import TraceRow
+from plimsoll_predictor.replay.sizes.traces import read_trace
 from tests.builders.replays import GB, START_S, RunBuilder
 
 RUNS = 60

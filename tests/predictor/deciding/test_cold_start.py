@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll_predictor.core.decision import Bounds
-from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.policy import LEAST_FIRST_SIZE, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
-from plimsoll_predictor.deciding.cold_start import LEAST_FIRST_SIZE, first_bytes
+from plimsoll_predictor.deciding.decide import first_bytes
 from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 

@@ -102,7 +102,8 @@ def test_a_standing_that_was_kept_bids_charges_and_learns_like_the_one_it_was(
         run = ended(need_gb, runtime_s=runtime_s, request_gb=request_gb, features={"size": size})
         fleet.learn(TASK, run)
     kept = json.loads(json.dumps(fleet.standing(TASK).to_dict()))
-    again.restore(json.loads(json.dumps(fleet.pool.to_dict())), {TASK: kept})
+    again.pool.restore(json.loads(json.dumps(fleet.pool.to_dict())))
+    again.take_up(TASK, Standing.from_dict(kept))
     for each in (fleet, again):
         each.learn(TASK, ended(3.0, features={"size": 7.0}))
     assert again.standing(TASK).to_dict() == fleet.standing(TASK).to_dict()

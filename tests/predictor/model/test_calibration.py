@@ -22,8 +22,8 @@ from plimsoll_predictor.training.classifier import (
     calibration_of,
     fit,
 )
+from plimsoll_predictor.training.evaluation import Reliability
 from plimsoll_predictor.training.recipes import starting_recipe
-from plimsoll_predictor.training.reliability import Reliability
 from plimsoll_predictor.training.sampling import Rows, Sampler
 
 NO_SHIFT = np.zeros(3)

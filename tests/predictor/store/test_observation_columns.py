@@ -11,8 +11,7 @@ import pytest
 
 from plimsoll_predictor.core.record import COLUMNS, Column, Observation, Outcome, PeakSource, Unit
 from plimsoll_predictor.store import Store
-from plimsoll_predictor.tables.history import read_history
-from plimsoll_predictor.tables.history_writing import write_history
+from plimsoll_predictor.tables.history import read_history, write_history
 from tests.builders.stores import JOIN, TRAIN, open_store_at
 
 LIVE_ONLY = {

@@ -11,7 +11,8 @@ import pytest
 
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.tables.history import BadRow, HistoryError, read_history
+from plimsoll_predictor.tables.cells import BadRow
+from plimsoll_predictor.tables.history import HistoryError, read_history
 
 CELLS = {
     "namespace": "shop",

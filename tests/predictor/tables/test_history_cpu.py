@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from plimsoll_predictor.core.record import Observation
-from plimsoll_predictor.tables.history import BadRow, read_history
-from plimsoll_predictor.tables.history_writing import write_history
+from plimsoll_predictor.tables.cells import BadRow
+from plimsoll_predictor.tables.history import read_history, write_history
 
 HEADER = (
     "namespace,task,finished_s,runtime_s,peak_bytes,cpu_s,request_cores,allocated_cores,peak_cores"

@@ -20,15 +20,13 @@ from plimsoll_predictor.model.features import FeatureSchema
 from plimsoll_predictor.training.boosting import (
     LEAST_RUNS,
     LEVEL,
-    BoostingPlan,
     boosted_bids,
     fit_boosted,
     needs_of_rows,
 )
 from plimsoll_predictor.training.compile import compile_regression
-from plimsoll_predictor.training.out_of_time import LEAST_SHARE_REPLAYED
-from plimsoll_predictor.training.rows import RunRows
-from plimsoll_predictor.training.runs import runs_of
+from plimsoll_predictor.training.out_of_time import LEAST_SHARE_REPLAYED, ReplayPlan
+from plimsoll_predictor.training.runs import RunRows, runs_of
 from plimsoll_predictor.training.train import train
 from tests.builders.trainings import StepClock, a_history, a_plan, an_attempt
 
@@ -48,8 +46,8 @@ def fitted(n: int = 800) -> BoostedNeed:
     return boosted
 
 
-def a_boosting_plan(**changes: Any) -> BoostingPlan:
-    plan = BoostingPlan(n_folds=8, seed=1, threads=1, clock=StepClock(), deadline_s=60.0)
+def a_boosting_plan(**changes: Any) -> ReplayPlan:
+    plan = ReplayPlan(n_folds=8, seed=1, threads=1, clock=StepClock(), deadline_s=60.0)
     return replace(plan, **changes)
 
 

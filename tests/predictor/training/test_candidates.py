@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from plimsoll_predictor.training.candidates import AS_GOOD, MOST_TOO_SMALL, best_candidate
-from plimsoll_predictor.training.report import Candidate
+from plimsoll_predictor.training.candidates import (
+    AS_GOOD,
+    MOST_TOO_SMALL,
+    Candidate,
+    best_candidate,
+)
 
 
 def a_candidate(served_improvement: float, *, u_rate: float = 0.0, bins: int = 2) -> Candidate:

@@ -18,8 +18,7 @@ from plimsoll_predictor.training.out_of_time import (
     charged_over,
     out_of_time_costs,
 )
-from plimsoll_predictor.training.rows import RunRows
-from plimsoll_predictor.training.runs import runs_of
+from plimsoll_predictor.training.runs import RunRows, runs_of
 from tests.builders.trainings import an_attempt, killed
 
 HOUR_S = 3600.0

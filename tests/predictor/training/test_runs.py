@@ -6,8 +6,13 @@ import pytest
 
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.units import GIB, MIB
-from plimsoll_predictor.training.rows import SHORTEST_RUNTIME_S, UNKNOWN_RUNTIME_S, RunRows
-from plimsoll_predictor.training.runs import CENSORED_FACTOR, runs_of
+from plimsoll_predictor.training.runs import (
+    CENSORED_FACTOR,
+    SHORTEST_RUNTIME_S,
+    UNKNOWN_RUNTIME_S,
+    RunRows,
+    runs_of,
+)
 from tests.builders.trainings import an_attempt, killed
 
 

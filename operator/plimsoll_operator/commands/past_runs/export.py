@@ -15,8 +15,8 @@ from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.store import Store, StoreError
-from plimsoll_predictor.tables.history_writing import Written, write_history
-from plimsoll_predictor.tables.tables import TableError
+from plimsoll_predictor.tables.cells import TableError
+from plimsoll_predictor.tables.history import Written, write_history
 
 ATTEMPTS: Final = 1_000_000
 """Of a task, the newest that are written; the store keeps fewer."""

@@ -18,7 +18,8 @@ from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.store import Store, StoreError
-from plimsoll_predictor.tables.history import BadRow, HistoryError, read_history
+from plimsoll_predictor.tables.cells import BadRow
+from plimsoll_predictor.tables.history import HistoryError, read_history
 
 BATCH: Final = 1000
 SHOWN_BAD_ROWS: Final = 20

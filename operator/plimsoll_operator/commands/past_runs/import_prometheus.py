@@ -25,8 +25,8 @@ from plimsoll_operator.prometheus_history.walking import PastReader
 from plimsoll_operator.prometheus_history.walking import Progress as PastProgress
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.units import counted
-from plimsoll_predictor.tables.history_writing import Written, write_history
-from plimsoll_predictor.tables.tables import TableError
+from plimsoll_predictor.tables.cells import TableError
+from plimsoll_predictor.tables.history import Written, write_history
 
 MOST_ATTEMPTS: Final = 300_000
 """Held in memory until they are written, about a kilobyte each."""

@@ -24,8 +24,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.replay.sizes.engine import SizerBroken
 from plimsoll_predictor.replay.sizes.playing import Played, Setting, frontier, play
 from plimsoll_predictor.replay.sizes.policies import NoSuchPolicy, ReplayPolicy, policies_named
-from plimsoll_predictor.replay.sizes.reading import Trace, TraceError, read_trace
-from plimsoll_predictor.replay.sizes.stored import stored_trace
+from plimsoll_predictor.replay.sizes.traces import Trace, TraceError, read_trace, stored_trace
 from plimsoll_predictor.store import StoreError
 
 OBSERVATIONS: Final = 200_000

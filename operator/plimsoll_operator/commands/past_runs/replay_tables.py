@@ -12,10 +12,10 @@ from rich.table import Table
 
 from plimsoll_operator.wording.figure_words import number_words
 from plimsoll_predictor.replay.runtimes.judging import Judged
-from plimsoll_predictor.replay.sizes.outcome import Totals
+from plimsoll_predictor.replay.sizes.figures import Totals
 from plimsoll_predictor.replay.sizes.playing import Played
-from plimsoll_predictor.replay.sizes.reading import Trace
 from plimsoll_predictor.replay.sizes.sizer import UNASKED_BYTES
+from plimsoll_predictor.replay.sizes.traces import Trace
 from plimsoll_predictor.runtimes.runs.log_run import RuntimeLog
 
 SIZE_HEADINGS: Final = ("GB·h", "cold", "warm", "optimistic", "failed", "first fit", "ms")

@@ -15,9 +15,14 @@ from plimsoll_operator.commands.past_runs.replay_output import (
 )
 from plimsoll_operator.commands.past_runs.replay_progress import ReplayProgress
 from plimsoll_operator.commands.past_runs.replay_tables import runtime_table
-from plimsoll_predictor.replay.runtimes.judging import Judged, judge
+from plimsoll_predictor.replay.runtimes.judging import (
+    Judged,
+    MethodKind,
+    NoSuchMethod,
+    judge,
+    methods_named,
+)
 from plimsoll_predictor.replay.runtimes.log_reading import LogError, read_log
-from plimsoll_predictor.replay.runtimes.methods import MethodKind, NoSuchMethod, methods_named
 from plimsoll_predictor.replay.runtimes.protocol import MethodBroken
 from plimsoll_predictor.runtimes.runs.log_run import RuntimeLog
 

@@ -11,9 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from plimsoll_predictor.replay.sizes.converting import Converted, ConvertRequest, convert
-from plimsoll_predictor.replay.sizes.reading import TraceError
-from plimsoll_predictor.replay.sizes.trace_writing import write_trace
-from plimsoll_predictor.tables.tables import TableError
+from plimsoll_predictor.replay.sizes.traces import TraceError, write_trace
+from plimsoll_predictor.tables.cells import TableError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_operator.sizing.decision_note import DecisionNote
 from plimsoll_predictor.core.policy import Mode
-from plimsoll_predictor.experts.would import DECIDED
+from plimsoll_predictor.experts.charging import DECIDED
 
 
 @dataclass(slots=True, kw_only=True)

@@ -28,12 +28,11 @@ from plimsoll_predictor.core.decision import Ask
 from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.deciding.modelled import modelled_bids
-from plimsoll_predictor.experts.charging import EndedRun
+from plimsoll_predictor.experts.charging import DECIDED, EndedRun
 from plimsoll_predictor.experts.fleet import Fleet
 from plimsoll_predictor.experts.panel import MODELLED
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import Ended, Standing
-from plimsoll_predictor.experts.would import DECIDED
 from plimsoll_predictor.store import Lesson, LessonKind, SharedState, Store, StoreError, Writer
 
 log = structlog.get_logger()

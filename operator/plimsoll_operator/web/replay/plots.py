@@ -14,8 +14,8 @@ from plimsoll_operator.web.plots import svg
 from plimsoll_operator.web.plots.axes import Frame, Scale, decade_ticks, even_ticks, time_axis
 from plimsoll_operator.wording.figure_words import number_words, words_for_gb_h
 from plimsoll_predictor.core.units import GB, words_for_bytes
+from plimsoll_predictor.replay.sizes.figures import CloudPoint, FrontierPoint
 from plimsoll_predictor.replay.sizes.playing import Played
-from plimsoll_predictor.replay.sizes.plotted import CloudPoint, FrontierPoint
 
 WIDE: Final = (960, 380)
 SMALL: Final = (320, 250)

@@ -1,4 +1,4 @@
-"""What a forecast must beat: what anybody would do with the runs that are known.
+"""The forecasts to beat: what anybody would do with the runs that are known.
 
 Own history: the task's newest 2,000 known runs, each as likely. Last 20: its newest 20. Requested
 time: what was asked for, times how much of it all runs took so far. A task without a known run gets
@@ -7,10 +7,16 @@ those of all tasks; a run that asked for nothing, those of all runs that asked f
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from math import log
 from typing import Final
 
-from plimsoll_predictor.replay.runtimes.past_runs import Drawn, PastRuns
+import numpy as np
+
+from plimsoll_predictor.replay.runtimes.method import SHARES, FloatArray
 from plimsoll_predictor.runtimes.runs.log_run import SHORTEST_S, LogRun
 
 NEWEST: Final = 20
@@ -19,6 +25,57 @@ HISTORY: Final = 2000
 newest 2,000 forecast a fifth better than all, and the better rival is the one to beat."""
 NOTHING_KNOWN: Final = tuple(log(SHORTEST_S * 10**power) for power in range(6))
 """Before any run is known: from a second to a day, each power of ten as likely."""
+_UNSEEN: Final = 0.5
+"""The share of one run that anything beyond the known runs gets, so that nothing is impossible."""
+
+
+@dataclass(slots=True)
+class PastRuns:
+    """Logarithms of known runtimes in s, sorted.
+
+    newest: how many are kept; None for all.
+    """
+
+    newest: int | None = None
+    sorted_ln: list[float] = field(default_factory=list)
+    _order: deque[float] = field(default_factory=deque)
+
+    def add(self, runtime_ln: float) -> None:
+        """One more run is known."""
+        insort(self.sorted_ln, runtime_ln)
+        if self.newest is None:
+            return
+        self._order.append(runtime_ln)
+        if len(self._order) > self.newest:
+            del self.sorted_ln[bisect_left(self.sorted_ln, self._order.popleft())]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A forecast: one of these runs again, each as likely.
+
+    sorted_ln: logarithms of runtimes, sorted; at least one.
+    add_ln: is added to each: the logarithm of what they are ratios to.
+    """
+
+    sorted_ln: Sequence[float]
+    add_ln: float = 0.0
+
+    def quantiles_ln(self) -> FloatArray:
+        """Between two runs, in proportion."""
+        last = len(self.sorted_ln) - 1
+        places = SHARES * last
+        below = places.astype(np.intp)
+        low = np.array([self.sorted_ln[place] for place in below])
+        high = np.array([self.sorted_ln[min(place + 1, last)] for place in below])
+        quantiles_ln: FloatArray = low + (high - low) * (places - below) + self.add_ln
+        return quantiles_ln
+
+    def longer_than(self, seconds: float) -> float:
+        """The share of the runs that did."""
+        place = bisect_right(self.sorted_ln, float(np.log(seconds)) - self.add_ln)
+        longer = len(self.sorted_ln) - place
+        return (longer + _UNSEEN) / (len(self.sorted_ln) + 2 * _UNSEEN)
 
 
 def runtime_ln(run: LogRun) -> float:
@@ -49,7 +106,7 @@ class OwnHistory:
         self._tasks.setdefault(run.task, PastRuns(self._newest)).add(at_ln)
 
     def bytes_per_task(self) -> float | None:
-        """As many as it keeps runs: not told."""
+        """None, because it keeps all runs of a task."""
         return None
 
 
@@ -61,7 +118,7 @@ class RequestedTime:
         self._unasked = PastRuns()
 
     def submit(self, _number: int, run: LogRun) -> Drawn:
-        """What it asked for, as requests were used so far; else all runs that asked for nothing."""
+        """Its request, as requests were used so far; else all runs that asked for nothing."""
         asked_ln = _asked_ln(run)
         if asked_ln is None:
             return Drawn(self._unasked.sorted_ln or NOTHING_KNOWN)
@@ -73,7 +130,7 @@ class RequestedTime:
         """Nothing is learned from it."""
 
     def finish(self, _number: int, run: LogRun) -> None:
-        """How much of its request it took is known."""
+        """Learn how much of its request it took."""
         asked_ln = _asked_ln(run)
         if asked_ln is None:
             self._unasked.add(runtime_ln(run))

@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Final
 
 from plimsoll_predictor.replay.runtimes.log_columns import FORM, log_run
-from plimsoll_predictor.replay.sizes.reading import trace_name
+from plimsoll_predictor.replay.sizes.traces import trace_name
 from plimsoll_predictor.runtimes.runs.log_run import LogRun, RuntimeLog
-from plimsoll_predictor.tables.cells import CellError
+from plimsoll_predictor.tables.cells import BadRow, CellError, TableError
 from plimsoll_predictor.tables.table_reading import LeftOut, NamedRow, leave_out, read_rows
-from plimsoll_predictor.tables.tables import BadRow, TableError
 
 MOST_RUNS: Final = 2_000_000
 """A replay needs the runs in order of time, so all are in memory: a million take about 0.5 GB."""
 CLOCK_S: Final = 1.0
-"""A start so much before the submission comes of a clock of whole seconds, and is not told."""
+"""A start so much before the submission comes from a clock of whole seconds, and is not counted."""
 
 
 class LogError(ValueError):
@@ -79,8 +78,8 @@ class _Gathering:
 
     def log(self, name: str) -> RuntimeLog:
         if not self.runs:
-            told = "; ".join(out.words(why) for why, out in self.left_out.items())
-            raise LogError(f"{name} has no run to replay" + (f" ({told})" if told else ""))
+            reasons = "; ".join(out.words(why) for why, out in self.left_out.items())
+            raise LogError(f"{name} has no run to replay" + (f" ({reasons})" if reasons else ""))
         # Stable: runs submitted at the same moment stay in the order of the file.
         self.runs.sort(key=_submitted_s)
         return RuntimeLog(

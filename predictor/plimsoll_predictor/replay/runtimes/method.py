@@ -1,4 +1,4 @@
-"""What is replayed: something that forecasts runtimes as runs are submitted."""
+"""A method that is replayed: it forecasts runtimes as runs are submitted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHARES: Final[FloatArray] = QUANTILES
 
 
 class Foretold(Protocol):
-    """What a method says of one run's runtime."""
+    """A method's forecast of one run's runtime."""
 
     def quantiles_ln(self) -> FloatArray:
         """The logarithms of its quantiles in s at SHARES, not falling."""
@@ -27,7 +27,7 @@ class Foretold(Protocol):
 
 
 class Method(Protocol):
-    """A way to forecast. Told what happens in order of time; learns only from what is over.
+    """A way to forecast. It hears what happens in order of time, and learns only from ended runs.
 
     number: a run's place in the log. Every call changes the method but none may look ahead: of a
     run, only what is known at its submission may be read before it finishes.

@@ -14,14 +14,14 @@ from plimsoll_predictor.runtimes.runs.log_run import LogRun
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What the forecaster said of a run."""
+    """The forecaster's forecast of a run."""
 
     forecast: Forecast
 
     def quantiles_ln(self) -> FloatArray:
         """The forecast's."""
-        found: FloatArray = np.log(self.forecast.quantiles_s(SHARES))
-        return found
+        quantiles_ln: FloatArray = np.log(self.forecast.quantiles_s(SHARES))
+        return quantiles_ln
 
     def longer_than(self, seconds: float) -> float:
         """The forecast's."""
@@ -36,16 +36,16 @@ class Product:
         self._tasks: set[str] = set()
 
     def submit(self, number: int, run: LogRun) -> Said:
-        """As admission tells the forecaster of a pod."""
+        """Do what admission does with a pod."""
         self._tasks.add(run.task)
         return Said(self._forecaster.submit(str(number), run.task, run.owner, run.submitted_s))
 
     def start(self, number: int, run: LogRun) -> None:
-        """As the pod starts."""
+        """Do what the controller does when a pod starts."""
         self._forecaster.start(str(number), run.started_s)
 
     def finish(self, number: int, run: LogRun) -> None:
-        """As the pod ends."""
+        """Do what the controller does when a pod ends."""
         self._forecaster.finish(str(number), run.runtime_s, run.finished_s)
 
     def bytes_per_task(self) -> float | None:

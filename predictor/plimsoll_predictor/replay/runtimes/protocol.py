@@ -69,7 +69,7 @@ def first_tested(runs: int) -> int:
 
 
 def _median_us(took_ns: npt.NDArray[np.int64]) -> float:
-    """Of what has been done: 0 stands for what has not."""
+    """The median of what has been done; 0 stands for what has not."""
     done = took_ns[took_ns > 0]
     return float(np.median(done)) / 1000 if done.size else 0.0
 

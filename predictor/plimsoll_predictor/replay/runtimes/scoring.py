@@ -6,8 +6,8 @@ Pin is the mean pinball loss on ln(runtime) over SHARES; it is 0 for a forecast 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from plimsoll_predictor.replay.runtimes.method import SHARES, FloatArray
 
 TIMES: Final = (2.0, 10.0)
-"""Of how many times the usual runtime the probability to last longer is scored."""
+"""Multiples of the usual runtime: the probability to last longer than each is scored."""
 _LEAST_PROBABILITY: Final = 1e-6
 _LEVELS: Final = {"p90": 0.90, "p95": 0.95, "p99": 0.99}
 _PLACES: Final = {name: int(np.argmin(np.abs(SHARES - at))) for name, at in _LEVELS.items()}
@@ -63,16 +63,12 @@ class Score:
     skill_2x: float | None
     skill_10x: float | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """In plain JSON types."""
-        return asdict(self)
-
 
 def pins(quantiles_ln: FloatArray, runtimes_ln: FloatArray) -> FloatArray:
     """The pin of each run: (runs, 21) and (runs,) to (runs,)."""
     missed = runtimes_ln[:, None] - quantiles_ln
-    found: FloatArray = np.maximum(SHARES * missed, (SHARES - 1) * missed).mean(axis=1)
-    return found
+    losses: FloatArray = np.maximum(SHARES * missed, (SHARES - 1) * missed).mean(axis=1)
+    return losses
 
 
 def score(scored: Scored) -> Score:
@@ -103,8 +99,8 @@ def score(scored: Scored) -> Score:
 def task_means(values: FloatArray, tasks: IntArray) -> FloatArray:
     """The mean of each task's values: (runs,) to (tasks,)."""
     _, numbers = np.unique(tasks, return_inverse=True)
-    found: FloatArray = np.bincount(numbers, weights=values) / np.bincount(numbers)
-    return found
+    means: FloatArray = np.bincount(numbers, weights=values) / np.bincount(numbers)
+    return means
 
 
 def skill(probabilities: FloatArray, happened: npt.NDArray[np.bool_]) -> float | None:
@@ -112,11 +108,11 @@ def skill(probabilities: FloatArray, happened: npt.NDArray[np.bool_]) -> float |
 
     None where it always or never happened: no base rate can be beaten then.
     """
-    told = np.isfinite(probabilities)
-    rate = float(happened[told].mean()) if told.any() else 0.0
+    given = np.isfinite(probabilities)
+    rate = float(happened[given].mean()) if given.any() else 0.0
     if not 0 < rate < 1:
         return None
-    said = np.clip(probabilities[told], _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
-    loss = -float(np.where(happened[told], np.log(said), np.log1p(-said)).mean())
+    said = np.clip(probabilities[given], _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
+    loss = -float(np.where(happened[given], np.log(said), np.log1p(-said)).mean())
     base = -(rate * np.log(rate) + (1 - rate) * np.log1p(-rate))
     return float(1 - loss / base)

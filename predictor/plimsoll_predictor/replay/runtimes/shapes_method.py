@@ -15,9 +15,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from plimsoll_predictor.replay.runtimes.baselines import HISTORY, NOTHING_KNOWN, runtime_ln
+from plimsoll_predictor.replay.runtimes.baselines import (
+    HISTORY,
+    NOTHING_KNOWN,
+    Drawn,
+    PastRuns,
+    runtime_ln,
+)
 from plimsoll_predictor.replay.runtimes.method import SHARES, FloatArray, Foretold
-from plimsoll_predictor.replay.runtimes.past_runs import Drawn, PastRuns
 from plimsoll_predictor.replay.runtimes.product import Said
 from plimsoll_predictor.replay.runtimes.protocol import first_tested
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
@@ -46,8 +51,8 @@ class Scaled:
         """The middle of the bin; an outlier counts as the longest ratio there is."""
         bins = np.searchsorted(self._cumulative()[1:], SHARES)
         ratios = _MIDDLES[np.minimum(bins, _MIDDLES.size - 1)]
-        found: FloatArray = np.log(np.maximum(ratios * self.usual_s, _LEAST_S))
-        return found
+        quantiles_ln: FloatArray = np.log(np.maximum(ratios * self.usual_s, _LEAST_S))
+        return quantiles_ln
 
     def longer_than(self, seconds: float) -> float:
         """Beyond the longest ratio: the share of outliers."""
@@ -57,8 +62,8 @@ class Scaled:
 
     def _cumulative(self) -> FloatArray:
         cumulative = np.concatenate(([0.0], np.cumsum(self.pmf)))
-        found: FloatArray = cumulative / cumulative[-1]
-        return found
+        shares: FloatArray = cumulative / cumulative[-1]
+        return shares
 
 
 @dataclass(slots=True)
@@ -100,7 +105,7 @@ class PaperShapes:
         return Scaled(self._catalogue.shapes[label.place].pmf, usual_s)
 
     def start(self, number: int, run: LogRun) -> None:
-        """Owners' runs in flight count."""
+        """An owner's running runs count."""
         self._owners.start(str(number), run.started_s)
 
     def finish(self, number: int, run: LogRun) -> None:

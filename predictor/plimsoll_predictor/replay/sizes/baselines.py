@@ -6,13 +6,15 @@ one knob between waste and failures: the margin it puts on what it has seen.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import insort
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
@@ -25,84 +27,66 @@ REAL_STEP: Final = 1.0001
 """A largest need seen that is not even this much above what failed is no step worth a retry."""
 
 
-class Seen(Protocol):
-    """What a rule keeps of a task's completed runs."""
+class _PastNeeds(ABC):
+    """The part of a task's completed runs that a rule remembers."""
 
+    @abstractmethod
     def add(self, peak_bytes: int, runtime_s: float, /) -> None:
-        """Take in a completed run."""
-        ...
+        """Learn from a completed run."""
 
+    @abstractmethod
     def size_bytes(self) -> float:
-        """What the next run is given, before the margin; at least one run has been added."""
-        ...
+        """The size of the next run before the margin; at least one run has been added."""
 
     def largest_bytes(self) -> float:
-        """What a failed attempt is lifted to where that is a step up; 0 to always multiply."""
-        ...
+        """The lift after a failed attempt where it is a step up; 0 to always multiply."""
+        return 0
 
 
-class Largest:
+class _Largest(_PastNeeds):
     """The largest need."""
 
     def __init__(self) -> None:
         self._largest_bytes = 0
 
     def add(self, peak_bytes: int, _runtime_s: float, /) -> None:
-        """Take in a completed run."""
         self._largest_bytes = max(self._largest_bytes, peak_bytes)
 
     def size_bytes(self) -> float:
-        """The largest need."""
         return self._largest_bytes
 
-    def largest_bytes(self) -> float:
-        """Nothing: doubling is above it anyway."""
-        return 0
 
-
-class LargestOfLast:
+class _LargestOfLast(_PastNeeds):
     """The largest need of the last 20 runs."""
 
     def __init__(self) -> None:
         self._peaks_bytes: deque[int] = deque(maxlen=LAST)
 
     def add(self, peak_bytes: int, _runtime_s: float, /) -> None:
-        """Take in a completed run."""
         self._peaks_bytes.append(peak_bytes)
 
     def size_bytes(self) -> float:
-        """The largest need of the last runs."""
         return max(self._peaks_bytes)
 
-    def largest_bytes(self) -> float:
-        """Nothing: doubling is above it anyway."""
-        return 0
 
-
-class Percentile:
+class _Percentile(_PastNeeds):
     """The 95th percentile of the needs, interpolated linearly."""
 
     def __init__(self) -> None:
         self._peaks_bytes: list[int] = []
 
     def add(self, peak_bytes: int, _runtime_s: float, /) -> None:
-        """Take in a completed run."""
         insort(self._peaks_bytes, peak_bytes)
 
     def size_bytes(self) -> float:
-        """The percentile."""
         place = VPA_PERCENTILE * (len(self._peaks_bytes) - 1)
         below = int(place)
         above = min(below + 1, len(self._peaks_bytes) - 1)
         low, high = self._peaks_bytes[below], self._peaks_bytes[above]
         return low + (high - low) * (place - below)
 
-    def largest_bytes(self) -> float:
-        """Nothing: a step is a step."""
-        return 0
 
-
-class CheapestStep:
+class _CheapestStep(_PastNeeds):
     """Tovar's first step: the need seen that would have cost the completed runs least.
 
     Giving ``a`` first and the largest need after a failure costs
@@ -110,25 +94,22 @@ class CheapestStep:
     """
 
     SHORTEST_S: Final = 0.001
-    """Runs told to have taken no time at all must still tell needs apart."""
+    """Even runs that are said to have taken no time must tell needs apart."""
 
     def __init__(self) -> None:
         self._runs: list[tuple[int, float]] = []
         self._size_bytes: float | None = None
 
     def add(self, peak_bytes: int, runtime_s: float, /) -> None:
-        """Take in a completed run."""
         insort(self._runs, (peak_bytes, max(runtime_s, self.SHORTEST_S)))
         self._size_bytes = None
 
     def size_bytes(self) -> float:
-        """The cheapest first step."""
         if self._size_bytes is None:
             self._size_bytes = self._cheapest_bytes()
         return self._size_bytes
 
     def largest_bytes(self) -> float:
-        """The largest need."""
         return self._runs[-1][0]
 
     def _cheapest_bytes(self) -> float:
@@ -143,14 +124,14 @@ class CheapestStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What tells one rule from another.
+    """The differences between one rule and another.
 
-    seen: makes what it keeps of a task.
+    seen: makes its memory of a task.
     margin: put on what it has seen; the rule's knob.
     step: what a failed attempt's allocation is multiplied by.
     """
 
-    seen: Callable[[], Seen]
+    seen: Callable[[], _PastNeeds]
     margin: float
     step: float = 2.0
 
@@ -162,10 +143,10 @@ class RuleSizer:
         self._rule = rule
         self._knobs = knobs
         self._margin = rule.margin if knobs.strictness is None else knobs.strictness
-        self._tasks: dict[str, Seen] = {}
+        self._tasks: dict[str, _PastNeeds] = {}
 
     def decide(self, asked: Submitted, _now_s: float, /) -> int:
-        """What the rule makes of the task's completed runs; the request without any."""
+        """The rule's size after the task's completed runs; the request without any."""
         seen = self._tasks.get(asked.task)
         if seen is None:
             return self._knobs.first_bytes(asked.preset_bytes)
@@ -196,28 +177,20 @@ class Preset(RuleSizer):
     """The author's own request, whatever was seen."""
 
     def __init__(self, knobs: Knobs) -> None:
-        super().__init__(Rule(seen=Largest, margin=1.0), knobs)
+        super().__init__(Rule(seen=_Largest, margin=1.0), knobs)
 
     def completed(self, row: TraceRow, allocation_bytes: int, now_s: float, /) -> None:
         """Learn nothing."""
 
 
-RULES: Final[Mapping[str, Rule]] = MappingProxyType(
-    {
-        "max-seen": Rule(seen=Largest, margin=1.0),
-        "max-seen-1.1": Rule(seen=Largest, margin=1.1),
-        "last-20": Rule(seen=LargestOfLast, margin=1.1),
-        "tovar": Rule(seen=CheapestStep, margin=1.0),
-        "p95-vpa": Rule(seen=Percentile, margin=1.15, step=1.2),
-    }
-)
-
-
-def _maker(rule: Rule) -> SizerMaker:
-    return lambda knobs: RuleSizer(rule, knobs)
-
-
+_RULES: Final = {
+    "max-seen": Rule(seen=_Largest, margin=1.0),
+    "max-seen-1.1": Rule(seen=_Largest, margin=1.1),
+    "last-20": Rule(seen=_LargestOfLast, margin=1.1),
+    "tovar": Rule(seen=_CheapestStep, margin=1.0),
+    "p95-vpa": Rule(seen=_Percentile, margin=1.15, step=1.2),
+}
 BASELINES: Final[Mapping[str, SizerMaker]] = MappingProxyType(
-    {"preset": Preset, **{name: _maker(rule) for name, rule in RULES.items()}}
+    {"preset": Preset, **{name: partial(RuleSizer, rule) for name, rule in _RULES.items()}}
 )
 """Name -> the sizer, fresh for each trace."""

@@ -18,12 +18,16 @@ from plimsoll_predictor.replay.sizes.nextflow import (
     missing_columns,
     nextflow_row,
 )
-from plimsoll_predictor.replay.sizes.reading import MOST_ROWS, TraceError, trace_name
 from plimsoll_predictor.replay.sizes.rows import TraceRow
-from plimsoll_predictor.replay.sizes.stored import stored_trace
+from plimsoll_predictor.replay.sizes.traces import (
+    MOST_ROWS,
+    TraceError,
+    stored_trace,
+    trace_name,
+)
+from plimsoll_predictor.tables.cells import BadRow, Table, TableError
 from plimsoll_predictor.tables.history import HistoryError, read_history
 from plimsoll_predictor.tables.table_reading import LeftOut, named, open_any
-from plimsoll_predictor.tables.tables import BadRow, Table, TableError
 
 _HINT: Final = (
     "give a Nextflow trace (nextflow run -with-trace), or what `plimsoll export` has written"
@@ -33,7 +37,7 @@ _REPEATED: Final = "repeats an earlier run: resumed runs list what they found in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertRequest:
-    """How to read files of past runs.
+    """A request to convert files of past runs.
 
     run: what the workflow's run is called; None for each file's own name.
     zone: of dates that name none.
@@ -66,18 +70,18 @@ def convert(paths: Sequence[Path], request: ConvertRequest) -> Converted:
         TraceError: if a file cannot be read or is of no known format, or no run is left.
     """
     converted = Converted()
-    seen: set[tuple[str, str]] = set()
+    identities: set[tuple[str, str]] = set()
     for path in paths:
         try:
             with path.open("rb") as file:
-                _convert(path, file, request, (converted, seen))
+                _convert(path, file, request, (converted, identities))
         except (TableError, HistoryError) as error:
             raise TraceError(str(error)) from error
         except OSError as error:
             raise TraceError(f"{path} cannot be read: {error.strerror or error}") from error
     if not converted.rows:
-        told = "; ".join(f"{out.count} lines: {why}" for why, out in converted.left_out.items())
-        raise TraceError(f"there is no run to convert ({told or 'the files are empty'})")
+        reasons = "; ".join(f"{out.count} lines: {why}" for why, out in converted.left_out.items())
+        raise TraceError(f"there is no run to convert ({reasons or 'the files are empty'})")
     return converted
 
 
@@ -88,7 +92,7 @@ def _convert(
     into: tuple[Converted, set[tuple[str, str]]],
 ) -> None:
     table = open_any(file, str(path), _HINT)
-    converted, seen = into
+    converted, identities = into
     if is_nextflow(table.columns):
         lacks = missing_columns(table.columns)
         if lacks:
@@ -96,8 +100,8 @@ def _convert(
                 f"{path} lacks the column {lacks}; add it to trace.fields in nextflow.config"
             )
         converted.kinds[path.name] = "Nextflow trace"
-        told = NextflowFile(run=request.run or trace_name(path), zone=request.zone)
-        _nextflow(table, told, converted, seen)
+        trace = NextflowFile(run=request.run or trace_name(path), zone=request.zone)
+        _nextflow(table, trace, converted, identities)
     elif "task" in table.columns and {"outcome", "finished_s", "finished"} & set(table.columns):
         file.seek(0)
         converted.kinds[path.name] = "Kubernetes history"
@@ -110,7 +114,7 @@ def _convert(
 
 
 def _nextflow(
-    table: Table, file: NextflowFile, converted: Converted, seen: set[tuple[str, str]]
+    table: Table, file: NextflowFile, converted: Converted, identities: set[tuple[str, str]]
 ) -> None:
     places = list(enumerate(table.columns))
     for row in table.rows:
@@ -122,16 +126,16 @@ def _nextflow(
         }
         own = identity(cells)
         try:
-            found = nextflow_row(cells, row.line, file)
+            run = nextflow_row(cells, row.line, file)
         except NotARun as error:
             converted.leave_out(str(error), row.line)
             continue
-        if own is not None and own in seen:
+        if own is not None and own in identities:
             converted.leave_out(_REPEATED, row.line)
             continue
         if own is not None:
-            seen.add(own)
-        _keep(found, converted)
+            identities.add(own)
+        _add(run, converted)
 
 
 def _history(file: BinaryIO, request: ConvertRequest, converted: Converted) -> None:
@@ -141,7 +145,7 @@ def _history(file: BinaryIO, request: ConvertRequest, converted: Converted) -> N
             converted.leave_out(reason, line)
         converted.left_out[reason].count += out.count - len(out.lines)
     for row in trace.rows:
-        _keep(row, converted)
+        _add(row, converted)
 
 
 def _observations(
@@ -156,7 +160,7 @@ def _observations(
             yield row
 
 
-def _keep(row: TraceRow, converted: Converted) -> None:
+def _add(row: TraceRow, converted: Converted) -> None:
     if len(converted.rows) >= MOST_ROWS:
         raise TraceError(
             f"there are more than {MOST_ROWS:,} runs (line {row.line} was reached), and a replay"

@@ -14,7 +14,8 @@ from enum import IntEnum, StrEnum
 from time import perf_counter
 from typing import Final
 
-from plimsoll_predictor.replay.sizes.outcome import ReplayedRow, RunCost
+from plimsoll_predictor.core.units import gb_hours
+from plimsoll_predictor.replay.sizes.figures import ReplayedRow
 from plimsoll_predictor.replay.sizes.rows import TraceRow
 from plimsoll_predictor.replay.sizes.sizer import CAP_BYTES, Sizer
 
@@ -22,11 +23,11 @@ PROGRESS_EVERY: Final = 200
 
 
 class DecideAt(StrEnum):
-    """When a run's first size is decided."""
+    """The moment when a run's first size is decided."""
 
     SUBMIT = "submit"
     START = "start"
-    """What a queued pod gets that is resized until it starts."""
+    """The decision of a queued pod that is resized until it starts."""
 
 
 class SizerBroken(Exception):
@@ -34,48 +35,46 @@ class SizerBroken(Exception):
 
 
 class Kind(IntEnum):
-    """What happens; at one instant in this order."""
+    """The kinds of events; at one instant they come in this order."""
 
     COMPLETION = 0
     FAILURE = 1
     DECISION = 2
 
 
-@dataclass(slots=True)
-class Timing:
-    """Seconds the policy took, one a call."""
-
-    decisions_s: list[float] = field(default_factory=list)
-    updates_s: list[float] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Replayed:
-    """How a policy did on a trace: a record for each run, in the order they ended.
+    """A policy's replay of a trace: a record for each run, in the order they ended.
 
     decisions_s, updates_s: seconds the policy took, one a call.
     """
 
-    rows: Sequence[ReplayedRow]
-    decisions_s: Sequence[float]
-    updates_s: Sequence[float]
+    rows: list[ReplayedRow] = field(default_factory=list)
+    decisions_s: list[float] = field(default_factory=list)
+    updates_s: list[float] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class _Going:
-    """A run on its way: its number of attempts so far, what the present one was given."""
+class _Run:
+    """A run that has not ended: its attempts so far, and what they have cost in GB·h.
+
+    allocation_bytes: what the present attempt was given.
+    optimistic_gb_h: the waste if attempts failed after half their runtime, not at their end.
+    """
 
     row: TraceRow
     cold: bool
     first_bytes: int = 0
     allocation_bytes: int = 0
     attempt: int = 0
-    cost: RunCost = field(default_factory=RunCost)
+    failed_attempts: int = 0
+    waste_gb_h: float = 0.0
+    optimistic_gb_h: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaySettings:
-    """How a trace is replayed."""
+    """The settings of a replay."""
 
     decide_at: DecideAt = DecideAt.SUBMIT
     cap_bytes: int = CAP_BYTES
@@ -92,17 +91,15 @@ def replay(
     progress: told the number of runs that have ended, every so often and at the end.
     Raises SizerBroken when the policy does not answer more than what has just failed.
     """
-    run = _Replay(sizer, settings)
+    playing = _Replay(sizer, settings)
     done = 0
-    for _ in run.events(rows):
+    for _ in playing.events(rows):
         done += 1
         if progress is not None and done % PROGRESS_EVERY == 0:
             progress(done)
     if progress is not None:
         progress(done)
-    return Replayed(
-        rows=run.ended, decisions_s=run.timing.decisions_s, updates_s=run.timing.updates_s
-    )
+    return playing.replayed
 
 
 class _Replay:
@@ -110,10 +107,9 @@ class _Replay:
         self._sizer = sizer
         self._settings = settings
         self._warm: set[str] = set()
-        self._events: list[tuple[float, Kind, int, _Going]] = []
+        self._events: list[tuple[float, Kind, int, _Run]] = []
         self._number = 0
-        self.timing = Timing()
-        self.ended: list[ReplayedRow] = []
+        self.replayed = Replayed()
 
     def events(self, rows: Sequence[TraceRow]) -> Iterator[None]:
         """Yield once for each run that has ended."""
@@ -123,86 +119,91 @@ class _Replay:
             due_s = row.start_s if at_start else row.submit_s
             # What ends by now is known to the decision that is due now.
             yield from self._until(due_s)
-            going = _Going(row, cold=row.task not in self._warm)
-            self._decide(going, due_s)
+            run = _Run(row, cold=row.task not in self._warm)
+            self._decide(run, due_s)
         yield from self._until(float("inf"))
 
     def _until(self, now_s: float) -> Iterator[None]:
         while self._events and self._events[0][0] <= now_s:
-            at_s, kind, _, going = heapq.heappop(self._events)
+            at_s, kind, _, run = heapq.heappop(self._events)
             if kind is Kind.COMPLETION:
-                self._complete(going, at_s)
+                self._complete(run, at_s)
                 yield
             elif kind is Kind.FAILURE:
-                if not self._fail(going, at_s):
+                if not self._fail(run, at_s):
                     yield
             else:
-                self._lift(going, at_s)
+                self._lift(run, at_s)
 
-    def _push(self, at_s: float, kind: Kind, going: _Going) -> None:
+    def _push(self, at_s: float, kind: Kind, run: _Run) -> None:
         self._number += 1
-        heapq.heappush(self._events, (at_s, kind, self._number, going))
+        heapq.heappush(self._events, (at_s, kind, self._number, run))
 
-    def _decide(self, going: _Going, now_s: float) -> None:
+    def _decide(self, run: _Run, now_s: float) -> None:
         started_s = perf_counter()
-        answer = self._sizer.decide(going.row.asked, now_s)
-        self.timing.decisions_s.append(perf_counter() - started_s)
-        going.first_bytes = min(answer, self._settings.cap_bytes)
-        self._attempt(going, going.first_bytes, going.row.complete_s)
+        answer = self._sizer.decide(run.row.asked, now_s)
+        self.replayed.decisions_s.append(perf_counter() - started_s)
+        run.first_bytes = min(answer, self._settings.cap_bytes)
+        self._attempt(run, run.first_bytes, run.row.complete_s)
 
-    def _lift(self, going: _Going, now_s: float) -> None:
-        failed_bytes = going.allocation_bytes
-        answer = self._sizer.lift(going.row.asked, failed_bytes, going.attempt, now_s)
+    def _lift(self, run: _Run, now_s: float) -> None:
+        failed_bytes = run.allocation_bytes
+        answer = self._sizer.lift(run.row.asked, failed_bytes, run.attempt, now_s)
         if answer <= failed_bytes:
             raise SizerBroken(
-                f"line {going.row.line} ({going.row.task}): asked for more than {failed_bytes}"
-                f" bytes after attempt {going.attempt} failed, the policy answered {answer}"
+                f"line {run.row.line} ({run.row.task}): asked for more than {failed_bytes}"
+                f" bytes after attempt {run.attempt} failed, the policy answered {answer}"
             )
         allocation_bytes = min(answer, self._settings.cap_bytes)
-        self._attempt(going, allocation_bytes, now_s + going.row.runtime_s)
+        self._attempt(run, allocation_bytes, now_s + run.row.runtime_s)
 
-    def _attempt(self, going: _Going, allocation_bytes: int, end_s: float) -> None:
+    def _attempt(self, run: _Run, allocation_bytes: int, end_s: float) -> None:
         if allocation_bytes <= 0:
             raise SizerBroken(
-                f"line {going.row.line} ({going.row.task}): the policy answered {allocation_bytes}"
+                f"line {run.row.line} ({run.row.task}): the policy answered {allocation_bytes}"
                 " bytes; answer at least 1"
             )
-        going.attempt += 1
-        going.allocation_bytes = allocation_bytes
-        fits = allocation_bytes >= going.row.peak_bytes
-        self._push(end_s, Kind.COMPLETION if fits else Kind.FAILURE, going)
+        run.attempt += 1
+        run.allocation_bytes = allocation_bytes
+        fits = allocation_bytes >= run.row.peak_bytes
+        self._push(end_s, Kind.COMPLETION if fits else Kind.FAILURE, run)
 
-    def _fail(self, going: _Going, now_s: float) -> bool:
+    def _fail(self, run: _Run, now_s: float) -> bool:
         """Teach the failure; whether the run is tried again."""
-        going.cost.fail(going.allocation_bytes, going.row.runtime_s)
+        held_gb_h = gb_hours(run.allocation_bytes, run.row.runtime_s)
+        run.waste_gb_h += held_gb_h
+        run.optimistic_gb_h += held_gb_h / 2
+        run.failed_attempts += 1
         started_s = perf_counter()
-        self._sizer.failed(going.row.asked, going.allocation_bytes, going.attempt, now_s)
-        self.timing.updates_s.append(perf_counter() - started_s)
-        if going.allocation_bytes >= self._settings.cap_bytes:
+        self._sizer.failed(run.row.asked, run.allocation_bytes, run.attempt, now_s)
+        self.replayed.updates_s.append(perf_counter() - started_s)
+        if run.allocation_bytes >= self._settings.cap_bytes:
             # Nothing larger may be given: it never completes, and teaches nothing more.
-            self._end(going, now_s)
+            self._end(run, now_s)
             return False
-        self._push(now_s, Kind.DECISION, going)
+        self._push(now_s, Kind.DECISION, run)
         return True
 
-    def _complete(self, going: _Going, now_s: float) -> None:
-        going.cost.succeed(going.allocation_bytes - going.row.peak_bytes, going.row.runtime_s)
-        self._warm.add(going.row.task)
+    def _complete(self, run: _Run, now_s: float) -> None:
+        spare_gb_h = gb_hours(run.allocation_bytes - run.row.peak_bytes, run.row.runtime_s)
+        run.waste_gb_h += spare_gb_h
+        run.optimistic_gb_h += spare_gb_h
+        self._warm.add(run.row.task)
         started_s = perf_counter()
-        self._sizer.completed(going.row, going.allocation_bytes, now_s)
-        self.timing.updates_s.append(perf_counter() - started_s)
-        self._end(going, now_s)
+        self._sizer.completed(run.row, run.allocation_bytes, now_s)
+        self.replayed.updates_s.append(perf_counter() - started_s)
+        self._end(run, now_s)
 
-    def _end(self, going: _Going, now_s: float) -> None:
-        self.ended.append(
+    def _end(self, run: _Run, now_s: float) -> None:
+        self.replayed.rows.append(
             ReplayedRow(
-                row=going.row,
-                cold=going.cold,
-                first_bytes=going.first_bytes,
-                last_bytes=going.allocation_bytes,
+                row=run.row,
+                cold=run.cold,
+                first_bytes=run.first_bytes,
+                last_bytes=run.allocation_bytes,
                 ended_s=now_s,
-                waste_gb_h=going.cost.waste_gb_h,
-                optimistic_gb_h=going.cost.optimistic_gb_h,
-                failed_attempts=going.cost.failed_attempts,
+                waste_gb_h=run.waste_gb_h,
+                optimistic_gb_h=run.optimistic_gb_h,
+                failed_attempts=run.failed_attempts,
             )
         )

@@ -33,7 +33,7 @@ class NotARun(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextflowFile:
-    """Of which run a file is. zone: of its dates where they name none: its head node's."""
+    """A file's run, and the zone of dates that name none, which is its head node's."""
 
     run: str
     zone: tzinfo
@@ -45,7 +45,7 @@ def is_nextflow(columns: Sequence[str]) -> bool:
 
 
 def missing_columns(columns: Sequence[str]) -> str | None:
-    """What a trace must have besides and has not, in words; None if it has all."""
+    """The columns that a trace lacks, in words; None if it has all."""
     has = set(columns).__contains__
     if not has("submit") and not has("start"):
         return "submit or start"
@@ -88,9 +88,9 @@ def nextflow_row(cells: Mapping[str, str], line: int, file: NextflowFile) -> Tra
 
 
 def identity(cells: Mapping[str, str]) -> tuple[str, str] | None:
-    """What tells a run from others, in this and in a resumed run's file; None if nothing does."""
-    told = cells.get("hash"), cells.get("native_id", "")
-    return None if told[0] is None else (told[0], told[1] or "")
+    """The identity of a run in this and in a resumed run's file; None if it has none."""
+    digest = cells.get("hash")
+    return None if digest is None else (digest, cells.get("native_id", ""))
 
 
 def _names(cells: Mapping[str, str]) -> tuple[str, str | None]:

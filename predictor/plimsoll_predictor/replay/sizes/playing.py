@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.replay.sizes.engine import DecideAt, Replayed, ReplaySettings, replay
-from plimsoll_predictor.replay.sizes.outcome import Totals, totals
-from plimsoll_predictor.replay.sizes.plotted import FrontierPoint, Plotted, plotted
+from plimsoll_predictor.replay.sizes.figures import (
+    FrontierPoint,
+    Plotted,
+    Totals,
+    plotted,
+    totals,
+)
 from plimsoll_predictor.replay.sizes.policies import ReplayPolicy
-from plimsoll_predictor.replay.sizes.reading import Trace
 from plimsoll_predictor.replay.sizes.sizer import Knobs
+from plimsoll_predictor.replay.sizes.traces import Trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """How traces are replayed: the same for every trace and policy."""
+    """The settings of a replay, the same for every trace and policy."""
 
     decide_at: DecideAt = DecideAt.SUBMIT
     first_size: float = 1.0
@@ -24,7 +30,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """How a policy did on a trace. frontier: empty unless it was asked for."""
+    """A policy's figures on a trace. frontier: empty unless it was asked for."""
 
     trace: Trace
     policy: ReplayPolicy
@@ -40,8 +46,8 @@ class Played:
             "policy": self.policy.name,
             "decide": self.setting.decide_at.value,
             "first_size": self.setting.first_size,
-            **asdict(self.totals),
-            "left_out": {why: asdict(out) for why, out in self.trace.left_out.items()},
+            **to_document(self.totals),
+            "left_out": to_document(self.trace.left_out),
             "shifted": self.trace.shifted,
         }
 
@@ -78,12 +84,12 @@ def frontier(
     """
     points: list[FrontierPoint] = []
     for strictness in policy.strictnesses:
-        found = _replayed(trace, policy, setting, strictness, progress)
+        replayed = _replayed(trace, policy, setting, strictness, progress)
         points.append(
             FrontierPoint(
                 strictness=strictness,
-                waste_gb_h=sum(row.waste_gb_h for row in found.rows),
-                failed_attempts=sum(row.failed_attempts for row in found.rows),
+                waste_gb_h=sum(row.waste_gb_h for row in replayed.rows),
+                failed_attempts=sum(row.failed_attempts for row in replayed.rows),
             )
         )
     return points

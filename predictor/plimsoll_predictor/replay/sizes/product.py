@@ -40,7 +40,7 @@ class ProductSizer:
         self._decided: dict[int, tuple[dict[str, FeatureValue], Bids]] = {}
 
     def decide(self, asked: Submitted, _now_s: float, /) -> int:
-        """What admission would answer; every expert's bid is kept until the run's need is known."""
+        """Answer as admission would; every expert's bid waits until the run's need is known."""
         features = self._features(asked)
         self._decided[asked.line] = (
             features,
@@ -50,7 +50,7 @@ class ProductSizer:
         return decide(ask, self._known(asked.task), self._bounds).allocation_bytes or UNASKED_BYTES
 
     def lift(self, asked: Submitted, failed_bytes: int, attempt: int, _now_s: float, /) -> int:
-        """What the controller would lift to."""
+        """Lift as the controller would."""
         failed = FailedAttempt(
             allocation_bytes=failed_bytes, attempt=attempt, request_bytes=asked.preset_bytes
         )

@@ -1,4 +1,4 @@
-"""What a policy looks like to the replay."""
+"""The interface between the replay and a policy."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Sizer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knobs:
-    """What people set for a policy under replay."""
+    """The settings of a policy under replay."""
 
     first_size: float = 1.0
     """The first size of a task never seen, as a share of its request; above 0, at most 1."""

@@ -1,4 +1,4 @@
-"""The columns of a trace, and how one row of text becomes a past run.
+"""The columns of a trace, and how one row of text becomes a past run and back.
 
 ================  ======  ==========================================================================
 column            needed  what it holds
@@ -29,6 +29,7 @@ from typing import Final
 
 from plimsoll_predictor.replay.sizes.rows import TraceRow
 from plimsoll_predictor.tables.cells import (
+    FEATURE,
     MOST_BYTES,
     CellError,
     Cells,
@@ -46,6 +47,20 @@ FORM: Final = Form(
     see="see docs/replay.md, or bring it into the schema with `plimsoll traces convert`",
 )
 
+COLUMNS: Final[dict[str, type]] = {
+    "run": str,
+    "task": str,
+    "sample": str,
+    "submit_ms": int,
+    "start_ms": int,
+    "complete_ms": int,
+    "runtime_s": float,
+    "cpus": float,
+    "preset_bytes": int,
+    "input_bytes": int,
+    "peak_rss_bytes": int,
+}
+"""Column -> what it holds, in the order of a file that is written."""
 _LATEST_MS: Final = 4_102_444_800_000.0
 """The year 2100: what is later was written in microseconds."""
 _EARLIEST_MS: Final = 10_000_000_000.0
@@ -80,6 +95,25 @@ def trace_row(cells: Cells, line: int) -> TraceRow:
         peak_bytes=_bytes(cells, "peak_rss_bytes") or 1,
         features=features_of(cells),
     )
+
+
+def row_cells(row: TraceRow) -> dict[str, object]:
+    """A past run as a row's cells; what is unknown is absent."""
+    cells: dict[str, object | None] = {
+        "run": row.run,
+        "task": row.task,
+        "sample": row.item,
+        "submit_ms": round(row.submit_s * 1000),
+        "start_ms": round(row.start_s * 1000),
+        "complete_ms": round(row.complete_s * 1000),
+        "runtime_s": row.runtime_s,
+        "cpus": row.cpus,
+        "preset_bytes": row.preset_bytes,
+        "input_bytes": row.input_bytes,
+        "peak_rss_bytes": row.peak_bytes,
+        **{f"{FEATURE}{name}": value for name, value in row.features.items()},
+    }
+    return {name: value for name, value in cells.items() if value is not None}
 
 
 def _runtime_s(cells: Cells, otherwise_s: float) -> float:

@@ -19,7 +19,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.expert_names import MAX_SEEN
 from plimsoll_predictor.store.database.schema import bids, lessons
 from plimsoll_predictor.store.database.upsert import append_in_order
-from plimsoll_predictor.training.report import OutOfTimeCost
+from plimsoll_predictor.training.out_of_time import OutOfTimeCost
 
 
 class LessonKind(StrEnum):

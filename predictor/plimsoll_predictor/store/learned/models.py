@@ -21,7 +21,7 @@ from plimsoll_predictor.store.database.database import Database
 from plimsoll_predictor.store.database.errors import StoreError
 from plimsoll_predictor.store.database.schema import trainings as table
 from plimsoll_predictor.store.learned import trainings
-from plimsoll_predictor.training.report import OutOfTimeCost
+from plimsoll_predictor.training.out_of_time import OutOfTimeCost
 
 log: Final = logging.getLogger(__name__)
 _AT_ONCE: Final = 20

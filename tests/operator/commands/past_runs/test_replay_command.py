@@ -18,11 +18,11 @@ from plimsoll_operator.web.replay.plots import apart
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.replay.sizes.engine import DecideAt
+from plimsoll_predictor.replay.sizes.figures import CLOUD_POINTS, CURVE_POINTS
 from plimsoll_predictor.replay.sizes.playing import Setting
-from plimsoll_predictor.replay.sizes.plotted import CLOUD_POINTS, CURVE_POINTS
 from plimsoll_predictor.replay.sizes.policies import POLICIES
 from plimsoll_predictor.replay.sizes.rows import TraceRow
-from plimsoll_predictor.replay.sizes.trace_writing import write_trace
+from plimsoll_predictor.replay.sizes.traces import write_trace
 from plimsoll_predictor.store import Store
 from tests.builders.replays import GB, START_S, a_run
 

@@ -13,10 +13,10 @@ from plimsoll_operator.commands.past_runs.import_file import ImportRequest, impo
 from plimsoll_operator.commands.past_runs.traces import TracingRequest, tracing_command
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.replay.sizes.reading import read_trace
+from plimsoll_predictor.replay.sizes.traces import read_trace
 from plimsoll_predictor.store import Store
+from plimsoll_predictor.tables.history import OWN_COLUMNS
 from plimsoll_predictor.tables.history_columns import COLUMNS
-from plimsoll_predictor.tables.history_writing import OWN_COLUMNS
 
 GIB = 2**30
 TRAIN, CLEAN = TaskId("shop", "train"), TaskId("shop", "clean")

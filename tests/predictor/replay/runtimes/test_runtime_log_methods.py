@@ -9,17 +9,22 @@ from math import log
 import numpy as np
 import pytest
 
-from plimsoll_predictor.replay.runtimes.baselines import HISTORY, OwnHistory, RequestedTime
-from plimsoll_predictor.replay.runtimes.judging import judge
-from plimsoll_predictor.replay.runtimes.method import Method
-from plimsoll_predictor.replay.runtimes.methods import (
+from plimsoll_predictor.replay.runtimes.baselines import (
+    HISTORY,
+    Drawn,
+    OwnHistory,
+    PastRuns,
+    RequestedTime,
+)
+from plimsoll_predictor.replay.runtimes.judging import (
     METHODS,
     OWN,
     MethodKind,
     NoSuchMethod,
+    judge,
     methods_named,
 )
-from plimsoll_predictor.replay.runtimes.past_runs import Drawn, PastRuns
+from plimsoll_predictor.replay.runtimes.method import Method
 from plimsoll_predictor.replay.runtimes.protocol import replay_log
 from plimsoll_predictor.replay.runtimes.scoring import Scored
 from plimsoll_predictor.runtimes.runs.log_run import LogRun

@@ -11,10 +11,15 @@ import pytest
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.replay.sizes.converting import Converted, ConvertRequest, convert
-from plimsoll_predictor.replay.sizes.reading import TraceError, read_trace
-from plimsoll_predictor.replay.sizes.stored import NEVER_MEASURED, NO_TIMES, stored_trace
-from plimsoll_predictor.replay.sizes.trace_writing import write_trace
-from plimsoll_predictor.tables.history_writing import write_history
+from plimsoll_predictor.replay.sizes.traces import (
+    NEVER_MEASURED,
+    NO_TIMES,
+    TraceError,
+    read_trace,
+    stored_trace,
+    write_trace,
+)
+from plimsoll_predictor.tables.history import write_history
 
 GIB = 2**30
 # What Nextflow writes unless told otherwise, and what pipelines add to it.

@@ -16,7 +16,7 @@ from plimsoll_predictor.replay.sizes.engine import (
     SizerBroken,
     replay,
 )
-from plimsoll_predictor.replay.sizes.outcome import totals
+from plimsoll_predictor.replay.sizes.figures import totals
 from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
 from plimsoll_predictor.replay.sizes.sizer import Knobs, Sizer
 from tests.builders.replays import GB, START_S, Scripted, a_run

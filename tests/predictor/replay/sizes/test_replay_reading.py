@@ -10,9 +10,14 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from plimsoll_predictor.replay.sizes import reading
-from plimsoll_predictor.replay.sizes.reading import Trace, TraceError, read_trace, trace_name
-from plimsoll_predictor.replay.sizes.trace_writing import write_trace
+from plimsoll_predictor.replay.sizes import traces
+from plimsoll_predictor.replay.sizes.traces import (
+    Trace,
+    TraceError,
+    read_trace,
+    trace_name,
+    write_trace,
+)
 
 CELLS = {
     "run": "r1",
@@ -223,7 +228,7 @@ def test_a_gzip_file_cut_short_gives_what_came_before(tmp_path: Path) -> None:
 def test_more_rows_than_memory_has_room_for_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MOST_ROWS", 3)
+    monkeypatch.setattr(traces, "MOST_ROWS", 3)
     path = a_file(tmp_path, *[a_line(sample=f"s{n}") for n in range(5)])
     with pytest.raises(TraceError, match=r"more than 3 runs.*cut it.*line 5"):
         read_trace(path)

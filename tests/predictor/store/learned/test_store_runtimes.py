@@ -21,8 +21,8 @@ from plimsoll_predictor.store import (
 )
 from plimsoll_predictor.store.learned.runtimes import KEPT_S
 from plimsoll_predictor.store.pruning import Bounds
-from plimsoll_predictor.tables.history import BadRow, read_history
-from plimsoll_predictor.tables.history_writing import write_history
+from plimsoll_predictor.tables.cells import BadRow
+from plimsoll_predictor.tables.history import read_history, write_history
 from tests.builders.older_stores import insert, make_store_of
 from tests.builders.stores import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
 

@@ -1,6 +1,6 @@
 """Tables in text files: comma, semicolon or tab; quoted or not; plain or gzip; any size.
 
-Read as a stream: what is kept in memory is one row.
+A table is read as a stream: only one row is in memory.
 """
 
 from __future__ import annotations
@@ -9,53 +9,19 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import BinaryIO, Final, cast
 
+from plimsoll_predictor.tables.cells import MOST_COLUMNS, BadRow, Row, Table, TableError
+
 _GZIP: Final = b"\x1f\x8b"
 _MOST_LINE_CHARS: Final = 2**20
-MOST_COLUMNS: Final = 500
 _DELIMITERS: Final = ",;\t"
 _CUT: Final = "-\n"
 _TORN: Final = (EOFError, OSError, zlib.error)
-"""What reading a damaged gzip file raises."""
-
-
-class TableError(ValueError):
-    """The file as a whole cannot be read; nothing was taken from it."""
-
-
-@dataclass(frozen=True, slots=True)
-class BadRow:
-    """A row that was left out. line: its last line in the file, the header being line 1."""
-
-    line: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row as it stands in the file: as many cells as the header names columns.
-
-    line: its last line in the file, the header being line 1.
-    """
-
-    line: int
-    cells: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table whose header has been read.
-
-    columns: stripped, in the order of the file.
-    rows: once, in the order of the file; rows without any text are passed over.
-    """
-
-    columns: Sequence[str]
-    rows: Iterator[Row | BadRow]
+"""The errors of reading a damaged gzip file."""
 
 
 def open_table(file: BinaryIO, where: str, hint: str) -> Table:
@@ -70,12 +36,12 @@ def open_table(file: BinaryIO, where: str, hint: str) -> Table:
     zipped = file.read(len(_GZIP)) == _GZIP
     file.seek(0)
     plain = cast(BinaryIO, gzip.GzipFile(fileobj=file)) if zipped else file
-    # What is not UTF-8 is told row by row, as lone surrogates.
+    # Bytes that are not UTF-8 become lone surrogates, which are reported row by row.
     buffered = io.BufferedReader(_Unclosed(plain))
     text = io.TextIOWrapper(buffered, "utf-8-sig", errors="surrogateescape", newline="")
     lines = _Lines(text)
     first = _first_line(lines, where, hint)
-    # Most often in the first line, or the comma.
+    # The delimiter is the one that the first line has most often, or else the comma.
     delimiter = max(_DELIMITERS, key=first.count)
     text_lines = chain([first], lines)
     # Nobody quotes between tabs: a quote there is a part of a script or a name.
@@ -85,7 +51,7 @@ def open_table(file: BinaryIO, where: str, hint: str) -> Table:
         else csv.reader(text_lines, delimiter=delimiter)
     )
     columns = _header(cells, where)
-    return Table(columns, _Reading(cells, lines, len(columns)).rows())
+    return Table(columns, _Rows(cells, lines, len(columns)).rows())
 
 
 class _Unclosed(io.RawIOBase):
@@ -130,7 +96,7 @@ class _Lines:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _Rows:
     """The rows after the header."""
 
     cells: Iterator[list[str]]
@@ -150,10 +116,10 @@ class _Reading:
                 yield BadRow(self._line() + 1, f"the file is damaged from here on: {error}")
                 return
             if any(cell.strip() for cell in row):
-                trouble = self._trouble(row)
-                yield BadRow(self._line(), trouble) if trouble else Row(self._line(), row)
+                fault = self._fault(row)
+                yield BadRow(self._line(), fault) if fault else Row(self._line(), row)
 
-    def _trouble(self, row: list[str]) -> str | None:
+    def _fault(self, row: list[str]) -> str | None:
         if self.lines.cut:
             self.lines.cut = False
             return f"the line is longer than {_MOST_LINE_CHARS} characters"

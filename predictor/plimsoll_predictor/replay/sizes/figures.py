@@ -1,15 +1,80 @@
-"""What is kept of a replay to be drawn: a million runs become a few hundred points."""
+"""The figures of a replay: each run's cost, the sums over a trace, and points to draw.
+
+A page cannot show a million runs: the points are a few hundred of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Final
 
-from plimsoll_predictor.replay.sizes.outcome import ReplayedRow
+from plimsoll_predictor.replay.sizes.rows import TraceRow
 
 CURVE_POINTS: Final = 240
 CLOUD_POINTS: Final = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayedRow:
+    """A run as it went under a policy."""
+
+    row: TraceRow
+    cold: bool
+    """Whether it was decided while its task had no completed run."""
+    first_bytes: int
+    last_bytes: int
+    """The size of its last attempt, below its peak only if even the cap was too small."""
+    ended_s: float
+    """The end of its last attempt."""
+    waste_gb_h: float
+    optimistic_gb_h: float
+    failed_attempts: int
+
+    @property
+    def completed(self) -> bool:
+        """Whether it completed at all."""
+        return self.last_bytes >= self.row.peak_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """A policy on a trace, in sums. Waste in GB·h, times in milliseconds (medians)."""
+
+    rows: int
+    waste_gb_h: float
+    cold_gb_h: float
+    warm_gb_h: float
+    optimistic_gb_h: float
+    failed_attempts: int
+    first_fit_rate: float | None
+    """Share of runs whose first attempt sufficed; None without runs."""
+    never_fit: int
+    """Runs that even the cap did not hold."""
+    ms_per_decision: float | None
+    ms_per_update: float | None
+
+
+def totals(
+    rows: Sequence[ReplayedRow], decisions_s: Sequence[float], updates_s: Sequence[float]
+) -> Totals:
+    """The sums over replayed runs; times are None if nothing was called."""
+    waste = sum(row.waste_gb_h for row in rows)
+    cold = sum(row.waste_gb_h for row in rows if row.cold)
+    fitting = sum(1 for row in rows if row.failed_attempts == 0)
+    return Totals(
+        rows=len(rows),
+        waste_gb_h=waste,
+        cold_gb_h=cold,
+        warm_gb_h=waste - cold,
+        optimistic_gb_h=sum(row.optimistic_gb_h for row in rows),
+        failed_attempts=sum(row.failed_attempts for row in rows),
+        first_fit_rate=fitting / len(rows) if rows else None,
+        never_fit=sum(1 for row in rows if not row.completed),
+        ms_per_decision=median(decisions_s) * 1000 if decisions_s else None,
+        ms_per_update=median(updates_s) * 1000 if updates_s else None,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
