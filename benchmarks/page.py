@@ -20,7 +20,7 @@ from urllib.request import urlopen
 
 from benchmarks.scale_data import Size, fill, task_name
 from plimsoll_operator.controller.hub.hub import Hub
-from plimsoll_operator.controller.serving.live_tasks import LiveTasks
+from plimsoll_operator.controller.serving.page_routes import LiveTasks
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.web.page.columns import COLUMNS

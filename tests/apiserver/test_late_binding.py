@@ -12,7 +12,7 @@ from kubernetes_asyncio import client
 
 from plimsoll_operator.kube.api_server import CORE
 from plimsoll_operator.kube.client import Kube
-from plimsoll_operator.late_binding.support import why_not
+from plimsoll_operator.late_binding.resizing import why_not
 from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import Shop, a_controller, until
 from tests.apiserver.sentinels import a_later_pod_is_resized, attempts_are_counted

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from plimsoll_operator.controller.serving.live_tasks import LiveTasks
-from plimsoll_operator.controller.serving.page_routes import page_app
+from plimsoll_operator.controller.serving.page_routes import LiveTasks, page_app
 from plimsoll_operator.controller.serving.web import listening
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingFact

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from plimsoll_operator.controller.hub.hub import Hub, RanLong, RunEnded, RunStarted, RuntimesLearned
+from plimsoll_operator.controller.hub.hub import Hub, ProfileOutdated, RanLong, RunEnded, RunStarted
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
@@ -24,12 +24,12 @@ class Heard:
 
     began: list[str] = field(default_factory=list)
     shares: dict[str, float | None] = field(default_factory=dict)
-    tasks: list[TaskId] = field(default_factory=list)
+    tasks: list[TaskId | None] = field(default_factory=list)
 
     def listen(self, hub: Hub) -> None:
         hub.subscribe(RunStarted, lambda event: self.began.append(event.attempt_uid))
         hub.subscribe(RunEnded, self._ended)
-        hub.subscribe(RuntimesLearned, lambda event: self.tasks.append(event.task))
+        hub.subscribe(ProfileOutdated, lambda event: self.tasks.append(event.task))
 
     def _ended(self, event: RunEnded) -> None:
         self.shares[event.attempt_uid] = event.share

@@ -14,10 +14,8 @@ from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.attempts.late_peaks import LatePeaks
 from plimsoll_operator.controller.attempts.ledger import AttemptLedger
 from plimsoll_operator.controller.attempts.lifts import Lifts
-from plimsoll_operator.controller.attempts.living import LivingAttempts
-from plimsoll_operator.controller.attempts.nodes import ClusterNodes
+from plimsoll_operator.controller.attempts.living import LivingAttempts, Placement
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
-from plimsoll_operator.controller.attempts.placement import Placement
 from plimsoll_operator.controller.attempts.retries import Retries
 from plimsoll_operator.controller.controller import Controller
 from plimsoll_operator.controller.housekeeping import Housekeeping
@@ -25,41 +23,34 @@ from plimsoll_operator.controller.hub.hub import (
     AttemptEnded,
     FinalPeakReported,
     Hub,
-    LeakingChanged,
     ObservationAmended,
     PolicyChanged,
+    ProfileOutdated,
     ProfileSpecChanged,
     RanLong,
     RunEnded,
     RunStarted,
     RuntimeForecast,
-    RuntimesLearned,
-    TaskAdded,
     TaskChanged,
     TaskForgotten,
     TaskLearned,
     TaskPublished,
     TrainingDue,
     TrainingEnded,
-    TroublesChanged,
 )
 from plimsoll_operator.controller.learning.standings import Standings
-from plimsoll_operator.controller.profiles.definitions import Definitions
 from plimsoll_operator.controller.profiles.gathering import ProfileGatherer
-from plimsoll_operator.controller.profiles.met_tasks import MetTasks
 from plimsoll_operator.controller.profiles.policy_statuses import PolicyStatuses
-from plimsoll_operator.controller.profiles.profiles import ProfileKeeper
-from plimsoll_operator.controller.profiles.troubles import Troubles
-from plimsoll_operator.controller.runtimes.long_runs import LongRuns
+from plimsoll_operator.controller.profiles.profiles import MetTasks, ProfileKeeper
+from plimsoll_operator.controller.profiles.troubles import Crowding, Definitions, Troubles
+from plimsoll_operator.controller.runtimes.living_runs import LongRuns, RunSightings
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
-from plimsoll_operator.controller.runtimes.runtimes_seen import RunSightings
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.controller.tasks.book import TaskBook
-from plimsoll_operator.controller.tasks.crowding import Crowding
 from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
-from plimsoll_operator.controller.tasks.publishing import Publications
-from plimsoll_operator.controller.tasks.sizing_state import SizingState
+from plimsoll_operator.controller.tasks.nodes import ClusterNodes
+from plimsoll_operator.controller.tasks.publishing import Publications, SizingState
 from plimsoll_operator.controller.tasks.surroundings import ClusterBounds
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.controller.trainings import Learning
@@ -94,8 +85,9 @@ def build(
     policies = TaskPolicies(Policy(mode=settings.mode), hub, settings.namespace)
     book = TaskBook(policies, hub)
     publications = Publications(book, hub)
-    crowding, leaking = Crowding(), LeakingTasks(hub)
-    nodes, bounds = ClusterNodes(), ClusterBounds(board, policies)
+    crowding, leaking = Crowding(book), LeakingTasks(hub)
+    nodes = ClusterNodes()
+    bounds = ClusterBounds(board, policies, nodes)
     items, peaks = ItemNeeds(board), PeakBook(hub=hub)
     standings = Standings(store, writer, book)
     runtimes = Runtimes(store, writer, hub)
@@ -172,7 +164,6 @@ def build(
             announcer=announcer,
             book=book,
             publications=publications,
-            crowding=crowding,
             leaking=leaking,
             items=items,
             peaks=peaks,
@@ -201,7 +192,6 @@ def build(
                 ledger=ledger,
                 book=book,
                 bounds=bounds,
-                nodes=nodes,
                 profiles=profiles,
                 policy_statuses=policy_statuses,
                 late_binding=late_binding,
@@ -237,7 +227,6 @@ def _connected(hub: Hub, made: Controller) -> Controller:
     hub.subscribe(FinalPeakReported, made.late_peaks.final_peak_reported)
 
     connect_book(hub, made.book, made.publications)
-    hub.subscribe(TaskAdded, made.crowding.task_added)
     hub.subscribe(
         TaskPublished,
         lambda event: board.publish(event.knowledge),
@@ -245,7 +234,6 @@ def _connected(hub: Hub, made: Controller) -> Controller:
     )
     hub.subscribe(
         TaskForgotten,
-        made.crowding.task_forgotten,
         made.learning.task_forgotten,
         made.leaking.task_forgotten,
         lambda event: board.remove(event.task),
@@ -257,8 +245,7 @@ def _connected(hub: Hub, made: Controller) -> Controller:
         watch.late_binding.policy_changed,
         profiles.namespace_policy_changed,
     )
-    hub.subscribe(LeakingChanged, lambda event: profiles.mark(event.task))
-    hub.subscribe(TroublesChanged, lambda _: profiles.mark_all())
+    hub.subscribe(ProfileOutdated, profiles.profile_outdated)
 
     hub.subscribe(TrainingDue, lambda due: made.queue.request(due.task, due.policy, due.why))
     hub.subscribe(TrainingEnded, _counting_trainings(metrics), lambda _: made.standings.news())
@@ -267,7 +254,6 @@ def _connected(hub: Hub, made: Controller) -> Controller:
     hub.subscribe(RunStarted, made.long_runs.run_started)
     hub.subscribe(RunEnded, made.long_runs.run_ended)
     hub.subscribe(RanLong, made.announcer.running_long, made.runtimes.ran_long)
-    hub.subscribe(RuntimesLearned, lambda event: profiles.mark(event.task))
 
     metrics.watch(_live(made))
     return made
@@ -284,7 +270,7 @@ def connect_book(hub: Hub, book: TaskBook, publications: Publications) -> None:
 
 def _counting_ends(metrics: ControllerMetrics) -> Callable[[AttemptEnded], None]:
     def count(event: AttemptEnded) -> None:
-        if event.change.new:
+        if event.novelty.new:
             sizes = sizes_of(event.observation, event.watched.mode, event.watched.note)
             metrics.attempts.ended(event.observation, sizes)
 

@@ -1,4 +1,4 @@
-"""The controller from its start to its end: what it takes up first, and what runs in it."""
+"""The controller from its start to its end: what it restores first, and what runs in it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ from plimsoll_operator.controller.housekeeping import Housekeeping
 from plimsoll_operator.controller.learning.standings import Standings
 from plimsoll_operator.controller.profiles.profiles import ProfileKeeper
 from plimsoll_operator.controller.profiles.troubles import Troubles
-from plimsoll_operator.controller.runtimes.long_runs import LongRuns
+from plimsoll_operator.controller.runtimes.living_runs import LongRuns
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.controller.tasks.book import TaskBook
-from plimsoll_operator.controller.tasks.crowding import Crowding
 from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
 from plimsoll_operator.controller.tasks.publishing import Publications
@@ -29,14 +28,13 @@ from plimsoll_operator.controller.trainings import Learning
 from plimsoll_operator.controller.watching import ClusterWatch
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.kube.client import Kube
-from plimsoll_operator.kube.errors import Refused, Unreachable
+from plimsoll_operator.kube.errors import UNREACHABLE_PAUSE_S, Refused, Unreachable
 from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_operator.training.queue import TrainingQueue
 from plimsoll_predictor.store import StoreError, Writer
 
 log = structlog.get_logger()
 
-UNREACHABLE_PAUSE_S: Final = 2.0
 PUBLISH_EVERY_S: Final = 0.5
 CARRY_ON_AFTER_S: Final = 5.0
 
@@ -54,7 +52,6 @@ class Controller:
     announcer: Announcer
     book: TaskBook
     publications: Publications
-    crowding: Crowding
     leaking: LeakingTasks
     items: ItemNeeds
     peaks: PeakBook
@@ -70,14 +67,14 @@ class Controller:
     housekeeping: Housekeeping
     watch: ClusterWatch
     started: bool = field(init=False, default=False)
-    """Whether what the store knows is in the feed: before, nobody may read it."""
+    """Whether the feed holds what the store knows; before that, nobody may read the feed."""
     _beside: list[asyncio.Task[None]] = field(init=False, default_factory=list)
 
     async def start(self) -> None:
-        """Take up what people have set and the store knows, then run beside the handlers.
+        """Restore what people have set and the store knows, then run beside the handlers.
 
         Policies and bounds come first: a pod seen before its namespace's policy would be judged
-        by another, one seen before its namespace's LimitRange be lifted over it.
+        by another policy, and one seen before its LimitRange would be lifted above it.
         """
         watch = self.watch
         for policy in await _answered(self.kube.list_policies):
@@ -120,7 +117,7 @@ class Controller:
     async def publish(self) -> None:
         """Publish what was learned, once the experts know the runs that are counted."""
         if ahead := self.publications.ahead():
-            # Where the store cannot be read, ``Standings.run`` says so, and goes on trying.
+            # If the store cannot be read, ``Standings.run`` says so and tries again.
             with contextlib.suppress(StoreError):
                 await self.standings.fold()
                 self.publications.caught_up(ahead)
@@ -139,7 +136,7 @@ class Controller:
 
 
 async def _answered(call: Callable[[], Awaitable[list[Any]]]) -> list[Any]:
-    """Wait for an API server that is away, or a role that lacks something: no error, but a wait."""
+    """Wait while the API server is away or the role lacks something; neither is an error here."""
     while True:
         try:
             return await call()
@@ -149,7 +146,7 @@ async def _answered(call: Callable[[], Awaitable[list[Any]]]) -> list[Any]:
 
 
 async def _carry_on(work: Work) -> None:
-    """Whatever ends work that should never end is logged, and the work begun again."""
+    """Run work that should never end: log whatever ends it, and begin it again."""
     while True:
         try:
             await work()

@@ -1,4 +1,4 @@
-"""The store and the memory kept alike: at a start, after an import, and when old rows go."""
+"""Keeps store and memory equal: at a start, after an import, and when old rows go."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from plimsoll_operator.controller.learning.standings import Standings
-from plimsoll_operator.controller.profiles.met_tasks import MetTasks
-from plimsoll_operator.controller.profiles.profiles import ProfileKeeper
+from plimsoll_operator.controller.profiles.profiles import MetTasks, ProfileKeeper
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
@@ -27,7 +26,7 @@ REFRESH_EVERY_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What the store knew of one task at the start."""
+    """The store's knowledge of one task at the start."""
 
     summary: TaskSummary
     saved: SavedModel | None
@@ -36,7 +35,7 @@ class Remembered:
 
 
 def remember_all(store: Store) -> dict[TaskId, Remembered]:
-    """What the store knows of all tasks, in a handful of queries, whatever their number."""
+    """Read what the store knows of all tasks, in a handful of queries, whatever their number."""
     lifts, cpus, saved = (
         store.lifts.waiting(),
         store.totals.cpu_uses(),
@@ -50,7 +49,7 @@ def remember_all(store: Store) -> dict[TaskId, Remembered]:
 
 @dataclass(slots=True, kw_only=True)
 class Housekeeping:
-    """Takes up what the store knows, and forgets what it has forgotten."""
+    """Restores what the store knows, and forgets what the store has forgotten."""
 
     store: Store
     writer: Writer
@@ -66,7 +65,7 @@ class Housekeeping:
 
     async def take_up(self) -> None:
         """Know what the store knows, as at a start."""
-        # Asked first: an import that comes meanwhile is looked at once too often, not never.
+        # This is asked first: an import that comes meanwhile is read twice then, but never missed.
         self._imported = (await self.writer.read(self.store.observations.imported, 0)).serial
         await self.writer.call(self.store.totals.mend)
         for task, remembered in (await self.writer.read(remember_all, self.store)).items():
@@ -104,25 +103,25 @@ class Housekeeping:
         self.profiles.mark(task, after_s=0.0)
 
     async def _look_for_imports(self) -> None:
-        found = await self.writer.read(self.store.observations.imported, self._imported)
-        if found.tasks:
-            # In the order of all writes, likewise: no need that is learned meanwhile is lost.
+        imported = await self.writer.read(self.store.observations.imported, self._imported)
+        if imported.tasks:
+            # The call queues behind all writes: no need that is learned meanwhile is lost.
             self.items.restore(await self.writer.call(self.store.observations.item_needs))
             await self.standings.fold()
-        for task in found.tasks:
-            # In the order of all writes: what was recorded before is added up, and was learned.
+        for task in imported.tasks:
+            # The call queues behind all writes: whatever was recorded before it is in the sum.
             summary = await self.writer.call(self.store.totals.of, task)
             self.book.add_up(task, summary.runs_known, summary.max_need_bytes)
             self.learning.consider(task)
             self.profiles.mark(task)
-        if found.tasks:
+        if imported.tasks:
             self.standings.news()
             self.runtimes.news()
-        self._imported = found.serial
+        self._imported = imported.serial
 
     async def _prune(self) -> None:
         steps = self.store.prune_steps(self.now_s())
-        # One by one: what else is to be written comes in between.
+        # Steps run one by one, so that other writes come in between.
         while await self.writer.call(next, steps, None) is not None:
             continue
         self.book.drop_lifts_except(await self.writer.call(self.store.lifts.waiting))

@@ -18,7 +18,7 @@ _HOST = re.compile(r"[0-9A-Za-z:](?:[-0-9A-Za-z.:]*[0-9A-Za-z:])?", re.ASCII)
 
 
 class ControllerSettings(BaseSettings):
-    """What one controller needs to know."""
+    """The settings of one controller."""
 
     model_config = SettingsConfigDict(
         env_prefix="PLIMSOLL_", extra="ignore", env_ignore_empty=True, hide_input_in_errors=True
@@ -29,7 +29,7 @@ class ControllerSettings(BaseSettings):
     context: str | None = None
     """Context within the kubeconfig; without it, its current one."""
     store_url: str = Field(default="sqlite:///plimsoll.db", repr=False)
-    """Where observations and models are kept, as an SQLAlchemy URL; may hold a password."""
+    """The database of observations and models, as an SQLAlchemy URL; it may hold a password."""
     listen_host: str = "127.0.0.1"
     listen_port: int = Field(default=8081, ge=0, le=65535)
     """Feed, peaks, metrics and health; 0 takes a free one."""
@@ -58,7 +58,7 @@ class ControllerSettings(BaseSettings):
     namespace: str = Field(default="plimsoll", min_length=1, max_length=63)
     """Plimsoll's own namespace."""
     instance: str = Field(default="plimsoll", min_length=1, max_length=253)
-    """Who is named in Events and holds the Lease: the pod's name inside a cluster."""
+    """The name in Events and in the Lease: inside a cluster, the pod's name."""
     lease: str | None = None
     """The Lease that controllers compete for; without it this is the only one."""
     lease_s: float = Field(default=10.0, ge=3, le=300)

@@ -1,4 +1,4 @@
-"""From observations to models: when a task is trained, and what follows from a training."""
+"""Decides when a task is trained, and lets the trained model serve."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 
 import structlog
 
+from plimsoll_operator.controller.hub.habits import read_patiently
 from plimsoll_operator.controller.hub.hub import (
     AttemptEnded,
     Hub,
@@ -15,7 +16,6 @@ from plimsoll_operator.controller.hub.hub import (
     TrainingDue,
     TrainingEnded,
 )
-from plimsoll_operator.controller.hub.patient_reads import read_patiently
 from plimsoll_operator.controller.profiles.profiles import ProfileKeeper
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.training.queue import Trained
@@ -44,16 +44,16 @@ class Learning:
         self._trained_runs: dict[TaskId, int] = {}
         self._failures: Counter[TaskId] = Counter()
         self.models_trained_s: dict[TaskId, float] = {}
-        """When the task's model was trained, Unix seconds; of tasks that have one."""
+        """When each task's model was trained, in Unix seconds; only tasks with a model are here."""
 
     def observed(self, event: AttemptEnded | ObservationAmended) -> None:
         """One attempt as it was recorded or amended, and what that changed in the store."""
-        task, need, change = event.observation.task, event.observation.need, event.change
+        task, need, novelty = event.observation.task, event.observation.need, event.novelty
         if need is None:
             return
-        self._book.learn(task, need, new_runs=int(change.learned))
-        self._new_kills[task] += need.censored and change.new
-        if change.new or change.learned:
+        self._book.learn(task, need, new_runs=int(novelty.learned))
+        self._new_kills[task] += need.censored and novelty.new
+        if novelty.new or novelty.learned:
             self.consider(task)
 
     def consider(self, task: TaskId) -> None:

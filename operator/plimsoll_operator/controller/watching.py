@@ -1,4 +1,4 @@
-"""What kopf's handlers call: one method for each kind of object that is watched."""
+"""The handlers' side of the controller: one method for each kind of watched object."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any, Final
 import structlog
 
 from plimsoll_operator.controller.attempts.ledger import AttemptLedger
-from plimsoll_operator.controller.attempts.nodes import ClusterNodes
 from plimsoll_operator.controller.profiles.policy_statuses import PolicyStatuses
 from plimsoll_operator.controller.profiles.profiles import ProfileKeeper
 from plimsoll_operator.controller.tasks.book import TaskBook
@@ -33,7 +32,6 @@ class ClusterWatch:
     ledger: AttemptLedger
     book: TaskBook
     bounds: ClusterBounds
-    nodes: ClusterNodes
     profiles: ProfileKeeper
     policy_statuses: PolicyStatuses
     late_binding: LateBinding
@@ -81,10 +79,9 @@ class ClusterWatch:
     async def see_node(self, node: Raw, *, gone: bool) -> None:
         """A node appeared, changed or went."""
         self.bounds.see_node(node, gone=gone)
-        self.nodes.see(node, gone=gone)
 
     async def _resolve_all_again(self) -> None:
-        """What holds in the whole cluster has changed; the feed said so already."""
+        """Resolve every task's policy after a change for the cluster; the feed has it already."""
         for number, task in enumerate(self.book, start=1):
             self.book.resolve_again(task)
             self.profiles.mark(task)

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import structlog
 
-from plimsoll_operator.credentials.deciding import Clocks, Decision, Prepared, State, Step, decide
-from plimsoll_operator.credentials.events import mended
+from plimsoll_operator.credentials.deciding import Clocks, NextStep, Prepared, State, Step, decide
 from plimsoll_operator.credentials.issuing import issue
 from plimsoll_operator.credentials.reading import (
     AUTHORITIES,
@@ -23,7 +22,7 @@ from plimsoll_operator.credentials.reading import (
     read_authorities,
     read_served,
 )
-from plimsoll_operator.credentials.secrets import TLS, SecretName, data_of, manifest
+from plimsoll_operator.credentials.secrets import TLS, SecretName, data_of, manifest, mended
 from plimsoll_operator.kube.errors import ApiError, NotFound
 from plimsoll_operator.kube.own_objects import OwnObjects
 
@@ -31,12 +30,12 @@ log = structlog.get_logger()
 
 ADMISSION: Final = "app.kubernetes.io/component=admission"
 MOST_STEPS: Final = 6
-"""Of one look; more would be a circle."""
+"""The most steps of one look; more of them would be an endless circle."""
 
 
 @dataclass(frozen=True, slots=True)
 class CertificatePlan:
-    """What is kept. names: what admission is called by. webhook: the configuration's name."""
+    """The wanted certificate. names: admission's names. webhook: the configuration's name."""
 
     secret: SecretName
     names: tuple[str, ...]
@@ -45,7 +44,7 @@ class CertificatePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Objects:
     """The objects of one look; None for one that is not there."""
 
     state: State
@@ -76,16 +75,16 @@ class CertificateKeeper:
 
         """
         for _ in range(MOST_STEPS):
-            found = await self._find()
-            served = found.state.served
+            objects = await self._find()
+            served = objects.state.served
             self.expires_s = None if served is None else served.not_after_s
-            decision = decide(found.state, self._clocks(), self._plan.lifetime_s)
-            if decision.step in (Step.REST, Step.WAIT):
+            following = decide(objects.state, self._clocks(), self._plan.lifetime_s)
+            if following.step in (Step.REST, Step.WAIT):
                 return
-            await self._do(decision, found)
+            await self._do(following, objects)
         log.error("admission's certificate does not settle", secret=str(self._plan.secret))
 
-    async def _find(self) -> _Found:
+    async def _find(self) -> _Objects:
         name, served, broken = self._plan.secret, None, None
         secret = await _or_none(self._objects.secret(name.namespace, name.name))
         if secret is not None:
@@ -95,22 +94,22 @@ class CertificateKeeper:
                 broken = str(error)
         webhook = await _or_none(self._objects.webhook(self._plan.webhook))
         published = None if webhook is None else _published(webhook)
-        return _Found(State(served, broken, published, self._prepared), secret, webhook)
+        return _Objects(State(served, broken, published, self._prepared), secret, webhook)
 
-    async def _do(self, decision: Decision, found: _Found) -> None:
-        words = {"secret": str(self._plan.secret), "why": decision.why}
-        if decision.step is Step.PREPARE:
-            say = log.warning if found.state.broken else log.info
+    async def _do(self, following: NextStep, objects: _Objects) -> None:
+        words = {"secret": str(self._plan.secret), "why": following.why}
+        if following.step is Step.PREPARE:
+            say = log.warning if objects.state.broken else log.info
             say("admission's certificate is renewed", **words)
             self._prepared = self._issued()
-        elif decision.step is Step.DISCARD:
+        elif following.step is Step.DISCARD:
             self._prepared = None
-        elif decision.step is Step.PUBLISH:
-            assert found.webhook is not None
-            await self._publish(found.webhook, decision.trusted)
-            log.info("authorities published", count=len(decision.trusted), **words)
-        elif decision.step is Step.SERVE:
-            await self._serve(found, decision.trusted)
+        elif following.step is Step.PUBLISH:
+            assert objects.webhook is not None
+            await self._publish(objects.webhook, following.trusted)
+            log.info("authorities published", count=len(following.trusted), **words)
+        elif following.step is Step.SERVE:
+            await self._serve(objects, following.trusted)
             log.info("admission's certificate is in its secret", **words)
 
     def _issued(self) -> Prepared:
@@ -131,9 +130,9 @@ class CertificateKeeper:
         if self._prepared is not None:
             self._prepared = replace(self._prepared, published_s=self._clocks().running_s)
 
-    async def _serve(self, found: _Found, trusted: tuple[bytes, ...]) -> None:
+    async def _serve(self, objects: _Objects, trusted: tuple[bytes, ...]) -> None:
         assert self._prepared is not None
-        before, broken = found.secret, found.state.broken
+        before, broken = objects.secret, objects.state.broken
         pair = self._prepared.pair
         data = {CERTIFICATE: pair.certificate, KEY: pair.key, AUTHORITIES: b"".join(trusted)}
         body = manifest(self._plan.secret, TLS, data, before)
@@ -165,10 +164,10 @@ class CertificateKeeper:
 
 async def _or_none(call: Any) -> Mapping[str, Any] | None:
     try:
-        found: Mapping[str, Any] = await call
+        document: Mapping[str, Any] = await call
     except NotFound:
         return None
-    return found
+    return document
 
 
 def _published(webhook: Mapping[str, Any]) -> tuple[bytes, ...]:

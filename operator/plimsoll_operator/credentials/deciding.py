@@ -1,4 +1,4 @@
-"""What to do next about admission's certificate. Pure: a state, a clock, one step.
+"""Decides the next step about admission's certificate, from a state and a clock. Pure.
 
 A certificate is only ever served after the API server was told to trust its authority:
 
@@ -55,7 +55,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All that matters.
+    """All that the next step depends on.
 
     served: what the Secret holds; None if nothing usable. broken: why that is; None where there
         is no Secret at all.
@@ -77,7 +77,7 @@ class Clocks:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class NextStep:
     """The next step, and why. trusted: the authorities to publish, or to name in the Secret."""
 
     step: Step
@@ -85,26 +85,26 @@ class Decision:
     trusted: tuple[bytes, ...] = ()
 
 
-def decide(state: State, clocks: Clocks, lifetime_s: float) -> Decision:
+def decide(state: State, clocks: Clocks, lifetime_s: float) -> NextStep:
     """The next step. lifetime_s: of a new certificate."""
     due = _why_renew(state, clocks.now_s, lifetime_s)
     if due is not None and state.prepared is None:
-        return Decision(Step.PREPARE, due)
+        return NextStep(Step.PREPARE, due)
     if due is None and state.prepared is not None:
-        return Decision(Step.DISCARD, "another certificate is served meanwhile")
+        return NextStep(Step.DISCARD, "another certificate is served meanwhile")
     trusted = _trusted(state)
-    # While any authority is trusted, replicas may show what they read before the Secret went.
+    # While any authority is trusted, replicas may show what they read before the Secret vanished.
     nobody_serves = state.served is None and state.broken is None and not state.published
     if state.prepared is not None and (nobody_serves or state.published is None):
-        return Decision(Step.SERVE, due or "", trusted[:KEPT])
+        return NextStep(Step.SERVE, due or "", trusted[:KEPT])
     if state.published is not None and state.published != trusted:
-        return Decision(Step.PUBLISH, _why_publish(state), trusted)
+        return NextStep(Step.PUBLISH, _why_publish(state), trusted)
     if state.prepared is None:
-        return Decision(Step.REST)
+        return NextStep(Step.REST)
     published_s = state.prepared.published_s
     if published_s is None or clocks.running_s - published_s < SETTLE_S:
-        return Decision(Step.WAIT)
-    return Decision(Step.SERVE, due or "", trusted[:KEPT])
+        return NextStep(Step.WAIT)
+    return NextStep(Step.SERVE, due or "", trusted[:KEPT])
 
 
 def _why_renew(state: State, now_s: float, lifetime_s: float) -> str | None:
@@ -122,7 +122,7 @@ def _why_renew(state: State, now_s: float, lifetime_s: float) -> str | None:
 def _trusted(state: State) -> tuple[bytes, ...]:
     """The new authority, then those whose certificates may be shown. The first wins its place."""
     new = () if state.prepared is None else (state.prepared.pair.authority,)
-    # Of a Secret that cannot be read, replicas still show what they read before it broke.
+    # If the Secret cannot be read, replicas still show what they read before it broke.
     old = state.published or () if state.served is None else state.served.authorities[:KEPT]
     return tuple(dict.fromkeys((*new, *old)))[: KEPT + 1]
 

@@ -26,7 +26,7 @@ class AnswerTooLarge(SessionError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpService:
-    """Where a service is, and how to show who asks.
+    """The address of a service, and the proof of who asks.
 
     base: ends with a slash, and holds no password. login: an Authorization header.
     token_file: holds a bearer token, read for each call since it may be changed; it comes before
@@ -84,7 +84,7 @@ class HttpService:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a service answered; the body is whole."""
+    """A service's answer, with its whole body."""
 
     status: int
     headers: Mapping[str, str]
@@ -94,10 +94,10 @@ class Answer:
     def document(self) -> dict[str, Any]:
         """The body's JSON object; empty if it is none."""
         try:
-            found = orjson.loads(self.body)
+            content = orjson.loads(self.body)
         except orjson.JSONDecodeError:
             return {}
-        return found if isinstance(found, dict) else {}
+        return content if isinstance(content, dict) else {}
 
 
 class HttpSession:

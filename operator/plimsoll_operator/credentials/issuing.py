@@ -38,7 +38,7 @@ def issue(names: Sequence[str], now: datetime, lifetime: timedelta) -> Pair:
     """
     ends = now + lifetime
     authority_key = ec.generate_private_key(ec.SECP256R1())
-    # A name of its own: of two authorities of one name, a verifier may try the wrong one.
+    # Each authority has its own name: a verifier may confuse two of the same name.
     authority_name = _name(f"plimsoll authority {secrets.token_hex(4)}")
     authority = (
         _builder(authority_name, authority_key.public_key(), now, ends)

@@ -1,7 +1,7 @@
-"""All that the leader keeps right in the cluster, looked at every few seconds.
+"""Keeps right in the cluster what the leader is responsible for, with a look every few seconds.
 
-Each thing apart: what the API server refuses for one (RBAC taken away, a Secret made immutable)
-is said, counted and tried again, and the others go on.
+Each thing stands alone: if the API server refuses one (RBAC is taken away, a Secret is immutable),
+that is logged, counted and tried again, and the others go on.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Keeping:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What is kept."""
+        """The names of the things to keep."""
         return tuple(self._things)
 
     async def look(self) -> None:
@@ -41,10 +41,10 @@ class Keeping:
             try:
                 await look()
             except (Changed, AlreadyThere):
-                continue  # another hand was faster; the next look sees what it did
+                continue  # someone else was faster; the next look sees the result
             except ApiError as error:
                 self._note(name, str(error))
-            # What an object holds is whatever somebody wrote into it; the others are kept on.
+            # Anybody may have written anything into an object; the other things are still kept.
             except Exception as error:
                 self._note(name, f"{type(error).__name__}: {error!s:.300}")
             else:

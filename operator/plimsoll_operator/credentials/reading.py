@@ -1,4 +1,4 @@
-"""What a TLS Secret and a caBundle hold. Pure; whatever is in them, the answer is a sentence."""
+"""Reads a TLS Secret and a caBundle. Pure; whatever is wrong in them is said in a sentence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CERTIFICATE: Final = "tls.crt"
 KEY: Final = "tls.key"
 AUTHORITIES: Final = "ca.crt"
 MOST_BYTES: Final = 64 * 1024
-"""Of each entry: a chain of certificates is a few KB."""
+"""The most bytes of an entry: a chain of certificates has a few KB."""
 
 
 class Unusable(Exception):

@@ -6,9 +6,16 @@ import time
 
 import structlog
 
-from plimsoll_operator.credentials.events import mended
-from plimsoll_operator.credentials.secrets import OPAQUE, SecretName, data_of, manifest
-from plimsoll_operator.credentials.tokens import ENTRY, new_token, token_in
+from plimsoll_operator.credentials.secrets import (
+    ENTRY,
+    OPAQUE,
+    SecretName,
+    data_of,
+    manifest,
+    mended,
+    new_token,
+    token_in,
+)
 from plimsoll_operator.kube.errors import NotFound
 from plimsoll_operator.kube.own_objects import OwnObjects
 

@@ -28,7 +28,7 @@ def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, 
         yield ChangeKind.DEFAULTS, "", message.defaults
     changed: tuple[tuple[ChangeKind, Mapping[str, Any]], ...] = (
         (ChangeKind.NAMESPACE, message.namespaces),
-        # Before the tasks: no task is without the model it is to use.
+        # Models come before tasks, so that no task lacks the model that it uses.
         (ChangeKind.MODEL, message.models),
         (ChangeKind.TASK, message.tasks),
         (ChangeKind.ITEM, message.items),
@@ -66,7 +66,7 @@ def apply(
             ItemKey.parse(name).put(state.siblings, data or {})
         else:
             _apply_task(state, name, data)
-    # Whatever a foreign entry makes the readers trip over, the other entries must come through.
+    # Whatever error a foreign entry causes, the other entries must be applied.
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise BadEntry(
             f"{kind} {name[:253]!r} in the feed makes no sense: {error!r:.300}"
@@ -87,11 +87,11 @@ def namespace_state(data: Mapping[str, Any]) -> NamespaceState:
 
 def _apply_defaults(state: AdmissionState, data: Mapping[str, Any]) -> None:
     policy, largest = Policy.from_dict(data["policy"]), data["largest_node_bytes"]
-    cores = data.get("largest_node_millicores")  # a controller or snapshot from before has none
+    cores = data.get("largest_node_millicores")  # an older controller or snapshot has none
     for name, value in (("largest_node_bytes", largest), ("largest_node_millicores", cores)):
         if value is not None and not isinstance(value, int):
             raise TypeError(f"{name} is not a whole number")
-    # A controller or snapshot from before pauses nothing; what is no truth is no message of ours.
+    # An older controller or snapshot pauses nothing; other types are no message of ours.
     paused = data.get("paused", False)
     if not isinstance(paused, bool):
         raise TypeError("paused is neither true nor false")
@@ -110,8 +110,8 @@ def _apply_model(state: AdmissionState, name: str, data: Mapping[str, Any] | Non
     task = TaskId.parse(name)
     model = None if data is None else Model.from_dict(data)
     _keep_model(state, task, model)
-    if (known := state.tasks.get(task)) is not None:
-        state.tasks[task] = replace(known, model=model)
+    if (knowledge := state.tasks.get(task)) is not None:
+        state.tasks[task] = replace(knowledge, model=model)
 
 
 def _apply_task(state: AdmissionState, name: str, data: Mapping[str, Any] | None) -> None:
@@ -123,7 +123,7 @@ def _apply_task(state: AdmissionState, name: str, data: Mapping[str, Any] | None
     knowledge = Knowledge.from_dict({"model": None, **data})
     if knowledge.task != task:
         raise ValueError(f"it holds {knowledge.task}")
-    if "model" in data:  # from a snapshot, or a controller from before
+    if "model" in data:  # from a snapshot, or an older controller
         _keep_model(state, task, knowledge.model)
     state.tasks[task] = replace(knowledge, model=state.models.get(task))
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 import orjson
 
 from plimsoll_operator.feed.item_keys import ItemKey
-from plimsoll_operator.feed.wire import VERSION, Change, ChangeKind, encode_message
+from plimsoll_operator.feed.wire import VERSION, ChangeKind, FeedChange, encode_message
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.siblings import MOST_EARLIER, MOST_ITEMS
 from plimsoll_predictor.core.task import TaskId
@@ -30,7 +30,7 @@ MAX_REMOVALS: Final = 10_000
 """Removals remembered; a reader that missed more starts over."""
 
 MAX_ITEMS: Final = MOST_ITEMS + MOST_EARLIER
-"""As many as a reader keeps: those that changed longest ago are forgotten, and nobody is told."""
+"""A reader keeps as many. Items that changed longest ago are forgotten without a message."""
 
 _Key = tuple[ChangeKind, str]
 
@@ -43,7 +43,7 @@ class _Entry:
 
 
 class FeedBoard:
-    """What admission has to know. All methods belong to one event loop."""
+    """Holds what admission has to know. All methods belong to one event loop."""
 
     def __init__(self, epoch: str, *, max_message_bytes: int = MAX_MESSAGE_BYTES) -> None:
         """epoch: differs for every board ever made, such as a UUID."""
@@ -64,14 +64,14 @@ class FeedBoard:
         name = str(knowledge.task)
         # The model first: a reader has it before the task that is to use it.
         self._publish_model(name, knowledge.model)
-        known = replace(knowledge, model=None).to_dict()
-        del known["model"]
-        self._put((ChangeKind.TASK, name), known)
+        document = replace(knowledge, model=None).to_dict()
+        del document["model"]
+        self._put((ChangeKind.TASK, name), document)
 
     def remove(self, task: TaskId) -> None:
         """Forget a task, and its model with it."""
         self._drop((ChangeKind.TASK, str(task)))
-        # Told by itself: the task may be met again before a reader heard that it went.
+        # The model's removal is its own change: the task may return before a reader asks.
         self._publish_model(str(task), None)
 
     def set_item(self, key: ItemKey, needs: Mapping[str, float]) -> None:
@@ -141,19 +141,19 @@ class FeedBoard:
         return self.message(since, epoch, version=version)
 
     def message(self, since: int, epoch: str | None, *, version: int = VERSION) -> bytes:
-        """As ``wait``, without waiting."""
+        """Return the same message as ``wait``, at once."""
         known = epoch == self.epoch and self._forgotten_revision <= since <= self.revision
         full = not known
         changes = self._changes_after(0 if full else since)
         if whole := version < VERSION:
             changes = self._as_tasks(changes)
-        taken = self._cut(changes, whole=whole)
+        fitting = self._cut(changes, whole=whole)
         return encode_message(
             epoch=self.epoch,
-            revision=self.revision if len(taken) == len(changes) else taken[-1].revision,
+            revision=self.revision if len(fitting) == len(changes) else fitting[-1].revision,
             head=self.revision,
             full=full,
-            changes=taken,
+            changes=fitting,
         )
 
     def _publish_model(self, name: str, model: Model | None) -> None:
@@ -193,46 +193,46 @@ class FeedBoard:
         waiting, self._changed = self._changed, asyncio.Event()
         waiting.set()
 
-    def _changes_after(self, revision: int) -> list[Change]:
-        found = [
-            Change(kind, name, entry.revision, entry.data)
+    def _changes_after(self, revision: int) -> list[FeedChange]:
+        changes = [
+            FeedChange(kind, name, entry.revision, entry.data)
             for (kind, name), entry in _until(self._entries, revision)
         ]
-        if revision:  # someone who starts from nothing has nothing to remove
+        if revision:  # a reader that starts from nothing has nothing to remove
             for (kind, name), removed in reversed(self._removals.items()):
                 if removed <= revision:
                     break
-                found.append(Change(kind, name, removed, None))
-        return sorted(found, key=lambda change: change.revision)
+                changes.append(FeedChange(kind, name, removed, None))
+        return sorted(changes, key=lambda change: change.revision)
 
-    def _as_tasks(self, changes: Sequence[Change]) -> list[Change]:
+    def _as_tasks(self, changes: Sequence[FeedChange]) -> list[FeedChange]:
         """For readers that know no models: whose model changed, changed as a whole."""
-        found: dict[_Key, Change] = {}
+        newest: dict[_Key, FeedChange] = {}
         for change in changes:
             key = change.kind, change.name
             if change.kind is ChangeKind.MODEL:
                 key = ChangeKind.TASK, change.name
                 if key not in self._entries:
-                    continue  # its removal is told
-                change = Change(*key, change.revision, self._entries[key].data)
-            found.pop(key, None)
-            found[key] = change
-        return list(found.values())
+                    continue  # its removal is a change of its own
+                change = FeedChange(*key, change.revision, self._entries[key].data)
+            newest.pop(key, None)
+            newest[key] = change
+        return list(newest.values())
 
-    def _cut(self, changes: Sequence[Change], *, whole: bool) -> list[Change]:
-        """As many as fit into a message, at least one. whole: with the models in their tasks."""
-        total_bytes, taken = 0, list[Change]()
+    def _cut(self, changes: Sequence[FeedChange], *, whole: bool) -> list[FeedChange]:
+        """Take as many as fit into a message, at least one. whole: tasks carry their models."""
+        total_bytes, fitting = 0, list[FeedChange]()
         for change in changes:
             sent = self._whole(change) if whole else change
             total_bytes += len(sent.name) + len(sent.data or b"")
-            # Cut below what is forgotten, a reader would be told to start over for ever.
-            may_cut = taken and taken[-1].revision >= self._forgotten_revision
+            # If the cut were below a forgotten removal, the reader would start over for ever.
+            may_cut = fitting and fitting[-1].revision >= self._forgotten_revision
             if may_cut and total_bytes > self._max_message_bytes:
                 break
-            taken.append(sent)
-        return taken
+            fitting.append(sent)
+        return fitting
 
-    def _whole(self, change: Change) -> Change:
+    def _whole(self, change: FeedChange) -> FeedChange:
         if change.kind is not ChangeKind.TASK or change.data is None:
             return change
         model = self._entries.get((ChangeKind.MODEL, change.name))

@@ -33,7 +33,7 @@ class FeedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FeedSource:
-    """Where the feed is. token_file is read for every question, so that it may be rotated."""
+    """The feed's address. token_file is read for every question, so that it may be rotated."""
 
     url: str
     token_file: Path
@@ -120,7 +120,7 @@ class FeedClient:
             except BadEntry as error:
                 self.failed("bad-entry")
                 log.warning("feed-entry-ignored", error=str(error))
-            # Let a waiting pod in between: decoding a model takes a millisecond.
+            # A waiting pod gets its turn here: decoding a model takes a millisecond.
             await asyncio.sleep(0)
         if self._staged is not None and message.revision == message.head:
             self.state.replace(self._staged)
@@ -130,7 +130,7 @@ class FeedClient:
 
     async def _pause(self, error: Exception) -> None:
         if self._staged is not None:
-            # Half a state is not kept over a failure: the controller may be another one by then.
+            # Half a state is dropped after a failure: another controller may answer next.
             self._staged = None
             self.position = Position()
         self.failed("unanswered")

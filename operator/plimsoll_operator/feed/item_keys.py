@@ -1,4 +1,4 @@
-"""What the feed calls the needs of an item: whose they are, as a name of one entry."""
+"""The names of the feed's entries about items: each says whose needs the entry holds."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MOST_NEEDS: Final = MOST_UPSTREAM + 1
 
 
 class Scope(StrEnum):
-    """What an item's needs are kept by."""
+    """The owner of an item's needs."""
 
     RUN = "run"
-    """What the tasks of one workflow run needed for the item."""
+    """The needs of the tasks of one workflow run for the item."""
     TASK = "task"
-    """What one task needed for the item the last time, in whatever run."""
+    """The need of one task for the item in its latest run, whichever that was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,14 @@ class ItemKey:
         return cls(Scope(scope), name, place)
 
     def needs(self, siblings: Siblings) -> Mapping[str, float]:
-        """What the feed says of the item: task -> bytes, the latest last; empty if nothing."""
+        """Return the item's needs: task -> bytes, the latest last; empty if unknown."""
         if self.scope is Scope.RUN:
             return siblings.needs(self.name, self.place)
         need = siblings.earlier(self.name, self.place)
         return {} if need is None else {self.name: need}
 
     def put(self, siblings: Siblings, data: Mapping[str, Any]) -> None:
-        """Take in what the feed says of the item; LookupError, TypeError, ValueError if foreign."""
+        """Note the feed's needs of the item; LookupError, TypeError, ValueError if foreign."""
         pairs = data["needs"]
         if not 0 < len(pairs) <= MOST_NEEDS:
             raise ValueError(f"an item has {len(pairs)} needs")

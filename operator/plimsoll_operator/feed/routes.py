@@ -35,7 +35,7 @@ def board_routes(board: FeedBoard, token: str) -> list[web.RouteDef]:
 
 
 def is_bearer(request: web.Request, token: str) -> bool:
-    """Whether the request carries the token; compared in constant time."""
-    # Bytes that are no text come as surrogates, which plain encoding would refuse.
+    """Say whether the request carries the token; they are compared in constant time."""
+    # aiohttp turns bytes that are no text into surrogates, which plain encoding refuses.
     shown = request.headers.get("Authorization", "").encode(errors="surrogateescape")
     return hmac.compare_digest(shown, f"Bearer {token}".encode())

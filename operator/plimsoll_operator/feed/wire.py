@@ -32,11 +32,11 @@ from plimsoll_predictor.core.documents import Count
 
 FEED_PATH: Final = "/v1/feed"
 VERSION: Final = 2
-"""Of the messages that a reader understands; 1 of those with models in their tasks."""
+"""The version of the messages that a reader understands; in version 1 tasks carry models."""
 
 
 class ChangeKind(StrEnum):
-    """What a change is about."""
+    """The subject of a change."""
 
     MODEL = "models"
     """A task's model, by the task's name."""
@@ -44,11 +44,11 @@ class ChangeKind(StrEnum):
     NAMESPACE = "namespaces"
     DEFAULTS = "defaults"
     ITEM = "items"
-    """What was needed for an item of a workflow; never removed."""
+    """The needs for an item of a workflow; they are never removed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FeedChange:
     """The newest state of one key.
 
     data: its JSON; None if it was removed.
@@ -79,7 +79,7 @@ class FeedMessage(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: dict[str, Any]
     tasks: dict[str, Any]
     removed: Removed
-    items: dict[str, Any] = {}  # a controller from before has none
+    items: dict[str, Any] = {}  # an older controller has none
     models: dict[str, Any] = {}
 
 
@@ -88,7 +88,7 @@ class BadMessage(ValueError):
 
 
 def encode_message(
-    *, epoch: str, revision: int, head: int, full: bool, changes: Sequence[Change]
+    *, epoch: str, revision: int, head: int, full: bool, changes: Sequence[FeedChange]
 ) -> bytes:
     """JSON of one message. The entries are JSON already and are put in as they are."""
     body: dict[str, Any] = {
@@ -108,7 +108,7 @@ def encode_message(
         elif change.kind is ChangeKind.DEFAULTS:
             body["defaults"] = orjson.Fragment(change.data)
         else:
-            # Without models a message is as readers from before know it.
+            # A message without models is one that older readers understand.
             body.setdefault(change.kind.value, {})[change.name] = orjson.Fragment(change.data)
     return orjson.dumps(body)
 

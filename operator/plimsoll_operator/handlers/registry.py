@@ -7,14 +7,12 @@ objects they watch or cost O(n²) on pods.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import kopf
 
-from plimsoll_operator.handlers.no_state import NoDiffBase, NoProgress
+from plimsoll_operator.controller.watching import ClusterWatch
 from plimsoll_operator.names import labels
-
-Raw = Mapping[str, Any]
 
 LIST_CHUNK = 500
 """Objects per page of the first listing: 5,000 pods never stand in memory at once."""
@@ -22,27 +20,45 @@ API_BACKOFFS_S = (1, 1, 2, 3, 5, 8, 13, *(20 for _ in range(40)))
 """An API server that goes away for minutes is waited for, not given up."""
 
 
-class Sees(Protocol):
-    """What the handlers need of the controller."""
+class NoDiffBase(kopf.DiffBaseStorage):
+    """Every object is empty, and was before."""
 
-    async def see_pod(self, pod: Raw, *, gone: bool) -> None:
-        """A labelled pod."""
+    def build(self, **_: Any) -> kopf.BodyEssence:
+        """Nothing of an object matters."""
+        return kopf.BodyEssence()
 
-    async def see_profile(self, profile: Raw, *, gone: bool) -> None:
-        """A TaskProfile."""
+    def fetch(self, **_: Any) -> None:
+        """Nothing was kept."""
 
-    async def see_policy(self, policy: Raw, *, gone: bool) -> None:
-        """A SizingPolicy."""
-
-    async def see_bounds(self, document: Raw, *, gone: bool) -> None:
-        """A LimitRange or ResourceQuota."""
-
-    async def see_node(self, node: Raw, *, gone: bool) -> None:
-        """A node."""
+    def store(self, **_: Any) -> None:
+        """Keep nothing."""
 
 
-def registry_for(controller: Sees) -> kopf.OperatorRegistry:
-    """Handlers that hand every event to ``controller``."""
+class NoProgress(kopf.ProgressStorage):
+    """No handler is ever half done."""
+
+    def fetch(self, **_: Any) -> None:
+        """Nothing was kept."""
+
+    def store(self, **_: Any) -> None:
+        """Keep nothing."""
+
+    def purge(self, **_: Any) -> None:
+        """Nothing is there."""
+
+    def touch(self, **_: Any) -> None:
+        """Write nothing on objects: they are not ours."""
+
+    def clear(self, *, essence: kopf.BodyEssence) -> kopf.BodyEssence:
+        """Nothing of ours is in it."""
+        return essence
+
+
+Raw = Mapping[str, Any]
+
+
+def registry_for(watch: ClusterWatch) -> kopf.OperatorRegistry:
+    """Handlers that hand every event to ``watch``."""
     registry = kopf.OperatorRegistry()
 
     def seen_by(see: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
@@ -54,13 +70,13 @@ def registry_for(controller: Sees) -> kopf.OperatorRegistry:
     on_pod = kopf.on.event(
         "v1", "pods", labels={labels.TASK: kopf.PRESENT}, registry=registry, id="pods"
     )
-    on_pod(seen_by(controller.see_pod))
+    on_pod(seen_by(watch.see_pod))
     for resource, see in (
-        (("plimsoll.dev", "v1alpha1", "taskprofiles"), controller.see_profile),
-        (("plimsoll.dev", "v1alpha1", "sizingpolicies"), controller.see_policy),
-        (("v1", "limitranges"), controller.see_bounds),
-        (("v1", "resourcequotas"), controller.see_bounds),
-        (("v1", "nodes"), controller.see_node),
+        (("plimsoll.dev", "v1alpha1", "taskprofiles"), watch.see_profile),
+        (("plimsoll.dev", "v1alpha1", "sizingpolicies"), watch.see_policy),
+        (("v1", "limitranges"), watch.see_bounds),
+        (("v1", "resourcequotas"), watch.see_bounds),
+        (("v1", "nodes"), watch.see_node),
     ):
         kopf.on.event(*resource, registry=registry, id=resource[-1])(seen_by(see))
     return registry
@@ -73,7 +89,7 @@ def configure(settings: kopf.OperatorSettings) -> None:
     settings.persistence.progress_storage = NoProgress()
     settings.peering.standalone = True
     settings.scanning.disabled = True
-    # Server-side, so that a cluster's other pods never reach us.
+    # The API server selects, so that a cluster's other pods never reach us.
     settings.watching.label_selectors["v1", "pods"] = labels.TASK
     settings.watching.chunk_size = LIST_CHUNK
     settings.watching.server_timeout = 300

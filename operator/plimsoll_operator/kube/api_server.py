@@ -48,7 +48,7 @@ def path_of(
 
 
 def custom_path(plural: str, namespace: str | None = None, name: str | None = None) -> str:
-    """The same of our own kinds."""
+    """The path of a list or an object of our own kinds."""
     return path_of(OURS, plural, namespace, name)
 
 
@@ -72,11 +72,11 @@ class ApiServer:
 
     @property
     def settings(self) -> client.Configuration:
-        """Where it is, and how to prove who we are."""
+        """The API server's address and our proof of identity."""
         return self._api.configuration
 
     def within(self, within_s: float) -> ApiServer:
-        """The same, where an answer may take this long."""
+        """Return the same server, where an answer may take this long."""
         return ApiServer(self._api, within_s=within_s, most_bytes=self._most_bytes)
 
     async def close(self) -> None:
@@ -88,22 +88,22 @@ class ApiServer:
         return _document(path, await self.text(path, query))
 
     async def text(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
-        """What a path answers, whatever its type."""
+        """Return what a path answers, whatever its type."""
         return await self._call("GET", path, query=query)
 
     async def items(
         self, path: str, query: Mapping[str, str] | None = None
     ) -> list[dict[str, Any]]:
-        """All of a list, page by page, MOST_OBJECTS at most."""
-        found: list[dict[str, Any]] = []
+        """Read a whole list page by page, MOST_OBJECTS at most."""
+        objects: list[dict[str, Any]] = []
         more = ""
         while True:
             paged = {**(query or {}), "limit": str(PAGE), **({"continue": more} if more else {})}
             page = await self.get(path, paged)
-            found += page.get("items") or []
+            objects += page.get("items") or []
             more = (page.get("metadata") or {}).get("continue") or ""
-            if not more or len(found) >= MOST_OBJECTS:
-                return found[:MOST_OBJECTS]
+            if not more or len(objects) >= MOST_OBJECTS:
+                return objects[:MOST_OBJECTS]
 
     async def create(self, path: str, body: Object) -> dict[str, Any]:
         """Create an object in the list at ``path``."""
@@ -165,16 +165,16 @@ class ApiServer:
 
 def _document(path: str, text: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except ValueError as error:
         raise Unreachable(f"{path} answers what is no JSON: {text[:80]!r}") from error
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 async def api_settings(kubeconfig: str | None, context: str | None) -> client.Configuration:
-    """Where the API server is and how to prove who we are.
+    """Find the API server's address and our proof of identity.
 
-    It is the service account's inside a cluster, else a kubeconfig's.
+    Inside a cluster the service account has them, elsewhere a kubeconfig.
     kubeconfig: its path; None takes $KUBECONFIG or the home folder's.
 
     Raises:
@@ -191,7 +191,7 @@ async def api_settings(kubeconfig: str | None, context: str | None) -> client.Co
             config_file=kubeconfig, context=context, client_configuration=settings
         )
     except (config.ConfigException, OSError, TypeError, ValueError, yaml.YAMLError) as error:
-        # An empty file is a TypeError to the client, one that is no text a ValueError.
+        # The client raises TypeError for an empty file, and ValueError for one that is no text.
         where = kubeconfig or "$KUBECONFIG or ~/.kube/config"
         raise NoCluster(
             f"no cluster: {where}: {_first_line(error)}; name one with --kubeconfig and --context"

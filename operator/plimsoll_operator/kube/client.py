@@ -1,6 +1,6 @@
-"""What the controller asks of the API server, as dicts in and dicts out.
+"""The controller's calls of the API server, as dicts in and dicts out.
 
-Every call raises ``ApiError`` subclasses that say what follows; nothing else escapes.
+Every call raises only subclasses of ``ApiError``; the class says what the caller can do.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Kube:
 
     @classmethod
     async def connect(cls, kubeconfig: str | None, context: str | None) -> Kube:
-        """As ``api_settings`` finds it."""
+        """Connect to the cluster that ``api_settings`` finds."""
         return cls(client.ApiClient(await api_settings(kubeconfig, context)))
 
     async def close(self) -> None:
@@ -56,12 +56,12 @@ class Kube:
 
     async def _custom_objects(self, plural: str) -> list[dict[str, Any]]:
         try:
-            found = await self.api.get(custom_path(plural))
+            page = await self.api.get(custom_path(plural))
         except NotFound as error:
             raise NoCluster(
                 f"the cluster knows no {plural}.{GROUP}: kubectl apply -f deploy/crds first"
             ) from error
-        items: list[dict[str, Any]] = found["items"]
+        items: list[dict[str, Any]] = page["items"]
         return items
 
     async def create_pod(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Kube:
         return await self.api.patch(path, patch, STRATEGIC_PATCH)
 
     async def may(self, verb: str, group: str, resource: str, namespace: str = "") -> bool:
-        """Whether RBAC lets us; resource: with its subresource. Of all namespaces, if of none."""
+        """Ask RBAC. resource: with its subresource. namespace: "" stands for all of them."""
         name, _, subresource = resource.partition("/")
         asked = {"verb": verb, "group": group, "resource": name, "namespace": namespace}
         review = {"spec": {"resourceAttributes": {**asked, "subresource": subresource}}}

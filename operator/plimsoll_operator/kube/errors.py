@@ -1,4 +1,4 @@
-"""What follows from an answer of the API server that is no success: one class for each."""
+"""The API server's errors: one class for each thing that a caller can do about one."""
 
 from __future__ import annotations
 
@@ -34,6 +34,10 @@ class NoCluster(ApiError):
     """Nothing says which cluster is meant."""
 
 
+UNREACHABLE_PAUSE_S: Final = 2.0
+"""An API server that does not answer is asked again after this pause."""
+REFUSED_PAUSE_S: Final = 10.0
+"""An object that the API server refused is written again after this pause."""
 RETRY_LATER: Final = frozenset({408, 429, 500, 502, 503, 504})
 MOST_WORDS: Final = 500
 
@@ -47,7 +51,7 @@ def error_of(status: int | None, body: object, reason: str | None = None) -> Api
     if status == 404:
         return NotFound(words)
     if status == 409:
-        # A quota that many pods draw on at once answers 409 as well: nothing is there then.
+        # A quota under many writes answers 409 as well, and then nothing was created.
         return AlreadyThere(words) if answer.get("reason") == "AlreadyExists" else Changed(words)
     if status in RETRY_LATER or not status:
         return Unreachable(f"the API server does not answer: {status} {words}")
@@ -56,10 +60,10 @@ def error_of(status: int | None, body: object, reason: str | None = None) -> Api
 
 def _status_object(body: object) -> dict[str, Any]:
     try:
-        found = json.loads(_text(body))
+        answer = json.loads(_text(body))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return answer if isinstance(answer, dict) else {}
 
 
 def _text(body: object) -> str:

@@ -1,4 +1,4 @@
-"""The same credentials for kopf as for our own calls."""
+"""Gives kopf the credentials of our own calls."""
 
 from __future__ import annotations
 

@@ -76,10 +76,10 @@ class OwnObjects:
 
     async def pods(self, selector: str) -> list[dict[str, Any]]:
         """Plimsoll's own pods with these labels."""
-        found = await self._api.get(
+        page = await self._api.get(
             path_of(CORE, "pods", self.namespace), {"labelSelector": selector}
         )
-        items: list[dict[str, Any]] = found["items"]
+        items: list[dict[str, Any]] = page["items"]
         return items
 
     async def mark_leader(self, pod: str, value: str | None) -> None:

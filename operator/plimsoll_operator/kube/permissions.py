@@ -1,4 +1,4 @@
-"""What RBAC lets the controller do, asked now and then: a role can be taken away while it runs."""
+"""Asks RBAC now and then what the controller may do: a role can be taken away while it runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NEEDED: Final = (
 
 
 async def lacking(kube: Kube) -> list[str]:
-    """What the controller's role lacks, each in words; what cannot be asked is not held against it.
+    """Say what the controller's role lacks; a permission that cannot be asked counts as given.
 
     Cost: one small call for each that is needed.
     """

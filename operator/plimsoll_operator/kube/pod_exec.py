@@ -36,7 +36,7 @@ class TooMuch(ApiError):
 
 @dataclass(frozen=True, slots=True)
 class PodContainer:
-    """Where a command is run."""
+    """The pod and container in which a command runs."""
 
     namespace: str
     name: str
@@ -45,7 +45,7 @@ class PodContainer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Streams:
-    """Where bytes come from and go to.
+    """The source and the target of a command's bytes.
 
     stdin: read to its end; None gives the command none. most_bytes: of standard output.
     """

@@ -1,4 +1,4 @@
-"""Which waiting pod is resized next, and how fast. Pure; the clock comes in as an argument."""
+"""The order and the pace in which waiting pods are resized. Pure; the clock is an argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a waiting pod is resized, to what, and what is written on it. Pure.
+"""Decides whether a waiting pod is resized, to what, and what is written on it. Pure.
 
 Deciding is admission's own (``sizing.size``). This adds what the API server allows a pod that is
 there already (its QoS class stays, limits cannot be removed), and what is worth a call.
@@ -6,6 +6,8 @@ there already (its QoS class stays, limits cannot be removed), and what is worth
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
@@ -31,15 +33,40 @@ from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import words_for_bytes
 
+LEAST_VERSION: Final = (1, 33)
+"""From here on the resize subresource is there without a feature gate; before, it was alpha."""
+RESIZE: Final = "pods/resize"
 LEAST_CHANGE: Final = 0.05
-"""Of what the container has: less than that is not worth the calls."""
+"""The least change, as a part of what the container has; less is not worth the calls."""
 WHILE_WAITING: Final = "resized while waiting: "
 KUEUE_GATES: Final = "kueue.x-k8s.io/"
 """Kueue has counted such a pod against its own quota, at the size that it was created with."""
 
 
+def why_not(version: Mapping[str, Any], resources: Mapping[str, Any]) -> str | None:
+    """Say why the API server cannot resize waiting pods; None if it can.
+
+    version: what ``/version`` answers. resources: what ``/api/v1`` answers.
+    """
+    known = _number(version.get("major")), _number(version.get("minor"))
+    if known < LEAST_VERSION:
+        shown = str(version.get("gitVersion") or "of an unknown version")[:64]
+        return f"the API server is {shown}; from 1.33 on, pods that wait can be resized"
+    for resource in sequence(resources.get("resources")):
+        found = mapping(resource)
+        if found.get("name") == RESIZE and "patch" in sequence(found.get("verbs")):
+            return None
+    return f"the API server has no {RESIZE}"
+
+
+def _number(text: object) -> int:
+    """The leading number: some vendors write a minor version as "33+"."""
+    digits = re.match(r"\d{1,6}", str(text))
+    return int(digits.group()) if digits else 0
+
+
 class Place(StrEnum):
-    """Where a pod is on its way to a node."""
+    """A pod's place on its way to a node."""
 
     WAITING = "waiting"
     """Never scheduled, and not about to be deleted."""
@@ -79,13 +106,13 @@ class Resize:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Why a pod is left as it is, in words."""
+    """A pod is left as it is. why: in words."""
 
     why: str
 
 
 def place_of(pod: Pod) -> Place:
-    """Where the pod is on its way to a node."""
+    """Return the pod's place on its way to a node."""
     phase = mapping(pod.get("status")).get("phase", "Pending")
     if metadata_of(pod).get("deletionTimestamp") or phase in ("Succeeded", "Failed"):
         return Place.OVER
@@ -93,7 +120,7 @@ def place_of(pod: Pod) -> Place:
 
 
 def was_passed_over(pod: Pod) -> bool:
-    """Whether the scheduler has found no node for it, or a gate keeps it from looking for one."""
+    """Say whether the scheduler found no node for the pod, or a gate holds the pod back."""
     if sequence(spec_of(pod).get("schedulingGates")):
         return True
     return any(
@@ -104,7 +131,7 @@ def was_passed_over(pod: Pod) -> bool:
 
 
 def resize_for(pod: Pod, state: AdmissionState) -> Resize | Left:
-    """What a waiting pod gets by what is known now."""
+    """Decide what a waiting pod gets by what is known now."""
     if place_of(pod) is not Place.WAITING:
         return Left("it does not wait for a node any more")
     if _is_held_by_kueue(pod):
@@ -127,9 +154,9 @@ def resize_for(pod: Pod, state: AdmissionState) -> Resize | Left:
 
 
 def unapplied(pod: Pod) -> DecisionNote | None:
-    """What a pod's annotation should say if the resize that it speaks of never came about.
+    """Return what the annotation should say if the resize that it names never happened.
 
-    None if it was carried out, or none was meant.
+    None if the resize was carried out, or if no resize was meant.
     """
     note, container = read_note(pod), sized_container(pod)
     if note is None or note.before_bytes is None or isinstance(container, NotSizable):
@@ -166,7 +193,7 @@ def _allowed(pod: Pod, container: SizedContainer, wanted: Memory) -> Memory | No
     if limit_bytes is None and kept_bytes is not None:
         limit_bytes = max(kept_bytes, request_bytes)  # a limit cannot be removed
     class_now = qos_of(pod)
-    # Where limit = request would make the pod Guaranteed, the limit that it has is kept.
+    # If limit = request made the pod Guaranteed, the pod keeps the limit that it has.
     for limit in (limit_bytes, None if kept_bytes is None else max(kept_bytes, request_bytes)):
         memory = Memory(request_bytes, limit)
         if qos_of(_resized(pod, container, memory)) is class_now:
@@ -187,7 +214,7 @@ def _resized(pod: Pod, container: SizedContainer, memory: Memory) -> Pod:
 
 
 def _not_worth(pod: Pod, container: SizedContainer, memory: Memory, reason: Reason) -> str | None:
-    """Why this size is not worth, or not safe, to be set; None if it is."""
+    """Say why this size is not worth setting or not safe; None if it is both."""
     now_bytes, then_bytes = container.request_bytes, memory.request_bytes
     assert then_bytes is not None
     if now_bytes is None:
@@ -199,7 +226,7 @@ def _not_worth(pod: Pod, container: SizedContainer, memory: Memory, reason: Reas
     if then_bytes == now_bytes or (change < LEAST_CHANGE and reason is not Reason.LIFTED):
         return "the change is too small"
     if then_bytes > now_bytes and not was_passed_over(pod):
-        # A node may just be given to it by what it asked: the kubelet would refuse it if it grew.
+        # The scheduler may be placing it by its present request; the kubelet refuses one that grew.
         return "it is raised once the scheduler has found no node for it"
     return None
 
@@ -214,6 +241,6 @@ def _written(
         attempt=max(note.attempt, before.attempt if before else 1),
         before_bytes=container.request_bytes,
         why=f"{WHILE_WAITING}{note.why}",
-        # Only memory is resized: of the CPU, what admission set and the user asked still holds.
+        # Only memory is resized: the CPU that admission set and the user asked still holds.
         cpu=before.cpu if before else None,
     )

@@ -1,4 +1,4 @@
-"""Which pods wait for a node, by task: a bounded index, O(1) per event. Pure.
+"""A bounded index by task of the pods that wait for a node, O(1) per event. Pure.
 
 A pod is kept as JSON without what deciding never reads, one to two kilobytes of it.
 """
@@ -17,7 +17,7 @@ from plimsoll_operator.pods.spec import Pod, mapping, metadata_of, sequence, spe
 from plimsoll_predictor.core.task import TaskId
 
 MAX_BYTES: Final = 64 * 2**20
-"""Of all pods kept; some 40,000 of them. Pods that come when it is full are left as they are."""
+"""The memory of the index, for some 40,000 pods. When it is full, new pods keep their size."""
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _UNREAD_META: Final = frozenset({"managedFields"})
 _UNREAD_SPEC: Final = frozenset({"volumes", "affinity", "tolerations", "topologySpreadConstraints"})
@@ -27,7 +27,7 @@ _UNREAD_CONTAINER: Final = frozenset(
 
 
 @dataclass(slots=True)
-class _Kept:
+class _WaitingPod:
     task: TaskId
     document: bytes
     passed_over: bool
@@ -38,11 +38,11 @@ class WaitingPods:
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._pods: dict[str, _Kept] = {}
+        self._pods: dict[str, _WaitingPod] = {}
         self._of_task: dict[TaskId, dict[str, None]] = {}
         self.held_bytes = 0
         self.turned_away = 0
-        """Pods that there was no room for."""
+        """How many pods the index had no room for."""
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -62,22 +62,22 @@ class WaitingPods:
             return False
         text = orjson.dumps(_read_parts(pod))
         # orjson's own bytes hold some 4 KB, however short they are.
-        kept = _Kept(identity.task, bytes(memoryview(text)), was_passed_over(pod))
-        if self.held_bytes + len(kept.document) > self._max_bytes:
+        waiting = _WaitingPod(identity.task, bytes(memoryview(text)), was_passed_over(pod))
+        if self.held_bytes + len(waiting.document) > self._max_bytes:
             self.turned_away += before is None
             return False
-        self._pods[uid] = kept
-        self._of_task.setdefault(kept.task, {})[uid] = None
-        self.held_bytes += len(kept.document)
-        return before is None or kept.passed_over > before.passed_over
+        self._pods[uid] = waiting
+        self._of_task.setdefault(waiting.task, {})[uid] = None
+        self.held_bytes += len(waiting.document)
+        return before is None or waiting.passed_over > before.passed_over
 
     def get(self, uid: str) -> Pod | None:
         """A pod that waits, without what deciding never reads; None if it does not wait."""
-        kept = self._pods.get(uid)
-        return None if kept is None else mapping(orjson.loads(kept.document))
+        waiting = self._pods.get(uid)
+        return None if waiting is None else mapping(orjson.loads(waiting.document))
 
     def drop(self, uid: str) -> None:
-        """It does not wait any more."""
+        """Forget a pod that does not wait any more."""
         self._take_out(uid)
 
     def of_task(self, task: TaskId) -> list[str]:
@@ -92,16 +92,16 @@ class WaitingPods:
         """All tasks that have pods waiting."""
         return list(self._of_task)
 
-    def _take_out(self, uid: str) -> _Kept | None:
-        kept = self._pods.pop(uid, None)
-        if kept is None:
+    def _take_out(self, uid: str) -> _WaitingPod | None:
+        waiting = self._pods.pop(uid, None)
+        if waiting is None:
             return None
-        self.held_bytes -= len(kept.document)
-        uids = self._of_task[kept.task]
+        self.held_bytes -= len(waiting.document)
+        uids = self._of_task[waiting.task]
         del uids[uid]
         if not uids:
-            del self._of_task[kept.task]
-        return kept
+            del self._of_task[waiting.task]
+        return waiting
 
 
 def _read_parts(pod: Pod) -> dict[str, Any]:

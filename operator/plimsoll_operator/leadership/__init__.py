@@ -1,4 +1,4 @@
-"""Which of several controllers acts: the Lease, the watchdog, the database's probe.
+"""Decides which of several controllers acts, by the Lease, the watchdog and a probe.
 
 In: a Lease and a clock. Out: the right to act, or the process's end. May import: ``kube``.
 """

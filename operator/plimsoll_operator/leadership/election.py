@@ -31,7 +31,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What is competed for. name: the Lease's. me: unlike any other candidate's."""
+    """The terms of the election. name: the Lease's. me: this candidate's own, unique name."""
 
     name: str
     me: str
@@ -86,14 +86,14 @@ class Election:
         self._fitness = fitness
         self._end = end
         self._watchdog = Watchdog(terms.patience_s, end=end)
-        self._seen: Sighting | None = None
+        self._sighting: Sighting | None = None
         self.leads = False
         self.trouble: str | None = None
 
     @property
     def leader(self) -> str | None:
-        """Who leads, as far as was seen."""
-        return self._seen.lease.holder if self._seen else None
+        """The present leader, by the latest look at the Lease."""
+        return self._sighting.lease.holder if self._sighting else None
 
     async def stand_by(self) -> None:
         """Return when this controller leads."""
@@ -133,14 +133,14 @@ class Election:
     async def give_up(self) -> None:
         """Give the Lease back: nothing is done any more that only the leader may do."""
         self._watchdog.stop()
-        if not self.leads or self._seen is None:
+        if not self.leads or self._sighting is None:
             return
         self.leads = False
         try:
             # A renewal that was cut short may have been written all the same.
             await self._look()
-            if self._seen is not None and self.leader == self._terms.me:
-                await self._write(free_spec(self._seen.lease, datetime.now(UTC)))
+            if self._sighting is not None and self.leader == self._terms.me:
+                await self._write(free_spec(self._sighting.lease, datetime.now(UTC)))
         except ApiError as error:
             log.warning("lease not given back; it runs out by itself", error=str(error))
 
@@ -154,10 +154,10 @@ class Election:
     async def _try(self) -> None:
         await self._look()
         now_s = boot_clock_s()
-        step = next_step(self._seen, self._terms.me, now_s)
+        step = next_step(self._sighting, self._terms.me, now_s)
         if step is Step.WAIT:
             return
-        before = None if self._seen is None else self._seen.lease
+        before = None if self._sighting is None else self._sighting.lease
         try:
             await self._hold(before)
         except (Changed, AlreadyThere, NotFound):
@@ -165,25 +165,25 @@ class Election:
         self.leads = True
 
     async def _renew(self) -> None:
-        assert self._seen is not None
+        assert self._sighting is not None
         try:
-            await self._hold(self._seen.lease)
+            await self._hold(self._sighting.lease)
         except NotFound:
-            self._seen = None
-            await self._hold(None)  # somebody deleted it; the name is free, or AlreadyThere
+            self._sighting = None
+            await self._hold(None)  # somebody deleted it: the name is free, or we get AlreadyThere
         except Changed:
-            # By another's hand, or by ours in a call whose answer was lost.
+            # Another candidate did it, or we did in a call whose answer was lost.
             await self._look()
             if self.leader == self._terms.me:
-                await self._hold(self._seen.lease)
+                await self._hold(self._sighting.lease)
 
     async def _look(self) -> None:
         try:
             found = await self._objects.lease(self._terms.name, self._terms.renew_every_s)
         except NotFound:
-            self._seen = None
+            self._sighting = None
             return
-        self._seen = sighted(self._seen, read_lease(found), boot_clock_s())
+        self._sighting = sighted(self._sighting, read_lease(found), boot_clock_s())
 
     async def _hold(self, before: Lease | None) -> None:
         asked_s = boot_clock_s()
@@ -192,12 +192,12 @@ class Election:
         self._watchdog.renewed(asked_s)
 
     async def _write(self, spec: dict[str, object], before: Lease | None = None) -> None:
-        before = before or (self._seen.lease if self._seen else None)
+        before = before or (self._sighting.lease if self._sighting else None)
         version = None if before is None else before.version
         found = await self._objects.put_lease(
             self._terms.name, spec, version, self._terms.renew_every_s
         )
-        self._seen = sighted(None, read_lease(found), boot_clock_s())
+        self._sighting = sighted(None, read_lease(found), boot_clock_s())
 
     def _pause_s(self) -> float:
         """Until the next look; exactly until the Lease is free, if that comes first.
@@ -205,8 +205,8 @@ class Election:
         A free Lease that cannot be taken is no reason to ask for it all the time.
         """
         pause_s = self._terms.renew_every_s
-        if self._seen is not None and self.trouble is None:
-            until_free_s = self._seen.free_at_s - boot_clock_s()
+        if self._sighting is not None and self.trouble is None:
+            until_free_s = self._sighting.free_at_s - boot_clock_s()
             pause_s = min(pause_s, max(until_free_s, 0.05))
         return pause_s
 

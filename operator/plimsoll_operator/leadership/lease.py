@@ -1,4 +1,4 @@
-"""When a Lease may be taken. Pure, and without a wall clock.
+"""Decides when a Lease may be taken. Pure, and without a wall clock.
 
 Whoever stands by trusts no time that another machine wrote: it waits until a Lease has stayed the
 same for its whole duration by its own clock. The holder stops well before that (``patience_s``),
@@ -23,7 +23,7 @@ PATIENCE: Final = 2 / 3
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """What the API server has.
+    """A Lease as the API server has it.
 
     holder: None if nobody holds it. duration_s: how long a holder may be silent.
     transitions: how often the holder changed. version: differs for each write.
@@ -49,7 +49,7 @@ class Sighting:
 
 
 class Step(Enum):
-    """What a candidate does next."""
+    """A candidate's next action."""
 
     CREATE = "create"
     TAKE = "take"
@@ -58,7 +58,7 @@ class Step(Enum):
 
 
 def sighted(before: Sighting | None, lease: Lease | None, now_s: float) -> Sighting | None:
-    """What is known after looking at it now; None if there is no Lease."""
+    """Return the sighting after this look at the Lease; None if there is no Lease."""
     if lease is None:
         return None
     if before is not None and before.lease.version == lease.version:
@@ -66,21 +66,21 @@ def sighted(before: Sighting | None, lease: Lease | None, now_s: float) -> Sight
     return Sighting(lease, now_s)
 
 
-def next_step(seen: Sighting | None, me: str, now_s: float) -> Step:
-    """What ``me`` does about the Lease it has just looked at.
+def next_step(sighting: Sighting | None, me: str, now_s: float) -> Step:
+    """Decide what ``me`` does about the Lease that it has just looked at.
 
     One that ``me`` holds is renewed even by a process that has only begun: names are pods' names,
     and a pod's container that runs again is its only one.
     """
-    if seen is None:
+    if sighting is None:
         return Step.CREATE
-    if seen.lease.holder == me:
+    if sighting.lease.holder == me:
         return Step.RENEW
-    return Step.TAKE if now_s >= seen.free_at_s else Step.WAIT
+    return Step.TAKE if now_s >= sighting.free_at_s else Step.WAIT
 
 
 def read_lease(document: Mapping[str, Any]) -> Lease:
-    """From the API's JSON; whatever was written into it by hand makes some Lease."""
+    """Read a Lease from the API's JSON, whatever people wrote into it by hand."""
     spec = document.get("spec") or {}
     holder, duration = spec.get("holderIdentity"), spec.get("leaseDurationSeconds")
     transitions = spec.get("leaseTransitions")

@@ -19,14 +19,14 @@ def changes(pods: Sequence[Mapping[str, Any]], me: str) -> dict[str, str | None]
 
     pods: the controllers' pods of a namespace; those of another release are left alone.
     """
-    found = {pod["metadata"]["name"]: pod["metadata"].get("labels") or {} for pod in pods}
-    if me not in found:
-        return {}  # no pod: a process beside the cluster
-    release = found[me].get(INSTANCE)
+    labels_of = {pod["metadata"]["name"]: pod["metadata"].get("labels") or {} for pod in pods}
+    if me not in labels_of:
+        return {}  # this process runs in no pod, beside the cluster
+    release = labels_of[me].get(INSTANCE)
     wanted: dict[str, str | None] = {}
-    for name, marks in found.items():
+    for name, pod_labels in labels_of.items():
         value = LEADS if name == me else None
-        if marks.get(INSTANCE) == release and marks.get(labels.LEADER) != value:
+        if pod_labels.get(INSTANCE) == release and pod_labels.get(labels.LEADER) != value:
             wanted[name] = value
     return wanted
 

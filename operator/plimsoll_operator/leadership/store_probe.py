@@ -1,4 +1,4 @@
-"""Whether a store that is a server answers: who cannot reach it must not lead."""
+"""Asks whether the database server answers: who cannot reach it must not lead."""
 
 from __future__ import annotations
 

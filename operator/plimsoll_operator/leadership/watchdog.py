@@ -27,10 +27,10 @@ def boot_clock_s() -> float:
 
 
 def end_process(why: str) -> None:
-    """End at once: no cleaning up, no farewell, nothing more is written anywhere."""
-    # Not by the logging libraries: whoever holds their locks may be what hangs.
-    told = {"event": "lost the lead, ending at once", "why": why, "level": "error"}
-    os.write(2, f"{json.dumps(told)}\n".encode())
+    """End at once, without cleaning up: nothing more is written anywhere."""
+    # The logging libraries are not used: the part that hangs may hold their locks.
+    line = {"event": "lost the lead, ending at once", "why": why, "level": "error"}
+    os.write(2, f"{json.dumps(line)}\n".encode())
     os._exit(LOST)
 
 

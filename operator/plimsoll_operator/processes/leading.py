@@ -18,8 +18,7 @@ from aiohttp import web
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.controller.building import build
 from plimsoll_operator.controller.controller import Controller
-from plimsoll_operator.controller.serving.live_tasks import LiveTasks
-from plimsoll_operator.controller.serving.page_routes import page_app
+from plimsoll_operator.controller.serving.page_routes import LiveTasks, page_app
 from plimsoll_operator.controller.serving.peak_routes import peak_routes
 from plimsoll_operator.controller.serving.web import Face, Readiness, listening
 from plimsoll_operator.controller.settings import ControllerSettings

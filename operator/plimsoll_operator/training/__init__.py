@@ -1,4 +1,4 @@
-"""When a task is trained, by which process, and where trainings are tracked.
+"""Decides when a task is trained, starts the trainer's process, and tracks trainings.
 
 In: tasks that are due. Out: a trainer's process, and its records in an MLflow.
 May import: ``views`` and the predictor.

@@ -1,4 +1,4 @@
-"""What a trainer may use: memory, processor, time. Set by itself, before it loads anything."""
+"""The limits of a trainer: memory, processor, time. It sets them before it loads anything."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _API: Final = "api/2.0/mlflow/"
 _ARTIFACTS: Final = "api/2.0/mlflow-artifacts/artifacts/"
 _PROXIED: Final = "mlflow-artifacts"
 _NOT_NOW: Final = frozenset({401, 403, 404, 405, 408, 421, 429})
-"""Of 400 to 499: about the address, the rights or the moment, not about this training."""
+"""Statuses that concern the address, the rights or the moment, not this training."""
 _WORDS: Final = 300
 
 
@@ -49,7 +49,7 @@ class TrackingAddressError(OSError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MlflowServer(HttpService):
-    """Where the server is, and how to show who asks."""
+    """The server's address, and the proof of who asks."""
 
     timeout_s: float = 10.0
     connect_s: float = 5.0
@@ -67,7 +67,7 @@ class MlflowServer(HttpService):
             # super() without arguments does not work in a dataclass with slots.
             server = super(MlflowServer, cls).at(address, token_file=token_file, **settings)
         except ValueError:
-            # Neither quoted nor chained: it may hold a password.
+            # The cause is neither quoted nor chained, because it may hold a password.
             raise TrackingAddressError(
                 "PLIMSOLL_MLFLOW_URL is no address; write http(s)://[user:password@]host[:port]"
             ) from None

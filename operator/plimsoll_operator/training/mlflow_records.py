@@ -21,7 +21,7 @@ MAX_PARAM: Final = 500
 MAX_TAG: Final = 5_000
 MAX_PARAMS: Final = 100
 MAX_METRICS: Final = 1_000
-"""Of one request; the metrics of a training of some 300 trials."""
+"""The most metrics of one request, as many as a training of some 300 trials has."""
 IDENTITY: Final = "plimsoll.training"
 """The tag by which a training that was logged already is found again."""
 _NO_KEY: Final = re.compile(r"[^\w\-. /]", re.ASCII)
@@ -38,7 +38,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackedRun:
-    """What is logged of one training. Times are Unix milliseconds."""
+    """The log entries of one training. Times are Unix milliseconds."""
 
     experiment: str
     identity: str
@@ -53,7 +53,7 @@ class TrackedRun:
 
 
 def tracked_run(training: Training, prefix: str) -> TrackedRun:
-    """What to log of a training. prefix: of the experiment ``PREFIX/NAMESPACE/NAME``."""
+    """Collect what is logged of a training. prefix: of the experiment ``PREFIX/NAMESPACE/NAME``."""
     facts = facts_of(training.report)
     ended_ms = round(training.at_s * 1000)
     return TrackedRun(
@@ -71,7 +71,7 @@ def tracked_run(training: Training, prefix: str) -> TrackedRun:
 
 
 def _identity(training: Training) -> str:
-    # The time tells stores apart whose numbering began anew.
+    # The time distinguishes stores whose numbering began again.
     text = f"{training.task}/{training.row}/{training.at_s!r}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

@@ -1,4 +1,4 @@
-"""Which trainings run: one at a time, each task queued once, none longer than it may."""
+"""Runs trainings one at a time. Each task is queued once, and each training has a time limit."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class TrainingQueue:
         self._rules = rules or QueueRules()
         self._now_s = now_s
         self.turn = asyncio.Semaphore(self._rules.workers)
-        """Held while a process trains; others that need as much memory take it, too."""
+        """Whoever trains holds it; other processes that need as much memory hold it, too."""
         self._loop = asyncio.get_running_loop()
         self._wanted: dict[TaskId, _Wanted] = {}
         self._running: dict[TaskId, asyncio.Task[None]] = {}
@@ -215,14 +215,14 @@ async def end(process: asyncio.subprocess.Process) -> None:
 
 
 def outcome(status: int, said: bytes) -> tuple[str | None, Mapping[str, Any]]:
-    """Why a trainer failed (None if it did not), and what it said of itself.
+    """Return why a trainer failed (None if it did not), and what it printed about itself.
 
     status: exit status, negative for the signal that ended it. said: its stdout; the last line
     counts.
     """
     result = _last_line(said)
     if result.get("ok") is True:
-        # Said after the model was saved: whatever came then, it serves.
+        # The trainer prints this after it saved the model: whatever came then, the model serves.
         return None, result
     if status < 0:
         hint = " (memory cap?)" if -status == signal.SIGKILL else ""

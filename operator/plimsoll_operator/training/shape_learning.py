@@ -1,7 +1,7 @@
-"""When the shapes of runtimes are learned: once a day, by a process of its own.
+"""Has the shapes of runtimes learned once a day, by a process of its own.
 
-Who leads does it. The process takes its turn with trainings: the controller's memory has room for
-one of them.
+The leader does it. The process takes turns with trainings, because the controller's memory has
+room for one of them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ShapeRules:
 
 
 def is_due(made_s: float | None, tried_s: float | None, now_s: float) -> bool:
-    """Whether to learn now. made_s: when shapes were learned last; tried_s: when it was tried."""
+    """Say whether to learn now. made_s: the last success. tried_s: the last try."""
     if made_s is not None and now_s - made_s < LEARN_EVERY_S:
         return False
     return tried_s is None or now_s - tried_s >= TRY_AGAIN_S

@@ -10,7 +10,7 @@ from plimsoll_predictor.runtimes.shapes.normalising import Normalisation
 from plimsoll_predictor.store import Store
 
 MOST_TASKS: Final = 2_000
-"""Those with the most attempts."""
+"""Only the tasks with the most attempts are learned from."""
 RUNS_OF_A_TASK: Final = 500
 MOST_RUNS: Final = 100_000
 SEED: Final = 20
@@ -21,7 +21,7 @@ def learn_and_keep(store: Store, now_s: float) -> tuple[str, ...]:
 
     Raises ValueError where nothing can be learned yet, StoreError where the store fails.
     """
-    # The trainer's libraries, which only this needs.
+    # These are the trainer's libraries, which only this function needs.
     from plimsoll_predictor.runtimes.shapes.learning import learn_shapes
     from plimsoll_predictor.runtimes.shapes.run_table import table_of
 
@@ -51,7 +51,7 @@ def runs_of(store: Store) -> list[LogRun]:
 
 
 def _run(each: Observation, line: int) -> LogRun | None:
-    """None of an attempt that left no runtime. line: orders runs submitted at the same moment."""
+    """Return None for an attempt without a runtime. line: orders runs submitted at one moment."""
     started_s, runtime_s = each.started_s, each.runtime_s
     if each.outcome is not Outcome.SUCCEEDED or runtime_s is None or started_s is None:
         return None

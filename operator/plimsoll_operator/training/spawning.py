@@ -43,7 +43,7 @@ class Spawner:
             *("--policy", json.dumps(policy.to_dict())),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
-            # A group of its own, so that all of it can be ended, and Ctrl-C is for us alone.
+            # The trainer gets its own process group: all of it can end, and Ctrl-C is for us.
             start_new_session=True,
             env=self._environment(),
         )

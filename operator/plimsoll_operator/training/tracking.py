@@ -73,7 +73,7 @@ class Tracker:
         self._rules = rules
         self._strikes: Counter[int] = Counter()
         self.trouble: str | None = None
-        """Why trainings are not logged at the moment; None if all is well."""
+        """Return why trainings are not logged at the moment; None if they are."""
 
     async def run(self) -> None:
         """Log until cancelled."""

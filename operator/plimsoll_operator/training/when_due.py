@@ -1,4 +1,4 @@
-"""When a task has learned enough to be trained again. Pure."""
+"""Decides whether a task has learned enough to be trained again. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GROWTH: Final = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Since:
-    """What is known of a task, and what came since its last training.
+    """A task's runs in all, and what came since its last training.
 
     runs: runs with a known need. min_runs: below it nothing is lowered, so nothing is trained.
     trained_runs: ``runs`` when it was last trained; None if it never was.
@@ -28,10 +28,10 @@ class Since:
 
 
 def should_train(since: Since) -> str | None:
-    """Why the task should be trained now, in words; None if it should not.
+    """Say why the task should be trained now; None if it should not.
 
-    First with five runs known, later when they have grown by a tenth, at least by five; and after
-    every OOM kill. How often a task is trained at most is the queue's affair.
+    The first training comes with five known runs. Later ones come when the runs have grown by a
+    tenth, at least by five, and after every OOM kill. The queue limits how often a task is trained.
     """
     if since.runs < max(since.min_runs, LEAST_NEW_RUNS):
         return None
@@ -39,7 +39,7 @@ def should_train(since: Since) -> str | None:
         return f"{since.runs} runs known and never trained"
     if since.new_kills > 0:
         return f"{since.new_kills} OOM kills since the last training"
-    # Runs may also have been forgotten since: then their number tells nothing until it has grown.
+    # Runs may have been forgotten since: then their number says nothing until it has grown.
     new_runs = since.runs - since.trained_runs
     if new_runs >= max(LEAST_NEW_RUNS, math.ceil(GROWTH * since.trained_runs)):
         return f"{new_runs} new runs since the last training, which knew {since.trained_runs}"

@@ -10,7 +10,7 @@ from plimsoll_predictor.store.attempts.imports import Imported
 from plimsoll_predictor.store.attempts.lessons import Lesson, LessonKind
 from plimsoll_predictor.store.attempts.observation_rows import Recorded
 from plimsoll_predictor.store.attempts.observations import ItemNeed
-from plimsoll_predictor.store.attempts.queued import Kept
+from plimsoll_predictor.store.attempts.queued import Novelty
 from plimsoll_predictor.store.attempts.retries import RetryIntent
 from plimsoll_predictor.store.attempts.sightings import NewSighting, Sighting, SightingKind
 from plimsoll_predictor.store.attempts.summaries import TaskSummary
@@ -35,11 +35,11 @@ __all__ = [
     "DecisionRecord",
     "Imported",
     "ItemNeed",
-    "Kept",
     "KeptForecast",
     "Lesson",
     "LessonKind",
     "NewSighting",
+    "Novelty",
     "PastRuntime",
     "Recorded",
     "RetryIntent",

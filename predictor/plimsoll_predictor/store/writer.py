@@ -13,7 +13,7 @@ from typing import Final, ParamSpec, TypeVar, cast
 
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.store.attempts.decisions import Decided, DecisionRecord
-from plimsoll_predictor.store.attempts.queued import Job, Kept, batches
+from plimsoll_predictor.store.attempts.queued import Job, Novelty, batches
 from plimsoll_predictor.store.attempts.sightings import NewSighting
 from plimsoll_predictor.store.database.errors import StoreError
 from plimsoll_predictor.store.store import Store
@@ -65,9 +65,9 @@ class Writer:
         """Writes not yet committed."""
         return self._queued
 
-    async def record(self, observation: Observation) -> Kept:
+    async def record(self, observation: Observation) -> Novelty:
         """Keep an observation; returns after the commit what that changed."""
-        return cast(Kept, await self._enqueue(Job(self._loop.create_future(), observation)))
+        return cast(Novelty, await self._enqueue(Job(self._loop.create_future(), observation)))
 
     async def decide(self, record: DecisionRecord, bids: Mapping[str, float] | None = None) -> None:
         """Keep a decision, as ``Store.decisions.put`` does; returns after the commit."""
@@ -157,7 +157,7 @@ class Writer:
                 uid, need = job.observation.attempt_uid, job.observation.need
                 # Of two with one uid, the first is the new one, the first measured teaches.
                 teaches = uid in learned and need is not None
-                job.result = Kept(new=uid in uids, learned=teaches)
+                job.result = Novelty(new=uid in uids, learned=teaches)
                 uids.discard(uid)
                 if teaches:
                     learned.discard(uid)

@@ -15,7 +15,7 @@ from plimsoll_operator.attempts.running_long import (
     running_long_words,
 )
 from plimsoll_operator.controller.hub.hub import Hub, RanLong, RunEnded, RunStarted, RuntimeForecast
-from plimsoll_operator.controller.runtimes.long_runs import LongRuns
+from plimsoll_operator.controller.runtimes.living_runs import LongRuns
 from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_predictor.core.durations import clock_words
 from plimsoll_predictor.core.task import TaskId

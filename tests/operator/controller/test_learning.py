@@ -12,11 +12,11 @@ from plimsoll_operator.training.queue import Trained, TrainingQueue
 from plimsoll_predictor.core.record import Need, Observation, Outcome, PeakSource
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.store import SavedModel, TaskSummary
-from plimsoll_predictor.store.attempts.queued import Kept
+from plimsoll_predictor.store.attempts.queued import Novelty
 from tests.builders.ledgers import TRAIN, Inside, a_train, an_inside
 
 FAILED = Trained(task=TRAIN, why="a test", failure="it broke", duration_s=1.0)
-NEW = Kept(new=True, learned=True)
+NEW = Novelty(new=True, learned=True)
 
 
 @asynccontextmanager
@@ -82,7 +82,7 @@ async def test_a_training_that_always_fails_is_not_tried_for_ever(tmp_path: Path
 async def test_an_amended_observation_is_no_news(tmp_path: Path) -> None:
     async with learning(tmp_path) as (inside, learns, queue):
         inside.controller.book.add_up(TRAIN, 4, 90 * MIB)
-        learns.observed(ObservationAmended(a_run(1), Kept(new=False, learned=False)))
+        learns.observed(ObservationAmended(a_run(1), Novelty(new=False, learned=False)))
         assert inside.known.runs == 4
         assert not wanted(queue)
 
@@ -90,7 +90,7 @@ async def test_an_amended_observation_is_no_news(tmp_path: Path) -> None:
 async def test_a_kill_counts_as_what_the_need_exceeds(tmp_path: Path) -> None:
     async with learning(tmp_path) as (inside, learns, _):
         killed = a_run(1, Outcome.OOM_KILLED)
-        learns.observed(ObservationAmended(killed, Kept(new=True, learned=False)))
+        learns.observed(ObservationAmended(killed, Novelty(new=True, learned=False)))
         assert killed.need == Need(128 * MIB, censored=True)
         assert (inside.known.runs, inside.known.max_need_bytes) == (0, 128 * MIB)
 

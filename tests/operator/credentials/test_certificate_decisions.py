@@ -14,7 +14,7 @@ from plimsoll_operator.credentials.deciding import (
     KEPT,
     SETTLE_S,
     Clocks,
-    Decision,
+    NextStep,
     Prepared,
     State,
     Step,
@@ -52,7 +52,7 @@ class World:
     published: tuple[bytes, ...] | None = ()
     prepared: Prepared | None = None
     shown: bytes | None = None
-    steps: list[Decision] = field(default_factory=list)
+    steps: list[NextStep] = field(default_factory=list)
 
     def state(self) -> State:
         served, broken = None, None
@@ -63,7 +63,7 @@ class World:
                 broken = str(error)
         return State(served, broken, self.published, self.prepared)
 
-    def step(self) -> Decision:
+    def step(self) -> NextStep:
         """One step of the leader."""
         decision = decide(self.state(), Clocks(self.now_s, self.running_s), LIFETIME_S)
         self.steps.append(decision)

@@ -6,8 +6,14 @@ import base64
 
 import pytest
 
-from plimsoll_operator.credentials.secrets import OPAQUE, SecretName, data_of, manifest
-from plimsoll_operator.credentials.tokens import new_token, token_in
+from plimsoll_operator.credentials.secrets import (
+    OPAQUE,
+    SecretName,
+    data_of,
+    manifest,
+    new_token,
+    token_in,
+)
 from plimsoll_operator.names.service_urls import with_brackets
 
 NAME = SecretName("here", "token")

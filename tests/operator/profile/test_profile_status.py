@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.controller.profiles.measurements import (
+from plimsoll_operator.controller.profiles.gathering import (
     PEAK_DELAY_S,
     Measured,
     measurement_of,
@@ -346,10 +346,10 @@ def test_a_report_that_may_still_come_is_not_missed_yet() -> None:
     just_now_s = START_S + 60 + PEAK_DELAY_S - 1
     found = measurement_of(latest, just_now_s)
     assert found == Measured(Measurement(PeakSource.AGENT), awaited=True)
-    assert measurement_of(latest, just_now_s + 2).found == Measurement(None, 1, "n1", START_S)
+    assert measurement_of(latest, just_now_s + 2).measurement == Measurement(None, 1, "n1", START_S)
 
 
 def test_an_attempt_that_failed_says_nothing_of_the_agent() -> None:
     failed = replace(an_end(1, None), outcome=Outcome.FAILED)
-    assert measurement_of([an_end(0, PeakSource.AGENT), failed], NOW_S).found is not None
+    assert measurement_of([an_end(0, PeakSource.AGENT), failed], NOW_S).measurement is not None
     assert measurement_of([failed], NOW_S) == Measured(None)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.controller.hub.hub import Hub
+from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.controller.tasks.surroundings import ClusterBounds
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.feed.applying import apply, steps
@@ -113,7 +114,7 @@ def told_to_admission(board: FeedBoard) -> AdmissionState:
 
 def test_admission_is_told_the_cores_of_the_node_with_the_most_memory() -> None:
     board = FeedBoard("e")
-    cluster = ClusterBounds(board, TaskPolicies(Policy(), Hub()))
+    cluster = ClusterBounds(board, TaskPolicies(Policy(), Hub()), ClusterNodes())
     cluster.see_node(a_node("many-cores", "16Gi", "96"), gone=False)
     cluster.see_node(a_node("much-memory", "256Gi", "32"), gone=False)
     assert told_to_admission(board).largest_node_millicores == 32_000

@@ -10,7 +10,14 @@ import pytest
 from sqlalchemy import event
 
 from plimsoll_predictor.knowledge.knowledge import Lift
-from plimsoll_predictor.store import BadRecordError, DecisionRecord, Kept, Store, StoreError, Writer
+from plimsoll_predictor.store import (
+    BadRecordError,
+    DecisionRecord,
+    Novelty,
+    Store,
+    StoreError,
+    Writer,
+)
 from plimsoll_predictor.store.database.database import Database
 from tests.builders.stores import NOON_S, TRAIN, an_attempt, open_store_at
 
@@ -175,7 +182,7 @@ async def test_a_record_no_store_could_hold_fails_alone(store_url: str) -> None:
             writer.record(an_attempt("b").built),
             return_exceptions=True,
         )
-        assert [type(end) for end in ends] == [Kept, BadRecordError, Kept]
+        assert [type(end) for end in ends] == [Novelty, BadRecordError, Novelty]
         assert len(store.observations.of_task(TRAIN)) == 2
         assert writer.trouble is None
 

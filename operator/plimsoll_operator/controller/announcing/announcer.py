@@ -21,10 +21,8 @@ from plimsoll_operator.pods.status import read_time
 from plimsoll_operator.profile import events
 from plimsoll_operator.sizing.decision_note import DecisionNote
 from plimsoll_predictor.core.policy import Mode
-from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import words_for_bytes
-from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.store import DecisionRecord, Writer
 
 log = structlog.get_logger()
@@ -74,66 +72,32 @@ class Announcer:
 
         bids: what each expert would have given it.
         """
-        meta = pod["metadata"]
-        await self._writer.decide(
-            DecisionRecord(
-                task=task,
-                attempt_uid=str(meta["uid"]),
-                # Not now: after a restart, running pods are seen again.
-                at_s=read_time(meta.get("creationTimestamp")) or self._now_s(),
-                words=f"{meta['name']}: {_sizes(note)}: {note.why}",
-                allocation_bytes=note.allocation_bytes,
-                request_bytes=note.was_request_bytes,
-                reason=note.reason.value,
-            ),
-            bids,
-        )
+        # The present time would be wrong: after a restart, running pods are seen again.
+        at_s = read_time(pod["metadata"].get("creationTimestamp")) or self._now_s()
+        record = _record(pod, task, note, at_s, f"{_sizes(note)}: {note.why}")
+        await self._writer.decide(record, bids)
         if note.mode is Mode.ENFORCE and note.allocation_bytes is not None:
             happening = events.sized(note.allocation_bytes, note.was_request_bytes, note.why)
-            self._tell(happening, pod)
+            self.announce(happening, pod)
 
     async def resized(self, pod: Pod, task: TaskId, note: DecisionNote) -> None:
         """A pod that waits for a node got another size; this decision replaces admission's."""
-        meta = pod["metadata"]
         assert note.allocation_bytes is not None
         happening = events.resized(note.before_bytes, note.allocation_bytes, note.why)
-        await self._writer.decide(
-            DecisionRecord(
-                task=task,
-                attempt_uid=str(meta["uid"]),
-                at_s=self._now_s(),
-                words=f"{meta['name']}: {happening.note}",
-                allocation_bytes=note.allocation_bytes,
-                request_bytes=note.was_request_bytes,
-                reason=note.reason.value,
-            ),
+        await self._writer.decide(_record(pod, task, note, self._now_s(), happening.note))
+        self.announce(happening, pod)
+
+    def announce(self, happening: events.Happening, pod: Pod) -> None:
+        """Queue an Event about a pod."""
+        meta = pod["metadata"]
+        regarding = events.Regarding(
+            kind="Pod",
+            namespace=str(meta["namespace"]),
+            name=str(meta["name"]),
+            uid=str(meta["uid"]),
         )
-        self._tell(happening, pod)
-
-    def lifted(self, pod: Pod, observation: Observation, lift: Lift) -> None:
-        """A pod was OOM-killed; its run's next attempt gets more."""
-        before = observation.allocation_bytes or lift.after_bytes
-        self._tell(events.lifted(before, lift.allocation_bytes, lift.attempt), pod)
-
-    def retried(self, pod: Pod, new_pod: str, lift_attempt: int, allocation_bytes: int) -> None:
-        """Plimsoll made the next attempt of ``pod``."""
-        self._tell(events.retried(new_pod, lift_attempt, allocation_bytes), pod)
-
-    def leaking(self, pod: Pod, observation: Observation, why: str) -> None:
-        """No further lift for this run."""
-        self._tell(events.leaking(why, observation.run), pod)
-
-    def replaced(self, pod: Pod) -> None:
-        """A pod that would be restarted at its old size was deleted, for its owner to replace."""
-        self._tell(events.replaced(), pod)
-
-    def stuck(self, pod: Pod) -> None:
-        """A pod is restarted at its old size and nobody would replace it."""
-        self._tell(events.stuck(), pod)
-
-    def crowded(self, pod: Pod, most: int) -> None:
-        """A pod's task is one more than a namespace may have."""
-        self._tell(events.crowded(most), pod)
+        identity = identify(pod)
+        self.tell(happening, regarding, identity.task if identity else None)
 
     def running_long(self, event: RanLong) -> None:
         """A run takes longer than nearly all like it."""
@@ -147,7 +111,7 @@ class Announcer:
         task: whose object it is; None for none's.
         """
         now_s = asyncio.get_running_loop().time()
-        # Of one reason each: sizes of a batch must not use up what its kills are told with.
+        # Each reason has its own share: a batch's sizes must not use up the share of its kills.
         share = None if task is None else f"{task} {happening.reason}"
         if not self._budget.takes(regarding.uid, share, now_s):
             self._hush(happening, task)
@@ -157,17 +121,6 @@ class Announcer:
             self._queue.put_nowait((happening, regarding))
         except asyncio.QueueFull:
             self.dropped += 1
-
-    def _tell(self, happening: events.Happening, pod: Pod) -> None:
-        meta = pod["metadata"]
-        regarding = events.Regarding(
-            kind="Pod",
-            namespace=str(meta["namespace"]),
-            name=str(meta["name"]),
-            uid=str(meta["uid"]),
-        )
-        identity = identify(pod)
-        self.tell(happening, regarding, identity.task if identity else None)
 
     def _hush(self, happening: events.Happening, task: TaskId | None) -> None:
         """Count what is not told; the first of a flood is logged, not all of it."""
@@ -197,6 +150,19 @@ class Announcer:
                 self.sent += 1
                 return
         self.dropped += 1
+
+
+def _record(pod: Pod, task: TaskId, note: DecisionNote, at_s: float, words: str) -> DecisionRecord:
+    meta = pod["metadata"]
+    return DecisionRecord(
+        task=task,
+        attempt_uid=str(meta["uid"]),
+        at_s=at_s,
+        words=f"{meta['name']}: {words}",
+        allocation_bytes=note.allocation_bytes,
+        request_bytes=note.was_request_bytes,
+        reason=note.reason.value,
+    )
 
 
 def _sizes(note: DecisionNote) -> str:

@@ -1,8 +1,9 @@
-"""How many Events are told: enough for people to read, never a flood. Pure; the clock comes in.
+"""A budget for Events: enough for people to read, never a flood. Pure; the clock is an argument.
 
 Every Event is an object in the API server's database. A task that is killed a thousand times, or a
 namespace that makes a thousand tasks, must not fill it: each object, each reason of a task, and the
-cluster has a bucket of tokens that refills with time; an Event takes one of each or is not told.
+cluster has a bucket of tokens that refills with time. An Event takes one token of each; where one
+is missing, it is not sent.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ class _Bucket:
 
 
 class EventsBudget:
-    """Says of each Event whether it may be told."""
+    """Says for each Event whether it may be sent."""
 
     def __init__(self) -> None:
         self._buckets: OrderedDict[tuple[str, str], _Bucket] = OrderedDict()
 
     def takes(self, uid: str, share: str | None, now_s: float) -> bool:
-        """Whether an Event about an object may be told; if so, it is counted.
+        """Say whether an Event about an object may be sent; if so, count it.
 
-        uid: the object's. share: its task and the Event's reason; None if it is of no task.
-        now_s: of a clock that does not jump.
+        uid: the object's. share: its task and the Event's reason; None if there is no task.
+        now_s: seconds of a clock that does not jump.
         """
         wanted = [(("cluster", ""), OF_THE_CLUSTER), (("object", uid), OF_AN_OBJECT)]
         if share is not None:

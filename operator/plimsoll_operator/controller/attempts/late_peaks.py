@@ -23,7 +23,7 @@ from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.store import Writer
 
 PODS_KEPT: Final = 5_000
-"""Pods that ended lately, whose observations a late peak still amends; a restart, too, amends."""
+"""Pods that ended lately are remembered, because a late peak amends their observations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ class LatePeaks:
             observation = with_peak(observed.observation, peak)
             if observation == observed.observation:
                 continue
-            change = await self._writer.record(observation)
-            self._hub.publish(ObservationAmended(observation, change))
+            novelty = await self._writer.record(observation)
+            self._hub.publish(ObservationAmended(observation, novelty))
             attempts[attempt_uid] = replace(observed, observation=observation)
 
     def _amend_soon(self, pod_uid: str) -> None:

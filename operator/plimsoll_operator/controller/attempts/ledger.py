@@ -1,7 +1,7 @@
-"""What happens when an attempt ends: observed, published, and if too small, lifted and retried.
+"""An attempt that ends is observed and published. If it was too small, it is lifted and retried.
 
-Every step can be repeated: a crash between any two of them is mended by seeing the pod
-again. The order is what makes that true:
+Every step can be repeated: after a crash between two of them, the pod is seen again and the
+missing steps follow. The order of the steps makes that true:
 
     pod ended ─► observation committed ─► lift committed ─► lift in the feed
                     └─► retry intended (committed) ─► pod created ─► intent closed
@@ -24,15 +24,13 @@ from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.attempts.truth_table import Verdict, judge
 from plimsoll_operator.attempts.watched_pod import WatchedPod, read_pod
 from plimsoll_operator.controller.attempts.lifts import Lifts
-from plimsoll_operator.controller.attempts.living import LivingAttempts
-from plimsoll_operator.controller.attempts.nodes import ClusterNodes
+from plimsoll_operator.controller.attempts.living import LivingAttempts, Placement
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
-from plimsoll_operator.controller.attempts.placement import Placement
-from plimsoll_operator.controller.hub.first_times import FirstTimes
+from plimsoll_operator.controller.hub.habits import FirstTimes, read_patiently
 from plimsoll_operator.controller.hub.hub import AttemptEnded, Hub
-from plimsoll_operator.controller.hub.patient_reads import read_patiently
-from plimsoll_operator.controller.profiles.met_tasks import MetTasks
+from plimsoll_operator.controller.profiles.profiles import MetTasks
 from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.pods.status import AttemptStatus, Pod
 from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.policy import Mode
@@ -80,11 +78,11 @@ class AttemptLedger:
             await self.living.see(pod, watched, status)
         elif status.attempt_uid not in self._done:
             observation = await self._observe(watched, status, verdict.outcome)
-            change = await self.writer.record(observation)
+            novelty = await self.writer.record(observation)
             # Nothing may come in between: what is added up from the store counts it from here on.
-            ended = AttemptEnded(observation, change, pod, watched, status, verdict)
+            ended = AttemptEnded(observation, novelty, pod, watched, status, verdict)
             self.hub.publish(ended)
-            if change.new:
+            if novelty.new:
                 _log(ended)
             if await self.lifts.follow(ended):
                 self._done.add(status.attempt_uid)

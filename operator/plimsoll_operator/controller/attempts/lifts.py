@@ -1,4 +1,4 @@
-"""What follows from an observed end for the run's next attempt: it is lifted, or needs no lift.
+"""The run's next attempt after an observed end: it is lifted, or it needs no lift.
 
 The lift is committed before it is in the feed, and both before a retry is intended.
 """
@@ -11,11 +11,12 @@ from prometheus_client import Counter
 
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.attempts.retries import Retries
+from plimsoll_operator.controller.hub.habits import read_patiently
 from plimsoll_operator.controller.hub.hub import AttemptEnded
-from plimsoll_operator.controller.hub.patient_reads import read_patiently
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
 from plimsoll_operator.controller.tasks.surroundings import ClusterBounds
+from plimsoll_operator.profile import events
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.deciding.lifting import FailedAttempt, Leaking, next_allocation
@@ -37,7 +38,7 @@ class Lifts:
     made: Counter
 
     async def follow(self, ended: AttemptEnded) -> bool:
-        """Whether all is done; False if the pod must be looked at again."""
+        """Return whether all is done; False if the pod must be looked at again."""
         if ended.observation.outcome is Outcome.OOM_KILLED:
             return await self._oom_killed(ended)
         if ended.observation.outcome is Outcome.SUCCEEDED:
@@ -46,21 +47,21 @@ class Lifts:
 
     async def _succeeded(self, ended: AttemptEnded) -> None:
         task, run = ended.observation.task, ended.observation.run
-        # Without a note nobody knows which attempt it was: then the run is over.
+        # Without a note nobody knows which attempt it was; then the run is over.
         attempt = ended.observation.attempt if ended.watched.note is not None else None
         if self.book.settle(task, run, attempt):
             await self.writer.call(self.store.lifts.close, task, run)
 
     async def _oom_killed(self, ended: AttemptEnded) -> bool:
         if ended.watched.mode is not Mode.ENFORCE or ended.status.phase == "Succeeded":
-            return True  # a child was killed, the pod got through: nobody makes a next attempt
+            return True  # a child was killed, but the pod succeeded: nobody makes a next attempt
         if self.book.policies.pauses(ended.watched.task):
             await self.retries.pass_over(ended.pod, ended.status)
             return True
         if await read_patiently(
             self.writer, self.store.observations.got_through, ended.observation
         ):
-            return True  # seen late, or again after a restart: the run succeeded meanwhile
+            return True  # the pod was seen late, and the run has succeeded meanwhile
         lift = await self._lift(ended)
         if lift is None:
             return True
@@ -70,8 +71,8 @@ class Lifts:
         killed = ended.observation
         task, run = killed.task, killed.run
         assert killed.allocation_bytes is not None
-        known = self.book.get(task)
-        lift = known.lifts.get(run)
+        knowledge = self.book.get(task)
+        lift = knowledge.lifts.get(run)
         if lift is not None and _lifts_over(lift, killed):
             return lift
         answer = next_allocation(
@@ -80,20 +81,21 @@ class Lifts:
                 attempt=killed.attempt,
                 request_bytes=killed.request_bytes,
             ),
-            known,
+            knowledge,
             self.bounds.in_namespace(task.namespace),
         )
         if isinstance(answer, Leaking):
             self.leaking.leaked(killed, answer.reason)
-            self.announcer.leaking(ended.pod, killed, answer.reason)
+            self.announcer.announce(events.leaking(answer.reason, killed.run), ended.pod)
             return None
         await self.writer.call(self.store.lifts.put, task, run, answer)
         self.book.lift(task, run, answer)
         self.made.inc()
-        self.announcer.lifted(ended.pod, killed, answer)
+        happening = events.lifted(killed.allocation_bytes, answer.allocation_bytes, answer.attempt)
+        self.announcer.announce(happening, ended.pod)
         return answer
 
 
 def _lifts_over(lift: Lift, killed: Observation) -> bool:
-    """Whether the run's lift is beyond this attempt; pods that share a run differ in size."""
+    """Say whether the run's lift covers this attempt; pods that share a run differ in size."""
     return lift.attempt > killed.attempt and lift.allocation_bytes > (killed.allocation_bytes or 0)

@@ -1,4 +1,4 @@
-"""What the agents measured lately, in memory. The finals are also in the store."""
+"""The agents' latest measurements, in memory. Final reports are also in the store."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PeakBook:
         return len(self._pods)
 
     def add(self, reports: Iterable[PeakReport]) -> None:
-        """Take in newer reports. Maxima never fall, even if an agent forgot them."""
+        """Add newer reports. Maxima never fall, even if an agent forgot them."""
         finals: dict[str, None] = {}
         for report in reports:
             if report.final:
@@ -51,7 +51,7 @@ class PeakBook:
             self._hub.publish(FinalPeakReported(pod_uid))
 
     def final(self, pod_uid: str) -> bool:
-        """Whether nothing will follow for this pod: its own cgroup is empty or gone."""
+        """Say whether no further report will come for this pod: its own cgroup is empty or gone."""
         whole = (self._pods.get(pod_uid) or _Reports()).get(None)
         return whole is not None and whole.final
 

@@ -1,4 +1,4 @@
-"""Who makes the next attempt, and making it where nobody else would: once, whatever crashes."""
+"""The next attempt after a lift: where nobody else makes it, it is made here, and only once."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.pods.identity import Retrier, identify
 from plimsoll_operator.pods.spec import Pod, RestartPolicy, restart_policy
 from plimsoll_operator.pods.status import AttemptStatus
+from plimsoll_operator.profile import events
 from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Retry
@@ -59,7 +60,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a retry. words: for the log and the store."""
+    """How a retry ended. words: for the log and the store."""
 
     ending: Ending
     words: str
@@ -109,7 +110,7 @@ class Retries:
     async def pass_over(self, pod: Pod, status: AttemptStatus) -> None:
         """Make no retry of an attempt that was killed while its task was paused, nor later.
 
-        It is kept, or after a restart the pod would be seen again, and be retried out of the blue.
+        The decision is stored: after a restart the pod is seen again, and must not be retried then.
         """
         meta = pod["metadata"]
         intent = RetryIntent(
@@ -150,9 +151,10 @@ class Retries:
             planned_s=self.now_s(),
         )
         if not await self.writer.call(self.store.retries.plan, intent):
-            return  # planned before: told then, or passed over
+            return  # planned before: people were told then, or it was passed over
         self._begin(intent)
-        self.announcer.retried(pod, name, lift.attempt, lift.allocation_bytes)
+        happening = events.retried(name, lift.attempt, lift.allocation_bytes)
+        self.announcer.announce(happening, pod)
 
     def _begin(self, intent: RetryIntent) -> None:
         if intent.attempt_uid in self._under_way:
@@ -164,7 +166,7 @@ class Retries:
     def _ended(self, intent: RetryIntent, done: asyncio.Task[None]) -> None:
         self._under_way.pop(intent.attempt_uid, None)
         if not done.cancelled() and (error := done.exception()) is not None:
-            # Still intended: the next start resumes it.
+            # It is still intended, and the next start resumes it.
             log.error("retry interrupted", pod=intent.new_pod, error=repr(error))
 
     async def _carry_out(self, intent: RetryIntent) -> None:
@@ -210,7 +212,7 @@ class Retries:
         return identity is not None and self.policies.pauses(identity.task)
 
     async def _whose(self, intent: RetryIntent, manifest: Mapping[str, Any]) -> Result | None:
-        """What came of a retry whose name is taken: made before a crash, or someone else's pod."""
+        """Find out whose pod has the retry's name: one made before a crash, or someone else's."""
         try:
             there = await self.kube.read_pod(intent.namespace, intent.new_pod)
         except ApiError:
@@ -228,11 +230,11 @@ class Retries:
         """
         meta = pod["metadata"]
         if watched.retrier in (Retrier.KUBELET, Retrier.ENGINE):
-            self.announcer.stuck(pod)
+            self.announcer.announce(events.stuck(), pod)
             return
         try:
             await self.kube.delete_pod(meta["namespace"], meta["name"], meta["uid"])
-            self.announcer.replaced(pod)
+            self.announcer.announce(events.replaced(), pod)
         except (NotFound, Changed):
             return
         except ApiError as error:

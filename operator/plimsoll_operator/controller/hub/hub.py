@@ -1,6 +1,6 @@
-"""What happened in the controller, and who hears of it.
+"""The events of the controller, and the hub that carries them.
 
-A part publishes what happened; whoever follows from it has subscribed. So a part knows nothing
+A part publishes what happened; the parts that act on it have subscribed. So a part knows nothing
 of those that come after it. ``building`` has the table of who hears what.
 """
 
@@ -22,7 +22,7 @@ from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
-from plimsoll_predictor.store import Kept
+from plimsoll_predictor.store import Novelty
 
 E = TypeVar("E")
 
@@ -31,11 +31,11 @@ E = TypeVar("E")
 class AttemptEnded:
     """An attempt ended, and its observation is committed.
 
-    change: what the commit changed in the store; nothing new where the pod was seen before.
+    novelty: what the commit added to the store; nothing where the pod was seen before.
     """
 
     observation: Observation
-    change: Kept
+    novelty: Novelty
     pod: Pod
     watched: WatchedPod
     status: AttemptStatus
@@ -47,7 +47,7 @@ class ObservationAmended:
     """An ended attempt's peak came late, and its amended observation is committed."""
 
     observation: Observation
-    change: Kept
+    novelty: Novelty
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,6 @@ class FinalPeakReported:
     """An agent's final report of a pod is in the peak book."""
 
     pod_uid: str
-
-
-@dataclass(frozen=True, slots=True)
-class TaskAdded:
-    """A task is in the book that was not."""
-
-    task: TaskId
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +105,10 @@ class ProfileSpecChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class LeakingChanged:
-    """A task is beyond lifting, or is not any more."""
+class ProfileOutdated:
+    """Something changed that a task's profile shows. task: None stands for every task."""
 
-    task: TaskId
-
-
-@dataclass(frozen=True, slots=True)
-class TroublesChanged:
-    """Something else than before keeps the controller from its work."""
+    task: TaskId | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +146,6 @@ class RunEnded:
 
     attempt_uid: str
     share: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class RuntimesLearned:
-    """More is known of how long a task's runs take."""
-
-    task: TaskId
 
 
 @dataclass(frozen=True, slots=True)

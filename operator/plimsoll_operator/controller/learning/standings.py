@@ -1,11 +1,11 @@
-"""Every task's experts: told what became known, asked for bids, saved and taken up again.
+"""Every task's experts: they learn lessons, bid, and are saved and restored.
 
 The store keeps a log of lessons (see its lessons.py); what the experts know is a fold over it:
 
     observation committed ─► its lesson committed with it ─► folded here ─► book ─► feed
                                                                └─► now and then: state saved,
                                                                    folded lessons forgotten
-A crash loses nothing: the next start takes up the saved state and folds what follows it, and so
+A crash loses nothing: the next start restores the saved state and folds what follows it, and so
 comes to the same state. While it lives, this is the only one that folds.
 
 Memory: a task's experts take some 30 kB, and 40 kB more for each numeric feature that they follow.
@@ -15,14 +15,13 @@ Those of the tasks that learned last are held; the others are read again when th
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 import structlog
 
-from plimsoll_operator.controller.learning.folding_loop import fold_and_save
+from plimsoll_operator.controller.hub.habits import Turns, fold_and_save
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_predictor.core.decision import Ask
 from plimsoll_predictor.core.record import Features
@@ -37,8 +36,6 @@ from plimsoll_predictor.store import Lesson, LessonKind, SharedState, Store, Sto
 
 log = structlog.get_logger()
 
-SLICE_S: Final = 0.02
-"""The event loop is held by folding for so long at a time."""
 HELD_TASKS: Final = 1000
 UNKNOWN_TASKS: Final = 10_000
 
@@ -55,7 +52,7 @@ class Standings:
         self._held_tasks = held_tasks
         self._fleet = Fleet(namespace_of)
         self._used: OrderedDict[str, None] = OrderedDict()
-        """Held tasks, the one that learned last at the end."""
+        """Tasks that are held; the one that learned last is at the end."""
         self._through = 0
         """Serial of the last lesson folded."""
         self._saved_through = {0}
@@ -89,7 +86,7 @@ class Standings:
         return next(iter(_readable(saved).values()), None)
 
     async def pool(self, task: TaskId) -> Pool:
-        """What the tasks of a namespace share, to look at only."""
+        """Return what the tasks of a namespace share; callers must not change it."""
         held = self._fleet.pools.get(task.namespace)
         if held is not None:
             return held
@@ -108,7 +105,7 @@ class Standings:
     async def bids(
         self, task: TaskId, request_bytes: int | None, features: Features
     ) -> Mapping[str, float]:
-        """What each expert bids for an attempt that was decided just now; empty if none can."""
+        """Return each expert's bid for an attempt that was decided just now; empty if none bids."""
         ask = Ask(features=dict(features), request_bytes=request_bytes)
         by_model = modelled_bids(self._book.look(task), ask)
         try:
@@ -150,18 +147,16 @@ class Standings:
                 if missing := [task for task in tasks if task not in self._used]:
                     saved = await self._writer.read(experts.standings_of, missing)
                     await self._hold(saved, missing)
-                rested_s = time.monotonic()
+                turns = Turns()
                 for lesson in lessons:
                     self._learn(lesson)
-                    if time.monotonic() - rested_s > SLICE_S:
-                        await asyncio.sleep(0)
-                        rested_s = time.monotonic()
+                    await turns.rest()
                 self._tell(tasks)
 
     async def save(self) -> None:
         """Save what changed, as of the last lesson folded.
 
-        Where another controller has saved meanwhile (two led for a moment), its state is taken up.
+        If another controller saved meanwhile (two led for a moment), its state is restored.
         """
         async with self._folding:
             if self._saved_through == {self._through}:
@@ -237,7 +232,7 @@ class Standings:
         try:
             self._fold(lesson)
         except (ArithmeticError, LookupError, TypeError, ValueError):
-            # Learned by halves, but alike after a restart; not to go on would be worse.
+            # The lesson is half learned, but equally so after a restart; stopping would be worse.
             log.exception("a lesson could not be learned", task=str(lesson.task), run=lesson.run)
         self._through = lesson.serial
         task = str(lesson.task)
@@ -300,7 +295,7 @@ def _take_in_training(standing: Standing, times: Mapping[str, float | None]) -> 
 
 
 def _readable(saved: Mapping[str, Mapping[str, Any]]) -> dict[str, Standing]:
-    """Without those that cannot be read: experts that start anew are the lesser loss."""
+    """Read standings, and leave out those that cannot be read: their experts start again."""
     found: dict[str, Standing] = {}
     for task, data in saved.items():
         try:

@@ -1,34 +1,65 @@
-"""All that a task's profile is made of, gathered from the store and from memory."""
+"""Gathers the facts of a task's profile from the store and from memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from plimsoll_operator.controller.learning.standings import Standings
-from plimsoll_operator.controller.profiles.definitions import Definitions
-from plimsoll_operator.controller.profiles.measurements import Measured, measurement_of
-from plimsoll_operator.controller.profiles.troubles import Troubles
+from plimsoll_operator.controller.profiles.troubles import Crowding, Definitions, Troubles
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.controller.tasks.book import TaskBook
-from plimsoll_operator.controller.tasks.crowding import Crowding
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
 from plimsoll_operator.metrics.runs import RunMetrics
-from plimsoll_operator.profile.facts import ProfileFacts, TrainingFact
+from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingFact
 from plimsoll_operator.profile.runtime_status import RuntimeFacts
 from plimsoll_operator.profile.standing_facts import StandingFacts, facts_or_none
 from plimsoll_operator.training.when_due import LEAST_NEW_RUNS
 from plimsoll_operator.views.training_facts import facts_of
 from plimsoll_predictor.core.cpu import use_of
+from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.store import Store, TaskSummary, Training, Writer
 
+PEAK_DELAY_S: Final = 30.0
+"""A pod's last report comes a little after its end: until then nothing is missed."""
 LATEST: Final = 50
 """Attempts looked through for the last success."""
 RECENT_RUNTIMES: Final = 200
 """Runs that the status' shape and trend are of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """found: None before the first success. awaited: whether a report may still come."""
+
+    measurement: Measurement | None
+    awaited: bool = False
+
+
+def measurement_of(latest: Sequence[Observation], now_s: float) -> Measured:
+    """latest: of one task, oldest first. now_s: Unix seconds."""
+    succeeded = [each for each in reversed(latest) if each.outcome is Outcome.SUCCEEDED]
+    old_enough = [each for each in succeeded if not _awaited(each, now_s)]
+    awaited = len(old_enough) < len(succeeded)
+    if not old_enough:
+        return Measured(None, awaited)
+    newest = old_enough[0]
+    if newest.peak_source is not None:
+        return Measured(Measurement(newest.peak_source), awaited)
+    measured = next((each for each in old_enough if each.peak_source is not None), None)
+    unmeasured = len(old_enough) if measured is None else old_enough.index(measured)
+    measured_s = None if measured is None else measured.finished_s
+    return Measured(Measurement(None, unmeasured, newest.node, measured_s), awaited)
+
+
+def _awaited(observation: Observation, now_s: float) -> bool:
+    ended_s = observation.finished_s
+    return (
+        observation.peak_source is None and ended_s is not None and now_s - ended_s < PEAK_DELAY_S
+    )
 
 
 class Gathered(NamedTuple):
@@ -39,12 +70,12 @@ class Gathered(NamedTuple):
 
 
 class _Stored(NamedTuple):
-    """What the store has of a task."""
+    """The store's part of a task's facts."""
 
     tally: TaskSummary
     training: TrainingFact | None
     decisions: list[str]
-    measurement: Measured
+    measured: Measured
     runtimes_s: list[float]
 
 
@@ -72,15 +103,15 @@ class ProfileGatherer:
             # It is looked up when a profile changes, as often as a run ends but no more than that.
             runs = await self.writer.read(self.store.observations.run_cpus, [task])
             self.book.learn_cpu(task, use_of(runs[task]))
-        known, policies = self.book.look(task), self.book.policies
+        knowledge, policies = self.book.look(task), self.book.policies
         facts = ProfileFacts(
-            knowledge=known,
+            knowledge=knowledge,
             tally=stored.tally,
             decisions=stored.decisions,
             training=stored.training,
             standing=await self._standing(task),
             runtime=RuntimeFacts(await self._forecast(task), stored.runtimes_s),
-            measurement=stored.measurement.found,
+            measurement=stored.measured.measurement,
             leaking=self.leaking.why(task),
             paused_by=policies.paused_by(task),
             problems=policies.of_task(task).problems,
@@ -89,22 +120,22 @@ class ProfileGatherer:
                 *self.definitions.troubles(),
                 *self.crowding.troubles(task.namespace),
             ),
-            trains_from=max(known.policy.min_runs, LEAST_NEW_RUNS),
+            trains_from=max(knowledge.policy.min_runs, LEAST_NEW_RUNS),
             generation=generation,
         )
-        return Gathered(facts, stored.measurement.awaited)
+        return Gathered(facts, stored.measured.awaited)
 
     async def _standing(self, task: TaskId) -> StandingFacts | None:
-        """None of a task of which no run is known."""
+        """Return None for a task that has no known run."""
         standing = await self.standings.standing(task)
         return facts_or_none(standing, await self.standings.pool(task))
 
     async def _forecast(self, task: TaskId) -> Forecast | None:
-        """None while no run of the task is known."""
-        found = await self.runtimes.forecast(task, self.now_s())
-        if found is not None:
-            self.metrics.forecast(task, found)
-        return found
+        """Return None while no run of the task is known."""
+        forecast = await self.runtimes.forecast(task, self.now_s())
+        if forecast is not None:
+            self.metrics.forecast(task, forecast)
+        return forecast
 
 
 def _stored(store: Store, task: TaskId, now_s: float) -> _Stored:

@@ -11,7 +11,7 @@ import structlog
 
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.kube.client import Kube
-from plimsoll_operator.kube.errors import ApiError, NotFound
+from plimsoll_operator.kube.errors import REFUSED_PAUSE_S, ApiError, NotFound
 from plimsoll_operator.policy.policy_levels import SIZING_POLICY_NAME, is_cluster_policy
 from plimsoll_operator.policy.policy_status import PolicyFacts, policy_status_of
 from plimsoll_operator.profile.status import changed
@@ -20,7 +20,6 @@ log = structlog.get_logger()
 
 QUIET_S = 1.0
 """Changes that come within it are written as one."""
-RETRY_S = 10.0
 
 Key = tuple[str, str]
 """Namespace and name."""
@@ -70,12 +69,12 @@ class PolicyStatuses:
             due, self._due = self._due, {}
             failed = [key for key in due if not await self._written(key)]
             if failed:
-                await asyncio.sleep(RETRY_S)
+                await asyncio.sleep(REFUSED_PAUSE_S)
                 self._due.update(dict.fromkeys(failed))
                 self._news.set()
 
     async def _written(self, key: Key) -> bool:
-        """Whether its status is as it should be; False to try again."""
+        """Return whether the status is as it should be; False to try again."""
         shown = self._shown.get(key)
         if shown is None:
             return True

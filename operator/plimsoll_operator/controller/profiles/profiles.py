@@ -13,14 +13,21 @@ from typing import Any
 import structlog
 
 from plimsoll_operator.controller.announcing.announcer import Announcer
-from plimsoll_operator.controller.hub.hub import AttemptEnded, ObservationAmended, PolicyChanged
-from plimsoll_operator.controller.profiles.definitions import Definitions
-from plimsoll_operator.controller.profiles.gathering import ProfileGatherer
-from plimsoll_operator.controller.profiles.measurements import PEAK_DELAY_S
+from plimsoll_operator.controller.hub.habits import FirstTimes
+from plimsoll_operator.controller.hub.hub import (
+    AttemptEnded,
+    ObservationAmended,
+    PolicyChanged,
+    ProfileOutdated,
+)
+from plimsoll_operator.controller.profiles.gathering import PEAK_DELAY_S, ProfileGatherer
+from plimsoll_operator.controller.profiles.troubles import Crowding, Definitions
+from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.kube.api_server import custom_path
 from plimsoll_operator.kube.client import Kube
-from plimsoll_operator.kube.errors import AlreadyThere, ApiError, NotFound
+from plimsoll_operator.kube.errors import REFUSED_PAUSE_S, AlreadyThere, ApiError, NotFound
 from plimsoll_operator.names.profile_names import profile_name
+from plimsoll_operator.pods.spec import Pod, metadata_of
 from plimsoll_operator.pods.status import read_time
 from plimsoll_operator.profile import events
 from plimsoll_operator.profile.standing_facts import StandingFacts
@@ -34,8 +41,6 @@ QUIET_S = 2.0
 MADE_BY_US = {"app.kubernetes.io/managed-by": "plimsoll"}
 UNKNOWN_KEPT_S = 24 * 3600.0
 """A profile of which nothing was ever learned is kept this long."""
-RETRY_S = 10.0
-"""After the API server or the store refused, the profile waits this long."""
 API_VERSION = "plimsoll.dev/v1alpha1"
 
 
@@ -66,9 +71,9 @@ class ProfileKeeper:
         self._due[task] = min(self._due.get(task, loop_s + after_s), loop_s + after_s)
         self._marked.set()
 
-    def mark_all(self) -> None:
-        """Every task's profile may have to change."""
-        for task in self._gatherer.book:
+    def profile_outdated(self, event: ProfileOutdated) -> None:
+        """The profile of the task, or of every task, may have to change."""
+        for task in self._gatherer.book if event.task is None else (event.task,):
             self.mark(task)
 
     def observed(self, event: AttemptEnded | ObservationAmended) -> None:
@@ -76,15 +81,15 @@ class ProfileKeeper:
         self.mark(event.observation.task)
 
     def namespace_policy_changed(self, event: PolicyChanged) -> None:
-        """Those of the whole cluster are too many at once: ``ClusterWatch`` marks them."""
+        """Mark a namespace's tasks. ``ClusterWatch`` marks the whole cluster's, in slices."""
         for task in self._gatherer.book:
             if task.namespace == event.namespace:
                 self.mark(task)
 
     def shown(self, task: TaskId, status: Mapping[str, Any], generation: int | None) -> bool:
-        """What the API server has: the base for deciding whether anything changed.
+        """Note what the API server has: by it we decide whether anything changed.
 
-        False if that was known, such as after a patch of our own.
+        False if that is nothing new, such as after a patch of our own.
         """
         known = self._shown.get(task) == status and self._generations.get(task) == generation
         self._shown[task] = status
@@ -103,7 +108,7 @@ class ProfileKeeper:
 
     @property
     def tasks_shown(self) -> Collection[TaskId]:
-        """Those that have a profile on the API server."""
+        """The tasks that have a profile on the API server."""
         return self._shown.keys()
 
     async def remove(self, task: TaskId) -> None:
@@ -128,7 +133,7 @@ class ProfileKeeper:
             log.warning("profile not deleted", task=str(task), error=str(error))
 
     def forget(self, task: TaskId) -> None:
-        """The task itself is forgotten. What of its profile is there is still known."""
+        """Forget what is due for the task. Its status on the API server is still known."""
         self._due.pop(task, None)
 
     async def run(self) -> None:
@@ -166,7 +171,7 @@ class ProfileKeeper:
             self._shown.pop(task, None)
         except (ApiError, StoreError) as error:
             log.warning("profile not written", task=str(task), error=str(error))
-            self.mark(task, after_s=RETRY_S)
+            self.mark(task, after_s=REFUSED_PAUSE_S)
 
     def _tell_shift(
         self, task: TaskId, profile: Mapping[str, Any], standing: StandingFacts
@@ -210,3 +215,42 @@ class ProfileKeeper:
             await self._kube.api.create(custom_path("taskprofiles", task.namespace), manifest)
         except AlreadyThere:
             return
+
+
+class MetTasks:
+    """Meets the tasks of pods that are seen."""
+
+    def __init__(
+        self, book: TaskBook, crowding: Crowding, profiles: ProfileKeeper, announcer: Announcer
+    ) -> None:
+        self._book = book
+        self.crowding = crowding
+        self._profiles = profiles
+        self._announcer = announcer
+        self._met: set[TaskId] = set()
+        self._turned_away = FirstTimes()
+
+    def meet(self, pod: Pod, task: TaskId) -> bool:
+        """A pod of the task was seen; the first time, the task's profile is made.
+
+        False if the task is not taken in, because its namespace has as many as it may.
+        """
+        if task not in self._book:
+            if self.crowding.is_crowded(task.namespace):
+                if self._turned_away.add(str(metadata_of(pod)["uid"])):
+                    self._announcer.announce(events.crowded(self.crowding.most_tasks), pod)
+                return False
+            self._book.get(task)
+            self._profiles.mark(task, after_s=0.0)
+        self._met.add(task)
+        return True
+
+    def idle(self, stored: Collection[TaskId]) -> list[TaskId]:
+        """Tasks that nothing keeps: not stored, and no pod of them seen since the last call.
+
+        Also those of which only a profile is left, as after a restart.
+        """
+        wanted = {*stored, *self._met}
+        self._met.clear()
+        tasks = dict.fromkeys([*self._book, *self._profiles.tasks_shown])
+        return [t for t in tasks if t not in wanted and not self._book.policies.has_own(t)]

@@ -1,13 +1,18 @@
-"""What keeps the whole controller from its work, gathered for every profile's conditions."""
+"""What keeps the controller from its work, gathered for the conditions of profiles.
+
+A trouble concerns the whole controller, the cluster's definition of a TaskProfile, or a namespace.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import structlog
 
-from plimsoll_operator.controller.hub.hub import Hub, TroublesChanged
+from plimsoll_operator.controller.hub.hub import Hub, ProfileOutdated
+from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.permissions import lacking
@@ -22,6 +27,11 @@ UNHEARD_S: Final = 90.0
 """Longer than a replica waits for news: then none is there, or none gets through."""
 TELL_EVERY_S: Final = 30.0
 """Every profile is written when this changes: a store that comes and goes must not do it often."""
+TASKS_PER_NAMESPACE: Final = 2_000
+"""A namespace with so many meets no new ones; what the store or people know of is kept.
+
+Labels are written by strangers, and each task costs memory, rows and an object.
+"""
 
 
 class Troubles:
@@ -37,18 +47,18 @@ class Troubles:
         self._unheard = False
 
     def now(self) -> tuple[Trouble, ...]:
-        """What is wrong, as far as it is known; the worst first."""
-        found = []
+        """List what is wrong, as far as it is known; the worst comes first."""
+        troubles = []
         if self._writer.trouble is not None:
-            found.append(Trouble(Ailment.STORE, self._writer.trouble))
-        found += [Trouble(Ailment.FORBIDDEN, words) for words in self._lacking]
+            troubles.append(Trouble(Ailment.STORE, self._writer.trouble))
+        troubles += [Trouble(Ailment.FORBIDDEN, words) for words in self._lacking]
         if self._unheard:
             words = (
                 "no admission replica asks for news: pods are sized by what each knew last, or not"
                 " at all; are they running, and may they reach the controller?"
             )
-            found.append(Trouble(Ailment.FEED, words))
-        return tuple(found)
+            troubles.append(Trouble(Ailment.FEED, words))
+        return tuple(troubles)
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -62,14 +72,69 @@ class Troubles:
                 asked_s = now_s
                 self._lacking = await lacking(self._kube)
             self._listen(now_s)
-            found = self.now()
-            if found != published and now_s - published_s >= TELL_EVERY_S:
-                published, published_s = found, now_s
-                log.warning("trouble", found=[f"{each.ailment}: {each.words}" for each in found])
-                self._hub.publish(TroublesChanged())
+            troubles = self.now()
+            if troubles != published and now_s - published_s >= TELL_EVERY_S:
+                published, published_s = troubles, now_s
+                log.warning("trouble", found=[f"{each.ailment}: {each.words}" for each in troubles])
+                self._hub.publish(ProfileOutdated(None))
             await asyncio.sleep(LOOK_EVERY_S)
 
     def _listen(self, now_s: float) -> None:
         if self._board.readers or self._heard_s is None:
             self._heard_s = now_s
         self._unheard = now_s - self._heard_s > UNHEARD_S
+
+
+class Definitions:
+    """The fields that were dropped so far and have not come back since."""
+
+    def __init__(self) -> None:
+        self._dropped: tuple[str, ...] = ()
+
+    def compare(self, sent: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
+        """Look at a status that was written, and at the answer; whether other trouble is known.
+
+        Only its own fields are looked at: the definition has a schema for each.
+        """
+        lost = {name for name, value in sent.items() if value is not None and name not in stored}
+        before, self._dropped = self._dropped, tuple(sorted({*self._dropped, *lost} - set(stored)))
+        if self._dropped == before:
+            return False
+        if self._dropped:
+            log.warning("the definition of TaskProfile is of an older version", lost=self._dropped)
+        else:
+            log.info("the definition of TaskProfile knows all that is written")
+        return True
+
+    def troubles(self) -> Sequence[Trouble]:
+        """Say what an admin has to do, if anything."""
+        if not self._dropped:
+            return ()
+        names = ", ".join(f"status.{name}" for name in self._dropped)
+        words = (
+            f"the cluster's TaskProfile definition is of an older version and drops {names}:"
+            " upgrade it with the chart, or kubectl apply -f deploy/crds"
+        )
+        return (Trouble(Ailment.DEFINITIONS, words),)
+
+
+class Crowding:
+    """Whether a namespace has as many tasks as it may."""
+
+    def __init__(self, book: TaskBook, most_tasks: int = TASKS_PER_NAMESPACE) -> None:
+        self._book = book
+        self.most_tasks = most_tasks
+
+    def is_crowded(self, namespace: str) -> bool:
+        """Say whether no more tasks are met there."""
+        return self._book.tasks_in[namespace] >= self.most_tasks
+
+    def troubles(self, namespace: str) -> tuple[Trouble, ...]:
+        """Say what people of a crowded namespace have to do."""
+        if not self.is_crowded(namespace):
+            return ()
+        words = (
+            f"the namespace has {self.most_tasks} tasks or more: no new ones are learned;"
+            " give runs of one task the same plimsoll.dev/task"
+        )
+        return (Trouble(Ailment.CROWDED, words),)

@@ -1,4 +1,4 @@
-"""What is forecast of every task's runs: told what was seen, saved and taken up again.
+"""The forecasts of every task's runs: learned from sightings, saved and restored.
 
 The store keeps a log of sightings (see its sightings.py); what the forecaster knows is a fold
 over it, as the experts' standings are over lessons:
@@ -6,12 +6,12 @@ over it, as the experts' standings are over lessons:
     pod seen, started, ended ─► its sighting committed ─► folded here ─► status, Events, metrics
                                                            └─► now and then: state saved,
                                                                folded sightings forgotten
-A crash loses nothing: the next start takes up the saved state and folds what follows it, and so
+A crash loses nothing: the next start restores the saved state and folds what follows it, and so
 comes to the same state. While it lives, this is the only one that folds. A backlog, such as an
 older store's past, is folded beside all else.
 
-Memory: some 4 kB a task and 10 kB a run in flight. Held are the tasks that were seen last, and
-those with runs in flight; the others are read again when they are needed.
+Memory: some 4 kB a task and 10 kB a run under way. The tasks that were seen last are held, and
+those with runs under way; the others are read again when they are needed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from typing import Any, Final
 import structlog
 
 from plimsoll_operator.attempts.running_long import RunForecast
-from plimsoll_operator.controller.hub.hub import Hub, RanLong, RuntimesLearned
-from plimsoll_operator.controller.learning.folding_loop import SAVE_EVERY_S, fold_and_save
+from plimsoll_operator.controller.hub.habits import SAVE_EVERY_S, Turns, fold_and_save
+from plimsoll_operator.controller.hub.hub import Hub, ProfileOutdated, RanLong
 from plimsoll_operator.controller.runtimes.runtimes_folding import Folding
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
@@ -36,8 +36,6 @@ from plimsoll_predictor.store.learned.runtimes import take_up_part
 
 log = structlog.get_logger()
 
-SLICE_S: Final = 0.02
-"""The event loop is held by folding for so long at a time."""
 HELD_TASKS: Final = 2_000
 
 
@@ -69,7 +67,7 @@ class Runtimes:
         return self._through
 
     def flying(self, run: str) -> RunForecast | None:
-        """What was forecast of a run in flight; None of any other."""
+        """Return the forecast of a run under way; None for any other run."""
         return self._folding.flying.get(run)
 
     def ran_long(self, event: RanLong) -> None:
@@ -77,7 +75,7 @@ class Runtimes:
         self._folding.ran_long(event.attempt_uid, event.at_s)
 
     async def forecast(self, task: TaskId, at_s: float) -> Forecast | None:
-        """Of a run submitted then; None while no run of the task is known."""
+        """Forecast a run submitted then; None while no run of the task is known."""
         async with self._lock:
             await self._hold([str(task)])
             found = self._folding.forecaster.forecast(str(task), task.namespace, at_s)
@@ -102,7 +100,7 @@ class Runtimes:
                 self._folding.forecaster.take_up_shared(shared)
             in_flight = await read(self._records.kept)
             await self._hold({str(each.task) for each in in_flight})
-            turns = _Turns()
+            turns = Turns()
             for each in in_flight:
                 self._folding.take_up(each)
                 await turns.rest()
@@ -113,21 +111,21 @@ class Runtimes:
         saved_s = time.monotonic()
         while await self._fold_some():
             if time.monotonic() - saved_s > SAVE_EVERY_S:
-                # Of a long backlog, too, what is learned is kept, and let go of.
+                # A long backlog is saved in parts, so that tasks can be let go of meanwhile.
                 await self.save()
                 saved_s = time.monotonic()
 
     async def save(self) -> None:
         """Save what changed, as of the last sighting folded.
 
-        Where another controller has saved meanwhile (two led for a moment), its state is taken up.
+        If another controller saved meanwhile (two led for a moment), its state is restored.
         """
         async with self._lock:
             if self._saved_through == {self._through} and not self._folding.touched:
                 return
             follows = frozenset(self._saved_through)
             self._saved_through.add(self._through)
-            changes = await self._folding.changes(self._through, _Turns().rest)
+            changes = await self._folding.changes(self._through, Turns().rest)
             if await self._writer.call(self._records.save, changes, follows):
                 self._saved_through = {self._through}
                 self._folding.saved()
@@ -179,13 +177,13 @@ class Runtimes:
         async with self._lock:
             seen = await self._writer.read(self._records.sightings, self._through)
             await self._hold({str(each.task) for each in seen})
-            turns = _Turns()
+            turns = Turns()
             for sighting in seen:
                 self._folding.fold(sighting)
                 self._through = sighting.serial
                 await turns.rest()
         for task in {each.task for each in seen if each.kind is SightingKind.FINISHED}:
-            self._hub.publish(RuntimesLearned(task))
+            self._hub.publish(ProfileOutdated(task))
         return bool(seen)
 
     async def _hold(self, tasks: Iterable[str]) -> None:
@@ -207,24 +205,12 @@ class Runtimes:
             self._used.move_to_end(name)
 
     def _let_go(self) -> None:
-        """What is saved need not be held, but for tasks with runs in flight."""
+        """Let go of saved tasks beyond the limit, but not of those with runs under way."""
         beyond = max(0, len(self._used) - self._held_tasks)
         idle = [task for task in self._used if not self._folding.in_flight[task]][:beyond]
         self._folding.let_go(idle)
         for task in idle:
             del self._used[task]
-
-
-class _Turns:
-    """Gives others their turn now and then, from when it was made."""
-
-    def __init__(self) -> None:
-        self._since_s = time.monotonic()
-
-    async def rest(self) -> None:
-        if time.monotonic() - self._since_s > SLICE_S:
-            await asyncio.sleep(0)
-            self._since_s = time.monotonic()
 
 
 def _taking(take_up: Callable[[str, bytes], None], name: str) -> Callable[[bytes], None]:

@@ -1,4 +1,4 @@
-"""Sightings folded into a forecaster, one by one, and what is kept of the runs in flight."""
+"""Folds sightings into a forecaster one by one, and remembers the runs under way."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Rest = Callable[[], Awaitable[None]]
 
 
 class Folding:
-    """A forecaster, the runs in flight that it forecast, and what of all that is not saved.
+    """Holds a forecaster, the runs under way that it forecast, and which parts are unsaved.
 
     The same sightings give the same state.
     """
@@ -44,7 +44,7 @@ class Folding:
 
     @property
     def touched(self) -> bool:
-        """Whether something of a run in flight is unsaved, though nothing was folded since."""
+        """Whether something about a run under way is unsaved, though nothing was folded since."""
         return bool(self._unsaved_runs or self._announced)
 
     def fold(self, sighting: Sighting) -> None:
@@ -52,7 +52,7 @@ class Folding:
         try:
             _FOLDS[sighting.kind](self, sighting)
         except (ArithmeticError, LookupError, TypeError, ValueError):
-            # Learned by halves, but alike after a restart; not to go on would be worse.
+            # The sighting is half learned, but equally so after a restart; stopping would be worse.
             log.exception(
                 "a sighting could not be learned",
                 task=str(sighting.task),
@@ -67,7 +67,7 @@ class Folding:
             self._announced.add(run)
 
     def take_up(self, saved: KeptForecast) -> None:
-        """Go on with a run that was in flight when the state was saved."""
+        """Go on with a run that was under way when the state was saved."""
         run = saved.attempt_uid
         try:
             forecast = Forecast.from_dict(saved.forecast)
@@ -81,7 +81,7 @@ class Folding:
             self._hub.publish(RunStarted(run, made))
 
     def end_all(self) -> None:
-        """All runs in flight are let go of, such as when another's state is taken up."""
+        """Let go of all runs under way, such as when another controller's state is restored."""
         for run in self.flying:
             self._hub.publish(RunEnded(run, None))
 
@@ -120,7 +120,7 @@ class Folding:
         self._shared = False
 
     def let_go(self, tasks: Collection[str]) -> None:
-        """Forget in memory what is saved; none of the tasks has runs in flight."""
+        """Forget in memory what is saved; none of the tasks has runs under way."""
         for task in tasks:
             self.forecaster.forget(task)
             del self.in_flight[task]

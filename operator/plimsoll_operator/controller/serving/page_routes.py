@@ -2,19 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import web
 from yarl import URL
 
+from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.web.page.query import query_of
 from plimsoll_operator.web.page.rendering import content_policy
+from plimsoll_operator.web.page.rows import Known
 from plimsoll_operator.web.page.serving import Pages, Served
 from plimsoll_operator.web.page.task_page import TaskQuery
 from plimsoll_operator.web.page.what_if_query import what_if_query_of
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.knowledge.expert_names import REQUEST
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTasks:
+    """Reads what the event loop writes: each look is one at a dict's entry, which is whole.
+
+    status: of a task's profile, as the API server has it; empty without one.
+    """
+
+    book: TaskBook
+    status: Callable[[TaskId], Mapping[str, Any]]
+
+    @property
+    def paused(self) -> bool:
+        """Whether people have paused the whole cluster."""
+        return self.book.policies.paused
+
+    def known(self, task: TaskId) -> Known:
+        """Return what the controller knows of a task beside the store."""
+        knowledge = self.book.look(task)
+        cold = knowledge.runs < knowledge.policy.min_runs
+        return Known(
+            policy=knowledge.policy,
+            paused=self.paused or knowledge.paused,
+            champion=REQUEST if cold else str(knowledge.champion),
+            trained=knowledge.model is not None,
+            status=self.status(task),
+        )
+
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -53,7 +86,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def page_routes(pages: Pages) -> list[web.RouteDef]:
-    """All of the page. Put them last: what no other route takes is answered by a page too."""
+    """The page's routes. Put them last: a page also answers what no other route answers."""
 
     async def index(request: web.Request) -> web.Response:
         return _response(request, await pages.index(query_of(request.query)))
@@ -93,7 +126,7 @@ def _response(request: web.Request, served: Served) -> web.Response:
         if served.status == 503:
             headers["Retry-After"] = "3"
     else:
-        # Kept by the browser, and asked for again each time: a reload costs a few bytes.
+        # The browser keeps it and asks each time whether it changed: a reload costs a few bytes.
         headers |= {"Cache-Control": "private, no-cache", "ETag": served.etag}
         if served.etag in request.headers.get("If-None-Match", ""):
             return web.Response(status=304, headers=headers)

@@ -1,4 +1,4 @@
-"""Where agents hand in their reports: ``POST /v1/peaks``. Everything in it is checked."""
+"""Agents hand in their reports here: ``POST /v1/peaks``. Every field is checked."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def peak_routes(book: PeakBook, persist: Persist, token: str) -> list[web.RouteD
             if finals := [report for report in reports if report.final]:
                 await persist(finals)
         except Exception as error:
-            # Whatever the store's trouble, the agent keeps its reports and comes again.
+            # Whatever is wrong with the store, the agent keeps its reports and sends them again.
             log.error("final peaks not stored", node=node, why=str(error))
             return _words(503, "the store cannot take them now; keep them")
         book.add(reports)

@@ -1,4 +1,4 @@
-"""What the controller knows of tasks in memory: the book, policies, bounds, the feed's news.
+"""The controller's knowledge of tasks in memory: the book, policies, bounds, the feed's news.
 
 In: observations and watched objects. Out: what sizing reads, published to the feed.
 May import: ``controller.hub``, ``feed``, pure folders.

@@ -1,4 +1,4 @@
-"""What the controller knows of every task, in memory.
+"""The controller's knowledge of every task, in memory.
 
 A cache: everything in it is rebuilt from the store and the API server after a restart.
 One change costs O(1), whatever the number of tasks and observations.
@@ -6,6 +6,7 @@ One change costs O(1), whatever the number of tasks and observations.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,6 @@ from plimsoll_operator.controller.hub.hub import (
     Hub,
     PolicyChanged,
     ProfileSpecChanged,
-    TaskAdded,
     TaskChanged,
     TaskForgotten,
     TaskLearned,
@@ -40,6 +40,8 @@ class TaskBook:
         self._hub = hub
         self._tasks: dict[TaskId, Knowledge] = {}
         self._by_profile: dict[tuple[str, str], TaskId] = {}
+        self.tasks_in: Counter[str] = Counter()
+        """How many tasks each namespace has."""
 
     def __iter__(self) -> Iterator[TaskId]:
         return iter(tuple(self._tasks))
@@ -51,25 +53,26 @@ class TaskBook:
         return task in self._tasks
 
     def look(self, task: TaskId) -> Knowledge:
-        """What is known of ``task``; looking makes no task known that is not."""
+        """Return what is known of ``task``. A look does not add the task to the book."""
         return self._tasks.get(task) or self._unmet(task)
 
     def get(self, task: TaskId) -> Knowledge:
-        """What is known of ``task``; a task never met is met now."""
+        """Return what is known of ``task``. A task that was never met is added now."""
         if task not in self._tasks:
             self._change(self._unmet(task))
         return self._tasks[task]
 
     def forget(self, task: TaskId) -> None:
-        """Nothing is known of the task any more."""
+        """Forget all that is known of the task."""
         if self._tasks.pop(task, None) is not None:
             self._by_profile.pop((task.namespace, profile_name(task)), None)
+            self.tasks_in[task.namespace] -= 1
             self._hub.publish(TaskForgotten(task))
 
     def restore(self, knowledge: Knowledge) -> None:
-        """Put in what the store knew; its policy is resolved afresh.
+        """Put in what the store knew, under the policy that holds now.
 
-        It is published with what is learned: at a start the experts have their say first.
+        It is published with what is learned: at a start the experts come first.
         """
         self._learn(replace(knowledge, policy=self._unmet(knowledge.task).policy))
 
@@ -81,13 +84,13 @@ class TaskBook:
         self._learn(replace(knowledge, runs=runs, max_need_bytes=max_need_bytes), new_runs)
 
     def learn_cpu(self, task: TaskId, use: CpuUse | None) -> None:
-        """What the task's newest runs used of the CPU, as the store has it."""
+        """Note what the task's newest runs used of the CPU, as the store has it."""
         knowledge = self.get(task)
         if knowledge.cpu != use:
             self._learn(replace(knowledge, cpu=use))
 
     def inform(self, task: TaskId, standing: Standing) -> None:
-        """What the task's experts say now. How many runs are known is counted by ``learn``."""
+        """Note what the task's experts say now. ``learn`` counts the known runs."""
         knowledge = self.get(task)
         said = standing.inform(knowledge)
         informed = replace(
@@ -101,18 +104,19 @@ class TaskBook:
             self._learn(informed)
 
     def add_up(self, task: TaskId, runs: int, max_need_bytes: int | None) -> None:
-        """What the store has added up, where others than us put something in.
+        """Note the store's sums, after others than us put something in.
 
-        Experts first: what they have not learned must not decide; see ``Publications.deciding``.
+        The experts learn first: what they have not learned must not decide; see
+        ``Publications.deciding``.
         """
         self._replace(self.get(task), runs=runs, max_need_bytes=max_need_bytes)
 
     def serve(self, task: TaskId, model: Model | None) -> None:
-        """A newly trained model is there to bid; who serves, the experts' costs decide."""
+        """Let a newly trained model bid; the experts' costs decide who serves."""
         self._change(replace(self.get(task), model=model))
 
     def lift(self, task: TaskId, run: str, lift: Lift) -> None:
-        """The run's next attempt gets more. Of too many lifts, the oldest are forgotten."""
+        """Give the run's next attempt more. If there are too many lifts, forget the oldest."""
         knowledge = self.get(task)
         lifts = {**_without(knowledge.lifts, run), run: lift}
         for oldest in tuple(lifts)[: max(0, len(lifts) - LIFTS_KEPT)]:
@@ -141,14 +145,14 @@ class TaskBook:
                 self._change(replace(knowledge, lifts=lifts))
 
     def resolve_again(self, task: TaskId) -> None:
-        """The task's policy may be another; nothing if the task is forgotten."""
+        """Resolve the task's policy again; do nothing if the task is forgotten."""
         if task in self._tasks:
             self._replace(self._tasks[task], policy=self.policies.of_task(task).policy)
 
     def namespace_policy_changed(self, event: PolicyChanged) -> None:
         """Resolve the policies of a namespace's tasks.
 
-        Those of the whole cluster are too many at once: ``ClusterWatch`` takes a few at a time.
+        The whole cluster has too many tasks for one go: ``ClusterWatch`` resolves a few at a time.
         """
         for task in [each for each in self._tasks if each.namespace == event.namespace]:
             self.resolve_again(task)
@@ -176,11 +180,10 @@ class TaskBook:
 
     def _keep(self, knowledge: Knowledge) -> None:
         task = knowledge.task
-        is_new = task not in self._tasks
-        self._tasks[task] = knowledge
-        if is_new:
+        if task not in self._tasks:
             self._by_profile[task.namespace, profile_name(task)] = task
-            self._hub.publish(TaskAdded(task))
+            self.tasks_in[task.namespace] += 1
+        self._tasks[task] = knowledge
 
 
 def _without(lifts: Mapping[str, Lift], run: str) -> dict[str, Lift]:

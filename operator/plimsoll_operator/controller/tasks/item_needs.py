@@ -1,6 +1,6 @@
-"""What runs needed for the items of workflows, as the controller learns it and tells admission.
+"""The needs of runs for the items of workflows: the controller learns them and tells admission.
 
-A cache, bounded as ``Siblings`` is: at a start it is made anew from the newest observations.
+They are a cache, bounded as ``Siblings`` is. A start builds it from the newest observations.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ class ItemNeeds:
         self.siblings = Siblings()
 
     def restore(self, past: Iterable[ItemNeed]) -> None:
-        """Begin anew with what the store knows. past: oldest first."""
+        """Begin again with what the store knows. past: oldest first."""
         self.siblings = Siblings()
         keys: dict[ItemKey, None] = {}
         for need in past:
             for key in self._note(need):
                 keys.pop(key, None)
                 keys[key] = None
-        # Told once and at the end: readers need not see the past go by.
+        # Each key is published once, at the end: readers need not follow the whole past.
         for key in keys:
             self._tell(key)
 
     def attempt_ended(self, event: AttemptEnded) -> None:
-        """Take in its need, but not again after a restart: others came since."""
-        if event.change.new or event.change.learned:
+        """Learn its need once. After a restart it is skipped, because newer needs came since."""
+        if event.novelty.new or event.novelty.learned:
             self.learn(event.observation)
 
     def observation_amended(self, event: ObservationAmended) -> None:
-        """Its need is known now, or turned out to be another."""
+        """Learn the need that became known or changed."""
         self.learn(event.observation)
 
     def learn(self, observation: Observation) -> None:
-        """Take in what one run needed, if that is known."""
+        """Learn what one run needed, if that is known."""
         need, item = observation.need, observation.item
         if item is None or need is None or need.censored or need.size_bytes <= 0:
             return
@@ -54,7 +54,7 @@ class ItemNeeds:
             self._tell(key)
 
     def _note(self, need: ItemNeed) -> list[ItemKey]:
-        """Take in a need; what of the feed changes by it."""
+        """Note a need. Return the feed's keys that it changes."""
         # Imported history is bounded less strictly than what is read from pods.
         task, run, item = need.task, bounded_name(need.run), bounded_name(need.item)
         if item is None or len(task.name) > MAX_TASK_CHARS:
@@ -66,5 +66,5 @@ class ItemNeeds:
 
     def _tell(self, key: ItemKey) -> None:
         needs = key.needs(self.siblings)
-        if needs:  # of a long past, the oldest is forgotten again by now
+        if needs:  # in a long past, the oldest needs are forgotten again by now
             self._board.set_item(key, needs)

@@ -1,12 +1,12 @@
-"""Which tasks are beyond lifting: killed at the most they may get, and not succeeded since."""
+"""Tasks beyond lifting: they were killed at their largest size and have not succeeded since."""
 
 from __future__ import annotations
 
 from plimsoll_operator.controller.hub.hub import (
     AttemptEnded,
     Hub,
-    LeakingChanged,
     ObservationAmended,
+    ProfileOutdated,
     TaskForgotten,
 )
 from plimsoll_predictor.core.record import Observation, Outcome
@@ -14,7 +14,7 @@ from plimsoll_predictor.core.task import TaskId
 
 
 class LeakingTasks:
-    """Why each of them is left alone."""
+    """Knows for each such task why it is not lifted."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -26,7 +26,7 @@ class LeakingTasks:
         return len(self._why)
 
     def why(self, task: TaskId) -> str | None:
-        """Why the task is left alone; None if it is not."""
+        """Return why the task is not lifted; None if it may be lifted."""
         return self._why.get(task)
 
     def leaked(self, killed: Observation, why: str) -> None:
@@ -37,7 +37,7 @@ class LeakingTasks:
             self._set(task, why)
 
     def observed(self, event: AttemptEnded | ObservationAmended) -> None:
-        """A success ends the leak before it."""
+        """End the leak that came before a success."""
         if event.observation.outcome is not Outcome.SUCCEEDED:
             return
         task, at_s = event.observation.task, event.observation.finished_s or 0.0
@@ -59,4 +59,4 @@ class LeakingTasks:
         self._why.pop(task, None)
         if why is not None:
             self._why[task] = why
-        self._hub.publish(LeakingChanged(task))
+        self._hub.publish(ProfileOutdated(task))

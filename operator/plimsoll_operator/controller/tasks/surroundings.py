@@ -1,7 +1,7 @@
-"""What bounds an allocation from outside: LimitRanges, quotas and nodes.
+"""The outer bounds of an allocation: LimitRanges, quotas and nodes.
 
-Watched objects come in one at a time; what admission needs of them goes to the feed, and the
-namespaces' policies with it.
+Watched objects come in one at a time. The feed gets what admission needs of them, together with
+the namespaces' policies.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from plimsoll_operator.controller.hub.hub import PolicyChanged
+from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.feed.board import FeedBoard
-from plimsoll_operator.names.quantity import bytes_or_none, millicores_or_none
 from plimsoll_operator.sizing.bounds import NamespaceBounds, bounds_of_any_pod, read_namespace
 from plimsoll_predictor.core.decision import Bounds
 
@@ -22,38 +22,26 @@ Object = Mapping[str, Any]
 class ClusterBounds:
     """The newest LimitRanges, ResourceQuotas and nodes, and the namespaces they bound."""
 
-    def __init__(self, board: FeedBoard, policies: TaskPolicies) -> None:
+    def __init__(self, board: FeedBoard, policies: TaskPolicies, nodes: ClusterNodes) -> None:
         self._board = board
         self._policies = policies
         self._objects: dict[str, dict[str, dict[str, Object]]] = {}
         """namespace -> kind ("LimitRange", "ResourceQuota") -> name -> object."""
         self._read: dict[str, NamespaceBounds] = {}
-        self._nodes: dict[str, int] = {}
-        self._cores: dict[str, int] = {}
-        """node -> allocatable millicores."""
+        self._nodes = nodes
         self._publish_defaults()
 
     @property
     def largest_node_bytes(self) -> int | None:
-        """Allocatable memory of the largest node; None while none is known."""
-        return max(self._nodes.values(), default=None)
-
-    @property
-    def largest_node_millicores(self) -> int | None:
-        """Allocatable CPU of the node with the most memory; None while it is not known.
-
-        Not the most of any node: a pod raised to that would fit on no node with its memory.
-        """
-        largest_bytes = self.largest_node_bytes
-        cores = [self._cores.get(n) for n, size in self._nodes.items() if size == largest_bytes]
-        return max((each for each in cores if each is not None), default=None)
+        """Allocatable memory of the largest node; None while no node is known."""
+        return self._nodes.largest.memory_bytes
 
     def in_namespace(self, namespace: str) -> Bounds:
         """The bounds of a lift in ``namespace``, whichever of its pods is lifted."""
         return bounds_of_any_pod(self.of_namespace(namespace), self.largest_node_bytes)
 
     def of_namespace(self, namespace: str) -> NamespaceBounds:
-        """What a namespace's LimitRanges and quotas allow a pod, as admission is told it."""
+        """Return what a namespace's LimitRanges and quotas allow a pod; admission has the same."""
         return self._read.get(namespace, NamespaceBounds())
 
     def see(self, kind: str, document: Object, *, gone: bool) -> None:
@@ -67,7 +55,7 @@ class ClusterBounds:
         self._publish(meta["namespace"])
 
     def policy_changed(self, event: PolicyChanged) -> None:
-        """Tell admission; the cluster's policy lies below every namespace's."""
+        """Publish the policy. The cluster's policy is the base of every namespace's."""
         if event.namespace is not None:
             self._publish(event.namespace)
             return
@@ -76,21 +64,17 @@ class ClusterBounds:
             self._publish(namespace)
 
     def see_node(self, document: Object, *, gone: bool) -> None:
-        """A node appeared, changed or went."""
-        name = document["metadata"]["name"]
-        allocatable = {} if gone else (document.get("status") or {}).get("allocatable") or {}
-        before = self.largest_node_bytes, self.largest_node_millicores
-        _put(self._nodes, name, bytes_or_none(allocatable.get("memory")))
-        _put(self._cores, name, millicores_or_none(allocatable.get("cpu")))
-        if (self.largest_node_bytes, self.largest_node_millicores) != before:
+        """A node appeared, changed or went; the board drops what is nothing new."""
+        if self._nodes.see(document, gone=gone):
             self._publish_defaults()
 
     def _publish_defaults(self) -> None:
+        largest = self._nodes.largest
         self._board.set_defaults(
             self._policies.default,
             paused=self._policies.paused,
-            largest_node_bytes=self.largest_node_bytes,
-            largest_node_millicores=self.largest_node_millicores,
+            largest_node_bytes=largest.memory_bytes,
+            largest_node_millicores=largest.millicores,
         )
 
     def _publish(self, namespace: str) -> None:
@@ -105,10 +89,3 @@ class ClusterBounds:
             limit_ranges=limit_ranges,
             quotas=quotas,
         )
-
-
-def _put(sizes: dict[str, int], name: str, size: int | None) -> None:
-    if size is None:
-        sizes.pop(name, None)
-    else:
-        sizes[name] = size

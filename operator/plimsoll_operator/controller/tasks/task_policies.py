@@ -1,6 +1,6 @@
-"""What people have set: the policy of each task, by profile, namespace, cluster and chart.
+"""The policies that people have set, by profile, namespace, cluster and chart.
 
-A cache of watched objects. It says what holds for a task; who acts on a change hears of it.
+This is a cache of watched objects. It says what holds for a task, and publishes each change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TaskPolicies:
         self._hub = hub
         self.own_namespace = own_namespace
         self.paused = False
-        """Whether people have paused the whole cluster: over every policy, and at once."""
+        """Whether people have paused the whole cluster. This overrides every policy, at once."""
         self.default_problems: tuple[str, ...] = ()
         """Fields of the cluster's SizingPolicy that were ignored, in words."""
         self._namespace_specs: dict[str, Spec] = {}
@@ -41,20 +41,20 @@ class TaskPolicies:
 
     @property
     def default(self) -> Policy:
-        """What holds where no SizingPolicy, profile or pod says otherwise."""
+        """The policy where no SizingPolicy, profile or pod says otherwise."""
         return self._default
 
     @property
     def namespaces(self) -> frozenset[str]:
-        """Those that have a SizingPolicy of their own."""
+        """The namespaces that have a SizingPolicy of their own."""
         return frozenset(self._namespace_specs)
 
     def in_namespace(self, namespace: str) -> Resolved:
-        """What a task never met gets in this namespace, and what of it had to be ignored."""
+        """Resolve the policy of a task that was never met, and the fields that were ignored."""
         return resolve(self._default, self._namespace_specs.get(namespace), None)
 
     def of_task(self, task: TaskId) -> Resolved:
-        """What holds for a task, and what of it had to be ignored."""
+        """Resolve the policy of a task, and the fields that had to be ignored."""
         return resolve(
             self._default,
             self._namespace_specs.get(task.namespace),
@@ -62,7 +62,7 @@ class TaskPolicies:
         )
 
     def pauses(self, task: TaskId) -> bool:
-        """Whether the task, its namespace or the whole cluster is paused."""
+        """Say whether the task, its namespace or the whole cluster is paused."""
         return self.paused_by(task) is not None
 
     def paused_by(self, task: TaskId) -> PausedBy | None:
@@ -74,7 +74,7 @@ class TaskPolicies:
         return PausedBy.TASK if self.of_task(task).policy.paused else None
 
     def has_own(self, task: TaskId) -> bool:
-        """Whether people wrote something into the task's profile; its name is ours."""
+        """Say whether people wrote something into the task's profile; the name there is ours."""
         spec = self._profile_specs.get((task.namespace, profile_name(task))) or {}
         return not spec.keys() <= {"task"}
 
@@ -109,7 +109,7 @@ class TaskPolicies:
 
 
 def _put(specs: dict[K, Spec], key: K, spec: Spec | None) -> bool:
-    """Whether that changed anything."""
+    """Put in or remove a spec. Return whether that changed anything."""
     if specs.get(key) == spec:
         return False
     if spec is None:

@@ -13,19 +13,19 @@ import structlog
 
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.hub.hub import PolicyChanged
-from plimsoll_operator.controller.tasks.sizing_state import SizingState
+from plimsoll_operator.controller.tasks.publishing import SizingState
 from plimsoll_operator.controller.waiting.pod_resizer import NotAllowed, PodResizer
 from plimsoll_operator.kube.api_server import CORE
 from plimsoll_operator.kube.client import Kube
-from plimsoll_operator.kube.errors import ApiError, Unreachable
+from plimsoll_operator.kube.errors import UNREACHABLE_PAUSE_S, ApiError, Unreachable
 from plimsoll_operator.late_binding.backlog import Backlog, Rate, Turn
 from plimsoll_operator.late_binding.resizing import (
     Left,
     Place,
     place_of,
     unapplied,
+    why_not,
 )
-from plimsoll_operator.late_binding.support import why_not
 from plimsoll_operator.late_binding.waiting_pods import WaitingPods
 from plimsoll_operator.metrics.controller import LateBindingMetrics
 from plimsoll_operator.pods.spec import Pod
@@ -40,13 +40,12 @@ TICK_S: Final = 0.2
 SETTLE_S: Final = 1.0
 """A new pod is looked at this late: most are bound by then."""
 PLANNING_SHARE: Final = 0.1
-"""Of the event loop, at most, for looking through one task's waiting pods."""
+"""The largest part of the event loop's time for looking through one task's waiting pods."""
 YIELD_EVERY: Final = 50
 CHECK_AGAIN_S: Final = 600.0
 """An API server that cannot may be upgraded, a role that may not be mended."""
 DENIED_PAUSE_S: Final = 5.0
-"""And twice as long each time, up to CHECK_AGAIN_S."""
-UNREACHABLE_PAUSE_S: Final = 2.0
+"""The first pause; each further pause is twice as long, up to CHECK_AGAIN_S."""
 EVERYWHERE: Final = PolicyChanged(None)
 
 
@@ -76,7 +75,7 @@ class LateBinding:
         self._rests_s: dict[TaskId, float] = {}
         """Task -> until when it is not looked through again; see PLANNING_SHARE."""
         self._untrue: dict[str, Pod] = {}
-        """Pods with a node, whose annotation speaks of a resize that never came about."""
+        """Pods with a node whose annotation names a resize that never happened."""
         self._news = asyncio.Event()
         self._work = asyncio.Event()
         self._said: str | None = ""
@@ -168,7 +167,7 @@ class LateBinding:
             log.warning("late binding is off: pods that wait keep their size", why=why)
 
     async def _plan(self) -> None:
-        """Line up what is to be resized."""
+        """Put into the backlog what is to be resized."""
         while True:
             await self._news.wait()
             self._news.clear()
@@ -198,15 +197,15 @@ class LateBinding:
         pod = self._waiting.get(uid)
         if pod is None:
             return
-        found = self._resizer.decide(pod, state)
-        if isinstance(found, Left) or self._resizer.was_refused(uid, found):
+        decided = self._resizer.decide(pod, state)
+        if isinstance(decided, Left) or self._resizer.was_refused(uid, decided):
             self._backlog.drop(uid)
         else:
-            self._backlog.put(uid, Turn.of(pod, found))
+            self._backlog.put(uid, Turn.of(pod, decided))
             self._work.set()
 
     async def _resize(self) -> None:
-        """One of those who work the backlog off."""
+        """Work off the backlog, as one of several workers."""
         while True:
             await self._work.wait()
             try:
@@ -218,14 +217,14 @@ class LateBinding:
                 log.exception("one pod was not resized")
 
     async def _step(self) -> None:
-        """What is most urgent: an annotation that is untrue, a resize, telling of one."""
+        """Do what is most urgent: correct an untrue annotation, resize, or send an Event."""
         if self._untrue:
             await self._resizer.put_right(self._untrue.pop(next(iter(self._untrue))))
             return
         uid = self._backlog.pop()
         if uid is not None:
             await asyncio.sleep(self._rate.wait_s(_loop_s()))
-            # Decided afresh: it may have been bound, and its task may have learned more.
+            # The pod is decided again: it may be bound by now, and its task may have learned more.
             await self._resizer.resize(uid)
             self._work.set()  # it is still to be told of
         elif not await self._resizer.tell() and not self._backlog and not self._untrue:

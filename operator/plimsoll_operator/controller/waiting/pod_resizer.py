@@ -18,9 +18,15 @@ from typing import Final
 import structlog
 
 from plimsoll_operator.controller.announcing.announcer import Announcer
-from plimsoll_operator.controller.tasks.sizing_state import SizingState
+from plimsoll_operator.controller.tasks.publishing import SizingState
 from plimsoll_operator.kube.client import Kube
-from plimsoll_operator.kube.errors import ApiError, Changed, NotFound, Unreachable
+from plimsoll_operator.kube.errors import (
+    UNREACHABLE_PAUSE_S,
+    ApiError,
+    Changed,
+    NotFound,
+    Unreachable,
+)
 from plimsoll_operator.late_binding.resizing import (
     Left,
     Place,
@@ -40,7 +46,6 @@ log = structlog.get_logger()
 
 TRIES: Final = 5
 """A pod that changes under every try is left until its task learns again."""
-UNREACHABLE_PAUSE_S: Final = 2.0
 MAX_UNTOLD: Final = 10_000
 
 
@@ -73,7 +78,7 @@ class PodResizer:
         self._untold: deque[tuple[Pod, Resize]] = deque(maxlen=MAX_UNTOLD)
 
     def was_refused(self, uid: str, resize: Resize) -> bool:
-        """Whether the API server has refused the pod this very size (for a quota, say)."""
+        """Say whether the API server has refused this size for the pod (for a quota, say)."""
         return uid in self._refused and self._refused[uid] == resize.memory.request_bytes
 
     def forget(self, uid: str) -> None:
@@ -81,7 +86,7 @@ class PodResizer:
         self._refused.pop(uid, None)
 
     def decide(self, pod: Pod, state: AdmissionState | None = None) -> Resize | Left:
-        """What a pod that waits gets. state: its task's, where the caller has it already."""
+        """Decide what a waiting pod gets. state: of its task, if the caller has it already."""
         try:
             return resize_for(pod, state or self._sizing.for_pod(pod))
         except Exception:
@@ -90,12 +95,12 @@ class PodResizer:
             return Left("deciding failed")
 
     async def why_denied(self, namespace: str) -> str | None:
-        """What the role lacks to resize pods in a namespace, in words; None if nothing."""
+        """Say what the role lacks to resize pods in a namespace; None if it lacks nothing."""
         for resource in ("pods", "pods/resize"):
             try:
                 allowed = await self._kube.may("patch", "", resource, namespace)
             except ApiError:
-                continue  # cannot be asked: then a refusal is taken to be the pod's own
+                continue  # if this cannot be asked, a refusal counts as the pod's own
             if not allowed:
                 return f'its role lacks the verb "patch" on {resource} in {namespace}'
         return None
@@ -112,14 +117,14 @@ class PodResizer:
             pod = self._waiting.get(uid)
             if pod is None:
                 return
-            found = self.decide(pod)
-            if isinstance(found, Left) or await self._try(pod, found):
+            decided = self.decide(pod)
+            if isinstance(decided, Left) or await self._try(pod, decided):
                 return
         if pod is not None:
             self._count("failed", pod)
 
     async def _try(self, pod: Pod, resize: Resize) -> bool:
-        """Whether that is all there is to do; False if the pod must be decided once more."""
+        """Try once. True if nothing is left to do, False if the pod must be decided again."""
         try:
             await self._carry_out(pod, resize)
         except Changed:
@@ -145,7 +150,7 @@ class PodResizer:
         return True
 
     async def put_right(self, pod: Pod) -> None:
-        """Write on a bound pod what it has, where it speaks of a resize that never came about."""
+        """Correct a bound pod's annotation if it names a resize that never happened."""
         note = unapplied(pod)
         if note is None:
             return
@@ -187,7 +192,7 @@ class PodResizer:
             log.info("annotation not taken back", pod=_name(before), error=str(error))
 
     async def _still_waits(self, pod: Pod) -> bool:
-        """Whether the pod still waits, by what the API server says of it now."""
+        """Ask the API server whether the pod still waits."""
         meta = pod["metadata"]
         try:
             now = await self._kube.read_pod(meta["namespace"], meta["name"])

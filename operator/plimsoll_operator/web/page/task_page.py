@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from plimsoll_operator.names.conditions import cut, read_conditions
+from plimsoll_operator.names.conditions import MAX_MESSAGE, cut, read_conditions
 from plimsoll_operator.views.task_views import gather_task
 from plimsoll_operator.web.page.rows import Live, TaskRow, row_of
 from plimsoll_operator.web.page.runtime_section import RuntimeSection, gather_section
@@ -19,7 +19,6 @@ READ_ATTEMPTS: Final = 1_000
 DRAWN_ATTEMPTS: Final = 400
 MAX_CONDITIONS: Final = 20
 MAX_SENTENCES: Final = 20
-MAX_MESSAGE: Final = 1_024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

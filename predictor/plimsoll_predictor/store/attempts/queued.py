@@ -13,8 +13,8 @@ from plimsoll_predictor.store.attempts.sightings import NewSighting
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What keeping one observation changed.
+class Novelty:
+    """What one observation added to the store.
 
     new: its uid was not seen before. learned: its run's need became known by it, for the first
     time, be it new or amended.

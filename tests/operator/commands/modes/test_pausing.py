@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.controller.hub.hub import PolicyChanged
+from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.controller.tasks.surroundings import ClusterBounds
 from plimsoll_operator.feed.applying import BadEntry, apply
 from plimsoll_operator.feed.board import FeedBoard
@@ -46,7 +47,8 @@ def a_cluster() -> tuple[Books, FeedBoard]:
     made, board = books(), FeedBoard("epoch")
     for namespace in ("shop", "farm"):
         made.book.get(TaskId(namespace, "train"))
-    made.hub.subscribe(PolicyChanged, ClusterBounds(board, made.policies).policy_changed)
+    bounds = ClusterBounds(board, made.policies, ClusterNodes())
+    made.hub.subscribe(PolicyChanged, bounds.policy_changed)
     made.published.clear()
     return made, board
 

@@ -9,7 +9,7 @@ import pytest
 from plimsoll_operator.controller.hub.hub import (
     AttemptEnded,
     Hub,
-    TaskAdded,
+    TaskChanged,
     TaskForgotten,
     TaskPublished,
 )
@@ -18,28 +18,28 @@ from tests.builders.ledgers import TRAIN, Inside, a_train, an_inside, decided, k
 
 def test_subscribers_hear_in_the_order_in_which_they_subscribed() -> None:
     hub, heard = Hub(), list[str]()
-    hub.subscribe(TaskAdded, lambda _: heard.append("first"), lambda _: heard.append("second"))
-    hub.subscribe(TaskAdded, lambda _: heard.append("third"))
-    hub.publish(TaskAdded(TRAIN))
+    hub.subscribe(TaskForgotten, lambda _: heard.append("first"), lambda _: heard.append("second"))
+    hub.subscribe(TaskForgotten, lambda _: heard.append("third"))
+    hub.publish(TaskForgotten(TRAIN))
     assert heard == ["first", "second", "third"]
 
 
 def test_an_event_is_heard_by_subscribers_of_its_own_type_alone() -> None:
     hub, heard = Hub(), list[object]()
-    hub.subscribe(TaskAdded, heard.append)
-    hub.publish(TaskForgotten(TRAIN))
+    hub.subscribe(TaskForgotten, heard.append)
+    hub.publish(TaskChanged(TRAIN))
     assert heard == []
 
 
 def test_an_error_reaches_the_publisher_and_no_later_subscriber() -> None:
     hub, heard = Hub(), list[object]()
 
-    def fail(_: TaskAdded) -> None:
+    def fail(_: TaskForgotten) -> None:
         raise ValueError("a test")
 
-    hub.subscribe(TaskAdded, fail, heard.append)
+    hub.subscribe(TaskForgotten, fail, heard.append)
     with pytest.raises(ValueError, match="a test"):
-        hub.publish(TaskAdded(TRAIN))
+        hub.publish(TaskForgotten(TRAIN))
     assert heard == []
 
 

@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from plimsoll_operator.controller.hub.hub import RanLong, RunStarted
-from plimsoll_operator.controller.runtimes.long_runs import LongRuns
+from plimsoll_operator.controller.runtimes.living_runs import LongRuns
 from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_operator.profile.events import Regarding
 from plimsoll_predictor.core.record import Outcome

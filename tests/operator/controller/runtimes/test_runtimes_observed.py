@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.controller.attempts.nodes import Capacity, ClusterNodes
-from plimsoll_operator.controller.attempts.placement import SEEN_AT_ONCE_S, Placed, Placement
+from plimsoll_operator.controller.attempts.living import SEEN_AT_ONCE_S, Placed, Placement
+from plimsoll_operator.controller.tasks.nodes import Capacity, ClusterNodes
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.store import SightingKind
@@ -50,7 +50,7 @@ def observed(inside: Inside) -> Observation:
 async def test_an_attempt_has_the_type_of_its_node_and_what_it_ran_under(tmp_path: Path) -> None:
     pod = a_created(memory="256Mi").with_spec(activeDeadlineSeconds=3600)
     async with an_inside(tmp_path) as inside:
-        inside.controller.watch.nodes.see(a_node(), gone=False)
+        inside.controller.watch.bounds.see_node(a_node(), gone=False)
         await inside.see(running(pod))
         await inside.see(ended(pod.with_spec(nodeName="node-1")))
         found = observed(inside)
@@ -64,7 +64,7 @@ async def test_an_attempt_has_the_type_of_its_node_and_what_it_ran_under(tmp_pat
 async def test_an_attempt_has_the_load_it_was_submitted_and_started_at(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         for name in ("node-1", "node-2"):
-            inside.controller.watch.nodes.see(a_node(name), gone=False)
+            inside.controller.watch.bounds.see_node(a_node(name), gone=False)
         await inside.see(running(a_created("beside", "512Mi"), "node-1"))
         await inside.see(a_created("waits"))
         pod = a_created("asked", "256Mi")
@@ -146,17 +146,17 @@ def test_nodes_come_change_and_go() -> None:
     nodes = ClusterNodes()
     nodes.see(a_node("a", kind=None), gone=False)
     nodes.see(a_node("b", memory="2Gi", cpu="500m"), gone=False)
-    assert nodes.total == Capacity(3 * GIB, 4.5)
+    assert nodes.total == Capacity(3 * GIB, 4500)
     assert (nodes.type_of("a"), nodes.type_of("b"), nodes.type_of(None)) == (
         None,
         "n2-standard-8",
         None,
     )
     nodes.see(a_node("b", kind="n2-standard-2", memory="nonsense"), gone=False)
-    assert (nodes.type_of("b"), nodes.total) == ("n2-standard-2", Capacity(GIB, 8.0))
+    assert (nodes.type_of("b"), nodes.total) == ("n2-standard-2", Capacity(GIB, 8000))
     nodes.see(a_node("b"), gone=True)
     nodes.see(a_node("never"), gone=True)
-    assert (nodes.type_of("b"), nodes.total) == (None, Capacity(GIB, 4.0))
+    assert (nodes.type_of("b"), nodes.total) == (None, Capacity(GIB, 4000))
 
 
 @pytest.mark.slow

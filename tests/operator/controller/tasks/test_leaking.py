@@ -6,14 +6,14 @@ import pytest
 
 from plimsoll_operator.controller.hub.hub import (
     Hub,
-    LeakingChanged,
     ObservationAmended,
+    ProfileOutdated,
     TaskForgotten,
 )
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.store import Kept
+from plimsoll_predictor.store import Novelty
 
 TRAIN = TaskId("shop", "train")
 WHY = "three lifts were not enough"
@@ -29,7 +29,7 @@ def killed(at_s: float) -> Observation:
 
 
 def succeeded(at_s: float) -> ObservationAmended:
-    return ObservationAmended(an_end(at_s, Outcome.SUCCEEDED), Kept(new=True, learned=False))
+    return ObservationAmended(an_end(at_s, Outcome.SUCCEEDED), Novelty(new=True, learned=False))
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_only_a_success_since_ends_a_leak_whichever_is_seen_first(
 
 
 def test_a_change_is_published_once_and_no_other_end_is_one() -> None:
-    hub, heard = Hub(), list[LeakingChanged]()
-    hub.subscribe(LeakingChanged, heard.append)
+    hub, heard = Hub(), list[ProfileOutdated]()
+    hub.subscribe(ProfileOutdated, heard.append)
     leaking = LeakingTasks(hub)
     for _ in range(2):
         leaking.leaked(killed(20.0), WHY)
-    leaking.observed(ObservationAmended(killed(30.0), Kept(new=True, learned=False)))
-    assert heard == [LeakingChanged(TRAIN)]
+    leaking.observed(ObservationAmended(killed(30.0), Novelty(new=True, learned=False)))
+    assert heard == [ProfileOutdated(TRAIN)]
     assert leaking.why(TRAIN) == WHY
 
 

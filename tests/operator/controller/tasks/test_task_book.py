@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plimsoll_operator.controller.attempts.placement import Placed, Placement
+from plimsoll_operator.controller.attempts.living import Placed, Placement
 from plimsoll_operator.controller.tasks.book import LIFTS_KEPT
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.record import Need

@@ -15,8 +15,8 @@ from plimsoll_operator.late_binding.resizing import (
     resize_for,
     unapplied,
     was_passed_over,
+    why_not,
 )
-from plimsoll_operator.late_binding.support import why_not
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import format_bytes
 from plimsoll_operator.pods.spec import qos_of, sized_container

@@ -1,0 +1,162 @@
+"""Runs under way: what their pods show is written down once, and those that run long are found.
+
+One timer over all: runs stand in a heap by their deadlines, and whatever their number, nothing
+is done for one before its deadline has passed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+
+from plimsoll_operator.attempts.running_long import Deadlines, RunForecast, running_long_words
+from plimsoll_operator.controller.hub.hub import Hub, RanLong, RunEnded, RunStarted, RuntimeForecast
+from plimsoll_operator.controller.runtimes.runtimes import Runtimes
+from plimsoll_operator.metrics.runs import RunMetrics
+from plimsoll_operator.pods.spec import Pod, metadata_of
+from plimsoll_operator.pods.status import AttemptStatus
+from plimsoll_operator.profile import events
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.store import NewSighting, SightingKind, Writer
+
+log = structlog.get_logger()
+
+PODS_KEPT: Final = 50_000
+LOOK_AGAIN_S: Final = 5.0
+"""A run that is late and whose pod was not seen since a restart is looked at again."""
+LONGEST_WAIT_S: Final = 60.0
+"""Deadlines are times of day, and a clock may be set."""
+WRITTEN_KEPT: Final = 50_000
+"""Living attempts whose sightings are remembered; those of others are written again."""
+
+
+class LongRuns:
+    """Finds the runs that run long. Their pods come from the watch, their forecasts by the hub."""
+
+    def __init__(self, hub: Hub, metrics: RunMetrics, now_s: Callable[[], float]) -> None:
+        self._hub = hub
+        self._metrics = metrics
+        self._now_s = now_s
+        self._deadlines = Deadlines()
+        self._under_way: dict[str, RunForecast] = {}
+        self._long: set[str] = set()
+        self._pods: OrderedDict[str, events.Regarding] = OrderedDict()
+        self._news = asyncio.Event()
+        metrics.watch(lambda: len(self._under_way), lambda: len(self._long))
+
+    def see(self, uid: str, pod: Pod) -> None:
+        """A run's pod, which its Event is about."""
+        if uid in self._pods:
+            return
+        meta = metadata_of(pod)
+        self._pods[uid] = events.Regarding(
+            kind="Pod",
+            namespace=str(meta.get("namespace")),
+            name=str(meta.get("name")),
+            uid=str(meta.get("uid")),
+        )
+        if len(self._pods) > PODS_KEPT:
+            self._pods.popitem(last=False)
+
+    def runtime_forecast(self, _event: RuntimeForecast) -> None:
+        """A forecast was made of a run when it was submitted."""
+        self._metrics.served.inc()
+
+    def run_started(self, event: RunStarted) -> None:
+        """Wait for its deadline."""
+        deadline_s = event.forecast.deadline_s
+        if deadline_s is None:
+            return
+        self._under_way[event.attempt_uid] = event.forecast
+        self._deadlines.put(event.attempt_uid, deadline_s)
+        self._news.set()
+
+    def run_ended(self, event: RunEnded) -> None:
+        """It is not waited for any more."""
+        uid = event.attempt_uid
+        self._under_way.pop(uid, None)
+        self._long.discard(uid)
+        self._pods.pop(uid, None)
+        self._deadlines.drop(uid)
+        if event.share is not None:
+            self._metrics.scored(event.share)
+
+    def look(self) -> None:
+        """Publish the runs that have passed their deadlines."""
+        now_s = self._now_s()
+        for uid in self._deadlines.due(now_s):
+            made = self._under_way[uid]
+            self._long.add(uid)
+            if made.told_s is None and not self._publish(uid, made, now_s):
+                self._deadlines.put(uid, now_s + LOOK_AGAIN_S)
+
+    async def run(self) -> None:
+        """Look whenever a deadline passes, until cancelled."""
+        while True:
+            self.look()
+            next_s = self._deadlines.next_s()
+            wait_s = LONGEST_WAIT_S if next_s is None else next_s - self._now_s()
+            self._news.clear()
+            try:
+                async with asyncio.timeout(min(max(wait_s, 0.05), LONGEST_WAIT_S)):
+                    await self._news.wait()
+            except TimeoutError:
+                continue
+
+    def _publish(self, uid: str, made: RunForecast, now_s: float) -> bool:
+        """False if its pod is not known: after a restart it is seen again, unless it is gone."""
+        pod = self._pods.get(uid)
+        if pod is None:
+            return False
+        words = running_long_words(made, now_s)
+        log.info("running long", task=str(made.task), attempt=uid, words=words)
+        self._hub.publish(RanLong(uid, made.task, pod, words, now_s))
+        return True
+
+
+class RunSightings:
+    """Sees living attempts, however often; observations report the ends."""
+
+    def __init__(self, writer: Writer, runtimes: Runtimes, long_runs: LongRuns) -> None:
+        self._writer = writer
+        self._runtimes = runtimes
+        self._long_runs = long_runs
+        self._written: OrderedDict[str, SightingKind] = OrderedDict()
+
+    async def living(self, pod: Pod, task: TaskId, status: AttemptStatus) -> None:
+        """An attempt was seen that has not ended."""
+        self._long_runs.see(status.attempt_uid, pod)
+        new = self._new(task, status)
+        if not new:
+            return
+        self._written[status.attempt_uid] = new[-1].kind
+        if len(self._written) > WRITTEN_KEPT:
+            self._written.popitem(last=False)
+        await self._writer.sight(new)
+        self._runtimes.news()
+
+    def _new(self, task: TaskId, status: AttemptStatus) -> list[NewSighting]:
+        uid, started_s = status.attempt_uid, status.started_s
+        # A container restarted in place was asked for when it began, not with its pod.
+        submitted_s = started_s if status.restarts else status.submitted_s
+        sightings: list[NewSighting] = []
+        if submitted_s is not None and not self._knows(uid, SightingKind.SUBMITTED):
+            sightings.append(_sighting(task, uid, SightingKind.SUBMITTED, submitted_s))
+        if started_s is not None and not self._knows(uid, SightingKind.STARTED):
+            sightings.append(_sighting(task, uid, SightingKind.STARTED, started_s))
+        return sightings
+
+    def _knows(self, uid: str, kind: SightingKind) -> bool:
+        """Say whether it was written: by us, or by an earlier leader, by the restored state."""
+        written, made = self._written.get(uid), self._runtimes.flying(uid)
+        if written is SightingKind.STARTED or (made is not None and made.started_s is not None):
+            return True
+        return kind is SightingKind.SUBMITTED and (written is not None or made is not None)
+
+
+def _sighting(task: TaskId, uid: str, kind: SightingKind, at_s: float) -> NewSighting:
+    return NewSighting(task=task, kind=kind, attempt_uid=uid, at_s=at_s)
