@@ -32,7 +32,7 @@ from benchmarks.what_if_load import (
 from benchmarks.what_if_worlds import NEW, WORLDS, World
 from plimsoll_predictor.replay.runtimes.log_reading import read_log
 from plimsoll_predictor.runtimes.runs.log_run import LogRun
-from plimsoll_predictor.runtimes.what_if.change import Evidence, Verdict, change_of
+from plimsoll_predictor.runtimes.what_if.change import Direction, Evidence, change_of
 from plimsoll_predictor.runtimes.what_if.contrast import HeldOut, contrast, held_out
 from plimsoll_predictor.runtimes.what_if.estimating import estimate
 from plimsoll_predictor.runtimes.what_if.matching import matched
@@ -80,7 +80,7 @@ class Unknown:
 
     log: str
     tasks: int
-    verdicts: dict[Measure, Counter[Verdict]]
+    verdicts: dict[Measure, Counter[Direction]]
     held_out: HeldOut
 
 
@@ -125,12 +125,12 @@ def in_world(name: str, world: World, seeds: int) -> Known:
             tally = tallies[change.measure]
             tally.told += 1
             tally.held_truth += change.low <= true <= change.high
-            tally.cannot_tell += change.verdict is Verdict.CANNOT_TELL
+            tally.cannot_tell += change.direction is Direction.CANNOT_TELL
     return Known(name, tallies, HeldOut(checked, within))
 
 
 def _of_log(name: str, runs: Sequence[LogRun]) -> Unknown:
-    verdicts: dict[Measure, Counter[Verdict]] = {measure: Counter() for measure in MEASURES}
+    verdicts: dict[Measure, Counter[Direction]] = {measure: Counter() for measure in MEASURES}
     checked = within = 0
     recurring = tasks_of(runs)
     median_load = median_load_of(runs)
@@ -144,10 +144,10 @@ def _of_log(name: str, runs: Sequence[LogRun]) -> Unknown:
         checked += agreed.checked
         within += agreed.within
         for measure in MEASURES:
-            told = measure in effects
-            verdicts[measure][
-                change_of(effects[measure], Evidence.OWN, 0).verdict if told else Verdict.TOO_FEW
-            ] += 1
+            direction = Direction.TOO_FEW
+            if measure in effects:
+                direction = change_of(effects[measure], Evidence.OWN, 0).direction
+            verdicts[measure][direction] += 1
     return Unknown(name, len(most), verdicts, HeldOut(checked, within))
 
 
@@ -198,8 +198,8 @@ def _unknown_table(unknown: Sequence[Unknown]) -> Table:
         table.add_column(column, justify="left" if column == "log" else "right")
     for each in unknown:
         counts = [
-            f"{of[Verdict.LESS]} / {of[Verdict.MORE]}, {of[Verdict.CANNOT_TELL]}, "
-            f"{of[Verdict.TOO_FEW]}"
+            f"{of[Direction.LESS]} / {of[Direction.MORE]}, {of[Direction.CANNOT_TELL]}, "
+            f"{of[Direction.TOO_FEW]}"
             for of in each.verdicts.values()
         ]
         table.add_row(each.log, *counts, _share(each.held_out))
@@ -217,7 +217,7 @@ def _unknown_row(unknown: Unknown) -> dict[str, Any]:
     row: dict[str, Any] = {"method": "what-if: busy against quiet, by task", "log": unknown.log}
     row["tasks"] = unknown.tasks
     for measure, verdicts in unknown.verdicts.items():
-        row[str(measure)] = {str(verdict): verdicts[verdict] for verdict in Verdict}
+        row[str(measure)] = {str(verdict): verdicts[verdict] for verdict in Direction}
     return row | {"held_out": asdict(unknown.held_out)}
 
 

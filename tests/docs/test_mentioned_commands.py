@@ -131,7 +131,10 @@ def test_every_mentioned_command_of_the_local_cluster_exists(
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_mentioned_file_of_the_checkout_exists(page: Page) -> None:
-    roots = ("operator/", "predictor/", "deploy/", "helm/", "docs/", "demo/", "benchmarks/", "tests/")
+    roots = (
+        *("operator/", "predictor/", "deploy/", "helm/"),
+        *("docs/", "demo/", "benchmarks/", "tests/"),
+    )
     for code in page.inline_code():
         if code.startswith(roots) and re.fullmatch(r"[\w./-]+", code):
             assert (ROOT / code).exists() or list(Path(ROOT).glob(code)), f"{page.name}: {code}"

@@ -24,7 +24,7 @@ from plimsoll_predictor.store.database.errors import (
 )
 from plimsoll_predictor.store.learned.models import SavedModel
 from plimsoll_predictor.store.learned.past_runtimes import PastRuntime
-from plimsoll_predictor.store.learned.runtimes import KeptForecast, RuntimeChanges, RuntimeRecords
+from plimsoll_predictor.store.learned.runtimes import OpenForecast, RuntimeRecords, UnsavedRuntimes
 from plimsoll_predictor.store.learned.standings import SharedState, StandingRecords
 from plimsoll_predictor.store.learned.trainings import Training
 from plimsoll_predictor.store.store import Store
@@ -35,15 +35,14 @@ __all__ = [
     "DecisionRecord",
     "Imported",
     "ItemNeed",
-    "KeptForecast",
     "Lesson",
     "LessonKind",
     "NewSighting",
     "Novelty",
+    "OpenForecast",
     "PastRuntime",
     "Recorded",
     "RetryIntent",
-    "RuntimeChanges",
     "RuntimeRecords",
     "SavedModel",
     "SharedState",
@@ -58,5 +57,6 @@ __all__ = [
     "StoreLockedError",
     "TaskSummary",
     "Training",
+    "UnsavedRuntimes",
     "Writer",
 ]

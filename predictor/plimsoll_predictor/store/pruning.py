@@ -9,46 +9,34 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from plimsoll_predictor.core.units import DAY_S
+from plimsoll_predictor.runtimes.forecasting.settings import MAX_OPEN_S
 from plimsoll_predictor.store.attempts import decisions, lifts, totals
+from plimsoll_predictor.store.database import schema
 from plimsoll_predictor.store.database.database import Database
-from plimsoll_predictor.store.database.schema import bids as bid_table
-from plimsoll_predictor.store.database.schema import decisions as decision_table
-from plimsoll_predictor.store.database.schema import forecaster as forecaster_table
-from plimsoll_predictor.store.database.schema import imports as import_table
-from plimsoll_predictor.store.database.schema import kept_forecasts as kept_table
-from plimsoll_predictor.store.database.schema import lessons as lesson_table
-from plimsoll_predictor.store.database.schema import lifts as lift_table
-from plimsoll_predictor.store.database.schema import observations as observation_table
-from plimsoll_predictor.store.database.schema import peaks as peak_table
-from plimsoll_predictor.store.database.schema import retries as retry_table
-from plimsoll_predictor.store.database.schema import sightings as sighting_table
-from plimsoll_predictor.store.database.schema import standings as standing_table
-from plimsoll_predictor.store.database.schema import totals as total_table
-from plimsoll_predictor.store.database.schema import trainings as training_table
 from plimsoll_predictor.store.learned import runtimes, standings, trainings
 
 KEPT_PER_TASK: Final = 20_000
 ROWS_AT_ONCE: Final = 1_000
 KEPT_TASKS: Final = 10_000
 """Tasks; of each namespace the ones that ended longest ago are forgotten first."""
-_DAY_S: Final = 24 * 3600.0
-QUIET_TASKS_KEPT_S: Final = 400 * _DAY_S
+QUIET_TASKS_KEPT_S: Final = 400 * DAY_S
 """A task that runs once a year is remembered."""
-_PEAKS_KEPT_S: Final = 7 * _DAY_S
-_CLOSED_RETRIES_KEPT_S: Final = 90 * _DAY_S
+_PEAKS_KEPT_S: Final = 7 * DAY_S
+_CLOSED_RETRIES_KEPT_S: Final = 90 * DAY_S
 """Longer than a finished pod is left lying about: its retry must not be planned again."""
 
 _OF_A_TASK: Final = (
-    observation_table,
-    training_table,
-    lift_table,
-    decision_table,
-    import_table,
-    bid_table,
-    lesson_table,
-    standing_table,
-    sighting_table,
-    kept_table,
+    schema.observations,
+    schema.trainings,
+    schema.lifts,
+    schema.decisions,
+    schema.imports,
+    schema.bids,
+    schema.lessons,
+    schema.standings,
+    schema.sightings,
+    schema.kept_forecasts,
 )
 
 
@@ -71,15 +59,15 @@ def steps(database: Database, now_s: float, bounds: Bounds) -> Iterator[int]:
     yield from prune.forget_tasks(now_s)
     yield from prune.forget_pools()
     yield from prune.forget_attempts()
-    yield from prune.newest_only(decision_table, "at_s", decisions.KEPT_PER_TASK)
-    yield from prune.newest_only(lift_table, "put_s", lifts.KEPT_PER_TASK)
-    yield from prune.delete(training_table, trainings.unknown(now_s))
+    yield from prune.newest_only(schema.decisions, "at_s", decisions.KEPT_PER_TASK)
+    yield from prune.newest_only(schema.lifts, "put_s", lifts.KEPT_PER_TASK)
+    yield from prune.delete(schema.trainings, trainings.unknown(now_s))
     for column, kept_s in (
-        (lift_table.c.put_s, lifts.KEPT_S),
-        (peak_table.c.put_s, _PEAKS_KEPT_S),
-        (bid_table.c.put_s, standings.BIDS_KEPT_S),
-        (kept_table.c.put_s, runtimes.KEPT_S),
-        (retry_table.c.closed_s, _CLOSED_RETRIES_KEPT_S),
+        (schema.lifts.c.put_s, lifts.KEPT_S),
+        (schema.peaks.c.put_s, _PEAKS_KEPT_S),
+        (schema.bids.c.put_s, standings.BIDS_KEPT_S),
+        (schema.kept_forecasts.c.put_s, MAX_OPEN_S),
+        (schema.retries.c.closed_s, _CLOSED_RETRIES_KEPT_S),
     ):
         yield from prune.delete(column.table, column < now_s - kept_s)
 
@@ -108,36 +96,40 @@ class _Pruning:
     def forget_tasks(self, now_s: float) -> Iterator[int]:
         for name in self._old_tasks(now_s):
             for table in _OF_A_TASK:
-                adds_up = name if table is observation_table else None
+                adds_up = name if table is schema.observations else None
                 yield from self.delete(table, table.c.task == name, adds_up=adds_up)
             key = f"{runtimes.TASK}{name}"
-            yield from self.delete(forecaster_table, forecaster_table.c.key == key)
+            yield from self.delete(schema.forecaster, schema.forecaster.c.key == key)
 
     def forget_pools(self) -> Iterator[int]:
         """What the tasks of a namespace shared, once the namespace has none."""
-        column = standing_table.c.task
-        pools = self._names(sa.select(column).where(column.endswith("/")))
-        living = {name.partition("/")[0] for name in self._names(sa.select(total_table.c.task))}
+        column = schema.standings.c.task
+        pools = self.database.values(sa.select(column).where(column.endswith("/")))
+        living = {
+            name.partition("/")[0] for name in self.database.values(sa.select(schema.totals.c.task))
+        }
         for pool in pools:
             if pool.removesuffix("/") not in living:
-                yield from self.delete(standing_table, column == pool)
-        column = forecaster_table.c.key
-        owners = self._names(sa.select(column).where(column.startswith(runtimes.OWNER)))
+                yield from self.delete(schema.standings, column == pool)
+        column = schema.forecaster.c.key
+        owners = self.database.values(sa.select(column).where(column.startswith(runtimes.OWNER)))
         for owner in owners:
             if owner.removeprefix(runtimes.OWNER) not in living:
-                yield from self.delete(forecaster_table, column == owner)
+                yield from self.delete(schema.forecaster, column == owner)
 
     def forget_attempts(self) -> Iterator[int]:
-        column, keep = observation_table.c, self.bounds.per_task
-        over = sa.select(total_table.c.task).where(total_table.c.observations > keep)
-        for task in self._names(over):
-            old = self._older(observation_table, "ordered_s", task, keep)
+        column, keep = schema.observations.c, self.bounds.per_task
+        over = sa.select(schema.totals.c.task).where(schema.totals.c.observations > keep)
+        for task in self.database.values(over):
+            old = self._older(schema.observations, "ordered_s", task, keep)
             if old is not None:
-                yield from self.delete(observation_table, (column.task == task) & old, adds_up=task)
+                yield from self.delete(
+                    schema.observations, (column.task == task) & old, adds_up=task
+                )
 
     def newest_only(self, table: sa.Table, order: str, keep: int) -> Iterator[int]:
         over = sa.select(table.c.task).group_by(table.c.task).having(sa.func.count() > keep)
-        for task in self._names(over):
+        for task in self.database.values(over):
             old = self._older(table, order, task, keep)
             if old is not None:
                 yield from self.delete(table, (table.c.task == task) & old)
@@ -148,10 +140,8 @@ class _Pruning:
         """What is older than the newest ``keep`` rows of a task; None if they are all there is."""
         key, when = list(table.primary_key)[-1], table.c[order]
         newest = sa.select(when, key).where(table.c.task == task)
-        with self.database.read() as connection:
-            first = connection.execute(
-                newest.order_by(when.desc(), key.desc()).offset(keep).limit(1)
-            ).first()
+        newest_first = newest.order_by(when.desc(), key.desc())
+        first: Any = self.database.row(newest_first.offset(keep).limit(1))
         if first is None:
             return None
         at, last = first
@@ -163,20 +153,15 @@ class _Pruning:
         Of these, first the ones of the namespaces that have the most: a namespace that makes task
         after task must not have others' forgotten.
         """
-        column = observation_table.c
+        column = schema.observations.c
         last = sa.func.max(column.ordered_s)
         tasks = sa.select(column.task).group_by(column.task)
-        quiet = self._names(tasks.having(last < now_s - QUIET_TASKS_KEPT_S))
-        count = sa.select(sa.func.count()).select_from(total_table)
-        with self.database.read() as connection:
-            if (connection.execute(count).scalar() or 0) - len(quiet) <= self.bounds.tasks:
-                return quiet
-        latest_first = self._names(tasks.order_by(last.desc(), column.task))
+        quiet = self.database.values(tasks.having(last < now_s - QUIET_TASKS_KEPT_S))
+        count = sa.select(sa.func.count()).select_from(schema.totals)
+        if self.database.value(count) - len(quiet) <= self.bounds.tasks:
+            return quiet
+        latest_first = self.database.values(tasks.order_by(last.desc(), column.task))
         return [*quiet, *_beyond(latest_first, self.bounds.tasks, frozenset(quiet))]
-
-    def _names(self, select: sa.Select[Any]) -> list[str]:
-        with self.database.read() as connection:
-            return list(connection.execute(select).scalars())
 
 
 def _beyond(latest_first: Sequence[str], keep: int, forgotten: frozenset[str]) -> list[str]:

@@ -40,18 +40,18 @@ class Store:
         self._database = database
         self._clock = clock
         self.observations = ObservationRecords(database, clock)
-        self.totals = TotalRecords(database)
+        self.totals = TotalRecords(database, clock)
         self.lifts = LiftRecords(database, clock)
         self.retries = RetryRecords(database, clock)
         self.peaks = PeakRecords(database, clock)
         self.decisions = DecisionRecords(database, clock)
         self.models = ModelRecords(database, clock)
-        self.trainings = TrainingRecords(database)
-        self.experts = StandingRecords(database)
+        self.trainings = TrainingRecords(database, clock)
+        self.experts = StandingRecords(database, clock)
         """What the experts know, and are to learn."""
-        self.runtimes = RuntimeRecords(database)
+        self.runtimes = RuntimeRecords(database, clock)
         """What is known of runs' runtimes, and is to be learned."""
-        self.shapes = ShapeRecords(database)
+        self.shapes = ShapeRecords(database, clock)
 
     @classmethod
     def open(

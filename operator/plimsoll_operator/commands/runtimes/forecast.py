@@ -106,7 +106,7 @@ def running_run(name: str, status: AttemptStatus, forecast: Forecast, now_s: flo
 
 def _own_forecast(store: Store, status: AttemptStatus) -> Forecast | None:
     """What was forecast of the run when it was submitted; None if nothing was, or is kept."""
-    kept = store.runtimes.kept_of(status.attempt_uid)
+    kept = store.runtimes.open_forecast(status.attempt_uid)
     try:
         return None if kept is None else Forecast.from_dict(kept.forecast)
     except ValueError:

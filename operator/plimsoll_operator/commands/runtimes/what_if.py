@@ -14,12 +14,12 @@ from plimsoll_operator.commands.reaching.stored import existing_store
 from plimsoll_operator.commands.sizes.explain import NothingToExplain, nearest
 from plimsoll_operator.views.past_conditions import ask_what_if
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.runtimes.what_if.change import Verdict
+from plimsoll_predictor.runtimes.what_if.change import Direction
 from plimsoll_predictor.runtimes.what_if.scenario import Scenario
 from plimsoll_predictor.runtimes.what_if.what_if import WhatIf
 from plimsoll_predictor.store import StoreError
 
-_STYLES: Final = {Verdict.LESS: "green", Verdict.MORE: "red"}
+_STYLES: Final = {Direction.LESS: "green", Direction.MORE: "red"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +57,6 @@ def what_if_table(task: TaskId, found: WhatIf) -> RenderableType:
     }
     for sentence in found.words:
         change = of_changes.get(sentence)
-        style = _STYLES.get(change.verdict, "dim") if change else ""
+        style = _STYLES.get(change.direction, "dim") if change else ""
         table.add_row(plain(sentence, style=style))
     return Group(table)

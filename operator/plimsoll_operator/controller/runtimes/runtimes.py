@@ -32,7 +32,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 from plimsoll_predictor.store import SightingKind, Store, StoreError, Writer
-from plimsoll_predictor.store.learned.runtimes import take_up_part
+from plimsoll_predictor.store.learned.runtimes import restore_part
 
 log = structlog.get_logger()
 
@@ -97,8 +97,8 @@ class Runtimes:
             self._through = await read(self._records.through)
             self._saved_through = {self._through}
             if shared is not None:
-                self._folding.forecaster.take_up_shared(shared)
-            in_flight = await read(self._records.kept)
+                self._folding.forecaster.state.restore_shared(shared)
+            in_flight = await read(self._records.open_forecasts)
             await self._hold({str(each.task) for each in in_flight})
             turns = Turns()
             for each in in_flight:
@@ -156,18 +156,20 @@ class Runtimes:
 
     def to_dict(self) -> dict[str, Any]:
         """The state in memory, byte for byte."""
-        state = self._folding.forecaster
+        state = self._folding.forecaster.state
         return {
-            "shared": state.shared_state(),
-            "tasks": {task: state.task_state(task) for task in sorted(self._used)},
-            "owners": {owner: state.owner_state(owner) for owner in sorted(self._owners)},
-            "kept": {run: state.kept_state(run) for run in sorted(self._folding.flying)},
+            "shared": state.shared(),
+            "tasks": {task: state.task(task) for task in sorted(self._used)},
+            "owners": {owner: state.owner(owner) for owner in sorted(self._owners)},
+            "kept": {run: state.run(run) for run in sorted(self._folding.flying)},
         }
 
     async def _shared(self) -> bytes | None:
         """The shared state; where this version cannot read it, nothing of the state is of use."""
         shared = await self._writer.read(self._records.shared_state)
-        if shared is None or take_up_part("shared state", shared, Forecaster().take_up_shared):
+        if shared is None or restore_part(
+            "shared state", shared, Forecaster().state.restore_shared
+        ):
             return shared
         log.warning("what was learned of runtimes is learned anew from the observations")
         await self._writer.call(self._records.begin_anew)
@@ -188,18 +190,18 @@ class Runtimes:
 
     async def _hold(self, tasks: Iterable[str]) -> None:
         """Take up what was saved of tasks and of their owners, unless it is held."""
-        names, read, state = sorted(tasks), self._writer.read, self._folding.forecaster
+        names, read, state = sorted(tasks), self._writer.read, self._folding.forecaster.state
         owners = sorted({name.partition("/")[0] for name in names} - self._owners)
         if owners:
             saved = await read(self._records.owner_states, owners)
             for owner, data in saved.items():
-                take_up_part(f"owner {owner}", data, _taking(state.take_up_owner, owner))
+                restore_part(f"owner {owner}", data, _taking(state.restore_owner, owner))
             self._owners.update(owners)
         missing = [name for name in names if name not in self._used]
         if missing:
             saved = await read(self._records.task_states, missing)
             for name, data in saved.items():
-                take_up_part(f"task {name}", data, _taking(state.take_up_task, name))
+                restore_part(f"task {name}", data, _taking(state.restore_task, name))
         for name in names:
             self._used[name] = None
             self._used.move_to_end(name)

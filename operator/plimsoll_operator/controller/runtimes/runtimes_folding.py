@@ -12,8 +12,9 @@ import structlog
 from plimsoll_operator.attempts.running_long import RunForecast
 from plimsoll_operator.controller.hub.hub import Hub, RunEnded, RunStarted, RuntimeForecast
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
-from plimsoll_predictor.runtimes.forecasting.forecaster import Changes, Forecaster
-from plimsoll_predictor.store import KeptForecast, RuntimeChanges, Sighting, SightingKind
+from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
+from plimsoll_predictor.runtimes.forecasting.memory import Unsaved
+from plimsoll_predictor.store import OpenForecast, Sighting, SightingKind, UnsavedRuntimes
 
 log = structlog.get_logger()
 
@@ -66,16 +67,18 @@ class Folding:
             self.flying[run] = replace(made, told_s=at_s)
             self._announced.add(run)
 
-    def take_up(self, saved: KeptForecast) -> None:
+    def take_up(self, saved: OpenForecast) -> None:
         """Go on with a run that was under way when the state was saved."""
         run = saved.attempt_uid
         try:
             forecast = Forecast.from_dict(saved.forecast)
-            self.forecaster.take_up_kept(run, saved.state)
+            self.forecaster.state.restore_run(run, saved.state)
         except ValueError as error:
             log.error("what was forecast of a run cannot be read", run=run, error=str(error))
             return
-        made = RunForecast(saved.task, forecast, saved.submitted_s, saved.started_s, saved.told_s)
+        made = RunForecast(
+            saved.task, forecast, saved.submitted_s, saved.started_s, saved.announced_s
+        )
         self._fly(run, made)
         if made.started_s is not None:
             self._hub.publish(RunStarted(run, made))
@@ -85,30 +88,30 @@ class Folding:
         for run in self.flying:
             self._hub.publish(RunEnded(run, None))
 
-    async def changes(self, through: int, rest: Rest) -> RuntimeChanges:
+    async def changes(self, through: int, rest: Rest) -> UnsavedRuntimes:
         """All that is unsaved, to be saved as of that sighting; nothing may be folded meanwhile.
 
         Thousands of runs may have been submitted at once, and each takes a fraction of a
         millisecond to write down.
         """
-        self._gather(self.forecaster.take_changes())
+        self._gather(self.forecaster.state.take_unsaved())
         self._unsaved_runs |= self._announced
         self._announced.clear()
-        state = self.forecaster
+        state = self.forecaster.state
         tasks: dict[str, bytes | None] = {}
         for task in sorted(self._tasks):
-            tasks[task] = state.task_state(task)
+            tasks[task] = state.task(task)
             await rest()
-        forecasts: list[KeptForecast] = []
+        forecasts: list[OpenForecast] = []
         for run in sorted(self._unsaved_runs & self.flying.keys()):
             forecasts.append(self._record(run, self.flying[run]))
             await rest()
-        return RuntimeChanges(
+        return UnsavedRuntimes(
             through=through,
             tasks=tasks,
-            owners={owner: state.owner_state(owner) for owner in sorted(self._owners)},
-            shared=state.shared_state() if self._shared else None,
-            kept=forecasts,
+            owners={owner: state.owner(owner) for owner in sorted(self._owners)},
+            shared=state.shared() if self._shared else None,
+            forecasts=forecasts,
             ended=sorted(self._landed - self.flying.keys()),
             shares=dict(self._shares),
         )
@@ -124,26 +127,26 @@ class Folding:
         for task in tasks:
             self.forecaster.forget(task)
             del self.in_flight[task]
-        self.forecaster.take_changes()
+        self.forecaster.state.take_unsaved()
 
-    def _gather(self, changes: Changes) -> None:
-        self._tasks |= changes.tasks
-        self._owners |= changes.owners
-        self._unsaved_runs |= changes.kept
-        self._shared = self._shared or changes.shared
-        for run in changes.gone:
-            if run not in changes.kept:
+    def _gather(self, unsaved: Unsaved) -> None:
+        self._tasks |= unsaved.tasks
+        self._owners |= unsaved.owners
+        self._unsaved_runs |= unsaved.runs
+        self._shared = self._shared or unsaved.shared
+        for run in unsaved.ended:
+            if run not in unsaved.runs:
                 self._land(run, None)  # the forecaster holds it for one that never ends
 
-    def _record(self, run: str, made: RunForecast) -> KeptForecast:
-        return KeptForecast(
+    def _record(self, run: str, made: RunForecast) -> OpenForecast:
+        return OpenForecast(
             attempt_uid=run,
             task=made.task,
             submitted_s=made.submitted_s,
             started_s=made.started_s,
-            told_s=made.told_s,
+            announced_s=made.told_s,
             forecast=made.forecast.to_dict(),
-            state=self.forecaster.kept_state(run) or b"",
+            state=self.forecaster.state.run(run) or b"",
         )
 
     def _submitted(self, sighting: Sighting) -> None:

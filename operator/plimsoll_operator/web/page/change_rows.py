@@ -7,7 +7,7 @@ from typing import Final
 
 from plimsoll_operator.wording.forecast_words import words_for_chance
 from plimsoll_predictor.core.durations import words_for_duration
-from plimsoll_predictor.runtimes.what_if.change import Change, Verdict
+from plimsoll_predictor.runtimes.what_if.change import Direction, MeasureChange
 from plimsoll_predictor.runtimes.what_if.measures import OUTLIER_TIMES, Measure
 
 _NAMES: Final = {
@@ -17,10 +17,10 @@ _NAMES: Final = {
     Measure.OUTLIERS: f"over {OUTLIER_TIMES:g}× the usual",
 }
 _VERDICTS: Final = {
-    Verdict.LESS: "less",
-    Verdict.MORE: "more",
-    Verdict.CANNOT_TELL: "cannot tell",
-    Verdict.TOO_FEW: "too few runs",
+    Direction.LESS: "less",
+    Direction.MORE: "more",
+    Direction.CANNOT_TELL: "cannot tell",
+    Direction.TOO_FEW: "too few runs",
 }
 _UNKNOWN: Final = "-"
 _MOST_PERCENT: Final = 900
@@ -38,15 +38,15 @@ class ChangeRow:
     told: bool
 
 
-def row_of(change: Change) -> ChangeRow:
+def row_of(change: MeasureChange) -> ChangeRow:
     """A change's line; what is unknown is '-'."""
     return ChangeRow(
         name=_NAMES[change.measure],
         now=_value(change.measure, change.now),
         then=_value(change.measure, change.then),
         change=_interval(change),
-        verdict=_VERDICTS[change.verdict],
-        told=change.verdict in {Verdict.LESS, Verdict.MORE},
+        verdict=_VERDICTS[change.direction],
+        told=change.direction in {Direction.LESS, Direction.MORE},
     )
 
 
@@ -58,7 +58,7 @@ def _value(measure: Measure, value: float | None) -> str:
     return f"{value:.2f}" if measure is Measure.SPREAD else words_for_duration(value)
 
 
-def _interval(change: Change) -> str:
+def _interval(change: MeasureChange) -> str:
     if change.change is None or change.low is None or change.high is None:
         return _UNKNOWN
     told = [_percent(each) for each in (change.change, change.low, change.high)]

@@ -17,7 +17,7 @@ from plimsoll_operator.web.plots import runtime_plots
 from plimsoll_operator.web.plots.shape_plots import reasons_plot
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.shapes.explanation import TaskExplanation
-from plimsoll_predictor.runtimes.what_if.change import Verdict
+from plimsoll_predictor.runtimes.what_if.change import Direction
 from plimsoll_predictor.runtimes.what_if.what_if import WhatIf
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.store.learned.past_runtimes import PastRuntime
@@ -57,7 +57,7 @@ class WhatIfPart:
     def rows(self) -> tuple[ChangeRow, ...]:
         """The answer's figures; none where nothing could be compared."""
         changes = self.answer.changes if self.answer else ()
-        if all(each.verdict is Verdict.TOO_FEW for each in changes):
+        if all(each.direction is Direction.TOO_FEW for each in changes):
             return ()
         return tuple(row_of(each) for each in changes)
 

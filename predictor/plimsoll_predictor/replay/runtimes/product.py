@@ -50,6 +50,6 @@ class Product:
 
     def bytes_per_task(self) -> float | None:
         """The mean over tasks of what is saved of each."""
-        states = [self._forecaster.task_state(task) for task in sorted(self._tasks)]
+        states = [self._forecaster.state.task(task) for task in sorted(self._tasks)]
         sizes = [len(state) for state in states if state is not None]
         return float(np.mean(sizes)) if sizes else None

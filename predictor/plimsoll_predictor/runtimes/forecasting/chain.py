@@ -2,7 +2,7 @@
 
 A chain, one step after another, is a sum: its distribution is worked out by convolution. Anything
 with branches is simulated, with a seed. Both take the steps to be independent given their
-forecasts: where one cause slows several steps of a plan at once, long plans are likelier than told.
+forecasts: where one cause slows several steps at once, long plans are likelier than this says.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from plimsoll_predictor.runtimes.forecasting.plan import Plan, PlanError, Step
 
 SAMPLES: Final = 20_000
 LARGEST_SHARE: Final = 0.999
-"""Later than this share of all endings nothing is told."""
+"""No time is given by which a larger share of all endings has come."""
 _BATCH: Final = 2_000
 _MOST_CELLS: Final = 2**15
 _ROUGH_CELLS: Final = 2**10
@@ -106,7 +106,7 @@ class Finish:
 def finish_of_chain(plan: Plan, forecasts: Mapping[str, Forecast], *, seed: int) -> Finish:
     """When all steps of a plan have ended.
 
-    forecasts: of each step's task; one that runs already is told by its ``elapsed_s``.
+    forecasts: of each step's task; a step that runs already has an ``elapsed_s``.
     seed: of the simulation, where the plan has branches.
 
     Raises:

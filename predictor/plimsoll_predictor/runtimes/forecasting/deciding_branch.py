@@ -98,7 +98,7 @@ def _decides(
         return {}
     last_s = np.max(np.stack(list(ends_s.values())), axis=0)
     decides = {name: np.zeros(SAMPLES, dtype=np.bool_) for name in left}
-    # One branch a simulation: of steps that end at the same time, the one told first.
+    # One branch a simulation: of steps that end at the same time, the one given first.
     undecided = np.ones(SAMPLES, dtype=np.bool_)
     for name in left:
         found = undecided & (ends_s[name] == last_s)

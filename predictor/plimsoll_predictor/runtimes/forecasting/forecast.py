@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
+from plimsoll_predictor.core.documents import Count, from_document
 from plimsoll_predictor.runtimes.forecasting.grid import EDGES, EDGES_S, GRID, N_BINS, FloatArray
 
 # The shares the protocol scores: .01, .05, .10 … .95, .99.
@@ -19,6 +23,7 @@ QUANTILES.setflags(write=False)
 _OUTLIVING: Final = 1e-6
 _BEYOND_GRID_LN: Final = 1.0
 _PARTS: Final = 10_000_000
+_LONGEST_S: Final = sys.float_info.max
 _set = object.__setattr__
 
 
@@ -127,27 +132,26 @@ class Forecast:
         }
 
     @classmethod
-    def from_dict(cls, written: Mapping[str, Any]) -> Forecast:
+    def from_dict(cls, written: object) -> Forecast:
         """Read what ``to_dict`` wrote; ValueError for anything else."""
-        try:
-            return cls._read(written)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise ValueError(
-                f"this is no written forecast ({error}); write it with Forecast.to_dict"
-            ) from error
-
-    @classmethod
-    def _read(cls, written: Mapping[str, Any]) -> Forecast:
-        first, known = int(written["first"]), int(written["knownRuns"])
-        parts = np.asarray(written["masses"], dtype=np.float64)
-        usual = None if written["usual_s"] is None else float(written["usual_s"])
-        elapsed = float(written["elapsed_s"])
-        if parts.ndim != 1 or first < 0 or known < 0 or first + len(parts) > N_BINS:
-            raise ValueError("its bins lie outside the grid")
-        if not np.all(np.isfinite(parts)) or np.any(parts < 0) or parts.sum() <= 0:
-            raise ValueError("its masses are not all probabilities")
-        if not 0 <= elapsed < math.inf or not (usual is None or 0 < usual < math.inf):
-            raise ValueError("its times are not all times")
+        document = from_document(_Written, written, "a written forecast", _unreadable)
+        parts = np.array(document.masses, dtype=np.float64)
+        if document.first + len(parts) > N_BINS or not parts.sum() > 0:
+            raise _unreadable("its masses lie outside of the grid, or there are none")
         masses = np.zeros(N_BINS)
-        masses[first : first + len(parts)] = parts / parts.sum()
-        return cls(masses, known, usual, elapsed)
+        masses[document.first : document.first + len(parts)] = parts / parts.sum()
+        return cls(masses, document.known_runs, document.usual_s, document.elapsed_s)
+
+
+class _Written(msgspec.Struct):
+    """A forecast as it is written: the occupied bins alone."""
+
+    first: Count
+    masses: Annotated[list[Count], Meta(max_length=N_BINS)]
+    known_runs: Count = msgspec.field(name="knownRuns")
+    usual_s: Annotated[float, Meta(gt=0, le=_LONGEST_S)] | None
+    elapsed_s: Annotated[float, Meta(ge=0, le=_LONGEST_S)]
+
+
+def _unreadable(wrong: str) -> ValueError:
+    return ValueError(f"this is no written forecast ({wrong}); write it with Forecast.to_dict")

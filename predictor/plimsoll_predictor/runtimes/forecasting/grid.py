@@ -72,7 +72,7 @@ class Bumps:
 def _bump_rows(k: float) -> FloatArray:
     at = LOW + WIDTH / _FINE * (np.arange(N_BINS * _FINE) + 0.5)
     runtimes_s = np.exp(at)
-    # A runtime below a second was told by a finer clock, or stands for 0.
+    # A runtime below a second comes from a finer clock, or stands for 0.
     clock_sd = np.where(runtimes_s < _COARSEST_S - 0.01, 0.0, _CLOCK_SD_S / runtimes_s)
     sd = np.sqrt(k**2 + clock_sd**2)
     offsets = (np.arange(_SUBPOINTS) + 0.5) / _SUBPOINTS * WIDTH

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from plimsoll_predictor.runtimes.forecasting.grid import EDGES_S, N_BINS, FloatArray
-from plimsoll_predictor.runtimes.forecasting.kept import ParentSaid, TaskSaid
-from plimsoll_predictor.runtimes.forecasting.owner_past import OwnerPast
+from plimsoll_predictor.runtimes.forecasting.pasts import OwnerPast, TaskPast
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_SURVIVORS, Settings
-from plimsoll_predictor.runtimes.forecasting.task_past import TaskPast
+from plimsoll_predictor.runtimes.forecasting.submitted_run import ParentExperts, TaskExperts
 
 # A run that outlived nearly everything expected of it says no more than a thousand others.
 _LEAST_SURVIVAL = np.float32(1e-3)
@@ -17,15 +16,15 @@ _ALONE.setflags(write=False)
 _ONES = np.ones(N_BINS, dtype=np.float32)
 
 
-def parent_says(
+def parent_experts(
     owner: OwnerPast | None, everybody: FloatArray, context_weights: FloatArray, settings: Settings
-) -> tuple[ParentSaid, FloatArray]:
+) -> tuple[ParentExperts, FloatArray]:
     """What a run of this owner lasts, whatever its task: by expert, and (N_BINS,) all together.
 
     everybody: (N_BINS,) float32. context_weights: (owner experts + 1,), sum 1.
     """
     if owner is None or not owner.runs:
-        return ParentSaid(None, None, everybody, _ALONE), everybody
+        return ParentExperts(None, None, everybody, _ALONE), everybody
     weights = settings.owner_context_runs * context_weights
     weights += owner.credit
     weights /= np.add.reduce(weights)
@@ -34,7 +33,7 @@ def parent_says(
     mixed = parts.astype(np.float32) @ owner.counts
     of_everybody = settings.owner_parent_runs * np.add.reduce(parts) + weights[-1]
     mixed += np.float32(of_everybody) * everybody
-    return ParentSaid(owner.counts, totals, everybody, weights), mixed
+    return ParentExperts(owner.counts, totals, everybody, weights), mixed
 
 
 class Mixing:
@@ -48,15 +47,15 @@ class Mixing:
         many = np.arange(1, MAX_SURVIVORS + 1, dtype=np.float64)
         self._survivor_weights = (many ** (settings.survivor_power - 1.0)).astype(np.float32)
 
-    def task_says(
+    def task_experts(
         self, past: TaskPast | None, parent: FloatArray, context_weights: FloatArray, at_s: float
-    ) -> TaskSaid:
+    ) -> TaskExperts:
         """What a run of this task lasts.
 
         parent: (N_BINS,) float32. context_weights: (experts,), sum 1. at_s: its submission.
         """
         if past is None or not past.runs:
-            return TaskSaid(None, _ALONE, _ALONE, summed(parent))
+            return TaskExperts(None, _ALONE, _ALONE, summed(parent))
         weights = self._context_runs * context_weights
         weights += past.credit
         counted = self._own_column * parent
@@ -66,10 +65,10 @@ class Mixing:
             slow *= self._outlived(slow, past.starts(), at_s)
         totals = counted @ _ONES
         density = (weights / totals).astype(np.float32) @ counted
-        return TaskSaid(counted, totals, weights, summed(density))
+        return TaskExperts(counted, totals, weights, summed(density))
 
     def _outlived(self, counted: FloatArray, started: FloatArray, at_s: float) -> FloatArray:
-        """By how much each bin gains from runs in flight: they last longer than they have.
+        """By how much each bin gains from runs that run: they last longer than they have.
 
         One that has lasted t counts as a run spread over what is expected beyond t. counted:
         (experts, N_BINS) float32. started: when each did. Returns the shape of counted.

@@ -5,8 +5,8 @@
                {"name": "train", "task": "lab/train", "after": ["extract"], "wait_s": 30}]}
 
 ``within_s`` is how soon all must have ended, in seconds from now; it may be missing. A step waits
-for those it comes ``after``, then ``wait_s`` more, to be queued, say. ``elapsed_s`` is said of a
-step that runs already: so long. ``"ended": true`` is said of one that has ended.
+for those it comes ``after``, then ``wait_s`` more, to be queued, say. ``elapsed_s`` is how
+long a step has run already. ``"ended": true`` marks a step that has ended.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_STEPS: Final = 1000
 MOST_WAITS: Final = 10_000
 """Names in all steps' ``after`` together."""
 MOST_NAME_CHARACTERS: Final = 512
-_MOST_TOLD: Final = 10
+_MOST_NAMED: Final = 10
 _PLAN_KEYS: Final = frozenset({"within_s", "steps"})
 _STEP_KEYS: Final = frozenset({"name", "task", "after", "wait_s", "elapsed_s", "ended"})
 
@@ -59,7 +59,7 @@ class Plan:
     """Steps, each one behind those it waits for, and within how many seconds all should end.
 
     Raises:
-        PlanError: for no step, too many, a name told twice, an unknown one, or a circle.
+        PlanError: for no step, too many, a name given twice, an unknown one, or a circle.
     """
 
     steps: tuple[Step, ...]
@@ -108,21 +108,21 @@ def read_plan(written: object) -> Plan:
 def _read_step(written: object, place: int) -> Step:
     document = _mapping(written, f"step {place}", _STEP_KEYS)
     name = _text(document.get("name"), f"step {place}: its name")
-    said = f"step {name!r}"
+    where = f"step {name!r}"
     after = document.get("after", [])
     if not isinstance(after, Sequence) or isinstance(after, str):
-        raise PlanError(f"{said}: after is {type(after).__name__}; write a list of steps' names")
+        raise PlanError(f"{where}: after is {type(after).__name__}; write a list of steps' names")
     if len(after) > MOST_STEPS:
-        raise PlanError(f"{said}: comes after {len(after)} steps; name at most {MOST_STEPS}")
+        raise PlanError(f"{where}: comes after {len(after)} steps; name at most {MOST_STEPS}")
     ended = document.get("ended", False)
     if not isinstance(ended, bool):
-        raise PlanError(f"{said}: ended is {type(ended).__name__}; write true or false")
+        raise PlanError(f"{where}: ended is {type(ended).__name__}; write true or false")
     return Step(
         name=name,
-        task=_text(document.get("task"), f"{said}: its task"),
-        after=tuple(_text(other, f"{said}: a name in after") for other in after),
-        wait_s=_seconds(document, "wait_s", said) or 0.0,
-        elapsed_s=_seconds(document, "elapsed_s", said),
+        task=_text(document.get("task"), f"{where}: its task"),
+        after=tuple(_text(other, f"{where}: a name in after") for other in after),
+        wait_s=_seconds(document, "wait_s", where) or 0.0,
+        elapsed_s=_seconds(document, "elapsed_s", where),
         ended=ended,
     )
 
@@ -173,7 +173,7 @@ def _seconds(document: Mapping[str, Any], key: str, what: str) -> float | None:
 
 
 def _in_order(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps, each behind those it comes after; among equals as they were told."""
+    """The steps, each behind those it comes after; among equals in the order given."""
     if not 0 < len(steps) <= MOST_STEPS:
         raise _too_many(len(steps))
     named: dict[str, Step] = {}
@@ -186,7 +186,7 @@ def _in_order(steps: Sequence[Step]) -> tuple[Step, ...]:
     try:
         return tuple(named[name] for name in waiting.static_order())
     except graphlib.CycleError as error:
-        circle = " → ".join(reversed(error.args[1][:_MOST_TOLD]))
+        circle = " → ".join(reversed(error.args[1][:_MOST_NAMED]))
         raise PlanError(f"steps wait for one another in a circle: {circle}") from error
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from plimsoll_predictor.core.units import DAY_S
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -18,7 +20,7 @@ class Settings:
     task_spread: float = 0.1
     # So many runs' worth of the parent (the owner's forecast) is in each of them.
     parent_runs: tuple[float, ...] = (0.45, 0.45, 0.45, 0.9)
-    # A run of a burst counts less, the more of its task were in flight: 1/(1 + those) to this.
+    # A run of a burst counts less, the more open runs its task has: 1/(1 + those) to this.
     burst_power: float = 1.0
     owner_half_lives: tuple[float, ...] = (1.0, 3.0, 10.0, 50.0, 500.0)
     owner_spread: float = 0.2
@@ -36,8 +38,8 @@ class Settings:
     owner_context_runs: float = 20.0
     credit_half_life: float = 50.0
     owner_credit_half_life: float = 20.0
-    # Runs still in flight change the experts from this one on, and count as their number to
-    # this power: those of one burst have much in common.
+    # Runs that have started and not ended change the experts from this one on, and count as
+    # their number to this power: those of one burst have much in common.
     first_slow: int = 1
     survivor_power: float = 0.75
     # The calibration: of as many known runs; and in the same context. Priors are in runs.
@@ -49,12 +51,12 @@ class Settings:
 
 SETTINGS: Final = Settings()
 
-# Bounds on what is kept.
+# Bounds on what is kept. An open run was submitted and has not ended.
 MAX_TASKS: Final = 200_000
 MAX_OWNERS: Final = 20_000
-MAX_IN_FLIGHT: Final = 20_000
+MAX_OPEN_RUNS: Final = 20_000
 # So many runs of one task, the longest running, are looked at while they run.
 MAX_SURVIVORS: Final = 64
 # A run that has not ended by then never will: its end was missed.
-MAX_FLIGHT_S: Final = 60 * 86400.0
+MAX_OPEN_S: Final = 60 * DAY_S
 MAX_NAME: Final = 1024

@@ -6,12 +6,13 @@ from bisect import bisect_left, bisect_right
 
 import numpy as np
 
+from plimsoll_predictor.core.units import DAY_S, HOUR_S
 from plimsoll_predictor.runtimes.forecasting.grid import N_BINS, FloatArray
 from plimsoll_predictor.runtimes.forecasting.settings import Settings
 
 # A context: how many runs are known, and how long ago the last one finished.
 RUNS_UP_TO = (0, 1, 2, 5, 20, 100)
-AGES_S = (120.0, 3600.0, 86400.0)
+AGES_S = (120.0, HOUR_S, DAY_S)
 N_RUNS = len(RUNS_UP_TO) + 1
 N_AGES = len(AGES_S) + 1
 PIT_BINS = 40
@@ -78,7 +79,7 @@ class Shared:
             found = self._curves[context] = self._drawn(context)
         return found
 
-    def take_up(
+    def restore(
         self,
         total: float,
         counts: FloatArray,

@@ -44,8 +44,8 @@ class StateBytes:
         )
         return zlib.compress(len(written).to_bytes(_HEAD_BYTES, "big") + written + body, _LEVEL)
 
-    def read(self, kind: str, state: bytes) -> tuple[dict[str, Any], list[FloatArray]]:
-        """The head and the arrays, each one's own to write to.
+    def read(self, kind: str, state: bytes, count: int) -> tuple[dict[str, Any], list[FloatArray]]:
+        """The head and so many arrays, each one's own to write to.
 
         Raises ValueError for what ``write`` of this configuration did not make.
         """
@@ -55,7 +55,10 @@ class StateBytes:
             head = json.loads(plain[_HEAD_BYTES : _HEAD_BYTES + size])
             if head["made"] != self._made or head["kind"] != kind:
                 raise ValueError(f"it was made as {head['kind']!r} by {head['made']!r}")
-            return head, _arrays(head["arrays"], plain[_HEAD_BYTES + size :])
+            arrays = _arrays(head["arrays"], plain[_HEAD_BYTES + size :])
+            if len(arrays) != count:
+                raise ValueError(f"it has {len(arrays)} arrays, not {count}")
+            return head, arrays
         except (KeyError, TypeError, ValueError, IndexError, zlib.error) as error:
             raise ValueError(
                 f"this is no state of {kind!r} for forecasts ({error}); forget it and learn again"
@@ -84,7 +87,7 @@ def _arrays(shapes: list[list[Any]], body: bytes) -> list[FloatArray]:
     at = 0
     for kind, *shape in shapes:
         if kind not in _TYPES or any(size < 0 for size in shape):
-            raise ValueError(f"arrays of {kind!r} and {shape!r} are not kept")
+            raise ValueError(f"arrays of {kind!r} and {shape!r} are never written")
         dtype = np.dtype(kind)
         count = int(np.prod(shape, dtype=np.int64)) if shape else 1
         array = np.frombuffer(body, dtype, count, at).reshape(shape)

@@ -81,7 +81,8 @@ def fit_classifier(
 ) -> ShapeClassifier:
     """Learn which shape rows have.
 
-    rows: (n_rows, n_features) in the order of time, NaN where not told. labels: (n_rows,), whole.
+    rows: (n_rows, n_features) in the order of time, NaN where nobody recorded it.
+    labels: (n_rows,), whole.
 
     Raises:
         NotLearnable: with fewer than ``LEAST_ROWS`` rows, or all of one label.

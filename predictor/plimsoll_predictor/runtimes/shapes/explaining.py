@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 import xgboost
+from scipy.stats import rankdata
 
 from plimsoll_predictor.runtimes.shapes.classifier import ShapeClassifier
 from plimsoll_predictor.runtimes.shapes.explanation import (
@@ -37,7 +38,7 @@ POINTS: Final = 120
 CLEAR: Final = 0.3
 """Rank correlation of value and Shapley value from which there is a direction."""
 LEAST_PAIRS: Final = 8
-"""Rows with a value, below which none is told."""
+"""With fewer rows that have a value, no direction is given."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,21 +119,14 @@ def _effect_words(name: str, shape: str, rises: bool | None) -> str:
 
 def _direction(given: FloatArray, contributions: FloatArray) -> bool | None:
     """Whether higher values come with higher contributions; None where they do not order."""
-    told = np.isfinite(given)
-    if told.sum() < LEAST_PAIRS:
+    finite = np.isfinite(given)
+    if finite.sum() < LEAST_PAIRS:
         return None
-    ranks = [_ranks(given[told]), _ranks(contributions[told])]
+    ranks = [rankdata(given[finite]), rankdata(contributions[finite])]
     if any(not rank.std() for rank in ranks):
         return None
     correlation = float(np.corrcoef(ranks[0], ranks[1])[0, 1])
     return None if abs(correlation) < CLEAR else correlation > 0
-
-
-def _ranks(values: FloatArray) -> FloatArray:
-    """Mean ranks: equal values share theirs."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    found: FloatArray = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-    return found
 
 
 def _tasks(

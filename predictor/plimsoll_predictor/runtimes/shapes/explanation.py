@@ -72,8 +72,8 @@ class TaskExplanation:
     @property
     def words(self) -> str:
         """One sentence."""
-        told = "; ".join(reason.words for reason in self.reasons)
-        return f"{self.shape} ({self.probability:.0%}): {told}"
+        reasons = "; ".join(reason.words for reason in self.reasons)
+        return f"{self.shape} ({self.probability:.0%}): {reasons}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,10 +84,10 @@ def standardised_by(rows: FloatArray) -> Callable[[FloatArray], FloatArray]:
     def ranked(given: FloatArray) -> FloatArray:
         found = np.zeros_like(given)
         for place, values in enumerate(columns):
-            told = np.isfinite(given[:, place])
+            finite = np.isfinite(given[:, place])
             if values.size > 1:
-                ranks = np.interp(given[told, place], values, np.arange(values.size))
-                found[told, place] = 2 * ranks / (values.size - 1) - 1
+                ranks = np.interp(given[finite, place], values, np.arange(values.size))
+                found[finite, place] = 2 * ranks / (values.size - 1) - 1
         return found
 
     return ranked

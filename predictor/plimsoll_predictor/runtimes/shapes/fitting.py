@@ -31,7 +31,7 @@ from plimsoll_predictor.runtimes.shapes.normalising import (
 MOST_TASKS: Final = 20_000
 """More are thinned evenly: eight shapes need no more, and time and memory stay bounded."""
 MOST_SHAPES: Final = 12
-"""Tried for the elbow; more can be told apart by no one."""
+"""So many are tried for the elbow: nobody can tell more of them apart."""
 TASKS_A_SHAPE: Final = 3
 """At least, on average, where the elbow chooses: a shape that is one task's is not typical."""
 STARTS: Final = 10

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.runtimes.shapes.catalogue import ShapeCatalogue
 from plimsoll_predictor.runtimes.shapes.classifier import NotLearnable, fit_classifier
 from plimsoll_predictor.runtimes.shapes.explaining import Named, explain
@@ -26,7 +27,7 @@ from plimsoll_predictor.runtimes.shapes.submission_features import (
 )
 from plimsoll_predictor.runtimes.shapes.windows import next_windows
 
-WINDOW_S: Final = 7 * 86400.0
+WINDOW_S: Final = 7 * DAY_S
 """A week: a task's next runs, and few enough that they were soon over."""
 MOST_WINDOWS: Final = 20_000
 """Rows learned from, the newest."""

@@ -13,7 +13,16 @@ from plimsoll_predictor.runtimes.runs.log_run import SHORTEST_S, LogRun
 from plimsoll_predictor.runtimes.shapes.normalising import FloatArray, IntArray
 
 MISSING: Final = float("nan")
-"""In features only: the trees know it as 'not told'."""
+"""In features only: the trees know it as a value that nobody recorded."""
+KNOWN_AT_SUBMISSION: Final = (
+    "requested_s",
+    "processors",
+    "requested_bytes",
+    "input_bytes",
+    "busy",
+    "queued",
+)
+"""Fields of a log's run that a log may leave out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,14 +70,6 @@ def table_of(runs: Sequence[LogRun]) -> RunTable:
     """A table of a log's runs, which are in the order of submission."""
     tasks: dict[str, int] = {}
     owners: dict[str, int] = {}
-    told = {
-        "requested_s": [_told(run.requested_s) for run in runs],
-        "processors": [_told(run.processors) for run in runs],
-        "requested_bytes": [_told(run.requested_bytes) for run in runs],
-        "input_bytes": [_told(run.input_bytes) for run in runs],
-        "busy": [_told(run.busy) for run in runs],
-        "queued": [_told(run.queued) for run in runs],
-    }
     return RunTable(
         task=np.array([tasks.setdefault(run.task, len(tasks)) for run in runs], dtype=np.intp),
         owner=np.array([owners.setdefault(run.owner, len(owners)) for run in runs], dtype=np.intp),
@@ -78,9 +79,9 @@ def table_of(runs: Sequence[LogRun]) -> RunTable:
         finished_s=np.array([run.finished_s for run in runs], dtype=np.float64),
         # A clock of whole seconds says 0 of what took less than one.
         runtime_s=np.array([max(run.runtime_s, SHORTEST_S) for run in runs], dtype=np.float64),
-        told={name: np.array(column, dtype=np.float64) for name, column in told.items()},
+        # numpy makes NaN, which is MISSING, of None.
+        told={
+            name: np.array([getattr(run, name) for run in runs], dtype=np.float64)
+            for name in KNOWN_AT_SUBMISSION
+        },
     )
-
-
-def _told(value: float | None) -> float:
-    return MISSING if value is None else float(value)

@@ -30,7 +30,7 @@ RECENT: Final = 10
 
 
 class Kind(StrEnum):
-    """How a feature's value is said."""
+    """How a feature's value is put into words."""
 
     DURATION = "duration"
     SHARE = "share"
@@ -76,7 +76,7 @@ RUN_FEATURES: Final = (
 class FeatureRows:
     """Rows for the classifier.
 
-    values: (n_rows, n_features), NaN where not told. kinds: by feature name.
+    values: (n_rows, n_features), NaN where nobody recorded it. kinds: by feature name.
     """
 
     names: tuple[str, ...]
@@ -97,7 +97,7 @@ class Moments:
 
 
 def feature_names(catalogue: ShapeCatalogue) -> dict[str, Kind]:
-    """Every feature and how it is said; the last ones are how much the past looks like a shape."""
+    """Every feature and its kind; the last ones are how much the past looks like a shape."""
     likeness = {f"past looks {shape.name}": Kind.SHARE for shape in catalogue.shapes}
     return {**dict(TASK_FEATURES), **dict(OWNER_FEATURES), **dict(RUN_FEATURES), **likeness}
 

@@ -15,7 +15,7 @@ from plimsoll_predictor.runtimes.shapes.modes import Mode, modes_of
 from plimsoll_predictor.runtimes.shapes.normalising import FloatArray, checked_runtimes
 
 FEW_RUNS: Final = 5
-"""Below, nothing is said of the form."""
+"""With fewer runs the form is not named."""
 STEADY_WITHIN: Final = 0.1
 """Half of the runs within this share of the usual."""
 WIDE_WITHIN: Final = 0.5
@@ -162,7 +162,7 @@ def _tail(summary: RuntimeSummary) -> str:
         return ""
     if not summary.longer_than_twice:
         return f"; none of {summary.known_runs:,} longer than twice that"
-    told = f"; {summary.longer_than_twice:,} of {summary.known_runs:,} longer than twice that"
+    words = f"; {summary.longer_than_twice:,} of {summary.known_runs:,} longer than twice that"
     if summary.longer_than_ten_times:
-        told += f", {summary.longer_than_ten_times:,} than ten times"
-    return told
+        words += f", {summary.longer_than_ten_times:,} than ten times"
+    return words

@@ -23,7 +23,7 @@ from plimsoll_predictor.runtimes.shapes.run_table import RunTable
 from plimsoll_predictor.runtimes.shapes.submission_features import Moments
 
 LEAST_IN_WINDOW: Final = 5
-"""Runs a window needs for its shape to be told."""
+"""Runs that a window needs before it is given a shape."""
 LEAST_KNOWN: Final = 5
 """Runs a task needs before it, or there is no shape to go on from."""
 

@@ -37,8 +37,8 @@ _WHOSE: Final = {
 }
 
 
-class Verdict(StrEnum):
-    """What the data says of a measure."""
+class Direction(StrEnum):
+    """Which way a measure would go, as far as the data says."""
 
     LESS = "less"
     MORE = "more"
@@ -49,7 +49,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class MeasureChange:
     """One measure under other conditions. The figures are None where it is TOO_FEW.
 
     now: what it is otherwise: seconds (p50, p95), a ratio (spread), a share (outliers). None also
@@ -68,13 +68,13 @@ class Change:
     tasks: int = 0
 
     @property
-    def verdict(self) -> Verdict:
+    def direction(self) -> Direction:
         """What the interval says."""
         if self.low is None or self.high is None:
-            return Verdict.TOO_FEW
+            return Direction.TOO_FEW
         if self.low <= 0 <= self.high:
-            return Verdict.CANNOT_TELL
-        return Verdict.LESS if self.high < 0 else Verdict.MORE
+            return Direction.CANNOT_TELL
+        return Direction.LESS if self.high < 0 else Direction.MORE
 
     @property
     def then(self) -> float | None:
@@ -94,22 +94,22 @@ class Change:
         interval = f"[{self._signed(self.low)}, {self._signed(self.high)}]"
         unit = " of 100 runs" if self.measure is Measure.OUTLIERS else ""
         whose = f" ({_WHOSE[self.evidence].format(self.tasks)})" if self.tasks else ""
-        if self.verdict is Verdict.CANNOT_TELL:
+        if self.direction is Direction.CANNOT_TELL:
             return (
                 f"{name}: the data cannot tell: the interval {interval}{unit} includes no "
                 f"change{whose}"
             )
-        said = f"{name}: {self._signed(self.change)}{unit} {interval}"
+        sentence = f"{name}: {self._signed(self.change)}{unit} {interval}"
         if self.now is not None and self.then is not None:
-            said += f", {self._told(self.then)} instead of {self._told(self.now)}"
-        return said + whose
+            sentence += f", {self._in_words(self.then)} instead of {self._in_words(self.now)}"
+        return sentence + whose
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
         return {
             "measure": str(self.measure),
             "evidence": str(self.evidence),
-            "verdict": str(self.verdict),
+            "verdict": str(self.direction),
             "now": self.now,
             "then": self.then,
             "change": self.change,
@@ -122,13 +122,13 @@ class Change:
     def _signed(self, change: float) -> str:
         if self.measure is Measure.OUTLIERS:
             return f"{_nonzero(100 * change, 1):+.1f}"
-        # An end that would be told as a thousand percent is told as a factor.
+        # People read a factor more easily than a thousand percent.
         if change >= _MOST_PERCENT:
             return f"×{1 + change:,.0f}"
         places = 1 if abs(change) < _FINE_PERCENT else 0
         return f"{_nonzero(100 * change, places):+.{places}f}%"
 
-    def _told(self, value: float) -> str:
+    def _in_words(self, value: float) -> str:
         if self.measure is Measure.OUTLIERS:
             return f"{100 * value:.1f}"
         return f"{value:.2f}" if self.measure is Measure.SPREAD else words_for_duration(value)
@@ -138,15 +138,15 @@ _MOST_PERCENT: Final = 9.0
 _FINE_PERCENT: Final = 0.095
 
 
-def change_of(effect: Effect, evidence: Evidence, tasks: int) -> Change:
+def change_of(effect: Effect, evidence: Evidence, tasks: int) -> MeasureChange:
     """An effect as people read it: ratios for differences of logarithms."""
-    told = [effect.difference, effect.low, effect.high]
+    ends = [effect.difference, effect.low, effect.high]
     now = effect.otherwise
     if effect.measure is not Measure.OUTLIERS:
         now = None if now is None else math.exp(now)
-        told = [math.expm1(min(end, _LARGEST)) for end in told]
-    change, low, high = told
-    return Change(
+        ends = [math.expm1(min(end, _LARGEST)) for end in ends]
+    change, low, high = ends
+    return MeasureChange(
         measure=effect.measure,
         evidence=evidence,
         now=now,
@@ -158,7 +158,7 @@ def change_of(effect: Effect, evidence: Evidence, tasks: int) -> Change:
 
 
 _LARGEST: Final = 50.0
-"""Beyond e^50 times as long an interval's end is told as that, and stays a number."""
+"""Beyond e^50 times as long an interval's end stops, so that it stays a number."""
 
 
 def _nonzero(value: float, places: int) -> float:

@@ -83,15 +83,15 @@ class HeldOut:
 
 
 def contrast(runs: Matched, log_outlier: float) -> dict[Measure, Effect]:
-    """What can be told of each measure; a measure with too few runs is absent.
+    """The effect on each measure; a measure with too few runs is absent.
 
     log_outlier: ln of the runtime beyond which a run is an outlier.
     """
     if runs.n_groups < FEWEST_BLOCKS:
         return {}
     enough = runs.effective_runs
-    told = [measure for measure in MEASURES if enough >= FEWEST_RUNS[measure]]
-    if not told:
+    answered = [measure for measure in MEASURES if enough >= FEWEST_RUNS[measure]]
+    if not answered:
         return {}
     otherwise, differences, errors = _jackknifed(runs, log_outlier)
     return {
@@ -103,7 +103,7 @@ def contrast(runs: Matched, log_outlier: float) -> dict[Measure, Effect]:
             runs.n_groups - 1,
         )
         for place, measure in enumerate(MEASURES)
-        if measure in told
+        if measure in answered
     }
 
 
@@ -141,13 +141,8 @@ def pooled(effects: Sequence[Effect]) -> Effect:
     # Hartung and Knapp: the mean's error from how the tasks scatter, never less than theirs.
     scatter = float(weights @ (differences - mean) ** 2) / df
     error_of_mean = max(1.0, scatter) / float(weights.sum())
-    return Effect(
-        effects[0].measure,
-        None,
-        mean,
-        float(np.sqrt(error_of_mean + between)),
-        df,
-    )
+    error = float(np.sqrt(error_of_mean + between))
+    return Effect(effects[0].measure, None, mean, error, df)
 
 
 def combined(own: Effect, others: Effect) -> Effect:

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from plimsoll_predictor.runtimes.shapes.summary import RuntimeSummary, summarise
-from plimsoll_predictor.runtimes.what_if.change import Change, Evidence, change_of
+from plimsoll_predictor.runtimes.what_if.change import Evidence, MeasureChange, change_of
 from plimsoll_predictor.runtimes.what_if.contrast import (
     FEWEST_RUNS,
     Effect,
@@ -138,10 +138,12 @@ def _expected(
 ) -> dict[Measure, _Others]:
     """What other tasks lead to expect of a further one."""
     tasks = [_Task.of(others[name], scenario, MOST_RUNS_OF_OTHERS) for name in sorted(others)]
-    told = [task for task in tasks if task.matched and task.matched.n_groups >= FEWEST_BLOCKS]
-    told.sort(key=lambda task: -task.matched.effective_runs if task.matched else 0.0)
+    comparable = [task for task in tasks if task.matched and task.matched.n_groups >= FEWEST_BLOCKS]
+    comparable.sort(key=lambda task: -task.matched.effective_runs if task.matched else 0.0)
     found = [
-        contrast(task.matched, task.log_outlier) for task in told[:MOST_OTHERS] if task.matched
+        contrast(task.matched, task.log_outlier)
+        for task in comparable[:MOST_OTHERS]
+        if task.matched
     ]
     expected = {}
     for measure in MEASURES:
@@ -151,11 +153,11 @@ def _expected(
     return expected
 
 
-def _change(own: Effect | None, others: _Others | None, measure: Measure) -> Change:
+def _change(own: Effect | None, others: _Others | None, measure: Measure) -> MeasureChange:
     """Its own evidence where it has any; with others', where those are more certain."""
     if others is None:
         if own is None:
-            return Change(measure=measure, evidence=Evidence.NONE)
+            return MeasureChange(measure=measure, evidence=Evidence.NONE)
         return change_of(own, Evidence.OWN, 0)
     expected, tasks = others
     if own is None:

@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from plimsoll_predictor.core.units import HOUR_S
+from plimsoll_predictor.core.units import DAY_S, HOUR_S
 from plimsoll_predictor.runtimes.what_if.measures import FloatArray, effective_runs
 from plimsoll_predictor.runtimes.what_if.scenario import Sides
 
-BLOCKS_S: Final = (7 * 24 * HOUR_S, 24 * HOUR_S, 6 * HOUR_S, HOUR_S)
+BLOCKS_S: Final = (7 * DAY_S, DAY_S, 6 * HOUR_S, HOUR_S)
 """Lengths of a block, longest first: the first that gives ENOUGH_BLOCKS is taken."""
 ENOUGH_BLOCKS: Final = 12
 FEWEST_BLOCKS: Final = 5
@@ -51,29 +51,25 @@ class Matched:
 
     def between(self, first: int, last: int) -> Matched:
         """The groups from ``first`` up to but not ``last`` alone; blocks is their number here."""
-        kept = (self.groups >= first) & (self.groups < last)
-        return Matched(
-            self.log_runtimes[kept],
-            self.as_asked[kept],
-            self.weights[kept],
-            self.groups[kept] - first,
-            last - first,
-            last - first,
-            self.block_s,
-        )
+        inside = (self.groups >= first) & (self.groups < last)
+        return self._part(inside, self.groups - first, last - first)
 
     def without(self, first: int, last: int) -> Matched:
         """All groups but those from ``first`` up to ``last``, numbered anew."""
-        kept = (self.groups < first) | (self.groups >= last)
-        groups = self.groups[kept]
-        left = self.n_groups - (last - first)
+        outside = (self.groups < first) | (self.groups >= last)
+        left_out = last - first
+        groups = np.where(self.groups >= last, self.groups - left_out, self.groups)
+        return self._part(outside, groups, self.n_groups - left_out)
+
+    def _part(self, chosen: NDArray[np.bool_], groups: NDArray[np.int64], n_groups: int) -> Matched:
+        """groups: of all runs, numbered anew; the chosen runs are in n_groups of them."""
         return Matched(
-            self.log_runtimes[kept],
-            self.as_asked[kept],
-            self.weights[kept],
-            np.where(groups >= last, groups - (last - first), groups),
-            left,
-            left,
+            self.log_runtimes[chosen],
+            self.as_asked[chosen],
+            self.weights[chosen],
+            groups[chosen],
+            n_groups,
+            n_groups,
             self.block_s,
         )
 
@@ -81,13 +77,13 @@ class Matched:
 def matched(log_runtimes: FloatArray, submitted_s: FloatArray, sides: Sides) -> Matched | None:
     """The runs that can be compared; None where no block of any length holds both sides.
 
-    log_runtimes, submitted_s: (n,), in any order. sides: (n,); those that cannot be told stay out.
+    log_runtimes, submitted_s: (n,), in any order. sides: (n,); runs of an unknown side stay out.
     The length of a block is chosen by when runs of either side were, never by what they took.
     """
-    told = sides >= 0
-    if not told.any():
+    sided = sides >= 0
+    if not sided.any():
         return None
-    logs, times_s, as_asked = log_runtimes[told], submitted_s[told], sides[told] == 1
+    logs, times_s, as_asked = log_runtimes[sided], submitted_s[sided], sides[sided] == 1
     best: tuple[float, NDArray[np.int64], int] | None = None
     for block_s in BLOCKS_S:
         blocks = np.floor((times_s - times_s.min()) / block_s).astype(np.int64)
@@ -108,8 +104,8 @@ def _weighted(
     # What a difference of two means of so many runs is worth.
     worth = asked_in * other_in / (asked_in + other_in)
     group_of, n_groups = _groups(worth)
-    kept = worth[block] > 0
-    logs, as_asked, block = logs[kept], as_asked[kept], block[kept]
+    both = worth[block] > 0
+    logs, as_asked, block = logs[both], as_asked[both], block[both]
     weights = worth[block] / np.where(as_asked, asked_in[block], other_in[block])
     order = np.argsort(logs, kind="stable")
     return Matched(

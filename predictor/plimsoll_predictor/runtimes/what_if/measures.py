@@ -20,7 +20,7 @@ OUTLIER_TIMES: Final = 2.0
 
 
 class Measure(StrEnum):
-    """What changes. The first three are told as ratios, outliers as a difference of shares."""
+    """What changes. The first three are given as ratios, outliers as a difference of shares."""
 
     P50 = "p50"
     """ln of the median runtime."""

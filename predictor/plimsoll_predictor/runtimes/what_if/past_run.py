@@ -50,7 +50,7 @@ class PastRun:
 
     @property
     def limit_equals_request(self) -> bool | None:
-        """Whether it could not use more than it asked for; None if nobody said what it asked for.
+        """Whether it could not use more than it asked for; None if nobody recorded that.
 
         A resource that asked for something and has no limit, or a higher one, may burst.
         """
@@ -92,7 +92,7 @@ def of_log(runs: Iterable[LogRun]) -> list[PastRun]:
 def _of_observation(run: Observation, runtime_s: float, submitted_s: float) -> PastRun:
     # Who did not keep the request that was run under did not keep the CPU limit either: that it
     # is None does not say that there was none.
-    kept = run.request_memory_ran_bytes is not None
+    has_request = run.request_memory_ran_bytes is not None
     return PastRun(
         runtime_s=runtime_s,
         submitted_s=submitted_s,
@@ -101,9 +101,9 @@ def _of_observation(run: Observation, runtime_s: float, submitted_s: float) -> P
         cluster_load=_first(run.cluster_cpu_share, run.cluster_memory_share),
         allocation_bytes=run.allocation_bytes,
         memory_request_bytes=run.request_memory_ran_bytes,
-        memory_limit_bytes=run.allocation_bytes if kept else None,
-        request_cores=run.allocated_cores if kept else None,
-        limit_cores=run.limit_cores if kept else None,
+        memory_limit_bytes=run.allocation_bytes if has_request else None,
+        request_cores=run.allocated_cores if has_request else None,
+        limit_cores=run.limit_cores if has_request else None,
         attempt=run.attempt,
     )
 

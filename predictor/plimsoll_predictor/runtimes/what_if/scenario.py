@@ -19,7 +19,7 @@ EVEN_WITHIN: Final = 0.1
 """A node is evenly loaded while its load is this near to the cluster's."""
 
 Sides: TypeAlias = NDArray[np.int8]
-"""(n_runs,): 1 for a run as asked, 0 for one otherwise, -1 for one that cannot be told."""
+"""(n_runs,): 1 for a run as asked, 0 for one otherwise, -1 for one whose side is unknown."""
 UNTOLD: Final = -1
 
 Side: TypeAlias = bool | None
@@ -73,27 +73,27 @@ class Scenario:
     @property
     def words(self) -> str:
         """How runs as asked are called: ``on n2-standard-8 with limits equal to requests``."""
-        said = []
+        words = []
         if self.node_type is not None:
-            said.append(f"on {self.node_type}")
+            words.append(f"on {self.node_type}")
         if self.memory_bytes is not None:
-            said.append(f"with {words_for_bytes(self.memory_bytes)}")
+            words.append(f"with {words_for_bytes(self.memory_bytes)}")
         if self.limit_equal:
-            said.append("with limits equal to requests")
+            words.append("with limits equal to requests")
         if self.even_load:
-            said.append("under even load")
-        return " ".join(said)
+            words.append("under even load")
+        return " ".join(words)
 
     @property
     def otherwise(self) -> str:
         """How the runs they are compared with are called."""
-        said = {
+        other = {
             "node_type": "on other node types",
             "limit_equal": "free to burst",
             "even_load": "under uneven load",
             "memory_bytes": "with another size",
         }
-        return said[self.parts[0]] if len(self.parts) == 1 else "otherwise"
+        return other[self.parts[0]] if len(self.parts) == 1 else "otherwise"
 
     def sides(self, runs: Sequence[PastRun]) -> Sides:
         """Which runs were as asked. With several conditions, a run as asked meets them all."""
@@ -118,7 +118,7 @@ class Scenario:
 
 
 def _all_of(sides: Sequence[Side]) -> int:
-    """One side from those of each condition: what cannot be told of one cannot be told of all."""
+    """One side from those of each condition: where one is unknown, so are all together."""
     if any(side is None for side in sides):
         return UNTOLD
     return int(all(sides))

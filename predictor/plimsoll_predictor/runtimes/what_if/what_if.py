@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from plimsoll_predictor.core.units import HOUR_S
+from plimsoll_predictor.core.units import DAY_S, HOUR_S, counted
 from plimsoll_predictor.runtimes.shapes.summary import RuntimeSummary
-from plimsoll_predictor.runtimes.what_if.change import Change, Evidence, Verdict
+from plimsoll_predictor.runtimes.what_if.change import Direction, Evidence, MeasureChange
 from plimsoll_predictor.runtimes.what_if.contrast import HeldOut
 from plimsoll_predictor.runtimes.what_if.matching import FEWEST_BLOCKS
 from plimsoll_predictor.runtimes.what_if.scenario import Scenario
 
 _BLOCKS: Final = {
-    168 * HOUR_S: ("week", "weeks"),
-    24 * HOUR_S: ("day", "days"),
+    7 * DAY_S: ("week", "weeks"),
+    DAY_S: ("day", "days"),
     6 * HOUR_S: ("quarter of a day", "quarters of a day"),
     HOUR_S: ("hour", "hours"),
 }
@@ -62,7 +62,7 @@ class WhatIf:
 
     scenario: Scenario
     counts: Counts
-    changes: tuple[Change, ...]
+    changes: tuple[MeasureChange, ...]
     held_out: HeldOut
     now: RuntimeSummary | None
     then: RuntimeSummary | None
@@ -92,22 +92,22 @@ class WhatIf:
             if len(self.scenario.parts) > 1:
                 unrecorded = "the conditions"
             yield f"{_runs(counts.untold)} of which nobody recorded {unrecorded} are left out."
-        told = [change for change in self.changes if change.verdict is not Verdict.TOO_FEW]
+        answered = [change for change in self.changes if change.direction is not Direction.TOO_FEW]
         others = max((change.tasks for change in self.changes), default=0)
         if others:
             yield self._widened(others)
-        yield from (f"{_capitalised(change.words)}." for change in self.changes if told)
-        if self.now and self.then and told:
+        yield from (f"{_capitalised(change.words)}." for change in self.changes if answered)
+        if self.now and self.then and answered:
             yield f"Now: {self.now.words}. Runs {self.scenario.words}: {self.then.words}."
         if self.held_out.checked:
             yield (
                 "Checked on the half of the time that was left out, either way: "
                 f"{self.held_out.within} of {self.held_out.checked} intervals agreed."
             )
-        if told:
+        if answered:
             yield "In brackets: 95% intervals, from leaving out one stretch of time after another."
             yield _LIKE_WITH_LIKE.format(block=self._block(1))
-        if told and self.scenario.memory_bytes is not None:
+        if answered and self.scenario.memory_bytes is not None:
             yield _SIZED
 
     def _compared(self) -> str:
@@ -145,7 +145,7 @@ class WhatIf:
 
 
 def _runs(runs: int) -> str:
-    return "1 run" if runs == 1 else f"{runs:,} runs"
+    return counted(runs, "run")
 
 
 def _capitalised(words: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
@@ -10,7 +10,7 @@ import orjson
 import sqlalchemy as sa
 
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.schema import bids as bid_table
 from plimsoll_predictor.store.database.schema import decisions as table
 from plimsoll_predictor.store.database.upsert import insert_new, upsert
@@ -39,12 +39,8 @@ class Decided:
     bids: Mapping[str, float] = field(default_factory=dict)
 
 
-class DecisionRecords:
+class DecisionRecords(Records):
     """The part of the store that tells people of decisions; errors as of ``Store``."""
-
-    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
-        self._database = database
-        self._clock = clock
 
     def put(self, decision: DecisionRecord, bids: Mapping[str, float] | None = None) -> None:
         """Keep what an attempt got, and why; a later decision for it replaces this one.
@@ -58,9 +54,8 @@ class DecisionRecords:
         """A task's last decisions, newest first."""
         mine = sa.select(table).where(table.c.task == str(task))
         last = mine.order_by(table.c.at_s.desc(), table.c.attempt_uid).limit(limit)
-        with self._database.read() as connection:
-            rows = connection.execute(last).mappings()
-            return [DecisionRecord(**{**row, "task": task}) for row in rows]
+        rows = self._database.rows(last)
+        return [DecisionRecord(**{**row._mapping, "task": task}) for row in rows]
 
 
 def put(connection: sa.Connection, decided: Sequence[Decided], now_s: float) -> None:

@@ -41,7 +41,7 @@ class NewLesson:
 
     need_bytes: the need; of EXCEEDED, the allocation that was too small; above zero.
     before_bytes: of CORRECTED, what the need was taken for.
-    runtime_s, request_bytes, image: None where nobody said.
+    runtime_s, request_bytes, image: None where nobody recorded it.
     times: of TRAINED, expert by model -> its cost over that of max-seen on the same runs, None if
         that is not known; an expert that the model does not have is missing.
     """

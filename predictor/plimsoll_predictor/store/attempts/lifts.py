@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import sqlalchemy as sa
 
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.knowledge.knowledge import Lift
-from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.schema import lifts as table
 from plimsoll_predictor.store.database.upsert import upsert
 
-KEPT_S: Final = 7 * 24 * 3600.0
+KEPT_S: Final = 7 * DAY_S
 """A run whose next attempt did not come for so long is taken for given up."""
 KEPT_PER_TASK: Final = 1000
 """The newest; the feed carries them all."""
 
 
-class LiftRecords:
+class LiftRecords(Records):
     """The part of the store that lifts wait in; errors as of ``Store``."""
-
-    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
-        self._database = database
-        self._clock = clock
 
     def put(self, task: TaskId, run: str, lift: Lift) -> None:
         """Set what a run's next attempt gets, replacing an earlier lift."""
@@ -42,18 +38,16 @@ class LiftRecords:
     def close(self, task: TaskId, run: str) -> None:
         """Forget a run's lift: the run succeeded, or was given up."""
         mine = (table.c.task == str(task)) & (table.c.run == run)
-        with self._database.write() as connection:
-            connection.execute(table.delete().where(mine))
+        self._database.execute(table.delete().where(mine))
 
     def waiting(self) -> dict[TaskId, dict[str, Lift]]:
         """The lifts of the last seven days, by task and run, oldest first; bounded per task."""
         found: dict[TaskId, dict[str, Lift]] = {}
         order = (table.c.put_s, table.c.task, table.c.run)
         young = sa.select(table).where(table.c.put_s >= self._clock() - KEPT_S).order_by(*order)
-        with self._database.read() as connection:
-            for row in connection.execute(young):
-                lifts = found.setdefault(TaskId.parse(row.task), {})
-                lifts[row.run] = Lift(row.allocation_bytes, row.attempt, row.after_bytes)
-                if len(lifts) > KEPT_PER_TASK:
-                    del lifts[next(iter(lifts))]
+        for row in self._database.rows(young):
+            lifts = found.setdefault(TaskId.parse(row.task), {})
+            lifts[row.run] = Lift(row.allocation_bytes, row.attempt, row.after_bytes)
+            if len(lifts) > KEPT_PER_TASK:
+                del lifts[next(iter(lifts))]
         return found

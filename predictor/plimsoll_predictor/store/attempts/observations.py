@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -14,7 +14,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store.attempts import imports, observation_rows, usage
 from plimsoll_predictor.store.attempts.imports import Imported
 from plimsoll_predictor.store.attempts.observation_rows import Recorded
-from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.schema import observations as table
 
 
@@ -28,12 +28,8 @@ class ItemNeed:
     need_bytes: int
 
 
-class ObservationRecords:
+class ObservationRecords(Records):
     """The part of the store that holds observations; errors as of ``Store``."""
-
-    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
-        self._database = database
-        self._clock = clock
 
     def record(self, new: Sequence[Observation]) -> Recorded:
         """Keep observations; returns what that changed.
@@ -83,8 +79,7 @@ class ObservationRecords:
             .order_by(table.c.ordered_s.desc(), table.c.id.desc())
             .limit(limit)
         )
-        with self._database.read() as connection:
-            rows = connection.execute(latest).all()
+        rows = self._database.rows(latest)
         return [
             ItemNeed(TaskId.parse(row.task), row.workflow_run, row.item, row.peak_bytes)
             for row in reversed(rows)
@@ -104,8 +99,7 @@ class ObservationRecords:
             & (table.c.outcome == Outcome.SUCCEEDED.value)
             & later
         )
-        with self._database.read() as connection:
-            return connection.execute(found.limit(1)).first() is not None
+        return self._database.row(found.limit(1)) is not None
 
     def run_cpus(self, tasks: Sequence[TaskId]) -> dict[TaskId, list[RunCpu]]:
         """CPU of each task's newest runs that succeeded and were measured; at most WINDOW_RUNS."""

@@ -5,13 +5,13 @@ Reports are plain dicts here: their class belongs to the operator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
 import sqlalchemy as sa
 
-from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.errors import BadRecordError
 from plimsoll_predictor.store.database.schema import peaks as table
 from plimsoll_predictor.store.database.upsert import upsert
@@ -31,12 +31,8 @@ Report = Mapping[str, Any]
 Key = tuple[str, str]
 
 
-class PeakRecords:
+class PeakRecords(Records):
     """The part of the store that holds the agents' reports; errors as of ``Store``."""
-
-    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
-        self._database = database
-        self._clock = clock
 
     def put(self, reports: Sequence[Report]) -> None:
         """Keep reports (``PeakReport.to_dict()``), merged with what is kept of the same cgroup.
@@ -45,7 +41,7 @@ class PeakRecords:
             BadRecordError: if a report has no ``pod_uid``, or is not plain JSON.
         """
         with self._database.write() as connection:
-            merged: dict[Key, Report] = _kept(connection, {_key(report)[0] for report in reports})
+            merged = _stored(connection, {_key(report)[0] for report in reports})
             changed: set[Key] = set()
             for report in reports:
                 key = _key(report)
@@ -62,12 +58,11 @@ class PeakRecords:
     def of_pod(self, pod_uid: str) -> list[dict[str, Any]]:
         """A pod's reports: the whole pod's first, then its containers'."""
         mine = sa.select(table.c.report).where(table.c.pod_uid == pod_uid)
-        with self._database.read() as connection:
-            texts = connection.execute(mine.order_by(table.c.container_id)).scalars()
-            return [orjson.loads(text) for text in texts]
+        texts = self._database.values(mine.order_by(table.c.container_id))
+        return [orjson.loads(text) for text in texts]
 
 
-def _kept(connection: sa.Connection, pod_uids: Iterable[str]) -> dict[Key, Report]:
+def _stored(connection: sa.Connection, pod_uids: Iterable[str]) -> dict[Key, Report]:
     rows = connection.execute(sa.select(table).where(table.c.pod_uid.in_(list(pod_uids))))
     return {(row.pod_uid, row.container_id): orjson.loads(row.report) for row in rows}
 

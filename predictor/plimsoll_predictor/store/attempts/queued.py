@@ -1,4 +1,4 @@
-"""What waits for the writer's thread, and how its caller hears of the end."""
+"""Writes that wait for the writer's thread; their callers hear when they are done."""
 
 from __future__ import annotations
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
 
-from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.schema import retries as table
 from plimsoll_predictor.store.database.upsert import insert_new
 
@@ -29,12 +28,8 @@ class RetryIntent:
     planned_s: float
 
 
-class RetryRecords:
+class RetryRecords(Records):
     """The part of the store that retries are planned in; errors as of ``Store``."""
-
-    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
-        self._database = database
-        self._clock = clock
 
     def plan(self, intent: RetryIntent) -> bool:
         """Keep that a retry is to be made; False if this attempt's retry was planned before.
@@ -52,8 +47,7 @@ class RetryRecords:
             .where(table.c.closed_s.is_(None))
             .order_by(table.c.planned_s, table.c.attempt_uid)
         )
-        with self._database.read() as connection:
-            return [RetryIntent(**row) for row in connection.execute(planned).mappings()]
+        return [RetryIntent(**row._mapping) for row in self._database.rows(planned)]
 
     def close(self, attempt_uid: str, result: str) -> None:
         """Note what came of a planned retry.
@@ -62,5 +56,4 @@ class RetryRecords:
         """
         planned = (table.c.attempt_uid == attempt_uid) & table.c.closed_s.is_(None)
         closed = {"result": result, "closed_s": self._clock(), "manifest": ""}
-        with self._database.write() as connection:
-            connection.execute(table.update().where(planned).values(closed))
+        self._database.execute(table.update().where(planned).values(closed))

@@ -74,10 +74,10 @@ def forget(connection: sa.Connection, through: int) -> None:
     connection.execute(table.delete().where(table.c.serial <= through))
 
 
-def tell_anew(connection: sa.Connection, per_task: int) -> None:
+def repeat_newest(connection: sa.Connection, per_task: int) -> None:
     """Put the ends of each task's newest runs in place of the whole log.
 
-    What is in flight is seen again as it lives. Cost: a pass over all observations.
+    Open runs are seen again while they live. Cost: a pass over all observations.
     """
     column = observations.c
     runtime_s = column.finished_s - column.started_s
@@ -93,14 +93,14 @@ def tell_anew(connection: sa.Connection, per_task: int) -> None:
         .subquery()
     )
     kind = sa.literal(SightingKind.FINISHED.value)
-    told = (
+    repeated = (
         sa.select(past.c.task, kind, past.c.attempt_uid, past.c.finished_s, past.c.runtime_s)
         .where(past.c.age <= per_task)
         .order_by(past.c.ordered_s, past.c.id)
     )
     connection.execute(table.delete())
     names = ("task", "kind", "attempt_uid", "at_s", "runtime_s")
-    connection.execute(table.insert().from_select(names, told))
+    connection.execute(table.insert().from_select(names, repeated))
 
 
 def timed(connection: sa.Connection, uids: Collection[str]) -> dict[str, Times]:
@@ -126,7 +126,7 @@ def of_ends(
 ) -> list[NewSighting]:
     """What observations tell of runs' ends, each end once, in the order of their ends.
 
-    new: uids not seen before. before, after: what ``timed`` said around their being written: an
+    new: uids not seen before. before, after: what ``timed`` gave around their being written: an
     amended row may know what neither of its two writes says alone.
     """
     once = {each.attempt_uid: each for each in written}

@@ -13,7 +13,7 @@ from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.task_groups import TaskUse
 from plimsoll_predictor.store.attempts import totals, usage
-from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.schema import totals as table
 
 
@@ -43,20 +43,16 @@ class TaskSummary:
     last_finished_s: float | None = None
 
 
-class TotalRecords:
+class TotalRecords(Records):
     """The part of the store that tells tasks' figures; errors as of ``Store``.
 
     Each costs a row a task, whatever the number of observations.
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
     def tasks(self) -> list[TaskId]:
         """Tasks with observations, in alphabetical order."""
-        with self._database.read() as connection:
-            names = connection.execute(sa.select(table.c.task).order_by(table.c.task)).scalars()
-            return [TaskId.parse(name) for name in names]
+        names = self._database.values(sa.select(table.c.task).order_by(table.c.task))
+        return [TaskId.parse(name) for name in names]
 
     def of(self, task: TaskId) -> TaskSummary:
         """A task's figures; all zero if nothing is known."""
@@ -65,20 +61,18 @@ class TotalRecords:
 
     def by_task(self) -> dict[TaskId, TaskSummary]:
         """Every task's figures, in one query."""
-        with self._database.read() as connection:
-            found = [_summary(row) for row in connection.execute(_SUMMARIES).mappings()]
+        found = [_summary(row._mapping) for row in self._database.rows(_SUMMARIES)]
         return {each.task: each for each in found}
 
     def cpu_uses(self) -> dict[TaskId, CpuUse]:
         """What the newest runs of each task used of the CPU; without tasks nobody measured."""
         measured = sa.select(table.c.task, table.c.cpu).where(table.c.cpu.is_not(None))
-        with self._database.read() as connection:
-            return {
-                TaskId.parse(row.task): from_document(
-                    CpuUse, orjson.loads(row.cpu), f"{row.task}: CPU use"
-                )
-                for row in connection.execute(measured)
-            }
+        return {
+            TaskId.parse(row.task): from_document(
+                CpuUse, orjson.loads(row.cpu), f"{row.task}: CPU use"
+            )
+            for row in self._database.rows(measured)
+        }
 
     def task_uses(self) -> list[TaskUse]:
         """What each task asks for and uses, in one query."""

@@ -129,11 +129,11 @@ def move(
     before, after: what the attempts written added up to, then and now. new_runs: by task, runs
     whose need became known.
     """
-    kept = _read(connection, after)
+    stored = _read(connection, after)
     moved: list[dict[str, Any]] = []
     anew: list[str] = []
     for task, now in after.items():
-        row = moved_row(kept.get(task), before.get(task), now)
+        row = moved_row(stored.get(task), before.get(task), now)
         if row is None:
             anew.append(task)
             continue
@@ -143,7 +143,7 @@ def move(
     add_up(connection, anew)
 
 
-def moved_row(kept: Totals | None, before: Totals | None, after: Totals) -> dict[str, Any] | None:
+def moved_row(stored: Totals | None, before: Totals | None, after: Totals) -> dict[str, Any] | None:
     """The totals after attempts changed; None if only adding up anew tells a maximum.
 
     before: None if all those attempts are new. The runs known are left as they were.
@@ -151,9 +151,9 @@ def moved_row(kept: Totals | None, before: Totals | None, after: Totals) -> dict
     row: dict[str, Any] = {"task": after["task"]}
     for name in SUMS:
         there = (after.get(name) or 0) - ((before or {}).get(name) or 0)
-        row[name] = ((kept or {}).get(name) or 0) + there
+        row[name] = ((stored or {}).get(name) or 0) + there
     for name in MAXIMA:
-        then, now, most = (each.get(name) for each in (before or {}, after, kept or {}))
+        then, now, most = (each.get(name) for each in (before or {}, after, stored or {}))
         if then is not None and then == most and (now is None or now < then):
             return None
         row[name] = max((each for each in (now, most) if each is not None), default=None)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -82,6 +82,31 @@ class Database:
                 raise
             self._commit(connection, transaction)
 
+    def rows(self, select: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+        """All rows that a statement reads, in a transaction of its own."""
+        with self.read() as connection:
+            return connection.execute(select).all()
+
+    def row(self, select: sa.Select[Any]) -> sa.Row[Any] | None:
+        """The first row that a statement reads; None if there is none."""
+        with self.read() as connection:
+            return connection.execute(select).first()
+
+    def values(self, select: sa.Select[Any]) -> list[Any]:
+        """The first column of all rows that a statement reads."""
+        with self.read() as connection:
+            return list(connection.execute(select).scalars())
+
+    def value(self, select: sa.Select[Any]) -> Any:
+        """The first column of the first row that a statement reads; None if there is none."""
+        with self.read() as connection:
+            return connection.execute(select).scalar()
+
+    def execute(self, statement: sa.Insert | sa.Update | sa.Delete) -> None:
+        """Write, in a transaction of its own."""
+        with self.write() as connection:
+            connection.execute(statement)
+
     def give_up(self) -> None:
         """End all waiting for a server; what waits gets a StoreError."""
         self._given_up.set()
@@ -136,6 +161,14 @@ class Database:
             raise store_error(error, self.where) from error
         except OverflowError as error:  # SQLite's driver, of an integer beyond 64 bits
             raise BadRecordError(f"store {self.where} refuses the record: {error}") from error
+
+
+class Records:
+    """A part of the store. clock: Unix seconds; dates what is written."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self._database = database
+        self._clock = clock
 
 
 def _address(url: str) -> sa.URL:

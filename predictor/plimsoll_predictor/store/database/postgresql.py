@@ -1,4 +1,4 @@
-"""What PostgreSQL is told at each connection, so that nobody waits for ever for anybody.
+"""The settings of each connection to PostgreSQL, so that nobody waits for ever for anybody.
 
 A server may be gone in ways that no error tells of: its machine is off, its network cut, its disk
 hangs. And so may we, in the middle of a transaction that others wait for. Both sides give up.
@@ -81,7 +81,7 @@ def tune(engine: sa.Engine, write_option: str, lock_timeout_s: float) -> None:
     lock_timeout_s: how long a writer waits for another's transaction.
     """
     settings = {**_SETTINGS, "lock_timeout": f"{max(1, round(1000 * lock_timeout_s))}ms"}
-    said = "; ".join(f"SET {name} = '{value}'" for name, value in settings.items())
+    statements = "; ".join(f"SET {name} = '{value}'" for name, value in settings.items())
 
     @event.listens_for(engine, "do_connect")
     def connect(
@@ -89,7 +89,7 @@ def tune(engine: sa.Engine, write_option: str, lock_timeout_s: float) -> None:
     ) -> PatientConnection:
         connection = PatientConnection.connect(*args, autocommit=True, **parameters)
         try:
-            connection.execute(said)
+            connection.execute(statements)
             connection.autocommit = False
         except BaseException:
             connection.close()

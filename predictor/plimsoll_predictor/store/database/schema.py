@@ -6,7 +6,7 @@ seconds as doubles, documents are JSON text. Tasks are written as ``namespace/na
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -34,139 +34,136 @@ _STORED: Final[Mapping[Unit, type[sa.types.TypeEngine[Any]]]] = {
     Unit.TEXT: sa.Text,
 }
 
+
+def _required(kind: type[sa.types.TypeEngine[Any]], *names: str) -> Iterator[sa.Column[Any]]:
+    return (sa.Column(name, kind, nullable=False) for name in names)
+
+
+def _optional(kind: type[sa.types.TypeEngine[Any]], *names: str) -> Iterator[sa.Column[Any]]:
+    return (sa.Column(name, kind) for name in names)
+
+
+def _key(name: str) -> sa.Column[str]:
+    return sa.Column(name, sa.Text, primary_key=True)
+
+
+def _serial(name: str) -> sa.Column[int]:
+    return sa.Column(name, RowId, primary_key=True, autoincrement=True)
+
+
+def _written_at() -> sa.Column[float]:
+    """When the row was written, Unix seconds: what is old is found by it and forgotten."""
+    return sa.Column("put_s", sa.Double, nullable=False, index=True)
+
+
+def _index_where(name: str, condition: str, *columns: str) -> sa.Index:
+    """An index of those rows that meet a condition."""
+    where = sa.text(condition)
+    return sa.Index(name, *columns, sqlite_where=where, postgresql_where=where)
+
+
 observations: Final = sa.Table(
     "observations",
     metadata,
-    sa.Column("id", RowId, primary_key=True, autoincrement=True),
+    _serial("id"),
     sa.Column("attempt_uid", sa.Text, nullable=False, unique=True),
-    sa.Column("task", sa.Text, nullable=False),
-    sa.Column("run", sa.Text, nullable=False),
-    sa.Column("attempt", sa.Integer, nullable=False),
+    *_required(sa.Text, "task", "run"),
+    *_required(sa.Integer, "attempt"),
     # When it ended, else started, else was submitted, else was recorded: the order of learning.
-    sa.Column("ordered_s", sa.Double, nullable=False),
-    sa.Column("outcome", sa.Text, nullable=False),
-    sa.Column("features", sa.Text, nullable=False),
-    sa.Column("neighbours", sa.Text, nullable=False),
-    sa.Column("peak_source", sa.Text),
+    *_required(sa.Double, "ordered_s"),
+    *_required(sa.Text, "outcome", "features", "neighbours"),
+    *_optional(sa.Text, "peak_source"),
     *(sa.Column(each.name, _STORED[each.unit]) for each in COLUMNS),
     # Share of the forecast it was given at submission that its runtime was not below.
-    sa.Column("forecast_share", sa.Double),
+    *_optional(sa.Double, "forecast_share"),
     sa.Index(None, "task", "ordered_s", "id"),
     sa.Index(None, "task", "run"),
-    sa.Index(
-        "ix_observations_items",
-        "ordered_s",
-        "id",
-        sqlite_where=sa.text("item IS NOT NULL"),
-        postgresql_where=sa.text("item IS NOT NULL"),
-    ),
+    _index_where("ix_observations_items", "item IS NOT NULL", "ordered_s", "id"),
 )
 
 # What each task's observations add up to: sums, and the largest of some.
 totals: Final = sa.Table(
     "totals",
     metadata,
-    sa.Column("task", sa.Text, primary_key=True),
-    sa.Column("observations", sa.BigInteger, nullable=False),
+    _key("task"),
+    *_required(sa.BigInteger, "observations"),
     # Runs with a known need.
-    sa.Column("runs_known", sa.BigInteger, nullable=False),
-    sa.Column("oom_kills", sa.BigInteger, nullable=False),
-    sa.Column("failed", sa.BigInteger, nullable=False),
-    sa.Column("max_need_bytes", sa.BigInteger),
-    sa.Column("requested_gb_h", sa.Double, nullable=False),
-    sa.Column("allocated_gb_h", sa.Double, nullable=False),
-    sa.Column("peak_gb_h", sa.Double, nullable=False),
-    sa.Column("last_finished_s", sa.Double),
+    *_required(sa.BigInteger, "runs_known", "oom_kills", "failed"),
+    *_optional(sa.BigInteger, "max_need_bytes"),
+    *_required(sa.Double, "requested_gb_h", "allocated_gb_h", "peak_gb_h"),
+    *_optional(sa.Double, "last_finished_s"),
     # Of runs that succeeded, were timed and measured: sums, and over how many.
-    sa.Column("used_runs", sa.BigInteger, nullable=False),
-    sa.Column("used_runtime_s", sa.Double, nullable=False),
-    sa.Column("request_bytes_sum", sa.Double, nullable=False),
-    sa.Column("request_bytes_count", sa.BigInteger, nullable=False),
-    sa.Column("used_bytes_sum", sa.Double, nullable=False),
-    sa.Column("request_cores_sum", sa.Double, nullable=False),
-    sa.Column("request_cores_count", sa.BigInteger, nullable=False),
-    sa.Column("used_cores_sum", sa.Double, nullable=False),
-    sa.Column("used_cores_count", sa.BigInteger, nullable=False),
-    sa.Column("most_bytes", sa.BigInteger),
-    sa.Column("most_cores", sa.Double),
+    *_required(sa.BigInteger, "used_runs"),
+    *_required(sa.Double, "used_runtime_s", "request_bytes_sum"),
+    *_required(sa.BigInteger, "request_bytes_count"),
+    *_required(sa.Double, "used_bytes_sum", "request_cores_sum"),
+    *_required(sa.BigInteger, "request_cores_count"),
+    *_required(sa.Double, "used_cores_sum"),
+    *_required(sa.BigInteger, "used_cores_count"),
+    *_optional(sa.BigInteger, "most_bytes"),
+    *_optional(sa.Double, "most_cores"),
     # CpuUse of its newest runs, as JSON; null if nobody measured.
-    sa.Column("cpu", sa.Text),
+    *_optional(sa.Text, "cpu"),
 )
 
 trainings: Final = sa.Table(
     "trainings",
     metadata,
-    sa.Column("id", RowId, primary_key=True, autoincrement=True),
-    sa.Column("task", sa.Text, nullable=False),
-    sa.Column("at_s", sa.Double, nullable=False),
-    sa.Column("observations", sa.Integer),
-    sa.Column("runs", sa.Integer),
-    sa.Column("oom_kills", sa.Integer),
+    _serial("id"),
+    *_required(sa.Text, "task"),
+    *_required(sa.Double, "at_s"),
+    *_optional(sa.Integer, "observations", "runs", "oom_kills"),
     # Why it failed; null if it succeeded, and then the columns below are filled.
-    sa.Column("failure", sa.Text),
-    sa.Column("champion", sa.Text),
-    sa.Column("version", sa.Text),
-    sa.Column("report", sa.Text),
-    sa.Column("model", sa.Text),
+    *_optional(sa.Text, "failure", "champion", "version", "report", "model"),
     # Why the model cannot be read; set by the first reader that found out.
-    sa.Column("damage", sa.Text),
+    *_optional(sa.Text, "damage"),
     # The tracking server's name of it, or why it does not want it; null while it is not logged.
-    sa.Column("tracked", sa.Text),
+    *_optional(sa.Text, "tracked"),
     sa.Index(None, "task", "id"),
     sa.Index(None, "tracked", "id"),
-    sa.Index(
-        "ix_trainings_serving",
-        "task",
-        "id",
-        sqlite_where=sa.text("failure IS NULL"),
-        postgresql_where=sa.text("failure IS NULL"),
-    ),
+    _index_where("ix_trainings_serving", "failure IS NULL", "task", "id"),
 )
 
 lifts: Final = sa.Table(
     "lifts",
     metadata,
-    sa.Column("task", sa.Text, primary_key=True),
-    sa.Column("run", sa.Text, primary_key=True),
-    sa.Column("allocation_bytes", sa.BigInteger, nullable=False),
-    sa.Column("attempt", sa.Integer, nullable=False),
-    sa.Column("after_bytes", sa.BigInteger, nullable=False),
-    sa.Column("put_s", sa.Double, nullable=False, index=True),
+    _key("task"),
+    _key("run"),
+    *_required(sa.BigInteger, "allocation_bytes"),
+    *_required(sa.Integer, "attempt"),
+    *_required(sa.BigInteger, "after_bytes"),
+    _written_at(),
 )
 
 retries: Final = sa.Table(
     "retries",
     metadata,
-    sa.Column("attempt_uid", sa.Text, primary_key=True),
-    sa.Column("namespace", sa.Text, nullable=False),
-    sa.Column("pod", sa.Text, nullable=False),
-    sa.Column("new_pod", sa.Text, nullable=False),
-    sa.Column("manifest", sa.Text, nullable=False),
-    sa.Column("planned_s", sa.Double, nullable=False),
-    sa.Column("result", sa.Text),
+    _key("attempt_uid"),
+    *_required(sa.Text, "namespace", "pod", "new_pod", "manifest"),
+    *_required(sa.Double, "planned_s"),
+    *_optional(sa.Text, "result"),
     sa.Column("closed_s", sa.Double, index=True),
 )
 
 peaks: Final = sa.Table(
     "peaks",
     metadata,
-    sa.Column("pod_uid", sa.Text, primary_key=True),
+    _key("pod_uid"),
     # Empty for the whole pod: a key cannot be null.
-    sa.Column("container_id", sa.Text, primary_key=True),
-    sa.Column("report", sa.Text, nullable=False),
-    sa.Column("put_s", sa.Double, nullable=False, index=True),
+    _key("container_id"),
+    *_required(sa.Text, "report"),
+    _written_at(),
 )
 
 decisions: Final = sa.Table(
     "decisions",
     metadata,
-    sa.Column("attempt_uid", sa.Text, primary_key=True),
-    sa.Column("task", sa.Text, nullable=False),
-    sa.Column("at_s", sa.Double, nullable=False),
-    sa.Column("words", sa.Text, nullable=False),
-    sa.Column("allocation_bytes", sa.BigInteger),
-    sa.Column("request_bytes", sa.BigInteger),
-    sa.Column("reason", sa.Text, nullable=False),
+    _key("attempt_uid"),
+    *_required(sa.Text, "task"),
+    *_required(sa.Double, "at_s"),
+    *_required(sa.Text, "words"),
+    *_optional(sa.BigInteger, "allocation_bytes", "request_bytes"),
+    *_required(sa.Text, "reason"),
     sa.Index(None, "task", "at_s"),
 )
 
@@ -174,7 +171,7 @@ decisions: Final = sa.Table(
 imports: Final = sa.Table(
     "imports",
     metadata,
-    sa.Column("task", sa.Text, primary_key=True),
+    _key("task"),
     sa.Column("serial", sa.BigInteger, nullable=False, index=True),
 )
 
@@ -182,29 +179,26 @@ imports: Final = sa.Table(
 bids: Final = sa.Table(
     "bids",
     metadata,
-    sa.Column("attempt_uid", sa.Text, primary_key=True),
-    sa.Column("task", sa.Text, nullable=False),
-    sa.Column("bids", sa.Text, nullable=False),
-    sa.Column("put_s", sa.Double, nullable=False, index=True),
+    _key("attempt_uid"),
+    *_required(sa.Text, "task", "bids"),
+    _written_at(),
 )
 
 # What observations and trainings teach the experts, in the order it became known, until folded.
 lessons: Final = sa.Table(
     "lessons",
     metadata,
-    sa.Column("serial", RowId, primary_key=True, autoincrement=True),
-    sa.Column("task", sa.Text, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("run", sa.Text),
-    sa.Column("attempt_uid", sa.Text),
-    sa.Column("need_bytes", sa.BigInteger),
+    _serial("serial"),
+    *_required(sa.Text, "task", "kind"),
+    *_optional(sa.Text, "run", "attempt_uid"),
+    *_optional(sa.BigInteger, "need_bytes"),
     # What a corrected need was taken for.
-    sa.Column("before_bytes", sa.BigInteger),
-    sa.Column("runtime_s", sa.Double),
-    sa.Column("request_bytes", sa.BigInteger),
-    sa.Column("image", sa.Text),
+    *_optional(sa.BigInteger, "before_bytes"),
+    *_optional(sa.Double, "runtime_s"),
+    *_optional(sa.BigInteger, "request_bytes"),
+    *_optional(sa.Text, "image"),
     # The run's features; of a training, what it found of the experts by models.
-    sa.Column("document", sa.Text, nullable=False),
+    *_required(sa.Text, "document"),
     # A serial is never given twice, though folded lessons are deleted.
     sqlite_autoincrement=True,
 )
@@ -213,20 +207,18 @@ lessons: Final = sa.Table(
 standings: Final = sa.Table(
     "standings",
     metadata,
-    sa.Column("task", sa.Text, primary_key=True),
-    sa.Column("state", sa.Text, nullable=False),
+    _key("task"),
+    *_required(sa.Text, "state"),
 )
 
 # What was seen of runs' times, in the order it became known, until folded into the forecaster.
 sightings: Final = sa.Table(
     "sightings",
     metadata,
-    sa.Column("serial", RowId, primary_key=True, autoincrement=True),
-    sa.Column("task", sa.Text, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("attempt_uid", sa.Text, nullable=False),
-    sa.Column("at_s", sa.Double, nullable=False),
-    sa.Column("runtime_s", sa.Double),
+    _serial("serial"),
+    *_required(sa.Text, "task", "kind", "attempt_uid"),
+    *_required(sa.Double, "at_s"),
+    *_optional(sa.Double, "runtime_s"),
     # A serial is never given twice, though folded sightings are deleted.
     sqlite_autoincrement=True,
 )
@@ -236,22 +228,22 @@ sightings: Final = sa.Table(
 forecaster: Final = sa.Table(
     "forecaster",
     metadata,
-    sa.Column("key", sa.Text, primary_key=True),
-    sa.Column("state", sa.LargeBinary, nullable=False),
+    _key("key"),
+    *_required(sa.LargeBinary, "state"),
 )
 
-# Of runs in flight: what was forecast when they were submitted, to be scored at their end.
+# The forecasts that open runs were given at their submission, to be scored at their end.
 kept_forecasts: Final = sa.Table(
     "kept_forecasts",
     metadata,
-    sa.Column("attempt_uid", sa.Text, primary_key=True),
-    sa.Column("task", sa.Text, nullable=False),
-    sa.Column("put_s", sa.Double, nullable=False, index=True),
-    sa.Column("started_s", sa.Double),
-    # When people were told that it runs long.
-    sa.Column("told_s", sa.Double),
-    sa.Column("forecast", sa.Text, nullable=False),
-    sa.Column("state", sa.LargeBinary, nullable=False),
+    _key("attempt_uid"),
+    *_required(sa.Text, "task"),
+    _written_at(),
+    *_optional(sa.Double, "started_s"),
+    # When people heard that it runs long.
+    *_optional(sa.Double, "told_s"),
+    *_required(sa.Text, "forecast"),
+    *_required(sa.LargeBinary, "state"),
 )
 
 # Shapes that were learned over all tasks, the newest few.
@@ -259,15 +251,15 @@ shape_catalogues: Final = sa.Table(
     "shape_catalogues",
     metadata,
     # How its runtimes are set beside the usual: "ratio" or "delta".
-    sa.Column("normalisation", sa.Text, primary_key=True),
+    _key("normalisation"),
     sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("made_s", sa.Double, nullable=False),
-    sa.Column("document", sa.Text, nullable=False),
+    *_required(sa.Double, "made_s"),
+    *_required(sa.Text, "document"),
 )
 
 # One row: the oldest step of the schema whose code may use this one (migrations/__init__.py).
 compatibility: Final = sa.Table(
     "compatibility",
     metadata,
-    sa.Column("oldest", sa.Text, primary_key=True),
+    _key("oldest"),
 )

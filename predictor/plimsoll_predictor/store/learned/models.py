@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
@@ -17,7 +17,7 @@ from plimsoll_predictor.knowledge.expert_names import MAX_SEEN
 from plimsoll_predictor.model.task_model import Model, ModelError
 from plimsoll_predictor.store.attempts import lessons, summaries
 from plimsoll_predictor.store.attempts.summaries import TaskSummary
-from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.errors import StoreError
 from plimsoll_predictor.store.database.schema import trainings as table
 from plimsoll_predictor.store.learned import trainings
@@ -34,7 +34,7 @@ class SavedModel:
 
     model: None if the training found that none is of use yet.
     runs, oom_kills: runs with a known need, and kills, the task had when its training began; None
-        if nobody said.
+        if nobody recorded them.
     """
 
     model: Model | None
@@ -52,12 +52,8 @@ class DamagedModel:
     reason: str
 
 
-class ModelRecords:
+class ModelRecords(Records):
     """The part of the store that models are read from; errors as of ``Store``."""
-
-    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
-        self._database = database
-        self._clock = clock
 
     def save(
         self,
@@ -95,20 +91,16 @@ class ModelRecords:
         """
         succeeded = (table.c.task == str(task)) & table.c.failure.is_(None)
         last = sa.select(table).where(succeeded).order_by(table.c.id.desc()).limit(1)
-        with self._database.read() as connection:
-            row = connection.execute(last).one_or_none()
+        row = self._database.row(last)
         return None if row is None else self._readable(row)
 
     def serving(self) -> Iterator[tuple[TaskId, SavedModel]]:
         """What ``newest`` tells of all tasks that have one, a few at a time."""
         newest_ids = sa.select(sa.func.max(table.c.id)).where(table.c.failure.is_(None))
-        with self._database.read() as connection:
-            ids = connection.execute(newest_ids.group_by(table.c.task)).scalars().all()
+        ids = self._database.values(newest_ids.group_by(table.c.task))
         for start in range(0, len(ids), _AT_ONCE):
             some = sa.select(table).where(table.c.id.in_(ids[start : start + _AT_ONCE]))
-            with self._database.read() as connection:
-                rows = connection.execute(some).all()
-            for row in rows:
+            for row in self._database.rows(some):
                 if (found := self._readable(row)) is not None:
                     yield TaskId.parse(row.task), found
 

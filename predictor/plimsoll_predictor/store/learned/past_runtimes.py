@@ -16,7 +16,7 @@ from plimsoll_predictor.store.database.schema import totals
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRuntime:
-    """One attempt's time. Times are Unix seconds, None where nobody said.
+    """One attempt's time. Times are Unix seconds, None where nobody recorded them.
 
     ran_s: seconds from start to finish; a runtime only if it succeeded.
     forecast_share: the share of its own forecast below its runtime: near 1 it took unusually

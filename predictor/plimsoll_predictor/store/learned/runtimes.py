@@ -1,4 +1,4 @@
-"""What is known of runs' runtimes: the forecaster's state, its log, and the past as people see it.
+"""The forecaster's state and its log of sightings, and past runtimes as people see them.
 
 The state comes in parts, so that a save writes what changed and a reader reads what it asks for.
 """
@@ -18,7 +18,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 from plimsoll_predictor.store.attempts import observation_rows, sightings
 from plimsoll_predictor.store.attempts.sightings import NewSighting, Sighting
-from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.schema import forecaster as table
 from plimsoll_predictor.store.database.schema import kept_forecasts as kept_table
 from plimsoll_predictor.store.database.schema import observations as observation_table
@@ -31,8 +31,6 @@ log: Final = logging.getLogger(__name__)
 SIGHTINGS_AT_ONCE: Final = 1_000
 PAST_PER_TASK: Final = 2_000
 """Runs that a state which starts anew learns from; more would change little in it."""
-KEPT_S: Final = 60 * 24 * 3600.0
-"""A run whose end was not seen for so long never ends."""
 _KEYS_AT_ONCE: Final = 500
 _SHARED: Final = "shared"
 _THROUGH: Final = "through"
@@ -41,30 +39,30 @@ OWNER: Final = "owner/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptForecast:
-    """What was forecast of a run that has not ended.
+class OpenForecast:
+    """The forecast of an open run: one that was submitted and has not ended.
 
     submitted_s: Unix seconds. started_s: None while it waits.
-    told_s: when people were told that it runs long; None if they were not.
-    forecast: ``Forecast.to_dict()``. state: what the forecaster keeps to score it by.
+    announced_s: when people heard that it runs long; None if they did not.
+    forecast: ``Forecast.to_dict()``. state: what the forecaster needs to score it.
     """
 
     attempt_uid: str
     task: TaskId
     submitted_s: float
     started_s: float | None
-    told_s: float | None
+    announced_s: float | None
     forecast: Mapping[str, Any]
     state: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeChanges:
+class UnsavedRuntimes:
     """What to save.
 
     through: serial of the last sighting folded into the whole state.
     tasks, owners: name -> state; None of one that is forgotten. shared: None if unchanged.
-    kept: of runs in flight, those that changed. ended: uids of runs that no longer are.
+    forecasts: of open runs, those that changed. ended: uids of runs that are open no longer.
     shares: of runs that finished, attempt uid -> the share of their forecast below their runtime.
     """
 
@@ -72,16 +70,13 @@ class RuntimeChanges:
     tasks: Mapping[str, bytes | None] = field(default_factory=dict)
     owners: Mapping[str, bytes | None] = field(default_factory=dict)
     shared: bytes | None = None
-    kept: Sequence[KeptForecast] = ()
+    forecasts: Sequence[OpenForecast] = ()
     ended: Collection[str] = ()
     shares: Mapping[str, float] = field(default_factory=dict)
 
 
-class RuntimeRecords:
+class RuntimeRecords(Records):
     """The part of the store that forecasts are made from; errors as of ``Store``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def through(self) -> int:
         """Serial of the last sighting folded into the saved state; 0 if none was."""
@@ -100,19 +95,19 @@ class RuntimeRecords:
         """Owners' states, likewise."""
         return self._named(OWNER, owners)
 
-    def kept(self) -> list[KeptForecast]:
-        """Of all runs in flight, the one submitted first at the start."""
+    def open_forecasts(self) -> list[OpenForecast]:
+        """The forecasts of all open runs, in the order of their submission."""
         with self._database.read() as connection:
             found = sa.select(kept_table).order_by(kept_table.c.put_s, kept_table.c.attempt_uid)
             rows = connection.execute(found).all()
-        return [each for row in rows if (each := _kept(row)) is not None]
+        return [each for row in rows if (each := _open_forecast(row)) is not None]
 
-    def kept_of(self, attempt_uid: str) -> KeptForecast | None:
-        """Of one run in flight; None of any other."""
+    def open_forecast(self, attempt_uid: str) -> OpenForecast | None:
+        """The forecast of one open run; None of any other run."""
         with self._database.read() as connection:
             found = sa.select(kept_table).where(kept_table.c.attempt_uid == attempt_uid)
             row = connection.execute(found).first()
-        return None if row is None else _kept(row)
+        return None if row is None else _open_forecast(row)
 
     def sightings(self, after: int, *, limit: int = SIGHTINGS_AT_ONCE) -> list[Sighting]:
         """The next sightings after that serial, in order."""
@@ -124,7 +119,7 @@ class RuntimeRecords:
         with self._database.write() as connection:
             sightings.append(connection, seen)
 
-    def save(self, changes: RuntimeChanges, follows: Collection[int]) -> bool:
+    def save(self, unsaved: UnsavedRuntimes, follows: Collection[int]) -> bool:
         """Keep a new state and forget the sightings folded into it, in one transaction.
 
         follows: ``through`` of the states it may follow. False, and nothing is kept, if another
@@ -133,19 +128,19 @@ class RuntimeRecords:
         with self._database.write() as connection:
             if _through(connection) not in follows:
                 return False
-            _put(connection, changes)
-            sightings.forget(connection, changes.through)
+            _put(connection, unsaved)
+            sightings.forget(connection, unsaved.through)
         return True
 
     def begin_anew(self) -> None:
-        """Forget the whole state, and tell of each task's newest runs again.
+        """Forget the whole state, and repeat the sightings of each task's newest runs.
 
         For a state that this version cannot read: all that it knew is in the observations.
         """
         with self._database.write() as connection:
             connection.execute(table.delete().where(table.c.key != _THROUGH))
             connection.execute(kept_table.delete())
-            sightings.tell_anew(connection, PAST_PER_TASK)
+            sightings.repeat_newest(connection, PAST_PER_TASK)
 
     def forecaster_for(self, task: TaskId) -> Forecaster:
         """A forecaster that knows this task, its owner and what all share, as saved last.
@@ -154,16 +149,16 @@ class RuntimeRecords:
         read is left out, as one that is not known.
         """
         forecaster = Forecaster()
-        name, owner = str(task), task.namespace
+        state, name, owner = forecaster.state, str(task), task.namespace
         found = self._states([_SHARED, OWNER + owner, TASK + name])
         parts: tuple[tuple[str, Callable[[bytes], None]], ...] = (
-            (_SHARED, forecaster.take_up_shared),
-            (OWNER + owner, lambda state: forecaster.take_up_owner(owner, state)),
-            (TASK + name, lambda state: forecaster.take_up_task(name, state)),
+            (_SHARED, state.restore_shared),
+            (OWNER + owner, lambda saved: state.restore_owner(owner, saved)),
+            (TASK + name, lambda saved: state.restore_task(name, saved)),
         )
-        for key, take_up in parts:
+        for key, restore in parts:
             if key in found:
-                take_up_part(key, found[key], take_up)
+                restore_part(key, found[key], restore)
         return forecaster
 
     def history(self, task: TaskId, *, limit: int = 500) -> list[PastRuntime]:
@@ -201,29 +196,29 @@ class RuntimeRecords:
         return found
 
 
-def take_up_part(key: str, state: bytes, take_up: Callable[[bytes], None]) -> bool:
+def restore_part(key: str, state: bytes, restore: Callable[[bytes], None]) -> bool:
     """Give a saved part to a forecaster; one that cannot be read is left out, and logged."""
     try:
-        take_up(state)
+        restore(state)
     except ValueError as error:
         log.error("the forecaster's %s cannot be read, and starts anew: %s", key, error)
         return False
     return True
 
 
-def _put(connection: sa.Connection, changes: RuntimeChanges) -> None:
-    states: dict[str, bytes | None] = {_THROUGH: str(changes.through).encode()}
-    states |= {f"{TASK}{name}": state for name, state in changes.tasks.items()}
-    states |= {f"{OWNER}{name}": state for name, state in changes.owners.items()}
-    if changes.shared is not None:
-        states[_SHARED] = changes.shared
+def _put(connection: sa.Connection, unsaved: UnsavedRuntimes) -> None:
+    states: dict[str, bytes | None] = {_THROUGH: str(unsaved.through).encode()}
+    states |= {f"{TASK}{name}": state for name, state in unsaved.tasks.items()}
+    states |= {f"{OWNER}{name}": state for name, state in unsaved.owners.items()}
+    if unsaved.shared is not None:
+        states[_SHARED] = unsaved.shared
     there = [{"key": key, "state": state} for key, state in states.items() if state is not None]
     upsert(connection, table, there)
     _delete(connection, table.c.key, [key for key, state in states.items() if state is None])
-    upsert(connection, kept_table, [_kept_row(each) for each in changes.kept])
-    _delete(connection, kept_table.c.attempt_uid, list(changes.ended))
-    if changes.shares:
-        shares = [{"uid": uid, "share": share} for uid, share in changes.shares.items()]
+    upsert(connection, kept_table, [_forecast_row(each) for each in unsaved.forecasts])
+    _delete(connection, kept_table.c.attempt_uid, list(unsaved.ended))
+    if unsaved.shares:
+        shares = [{"uid": uid, "share": share} for uid, share in unsaved.shares.items()]
         connection.execute(_SHARE, shares)
 
 
@@ -245,30 +240,30 @@ def _through(connection: sa.Connection) -> int:
     return int(bytes(found)) if found is not None else 0
 
 
-def _kept_row(kept: KeptForecast) -> dict[str, Any]:
+def _forecast_row(open_forecast: OpenForecast) -> dict[str, Any]:
     return {
-        "attempt_uid": kept.attempt_uid,
-        "task": str(kept.task),
-        "put_s": kept.submitted_s,
-        "started_s": kept.started_s,
-        "told_s": kept.told_s,
-        "forecast": orjson.dumps(dict(kept.forecast)).decode(),
-        "state": kept.state,
+        "attempt_uid": open_forecast.attempt_uid,
+        "task": str(open_forecast.task),
+        "put_s": open_forecast.submitted_s,
+        "started_s": open_forecast.started_s,
+        "told_s": open_forecast.announced_s,
+        "forecast": orjson.dumps(dict(open_forecast.forecast)).decode(),
+        "state": open_forecast.state,
     }
 
 
-def _kept(row: sa.Row[Any]) -> KeptForecast | None:
+def _open_forecast(row: sa.Row[Any]) -> OpenForecast | None:
     try:
         forecast = orjson.loads(row.forecast)
     except ValueError as error:
         log.error("the forecast of %s cannot be read, and is left out: %s", row.attempt_uid, error)
         return None
-    return KeptForecast(
+    return OpenForecast(
         attempt_uid=row.attempt_uid,
         task=TaskId.parse(row.task),
         submitted_s=row.put_s,
         started_s=row.started_s,
-        told_s=row.told_s,
+        announced_s=row.told_s,
         forecast=forecast,
         state=bytes(row.state),
     )

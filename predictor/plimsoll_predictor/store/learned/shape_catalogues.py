@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from plimsoll_predictor.runtimes.shapes.catalogue import ShapeCatalogue
 from plimsoll_predictor.runtimes.shapes.explanation import Explanation
 from plimsoll_predictor.runtimes.shapes.normalising import Normalisation
-from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.schema import forecaster as state_table
 from plimsoll_predictor.store.database.schema import shape_catalogues as table
 from plimsoll_predictor.store.database.upsert import upsert
@@ -21,11 +21,8 @@ KEPT_VERSIONS: Final = 5
 _EXPLANATION: Final = "explanation"
 
 
-class ShapeRecords:
+class ShapeRecords(Records):
     """The part of the store that holds shapes; errors as of ``Store``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def catalogue(
         self, normalisation: Normalisation = Normalisation.RATIO
@@ -37,8 +34,7 @@ class ShapeRecords:
             .order_by(table.c.version.desc())
             .limit(1)
         )
-        with self._database.read() as connection:
-            document = connection.execute(newest).scalar()
+        document = self._database.value(newest)
         try:
             return None if document is None else ShapeCatalogue.from_dict(orjson.loads(document))
         except ValueError as error:
@@ -62,17 +58,13 @@ class ShapeRecords:
 
     def made_s(self) -> float | None:
         """When shapes were learned last, Unix seconds; None if they never were."""
-        with self._database.read() as connection:
-            found: float | None = connection.execute(
-                sa.select(sa.func.max(table.c.made_s))
-            ).scalar()
-        return found
+        made_s: float | None = self._database.value(sa.select(sa.func.max(table.c.made_s)))
+        return made_s
 
     def explanation(self) -> Explanation | None:
         """Why tasks were foretold their shapes; None if nothing is stored that can be read."""
         stored = sa.select(state_table.c.state).where(state_table.c.key == _EXPLANATION)
-        with self._database.read() as connection:
-            document = connection.execute(stored).scalar()
+        document = self._database.value(stored)
         try:
             return None if document is None else Explanation.from_dict(orjson.loads(document))
         except ValueError as error:

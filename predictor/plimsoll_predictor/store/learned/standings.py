@@ -1,4 +1,4 @@
-"""The experts' state, bids and lessons: what a controller takes up after a restart."""
+"""The experts' state, bids and lessons: what a controller restores after a restart."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import orjson
 import sqlalchemy as sa
 
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.store.attempts import lessons
 from plimsoll_predictor.store.attempts.lessons import Lesson
-from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.schema import bids as bid_table
 from plimsoll_predictor.store.database.schema import standings as table
 from plimsoll_predictor.store.database.upsert import upsert
 
 LESSONS_AT_ONCE: Final = 500
-BIDS_KEPT_S: Final = 30 * 24 * 3600.0
+BIDS_KEPT_S: Final = 30 * DAY_S
 """An attempt whose end was not seen for so long teaches nothing any more."""
 _SHARED: Final = ""
 
@@ -39,14 +40,11 @@ class SharedState:
     pools: Mapping[str, State] = field(default_factory=dict)
 
 
-class StandingRecords:
+class StandingRecords(Records):
     """The part of the store that the experts use; errors as of ``Store``.
 
     A state that is no JSON object is left out.
     """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def shared(self) -> SharedState:
         """What was saved last."""
@@ -56,9 +54,8 @@ class StandingRecords:
     def pools(self, namespaces: Collection[str]) -> dict[str, dict[str, Any]]:
         """What tasks of these namespaces share, as it was saved last; without those unknown."""
         keys = {_pool_key(namespace): namespace for namespace in namespaces}
-        with self._database.read() as connection:
-            found = _states(connection.execute(sa.select(table).where(table.c.task.in_(keys))))
-        return {keys[key]: state for key, state in found.items()}
+        saved = _states(self._database.rows(sa.select(table).where(table.c.task.in_(keys))))
+        return {keys[key]: state for key, state in saved.items()}
 
     def standing(self, task: TaskId) -> dict[str, Any] | None:
         """One task's experts as they were saved last; None if they know nothing of it."""
@@ -66,17 +63,14 @@ class StandingRecords:
 
     def standings_of(self, tasks: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Several tasks' experts; without those they know nothing of."""
-        with self._database.read() as connection:
-            found = sa.select(table).where(table.c.task.in_(tasks))
-            return _states(connection.execute(found))
+        return _states(self._database.rows(sa.select(table).where(table.c.task.in_(tasks))))
 
     def standings(self, after: str = _SHARED, *, limit: int = 50) -> dict[str, dict[str, Any]]:
         """The next tasks' experts after that name, in the order of names; empty at the end."""
-        with self._database.read() as connection:
-            # Who shares a pool is kept under a name that no task has.
-            tasks = ~table.c.task.endswith(_pool_key(""))
-            found = sa.select(table).where((table.c.task > after) & tasks)
-            return _states(connection.execute(found.order_by(table.c.task).limit(limit)))
+        # What a namespace shares stands under a name that no task has.
+        tasks = ~table.c.task.endswith(_pool_key(""))
+        following = sa.select(table).where((table.c.task > after) & tasks)
+        return _states(self._database.rows(following.order_by(table.c.task).limit(limit)))
 
     def save(
         self, shared: SharedState, changed: Mapping[str, State], follows: Collection[int]
@@ -103,11 +97,9 @@ class StandingRecords:
 
     def bids(self, attempt_uid: str) -> dict[str, float] | None:
         """What was bid for an attempt whose lesson is not folded; None if nothing was."""
-        with self._database.read() as connection:
-            found = connection.execute(
-                sa.select(bid_table.c.bids).where(bid_table.c.attempt_uid == attempt_uid)
-            ).scalar()
-        return None if found is None else _readable(found)
+        mine = sa.select(bid_table.c.bids).where(bid_table.c.attempt_uid == attempt_uid)
+        bids = self._database.value(mine)
+        return None if bids is None else _readable(bids)
 
 
 def _through(connection: sa.Connection) -> int:

@@ -13,9 +13,10 @@ import orjson
 import sqlalchemy as sa
 
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.store.attempts import summaries
 from plimsoll_predictor.store.attempts.summaries import TaskSummary
-from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.errors import BadRecordError
 from plimsoll_predictor.store.database.schema import observations as observation_table
 from plimsoll_predictor.store.database.schema import trainings as table
@@ -27,7 +28,7 @@ KEPT_FAILURES: Final = 20
 KEPT_MODELS: Final = 3
 """Trainings whose model itself is kept: the serving one, and two to go back to by hand."""
 _FAILURE_CHARS: Final = 2_000
-UNKNOWN_TASKS_KEPT_S: Final = 30 * 24 * 3600.0
+UNKNOWN_TASKS_KEPT_S: Final = 30 * DAY_S
 """Trainings of tasks without any observation, such as one whose name was mistyped."""
 _TRACKED_CHARS: Final = 500
 
@@ -40,7 +41,7 @@ class Training:
     at_s: Unix seconds, its end. failure: why it failed; None if it succeeded.
     version: of its model; None after a failure, or if there is no model.
     observations, runs, oom_kills: attempts, runs with a known need, and kills the task had when
-        it began; None if nobody said.
+        it began; None if nobody recorded them.
     report: what it said of itself, by ``TrainingReport``'s names; a failed one knows less, an
         unreadable or absent one is empty.
     damage: why its model cannot be read. has_model: whether the model itself is still kept.
@@ -62,17 +63,13 @@ class Training:
     tracked: str | None = None
 
 
-class TrainingRecords:
+class TrainingRecords(Records):
     """The part of the store that tells how trainings went; errors as of ``Store``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def newest(self, task: TaskId, *, limit: int = 20) -> list[Training]:
         """A task's last trainings, failed ones too, newest first; what is kept is bounded."""
         mine = _SELECT.where(table.c.task == str(task)).order_by(table.c.id.desc()).limit(limit)
-        with self._database.read() as connection:
-            return [_training(row) for row in connection.execute(mine)]
+        return [_training(row) for row in self._database.rows(mine)]
 
     def last(self, task: TaskId) -> Training | None:
         """How the last training went, failed or not."""
@@ -81,8 +78,7 @@ class TrainingRecords:
     def untracked(self, *, limit: int = 20) -> list[Training]:
         """Trainings of any task that are not logged to a tracking server yet, oldest first."""
         waiting = _SELECT.where(table.c.tracked.is_(None)).order_by(table.c.id).limit(limit)
-        with self._database.read() as connection:
-            return [_training(row) for row in connection.execute(waiting)]
+        return [_training(row) for row in self._database.rows(waiting)]
 
     def mark_tracked(self, row: int, words: str) -> None:
         """Note the server's name of a training, or why it is not wanted.
@@ -90,8 +86,7 @@ class TrainingRecords:
         A training that is forgotten needs no note.
         """
         noted = table.update().where(table.c.id == row).values(tracked=words[:_TRACKED_CHARS])
-        with self._database.write() as connection:
-            connection.execute(noted)
+        self._database.execute(noted)
 
     def record_failure(
         self,

@@ -177,8 +177,8 @@ async def test_what_is_told_is_saved_though_nothing_else_happens(tmp_path: Path)
         await life.runtimes.save()
         life.hub.publish(ran_long("u"))
         await life.runtimes.save()
-        [kept] = life.store.runtimes.kept()
-        assert kept.told_s == NOON_S + 9999
+        [kept] = life.store.runtimes.open_forecasts()
+        assert kept.announced_s == NOON_S + 9999
 
 
 @pytest.mark.slow

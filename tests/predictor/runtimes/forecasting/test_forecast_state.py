@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 
 from plimsoll_predictor.runtimes.forecasting.forecast import QUANTILES
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
+from plimsoll_predictor.runtimes.forecasting.forecaster_state import ForecasterState
 from plimsoll_predictor.runtimes.forecasting.grid import Bumps
+from plimsoll_predictor.runtimes.forecasting.memory import Memory
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_OWNERS, SETTINGS, Settings
-from plimsoll_predictor.runtimes.forecasting.states import States
-from plimsoll_predictor.runtimes.forecasting.task_past import TaskPast
+from plimsoll_predictor.runtimes.forecasting.shared import Shared
 from tests.builders.forecasters import OWNER, START_S, TASK, a_forecaster, around
 
 MOST_BYTES_PER_TASK = 4096
@@ -83,27 +84,27 @@ def let_happen(forecaster: Forecaster, each: Happening) -> list[float]:
 def parts(forecaster: Forecaster) -> dict[str, bytes | None]:
     """All of the state."""
     return {
-        "shared": forecaster.shared_state(),
-        **{f"task {task}": forecaster.task_state(task) for task in TASKS},
-        **{f"owner {owner}": forecaster.owner_state(owner) for owner in OWNERS},
-        **{f"kept {run}": forecaster.kept_state(run) for run in forecaster.in_flight()},
+        "shared": forecaster.state.shared(),
+        **{f"task {task}": forecaster.state.task(task) for task in TASKS},
+        **{f"owner {owner}": forecaster.state.owner(owner) for owner in OWNERS},
+        **{f"kept {run}": forecaster.state.run(run) for run in forecaster.open_runs()},
     }
 
 
 def restarted(forecaster: Forecaster) -> Forecaster:
-    """Another that has taken up all of the state."""
+    """Another that restored all of the state."""
     again = Forecaster()
     for task in TASKS:
-        if (state := forecaster.task_state(task)) is not None:
-            again.take_up_task(task, state)
+        if (state := forecaster.state.task(task)) is not None:
+            again.state.restore_task(task, state)
     for owner in OWNERS:
-        if (state := forecaster.owner_state(owner)) is not None:
-            again.take_up_owner(owner, state)
-    again.take_up_shared(forecaster.shared_state())
-    for run in forecaster.in_flight():
-        state = forecaster.kept_state(run)
+        if (state := forecaster.state.owner(owner)) is not None:
+            again.state.restore_owner(owner, state)
+    again.state.restore_shared(forecaster.state.shared())
+    for run in forecaster.open_runs():
+        state = forecaster.state.run(run)
         assert state is not None
-        again.take_up_kept(run, state)
+        again.state.restore_run(run, state)
     return again
 
 
@@ -115,7 +116,7 @@ def test_after_a_restart_anywhere_all_forecasts_are_the_same_to_the_bit(seed: in
             restarting = restarted(restarting)
         assert let_happen(steady, each) == let_happen(restarting, each)
     assert parts(steady) == parts(restarting)
-    assert len(steady.in_flight()) > 5
+    assert len(steady.open_runs()) > 5
 
 
 def test_the_same_events_give_the_same_bytes() -> None:
@@ -131,35 +132,35 @@ def test_a_tasks_state_is_read_back_exactly_and_is_small(runtimes_s: list[float]
     forecaster = Forecaster()
     for runtime_s in runtimes_s:
         forecaster.learn(TASK, OWNER, runtime_s, START_S)
-    state = forecaster.task_state(TASK)
+    state = forecaster.state.task(TASK)
     if state is None:
         assert not runtimes_s
         return
     assert len(state) <= MOST_BYTES_PER_TASK
     again = Forecaster()
-    again.take_up_task(TASK, state)
-    assert again.task_state(TASK) == state
+    again.state.restore_task(TASK, state)
+    assert again.state.task(TASK) == state
 
 
 def test_only_what_changed_needs_to_be_saved() -> None:
     forecaster = Forecaster()
     for each in happenings(4, 300):
         let_happen(forecaster, each)
-    forecaster.take_changes()
+    forecaster.state.take_unsaved()
     saved = parts(forecaster)
     for each in happenings(5, 40):
         let_happen(forecaster, each)
-    changes = forecaster.take_changes()
-    for task in changes.tasks:
-        saved[f"task {task}"] = forecaster.task_state(task)
-    for owner in changes.owners:
-        saved[f"owner {owner}"] = forecaster.owner_state(owner)
-    for run in changes.kept:
-        saved[f"kept {run}"] = forecaster.kept_state(run)
-    for run in changes.gone:
+    unsaved = forecaster.state.take_unsaved()
+    for task in unsaved.tasks:
+        saved[f"task {task}"] = forecaster.state.task(task)
+    for owner in unsaved.owners:
+        saved[f"owner {owner}"] = forecaster.state.owner(owner)
+    for run in unsaved.runs:
+        saved[f"kept {run}"] = forecaster.state.run(run)
+    for run in unsaved.ended:
         saved.pop(f"kept {run}", None)
-    assert changes.shared
-    saved["shared"] = forecaster.shared_state()
+    assert unsaved.shared
+    saved["shared"] = forecaster.state.shared()
     assert saved == parts(forecaster)
 
 
@@ -168,13 +169,15 @@ def test_a_tasks_state_is_as_large_after_many_runs_as_after_a_thousand() -> None
     runtimes_s = np.exp(random.normal(6.0, 2.0, 10_000)).clip(1.0)
     rows = [Bumps(SETTINGS.task_spread).at(math.log(runtime_s)) for runtime_s in runtimes_s]
     keep = np.array([0.5, 0.84, 0.97, 1.0])
-    past = TaskPast(len(keep))
+    memory = Memory(SETTINGS)
+    state = ForecasterState(SETTINGS, memory, Shared(SETTINGS))
+    past = memory.task(TASK)
     sizes = []
     for number in range(MANY_RUNS):
         at = number % 10_000
         past.learn(float(runtimes_s[at]), rows[at], 1.0, keep)
         if number + 1 in (1_000, MANY_RUNS):
-            sizes.append(len(States(SETTINGS).task(past)))
+            sizes.append(len(state.task(TASK) or b""))
     assert past.runs == MANY_RUNS
     assert sizes[1] <= 1.3 * sizes[0] <= MOST_BYTES_PER_TASK
     assert past.usual_s == pytest.approx(float(np.median(runtimes_s)), rel=0.25)
@@ -199,10 +202,10 @@ def test_a_hundred_thousand_tasks_take_less_than_a_gigabyte() -> None:
     assert 0 < (after - before) / tasks * 100_000 < 1e9
 
 
-@pytest.mark.parametrize("in_flight", [0, 3, 100])
-def test_a_forecast_takes_no_longer_than_fifty_microseconds(in_flight: int) -> None:
+@pytest.mark.parametrize("open_runs", [0, 3, 100])
+def test_a_forecast_takes_no_longer_than_fifty_microseconds(open_runs: int) -> None:
     forecaster = a_forecaster(around(1000.0, 1.0, 200))
-    for number in range(in_flight):
+    for number in range(open_runs):
         forecaster.submit(str(number), TASK, OWNER, LATER_S + number)
         forecaster.start(str(number), LATER_S + number)
 
@@ -224,7 +227,7 @@ def fastest_us(call: Callable[[], None]) -> float:
 
 
 def damaged_states() -> Iterator[bytes]:
-    state = a_forecaster([100.0]).task_state(TASK)
+    state = a_forecaster([100.0]).state.task(TASK)
     assert state is not None
     yield b""
     yield b"{}"
@@ -240,34 +243,34 @@ def damaged_states() -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("state", list(damaged_states()))
-def test_what_is_no_state_is_refused_and_changes_nothing(state: bytes) -> None:
+def test_what_is_no_state_is_refused_and_unsaved_nothing(state: bytes) -> None:
     forecaster = a_forecaster(around(100.0, 0.2, 20))
     forecaster.submit("run", TASK, OWNER, LATER_S)
-    before = (forecaster.task_state(TASK), forecaster.shared_state(), forecaster.in_flight())
-    taking_up: tuple[Callable[[], None], ...] = (
-        lambda: forecaster.take_up_task(TASK, state),
-        lambda: forecaster.take_up_owner(OWNER, state),
-        lambda: forecaster.take_up_shared(state),
-        lambda: forecaster.take_up_kept("other", state),
+    before = (forecaster.state.task(TASK), forecaster.state.shared(), forecaster.open_runs())
+    restoring: tuple[Callable[[], None], ...] = (
+        lambda: forecaster.state.restore_task(TASK, state),
+        lambda: forecaster.state.restore_owner(OWNER, state),
+        lambda: forecaster.state.restore_shared(state),
+        lambda: forecaster.state.restore_run("other", state),
     )
-    for take_up in taking_up:
+    for restore in restoring:
         with pytest.raises(ValueError, match=NO_STATE):
-            take_up()
-    after = (forecaster.task_state(TASK), forecaster.shared_state(), forecaster.in_flight())
+            restore()
+    after = (forecaster.state.task(TASK), forecaster.state.shared(), forecaster.open_runs())
     assert after == before
 
 
 def test_a_state_of_other_experts_is_refused() -> None:
     other = Settings(task_half_lives=(2.0, 8.0, 64.0, None))
-    state = a_forecaster([100.0]).task_state(TASK)
+    state = a_forecaster([100.0]).state.task(TASK)
     assert state is not None
     with pytest.raises(ValueError, match="learn again"):
-        Forecaster(other).take_up_task(TASK, state)
+        Forecaster(other).state.restore_task(TASK, state)
 
 
 def test_a_task_that_was_only_submitted_has_no_state() -> None:
     forecaster = Forecaster()
     forecaster.submit("run", TASK, OWNER, START_S)
-    assert forecaster.task_state(TASK) is None
-    assert forecaster.kept_state("another") is None
-    assert forecaster.owner_state(OWNER) is None
+    assert forecaster.state.task(TASK) is None
+    assert forecaster.state.run("another") is None
+    assert forecaster.state.owner(OWNER) is None

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from plimsoll_predictor.runtimes.forecasting import forecaster as module
+from plimsoll_predictor.runtimes.forecasting import memory as module
 from plimsoll_predictor.runtimes.forecasting.forecast import QUANTILES
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 from plimsoll_predictor.runtimes.forecasting.grid import SMALLEST_S
-from plimsoll_predictor.runtimes.forecasting.settings import MAX_FLIGHT_S
+from plimsoll_predictor.runtimes.forecasting.settings import MAX_OPEN_S
 from tests.builders.forecasters import GAP_S, OWNER, START_S, TASK, a_forecaster, around, show
 
 LATER_S = START_S + 1e8
@@ -38,15 +38,13 @@ def test_nine_in_ten_runs_end_within_the_ninety_percent_quantile() -> None:
 
 def test_forecasting_changes_nothing() -> None:
     forecaster = a_forecaster(around(500.0, 0.3, 20))
-    before = (forecaster.task_state(TASK), forecaster.shared_state())
-    forecaster.take_changes()
+    before = (forecaster.state.task(TASK), forecaster.state.shared())
+    forecaster.state.take_unsaved()
     for _ in range(3):
         forecaster.forecast(TASK, OWNER, LATER_S)
         forecaster.forecast("shop/other", "shop2", LATER_S)
-    assert (forecaster.task_state(TASK), forecaster.shared_state()) == before
-    assert forecaster.take_changes() == module.Changes(
-        frozenset(), frozenset(), False, frozenset(), frozenset()
-    )
+    assert (forecaster.state.task(TASK), forecaster.state.shared()) == before
+    assert forecaster.state.take_unsaved() == module.Unsaved()
 
 
 def test_one_run_moves_the_forecast_to_it() -> None:
@@ -89,14 +87,14 @@ def test_a_run_already_longer_than_the_short_mode_is_of_the_long_one() -> None:
 )
 def test_what_is_no_runtime_is_refused_and_teaches_nothing(runtime_s: float) -> None:
     forecaster = a_forecaster([100.0])
-    before = forecaster.task_state(TASK)
+    before = forecaster.state.task(TASK)
     forecaster.submit("run", TASK, OWNER, LATER_S)
     with pytest.raises(ValueError, match="runtime"):
         forecaster.finish("run", runtime_s, LATER_S + 5)
     with pytest.raises(ValueError, match="runtime"):
         forecaster.learn(TASK, OWNER, runtime_s, LATER_S + 5)
-    assert forecaster.task_state(TASK) == before
-    assert forecaster.in_flight() == ()
+    assert forecaster.state.task(TASK) == before
+    assert forecaster.open_runs() == ()
 
 
 def test_a_runtime_of_zero_is_the_shortest_the_grid_holds() -> None:
@@ -191,13 +189,13 @@ def test_runs_that_never_started_say_nothing_of_how_long_they_last() -> None:
 
 def test_a_killed_runs_time_is_no_runtime() -> None:
     forecaster = a_forecaster([100.0])
-    before = forecaster.task_state(TASK)
+    before = forecaster.state.task(TASK)
     forecaster.submit("killed", TASK, OWNER, LATER_S)
     forecaster.start("killed", LATER_S)
     forecaster.drop("killed")
-    assert forecaster.task_state(TASK) == before
+    assert forecaster.state.task(TASK) == before
     assert forecaster.finish("killed", 5.0, LATER_S + 5) is None
-    assert forecaster.task_state(TASK) == before
+    assert forecaster.state.task(TASK) == before
 
 
 def test_a_finished_run_is_told_where_it_fell_in_its_forecast() -> None:
@@ -225,25 +223,25 @@ def test_the_forecast_a_run_was_given_can_be_asked_for_while_it_runs() -> None:
     assert forecaster.forecast_of("another") is None
 
 
-def test_runs_in_flight_are_bounded_and_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_IN_FLIGHT", 10)
+def test_open_runs_are_bounded_and_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_OPEN_RUNS", 10)
     forecaster = Forecaster()
     for number in range(25):
         forecaster.submit(str(number), TASK, OWNER, START_S + number)
-    assert forecaster.in_flight() == tuple(str(number) for number in range(15, 25))
-    changes = forecaster.take_changes()
-    assert changes.kept == set(forecaster.in_flight())
-    assert changes.gone == {str(number) for number in range(15)}
+    assert forecaster.open_runs() == tuple(str(number) for number in range(15, 25))
+    unsaved = forecaster.state.take_unsaved()
+    assert unsaved.runs == set(forecaster.open_runs())
+    assert unsaved.ended == {str(number) for number in range(15)}
 
 
 def test_a_run_that_never_ends_is_dropped_after_a_bound() -> None:
     forecaster = Forecaster()
     forecaster.submit("endless", TASK, OWNER, START_S)
     forecaster.start("endless", START_S)
-    forecaster.submit("soon", TASK, OWNER, START_S + MAX_FLIGHT_S - 1)
-    assert forecaster.in_flight() == ("endless", "soon")
-    forecaster.submit("late", TASK, OWNER, START_S + MAX_FLIGHT_S + 1)
-    assert forecaster.in_flight() == ("soon", "late")
+    forecaster.submit("soon", TASK, OWNER, START_S + MAX_OPEN_S - 1)
+    assert forecaster.open_runs() == ("endless", "soon")
+    forecaster.submit("late", TASK, OWNER, START_S + MAX_OPEN_S + 1)
+    assert forecaster.open_runs() == ("soon", "late")
 
 
 def test_tasks_and_owners_are_bounded_and_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,31 +250,31 @@ def test_tasks_and_owners_are_bounded_and_the_oldest_go(monkeypatch: pytest.Monk
     forecaster = Forecaster()
     for number in range(25):
         forecaster.learn(f"t{number}", f"o{number}", 100.0, START_S)
-    known = [n for n in range(25) if forecaster.task_state(f"t{n}") is not None]
+    known = [n for n in range(25) if forecaster.state.task(f"t{n}") is not None]
     assert known == list(range(15, 25))
-    assert [n for n in range(25) if forecaster.owner_state(f"o{n}") is not None] == [22, 23, 24]
-    assert {"t3", "t24"} <= forecaster.take_changes().tasks
+    assert [n for n in range(25) if forecaster.state.owner(f"o{n}") is not None] == [22, 23, 24]
+    assert {"t3", "t24"} <= forecaster.state.take_unsaved().tasks
 
 
 def test_a_forgotten_task_is_new_again() -> None:
     forecaster = a_forecaster([100.0] * 9)
     forecaster.submit("run", TASK, OWNER, LATER_S)
-    forecaster.take_changes()
+    forecaster.state.take_unsaved()
     forecaster.forget(TASK)
     forecaster.forget("shop/unknown")
-    assert forecaster.task_state(TASK) is None
-    assert forecaster.in_flight() == ()
+    assert forecaster.state.task(TASK) is None
+    assert forecaster.open_runs() == ()
     assert forecaster.forecast(TASK, OWNER, LATER_S).known_runs == 0
-    changes = forecaster.take_changes()
-    assert changes.tasks == {TASK}
-    assert changes.gone == {"run"}
+    unsaved = forecaster.state.take_unsaved()
+    assert unsaved.tasks == {TASK}
+    assert unsaved.ended == {"run"}
 
 
 def test_a_run_submitted_twice_is_one() -> None:
     forecaster = a_forecaster([100.0])
     forecaster.submit("run", TASK, OWNER, LATER_S)
     forecaster.submit("run", TASK, OWNER, LATER_S + 1)
-    assert forecaster.in_flight() == ("run",)
+    assert forecaster.open_runs() == ("run",)
     assert forecaster.finish("run", 100.0, LATER_S + 101) is not None
     assert forecaster.forecast(TASK, OWNER, LATER_S + 200).known_runs == 2
 
@@ -284,16 +282,16 @@ def test_a_run_submitted_twice_is_one() -> None:
 def test_what_changed_is_told_once() -> None:
     forecaster = a_forecaster([100.0])
     forecaster.submit("run", TASK, OWNER, LATER_S)
-    changes = forecaster.take_changes()
-    assert changes.tasks == {TASK}
-    assert changes.owners == {OWNER}
-    assert changes.shared
-    assert changes.kept == {"run"}
-    assert forecaster.take_changes().kept == frozenset()
+    unsaved = forecaster.state.take_unsaved()
+    assert unsaved.tasks == {TASK}
+    assert unsaved.owners == {OWNER}
+    assert unsaved.shared
+    assert unsaved.runs == {"run"}
+    assert forecaster.state.take_unsaved().runs == set()
     forecaster.start("run", LATER_S)
-    assert forecaster.take_changes().kept == {"run"}
+    assert forecaster.state.take_unsaved().runs == {"run"}
     forecaster.drop("run")
-    assert forecaster.take_changes().gone == {"run"}
+    assert forecaster.state.take_unsaved().ended == {"run"}
 
 
 def test_a_run_in_a_burst_teaches_less_than_one_alone() -> None:

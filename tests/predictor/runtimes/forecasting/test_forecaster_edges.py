@@ -1,17 +1,16 @@
-"""Forecasts: runs submitted twice, states taken up late, priors, and runs that go on."""
+"""Forecasts: runs submitted twice, states restored late, priors, and runs that go on."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from plimsoll_predictor.runtimes.forecasting import forecaster as module
+from plimsoll_predictor.runtimes.forecasting import memory as module
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 from plimsoll_predictor.runtimes.forecasting.grid import EDGES_S, N_BINS, FloatArray
-from plimsoll_predictor.runtimes.forecasting.mixing import Mixing, parent_says
-from plimsoll_predictor.runtimes.forecasting.owner_past import OwnerPast
+from plimsoll_predictor.runtimes.forecasting.mixing import Mixing, parent_experts
+from plimsoll_predictor.runtimes.forecasting.pasts import OwnerPast, TaskPast
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_SURVIVORS, SETTINGS
-from plimsoll_predictor.runtimes.forecasting.task_past import TaskPast
 from tests.builders.forecasters import GAP_S, OWNER, START_S, TASK, a_forecaster
 
 TASK_EXPERTS = len(SETTINGS.task_half_lives)
@@ -19,10 +18,10 @@ OWNER_EXPERTS = len(SETTINGS.owner_half_lives)
 
 
 def state_of(forecaster: Forecaster) -> tuple[bytes | None, bytes]:
-    return forecaster.task_state(TASK), forecaster.shared_state()
+    return forecaster.state.task(TASK), forecaster.state.shared()
 
 
-def test_a_run_that_is_submitted_twice_is_in_flight_once() -> None:
+def test_a_run_that_is_submitted_twice_is_open_once() -> None:
     once, twice = a_forecaster([60.0] * 5), a_forecaster([60.0] * 5)
     at_s = START_S + 10 * GAP_S
     twice.submit("run", TASK, OWNER, at_s)
@@ -43,25 +42,25 @@ def test_a_run_that_ended_is_what_the_next_ones_age_is_counted_from(learning: st
         forecaster.finish("run", 60.0, at_s)
     else:
         forecaster.learn(TASK, OWNER, 60.0, at_s)
-    soon = forecaster._says(TASK, OWNER, at_s + 1).context
-    late = forecaster._says(TASK, OWNER, at_s + 100 * 86400).context
+    soon = forecaster._submitted(TASK, OWNER, at_s + 1).context
+    late = forecaster._submitted(TASK, OWNER, at_s + 100 * 86400).context
     assert soon != late
 
 
-def test_a_state_that_is_taken_up_late_leaves_the_tasks_runs_in_flight() -> None:
+def test_a_state_that_is_restored_late_leaves_the_tasks_runs_open() -> None:
     steady = a_forecaster([60.0] * 5)
     again = Forecaster()
-    again.take_up_shared(steady.shared_state())
-    owner, task = steady.owner_state(OWNER), steady.task_state(TASK)
+    again.state.restore_shared(steady.state.shared())
+    owner, task = steady.state.owner(OWNER), steady.state.task(TASK)
     assert owner is not None
     assert task is not None
-    again.take_up_owner(OWNER, owner)
+    again.state.restore_owner(OWNER, owner)
     at_s = START_S + 10 * GAP_S
     steady.submit("run", TASK, OWNER, at_s)
-    kept = steady.kept_state("run")
-    assert kept is not None
-    again.take_up_kept("run", kept)
-    again.take_up_task(TASK, task)
+    run_state = steady.state.run("run")
+    assert run_state is not None
+    again.state.restore_run("run", run_state)
+    again.state.restore_task(TASK, task)
     for each in (steady, again):
         each.start("run", at_s)
         each.submit("beside", TASK, OWNER, at_s + 30)
@@ -77,9 +76,9 @@ def test_of_too_many_tasks_the_one_that_ran_longest_ago_is_forgotten(
     forecaster = Forecaster()
     for task in ("first", "second", "first", "third"):
         forecaster.learn(task, OWNER, 60.0, START_S)
-    assert forecaster.task_state("second") is None
-    assert forecaster.task_state("first") is not None
-    assert forecaster.task_state("third") is not None
+    assert forecaster.state.task("second") is None
+    assert forecaster.state.task("first") is not None
+    assert forecaster.state.task("third") is not None
 
 
 def peaked(at: int) -> FloatArray:
@@ -90,13 +89,13 @@ def peaked(at: int) -> FloatArray:
 
 def test_an_owners_experts_weigh_what_they_earned_over_twenty_runs_of_their_contexts() -> None:
     owner = OwnerPast(OWNER_EXPERTS)
-    owner.learn(peaked(10), 1.0, np.ones(OWNER_EXPERTS))
+    owner.count(peaked(10), 1.0, np.ones(OWNER_EXPERTS))
     owner.credit = np.array([0.0] * OWNER_EXPERTS + [20.0])
     context = np.full(OWNER_EXPERTS + 1, 1.0 / (OWNER_EXPERTS + 1))
-    said, mixed = parent_says(owner, peaked(20), context, SETTINGS)
+    experts, mixed = parent_experts(owner, peaked(20), context, SETTINGS)
     # Twenty runs' worth of the context, twenty of credit, all of that everybody's.
     everybody = (20 / (OWNER_EXPERTS + 1) + 20) / 40
-    assert said.weights[-1] == pytest.approx(everybody)
+    assert experts.weights[-1] == pytest.approx(everybody)
     own = (1 - everybody) / 1.3
     assert mixed[10] == pytest.approx(own, rel=1e-5)
     assert mixed[20] == pytest.approx(1 - own, rel=1e-5)
@@ -117,9 +116,10 @@ def slow_of(running: int) -> float:
     """The count of bin 60 in the slowest expert, once runs have outlived bin 20."""
     parent = np.full(N_BINS, 1.0 / N_BINS, dtype=np.float32)
     context = np.full(TASK_EXPERTS, 1.0 / TASK_EXPERTS)
-    said = Mixing(SETTINGS).task_says(a_task(running), parent, context, float(EDGES_S[40]) * 1.01)
-    assert said.counted is not None
-    return float(said.counted[-1][60])
+    at_s = float(EDGES_S[40]) * 1.01
+    experts = Mixing(SETTINGS).task_experts(a_task(running), parent, context, at_s)
+    assert experts.counted is not None
+    return float(experts.counted[-1][60])
 
 
 def test_runs_that_go_on_count_as_their_number_to_three_quarters() -> None:

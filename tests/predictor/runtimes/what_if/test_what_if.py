@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from plimsoll_predictor.runtimes.what_if.change import Change, Evidence, Verdict
+from plimsoll_predictor.runtimes.what_if.change import Direction, Evidence, MeasureChange
 from plimsoll_predictor.runtimes.what_if.estimating import estimate
 from plimsoll_predictor.runtimes.what_if.matching import matched
 from plimsoll_predictor.runtimes.what_if.measures import (
@@ -25,7 +25,7 @@ from tests.builders.what_ifs import DAY_S, WEEK_S, a_run, a_task
 ON_N2 = Scenario(node_type="n2")
 
 
-def changes_of(answer: WhatIf) -> dict[Measure, Change]:
+def changes_of(answer: WhatIf) -> dict[Measure, MeasureChange]:
     return {change.measure: change for change in answer.changes}
 
 
@@ -33,7 +33,7 @@ def test_runs_on_a_faster_node_are_told_as_faster_with_an_interval_and_counts() 
     answer = estimate(a_task(faster=0.4), ON_N2)
     p50 = changes_of(answer)[Measure.P50]
 
-    assert p50.verdict is Verdict.LESS
+    assert p50.direction is Direction.LESS
     assert p50.evidence is Evidence.OWN
     assert p50.low is not None
     assert p50.high is not None
@@ -52,14 +52,14 @@ def test_runs_on_a_faster_node_are_told_as_faster_with_an_interval_and_counts() 
 def test_where_nothing_changes_the_answer_is_that_the_data_cannot_tell() -> None:
     answer = estimate(a_task(seed=5), ON_N2)
     for change in answer.changes:
-        assert change.verdict is Verdict.CANNOT_TELL
+        assert change.direction is Direction.CANNOT_TELL
         assert "includes no change" in change.words
 
 
 def test_few_runs_of_one_side_are_too_few_and_say_so_with_their_number() -> None:
     runs = [*a_task(new=0), *[a_run(node_type="n2", submitted_s=day * DAY_S) for day in range(3)]]
     answer = estimate(runs, ON_N2)
-    assert {change.verdict for change in answer.changes} == {Verdict.TOO_FEW}
+    assert {change.direction for change in answer.changes} == {Direction.TOO_FEW}
     assert answer.words[0].startswith("3 runs on n2 against ")
     assert answer.words[0].endswith("to tell.")
     assert len(answer.words) == 1
@@ -83,7 +83,7 @@ def test_a_task_that_moved_all_at_once_cannot_be_compared_with_its_past() -> Non
         for run in a_task(2, runs=100, new=1, usual_s=100)
     ]
     answer = estimate([*before, *after], ON_N2)
-    assert {change.verdict for change in answer.changes} == {Verdict.TOO_FEW}
+    assert {change.direction for change in answer.changes} == {Direction.TOO_FEW}
     assert "never within the same week" in answer.words[0]
 
 
@@ -113,7 +113,7 @@ def test_slow_weeks_on_the_new_node_mislead_all_runs_together_but_not_the_same_w
     ]
     assert means[0] - means[1] > 0.5
     p50 = changes_of(estimate(runs, ON_N2))[Measure.P50]
-    assert p50.verdict is Verdict.CANNOT_TELL
+    assert p50.direction is Direction.CANNOT_TELL
     assert p50.change == pytest.approx(0, abs=0.2)
 
 
@@ -122,12 +122,12 @@ def test_larger_inputs_of_other_tasks_on_the_new_node_do_not_make_it_slow() -> N
     large = {f"large-{seed}": a_task(seed + 9, new=0.8, usual_s=3000) for seed in range(5)}
     pooled = [run for runs in (small | large).values() for run in runs]
     naive = changes_of(estimate(pooled, ON_N2))[Measure.P50]
-    assert naive.verdict is Verdict.MORE  # what comparing different tasks would say
+    assert naive.direction is Direction.MORE  # what comparing different tasks would say
 
     answer = estimate(a_task(99, runs=12, new=0.3), ON_N2, small | large)
     p50 = changes_of(answer)[Measure.P50]
     assert p50.evidence in {Evidence.OTHERS, Evidence.BOTH}
-    assert p50.verdict is Verdict.CANNOT_TELL
+    assert p50.direction is Direction.CANNOT_TELL
     assert p50.low is not None
     assert p50.high is not None
     assert -0.2 < p50.low < 0 < p50.high < 0.2
@@ -140,8 +140,8 @@ def test_other_tasks_widen_the_evidence_of_one_with_few_runs_and_the_words_say_s
     answer = estimate(few, ON_N2, others)
     p50 = changes_of(answer)[Measure.P50]
 
-    assert alone.verdict is Verdict.TOO_FEW
-    assert p50.verdict is Verdict.LESS
+    assert alone.direction is Direction.TOO_FEW
+    assert p50.direction is Direction.LESS
     assert p50.evidence is Evidence.OTHERS
     assert p50.tasks == 8
     assert p50.now == pytest.approx(150, rel=0.4)  # its own level, not theirs
@@ -158,7 +158,7 @@ def test_other_tasks_do_not_drown_a_task_that_tells_of_itself() -> None:
 def test_four_other_tasks_are_too_few_to_expect_anything_by() -> None:
     others = {f"t{seed}": a_task(seed, faster=0.4) for seed in range(4)}
     answer = estimate(a_task(50, runs=12, new=0.1), ON_N2, others)
-    assert {change.verdict for change in answer.changes} == {Verdict.TOO_FEW}
+    assert {change.direction for change in answer.changes} == {Direction.TOO_FEW}
 
 
 def test_the_order_of_runs_and_of_tasks_changes_nothing() -> None:

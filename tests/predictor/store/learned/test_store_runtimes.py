@@ -11,15 +11,15 @@ import pytest
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
+from plimsoll_predictor.runtimes.forecasting.settings import MAX_OPEN_S
 from plimsoll_predictor.store import (
-    KeptForecast,
     NewSighting,
-    RuntimeChanges,
+    OpenForecast,
     Sighting,
     SightingKind,
     Store,
+    UnsavedRuntimes,
 )
-from plimsoll_predictor.store.learned.runtimes import KEPT_S
 from plimsoll_predictor.store.pruning import Bounds
 from plimsoll_predictor.tables.cells import BadRow
 from plimsoll_predictor.tables.history import read_history, write_history
@@ -98,10 +98,10 @@ def test_sightings_are_read_on_from_a_serial_and_go_once_they_are_saved(store_ur
     store.observations.record([a_run("a")])
     first, second, third = store.runtimes.sightings(0)
     assert store.runtimes.sightings(second.serial) == [third]
-    assert store.runtimes.save(RuntimeChanges(through=second.serial), {0})
+    assert store.runtimes.save(UnsavedRuntimes(through=second.serial), {0})
     assert store.runtimes.sightings(0) == [third]
     store.runtimes.sight([seen("b", SightingKind.SUBMITTED)])
-    assert store.runtimes.save(RuntimeChanges(through=third.serial + 1), {second.serial})
+    assert store.runtimes.save(UnsavedRuntimes(through=third.serial + 1), {second.serial})
     store.runtimes.sight([seen("c", SightingKind.SUBMITTED)])
     [left] = store.runtimes.sightings(third.serial + 1)
     assert (left.attempt_uid, left.serial > third.serial + 1) == ("c", True), "never given twice"
@@ -115,9 +115,9 @@ def seen(uid: str, kind: SightingKind, at_s: float = NOON_S) -> NewSighting:
 
 def test_a_state_that_follows_another_ones_is_refused_whole(store_url: str) -> None:
     store = open_store_at(store_url)
-    theirs = RuntimeChanges(through=7, tasks={str(TRAIN): b"theirs"})
+    theirs = UnsavedRuntimes(through=7, tasks={str(TRAIN): b"theirs"})
     assert store.runtimes.save(theirs, {0})
-    ours = RuntimeChanges(through=9, tasks={str(TRAIN): b"ours"}, shared=b"ours")
+    ours = UnsavedRuntimes(through=9, tasks={str(TRAIN): b"ours"}, shared=b"ours")
     assert not store.runtimes.save(ours, {0, 5})
     assert store.runtimes.through() == 7
     assert store.runtimes.task_states([str(TRAIN)]) == {str(TRAIN): b"theirs"}
@@ -131,26 +131,26 @@ def test_parts_are_saved_read_and_forgotten_by_name(store_url: str) -> None:
     store = open_store_at(store_url)
     records = store.runtimes
     names = {f"ns-{number}/t": bytes([number % 256]) for number in range(700)}
-    saved = RuntimeChanges(through=1, tasks=names, owners={"shop": b"o"}, shared=b"s")
+    saved = UnsavedRuntimes(through=1, tasks=names, owners={"shop": b"o"}, shared=b"s")
     assert records.save(saved, {0})
     assert records.task_states([*names, "never/seen"]) == names
     assert records.owner_states(["shop", "lab"]) == {"shop": b"o"}
     gone = dict.fromkeys(list(names)[:600])
-    assert records.save(RuntimeChanges(through=2, tasks=gone, owners={"shop": None}), {1})
+    assert records.save(UnsavedRuntimes(through=2, tasks=gone, owners={"shop": None}), {1})
     assert len(records.task_states(list(names))) == 100
     assert records.owner_states(["shop"]) == {}
     assert records.shared_state() == b"s"
     store.close()
 
 
-def a_kept(uid: str, submitted_s: float = NOON_S, started_s: float | None = None) -> KeptForecast:
+def a_kept(uid: str, submitted_s: float = NOON_S, started_s: float | None = None) -> OpenForecast:
     forecast = Forecaster().forecast(str(TRAIN), TRAIN.namespace, submitted_s)
-    return KeptForecast(
+    return OpenForecast(
         attempt_uid=uid,
         task=TRAIN,
         submitted_s=submitted_s,
         started_s=started_s,
-        told_s=None,
+        announced_s=None,
         forecast=forecast.to_dict(),
         state=b"kept",
     )
@@ -158,12 +158,12 @@ def a_kept(uid: str, submitted_s: float = NOON_S, started_s: float | None = None
 
 def test_what_was_forecast_of_runs_in_flight_goes_with_their_end(store_url: str) -> None:
     store, kept = open_store_at(store_url), [a_kept("b", NOON_S + 1), a_kept("a")]
-    assert store.runtimes.save(RuntimeChanges(through=1, kept=kept), {0})
-    assert store.runtimes.kept() == [kept[1], kept[0]], "the first submitted first"
-    began = replace(kept[0], started_s=NOON_S + 9, told_s=NOON_S + 99)
-    changes = RuntimeChanges(through=2, kept=[began], ended=["a", "never"])
+    assert store.runtimes.save(UnsavedRuntimes(through=1, forecasts=kept), {0})
+    assert store.runtimes.open_forecasts() == [kept[1], kept[0]], "the first submitted first"
+    began = replace(kept[0], started_s=NOON_S + 9, announced_s=NOON_S + 99)
+    changes = UnsavedRuntimes(through=2, forecasts=[began], ended=["a", "never"])
     assert store.runtimes.save(changes, {1})
-    assert store.runtimes.kept() == [began]
+    assert store.runtimes.open_forecasts() == [began]
     store.close()
 
 
@@ -174,7 +174,7 @@ def test_a_task_s_history_says_where_each_run_was_in_its_forecast(store_url: str
     store.observations.record(
         [a_run("a", 60.0, at_s=NOON_S - 100), killed, newest, a_run("j", task=JOIN)]
     )
-    store.runtimes.save(RuntimeChanges(through=4, shares={"b": 0.995, "unknown": 0.5}), {0})
+    store.runtimes.save(UnsavedRuntimes(through=4, shares={"b": 0.995, "unknown": 0.5}), {0})
     first, second, last = store.runtimes.history(TRAIN)
     assert [first.outcome, second.outcome] == [Outcome.SUCCEEDED, Outcome.OOM_KILLED]
     assert (first.ran_s, first.forecast_share) == (60.0, None)
@@ -197,11 +197,11 @@ def test_the_other_tasks_of_an_owner_are_those_with_the_most_runs(store_url: str
 
 def test_a_forecaster_for_one_task_forecasts_as_the_one_that_learned(store_url: str) -> None:
     store, learned = open_store_at(store_url), a_learned_forecaster()
-    changes = RuntimeChanges(
+    changes = UnsavedRuntimes(
         through=1,
-        tasks={str(task): learned.task_state(str(task)) for task in (TRAIN, JOIN)},
-        owners={"shop": learned.owner_state("shop")},
-        shared=learned.shared_state(),
+        tasks={str(task): learned.state.task(str(task)) for task in (TRAIN, JOIN)},
+        owners={"shop": learned.state.owner("shop")},
+        shared=learned.state.shared(),
     )
     store.runtimes.save(changes, {0})
     alone = store.runtimes.forecaster_for(TRAIN)
@@ -225,9 +225,9 @@ def a_learned_forecaster() -> Forecaster:
 
 def test_a_part_that_cannot_be_read_costs_only_itself(store_url: str) -> None:
     store, learned = open_store_at(store_url), a_learned_forecaster()
-    changes = RuntimeChanges(
+    changes = UnsavedRuntimes(
         through=1,
-        tasks={str(TRAIN): learned.task_state(str(TRAIN))},
+        tasks={str(TRAIN): learned.state.task(str(TRAIN))},
         owners={"shop": b"\xff"},
         shared=b"nonsense",
     )
@@ -270,17 +270,17 @@ def test_an_older_store_tells_of_the_newest_runs_of_each_task(empty_url: str) ->
 def test_what_is_kept_of_runs_and_forgotten_tasks_is_pruned(store_url: str) -> None:
     store = open_store_at(store_url)
     store.observations.record([a_run("old", task=JOIN, at_s=NOON_S - 9e8), a_run("new")])
-    parts = RuntimeChanges(
+    parts = UnsavedRuntimes(
         through=0,
         tasks={str(TRAIN): b"t", str(JOIN): b"j", "lab/x": b"x"},
         owners={"shop": b"s", "lab": b"l"},
-        kept=[a_kept("gone", NOON_S - KEPT_S - 1), a_kept("flies")],
+        forecasts=[a_kept("gone", NOON_S - MAX_OPEN_S - 1), a_kept("flies")],
     )
     store.runtimes.save(parts, {0})
     list(store.prune_steps(NOON_S, Bounds()))
     assert set(store.runtimes.task_states([str(TRAIN), str(JOIN)])) == {str(TRAIN)}
     assert store.runtimes.owner_states(["shop", "lab"]) == {"shop": b"s"}
-    assert [each.attempt_uid for each in store.runtimes.kept()] == ["flies"]
+    assert [each.attempt_uid for each in store.runtimes.open_forecasts()] == ["flies"]
     assert [each.task for each in store.runtimes.sightings(0)] == [TRAIN]
     store.close()
 

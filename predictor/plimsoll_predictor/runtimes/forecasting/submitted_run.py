@@ -1,4 +1,4 @@
-"""What was forecast of a run when it was submitted, kept until it ends and can be scored."""
+"""A run that was submitted: its forecast is kept until the run ends and can be scored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEAST = 1e-9
 
 
 @dataclass(slots=True, eq=False)
-class ParentSaid:
+class ParentExperts:
     """The parent's experts at a submission. The arrays are those of then, never written to.
 
     counts: (experts, N_BINS) float32 of the owner and totals: (experts,), the share of
@@ -32,18 +32,18 @@ class ParentSaid:
         """(experts + 1,) how much each had a part in foreseeing bin ``at``; sums to 1."""
         if self.counts is None or self.totals is None:
             return None
-        said = np.empty(len(self.weights))
+        masses = np.empty(len(self.weights))
         everybody = float(self.everybody[at])
-        said[:-1] = (self.counts[:, at] + own * everybody) / self.totals
-        said[-1] = everybody
-        return _parts(self.weights, said)
+        masses[:-1] = (self.counts[:, at] + own * everybody) / self.totals
+        masses[-1] = everybody
+        return _parts(self.weights, masses)
 
 
 @dataclass(slots=True, eq=False)
-class TaskSaid:
+class TaskExperts:
     """A task's experts at a submission.
 
-    counted: (experts, N_BINS) float32, with the parent's share, and what the runs then in flight
+    counted: (experts, N_BINS) float32, with the parent's share, and what the runs that then ran
     add; None for a task without runs. totals: (experts,) what each counts in all. weights:
     (experts,) above 0. mixed: (N_BINS + 1,) the share of all together below each edge.
     """
@@ -67,37 +67,37 @@ class TaskSaid:
 
 
 @dataclass(slots=True, eq=False)
-class Kept:
-    """A run in flight, and all that is needed to score what was said of it.
+class SubmittedRun:
+    """A run, and all that is needed to score its forecast.
 
-    in_flight: other runs of its task that were, at its submission. context: its classes of known
-    runs and of age. curve: the calibration then, replaced and never written to.
+    open_beside: other runs of its task that were open at its submission. context: its classes of
+    known runs and of age. curve: the calibration then, replaced and never written to.
     """
 
     task: str
     owner: str
     submitted_s: float
     started_s: float | None
-    in_flight: int
+    open_beside: int
     context: tuple[int, int]
     known_runs: int
     usual_s: float | None
-    parent: ParentSaid
-    said: TaskSaid
+    parent: ParentExperts
+    experts: TaskExperts
     curve: FloatArray
 
     @property
     def alone(self) -> float:
-        """1 for a run alone in flight, less the more there were: a burst teaches as one run."""
-        return 1.0 / (1.0 + self.in_flight)
+        """1 for a run that was open alone, and less the more there were: a burst teaches as one."""
+        return 1.0 / (1.0 + self.open_beside)
 
     def forecast(self) -> Forecast:
-        """What was forecast."""
-        cdf: FloatArray = np.interp(self.said.mixed, PIT_EDGES, self.curve)
+        """The forecast that the run was given."""
+        cdf: FloatArray = np.interp(self.experts.mixed, PIT_EDGES, self.curve)
         return Forecast.of_cdf(cdf, self.known_runs, self.usual_s)
 
 
-def _parts(weights: FloatArray, said: FloatArray) -> FloatArray:
-    parts: FloatArray = weights * (said + _LEAST)
+def _parts(weights: FloatArray, masses: FloatArray) -> FloatArray:
+    parts: FloatArray = weights * (masses + _LEAST)
     parts /= parts.sum()
     return parts

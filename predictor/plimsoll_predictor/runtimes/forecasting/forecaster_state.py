@@ -1,43 +1,62 @@
-"""The parts of the forecaster's state, to bytes and back, exactly."""
+"""The parts of a forecaster's memory as bytes: saved, and restored exactly."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from plimsoll_predictor.runtimes.forecasting.grid import N_BINS, FloatArray
-from plimsoll_predictor.runtimes.forecasting.kept import Kept, ParentSaid, TaskSaid
-from plimsoll_predictor.runtimes.forecasting.owner_past import OwnerPast
+from plimsoll_predictor.runtimes.forecasting.memory import Memory, Unsaved
+from plimsoll_predictor.runtimes.forecasting.pasts import OwnerPast, TaskPast
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_NAME, Settings
 from plimsoll_predictor.runtimes.forecasting.shared import N_AGES, N_RUNS, PIT_BINS, Shared
 from plimsoll_predictor.runtimes.forecasting.state_bytes import StateBytes, shaped
-from plimsoll_predictor.runtimes.forecasting.task_past import TaskPast
+from plimsoll_predictor.runtimes.forecasting.submitted_run import (
+    ParentExperts,
+    SubmittedRun,
+    TaskExperts,
+)
 from plimsoll_predictor.runtimes.forecasting.usual import MOST_VALUES, Usual
 
-_NO_ARRAY = np.zeros((0, N_BINS), dtype=np.float32)
+_NO_COUNTS: Final[FloatArray] = np.zeros((0, N_BINS), dtype=np.float32)
+_NO_TOTALS: Final[FloatArray] = np.zeros(0)
 
 
-class States:
-    """Writes and reads the parts of one configuration; ``read_...`` raise ValueError."""
+class ForecasterState:
+    """Saves the parts of a forecaster's memory, and restores them exactly.
 
-    def __init__(self, settings: Settings) -> None:
+    ``restore_...`` raise ValueError for bytes that this configuration did not save, and change
+    nothing then.
+    """
+
+    def __init__(self, settings: Settings, memory: Memory, shared: Shared) -> None:
         self._bytes = StateBytes(settings)
         self._experts = len(settings.task_half_lives)
         self._owner_experts = len(settings.owner_half_lives)
+        self._memory = memory
+        self._shared = shared
 
-    def task(self, past: TaskPast) -> bytes:
-        """What is known of a task, without its runs in flight: those come with ``kept``."""
+    def take_unsaved(self) -> Unsaved:
+        """What changed since the last call; the caller saves it."""
+        taken, self._memory.unsaved = self._memory.unsaved, Unsaved()
+        return taken
+
+    def task(self, name: str) -> bytes | None:
+        """What is known of the task without its open runs; None where no run has finished."""
+        past = self._memory.tasks.get(name)
+        if past is None or not past.runs:
+            return None
         head = {"runs": past.runs, "lastFinish_s": past.last_finish_s}
         values = np.array(past.usual.values_s, dtype=np.float32)
         times = np.array(past.usual.times, dtype=np.float64)
         arrays = [past.counts, past.totals, past.credit, values, times]
         return self._bytes.write("task", head, arrays)
 
-    def read_task(self, state: bytes) -> TaskPast:
-        """What ``task`` wrote."""
-        head, arrays = self._read("task", state, 5)
+    def restore_task(self, name: str, state: bytes) -> None:
+        """Put what ``task`` gave in place of the task's past; its open runs stay."""
+        head, arrays = self._bytes.read("task", state, 5)
         counts, totals, credit, values, times = arrays
         past = TaskPast(self._experts)
         past.runs = _count(head, "runs")
@@ -50,38 +69,39 @@ class States:
         past.usual = Usual(
             map(float, shaped(values, len(values))), map(int, shaped(times, len(values)))
         )
-        return past
+        before = self._memory.tasks.get(checked_name(name))
+        if before is not None:
+            past.open_runs, past.running = before.open_runs, before.running
+        self._memory.tasks[name] = past
 
-    def owner(self, past: OwnerPast) -> bytes:
-        """What is known of an owner."""
-        return self._bytes.write(
-            "owner", {"runs": past.runs}, [past.counts, past.totals, past.credit]
-        )
+    def owner(self, name: str) -> bytes | None:
+        """What is known of the owner; None where nothing is."""
+        past = self._memory.owners.get(name)
+        if past is None:
+            return None
+        arrays = [past.counts, past.totals, past.credit]
+        return self._bytes.write("owner", {"runs": past.runs}, arrays)
 
-    def read_owner(self, state: bytes) -> OwnerPast:
-        """What ``owner`` wrote."""
-        head, (counts, totals, credit) = self._read("owner", state, 3)
+    def restore_owner(self, name: str, state: bytes) -> None:
+        """Put what ``owner`` gave in place of the owner's past."""
+        head, (counts, totals, credit) = self._bytes.read("owner", state, 3)
         past = OwnerPast(self._owner_experts)
         past.runs = _count(head, "runs")
         past.counts = shaped(counts, self._owner_experts, N_BINS)
         past.totals = shaped(totals, self._owner_experts)
         past.credit = shaped(credit, self._owner_experts + 1)
-        return past
+        self._memory.owners[checked_name(name)] = past
 
-    def shared(self, shared: Shared) -> bytes:
+    def shared(self) -> bytes:
         """What all tasks share."""
-        arrays = [
-            shared.counts,
-            shared.weights,
-            shared.owner_weights,
-            shared.pit,
-            shared.pit_in_context,
-        ]
+        shared = self._shared
+        weights = [shared.weights, shared.owner_weights]
+        arrays = [shared.counts, *weights, shared.pit, shared.pit_in_context]
         return self._bytes.write("shared", {"total": shared.total}, arrays)
 
-    def read_shared(self, state: bytes, into: Shared) -> None:
-        """What ``shared`` wrote; nothing changes if it is refused."""
-        head, arrays = self._read("shared", state, 5)
+    def restore_shared(self, state: bytes) -> None:
+        """Put what ``shared`` gave in place of what all tasks share."""
+        head, arrays = self._bytes.read("shared", state, 5)
         total = _number(head, "total")
         counts = shaped(arrays[0], N_BINS)
         weights = shaped(arrays[1], N_RUNS, N_AGES, self._experts)
@@ -90,85 +110,83 @@ class States:
         pit_in_context = shaped(arrays[4], N_RUNS, N_AGES, PIT_BINS)
         if not total > 0 or not counts.sum() > 0:
             raise ValueError("the shared state counts nothing")
-        into.take_up(total, counts, (weights, owner_weights), (pit, pit_in_context))
+        self._shared.restore(total, counts, (weights, owner_weights), (pit, pit_in_context))
 
-    def kept(self, kept: Kept) -> bytes:
-        """What was said of a run in flight."""
+    def run(self, name: str) -> bytes | None:
+        """An open run with what the experts forecast of it; None of any other run."""
+        submitted = self._memory.runs.get(name)
+        if submitted is None:
+            return None
         head = {
-            "task": kept.task,
-            "owner": kept.owner,
-            "submitted_s": kept.submitted_s,
-            "started_s": kept.started_s,
-            "inFlight": kept.in_flight,
-            "context": list(kept.context),
-            "knownRuns": kept.known_runs,
-            "usual_s": kept.usual_s,
+            "task": submitted.task,
+            "owner": submitted.owner,
+            "submitted_s": submitted.submitted_s,
+            "started_s": submitted.started_s,
+            "inFlight": submitted.open_beside,
+            "context": list(submitted.context),
+            "knownRuns": submitted.known_runs,
+            "usual_s": submitted.usual_s,
         }
-        parent, said = kept.parent, kept.said
-        nothing: FloatArray = np.zeros(0)
+        parent, experts = submitted.parent, submitted.experts
         arrays = [
-            _NO_ARRAY if parent.counts is None else parent.counts,
-            nothing if parent.totals is None else parent.totals,
+            _NO_COUNTS if parent.counts is None else parent.counts,
+            _NO_TOTALS if parent.totals is None else parent.totals,
             parent.everybody,
             parent.weights,
-            _NO_ARRAY if said.counted is None else said.counted,
-            said.totals,
-            said.weights,
-            said.mixed,
-            kept.curve,
+            _NO_COUNTS if experts.counted is None else experts.counted,
+            experts.totals,
+            experts.weights,
+            experts.mixed,
+            submitted.curve,
         ]
         return self._bytes.write("kept", head, arrays)
 
-    def read_kept(self, state: bytes) -> Kept:
-        """What ``kept`` wrote."""
-        head, arrays = self._read("kept", state, 9)
+    def restore_run(self, name: str, state: bytes) -> None:
+        """Open a run that ``run`` gave; runs are restored in the order of their submission."""
+        head, arrays = self._bytes.read("kept", state, 9)
         context = tuple(int(at) for at in head["context"])
         if len(context) != 2 or not (0 <= context[0] < N_RUNS and 0 <= context[1] < N_AGES):
             raise ValueError(f"{context!r} is no context")
         submitted_s = _time(head, "submitted_s")
         if submitted_s is None:
             raise ValueError("it was never submitted")
-        return Kept(
+        submitted = SubmittedRun(
             task=checked_name(head["task"]),
             owner=checked_name(head["owner"]),
             submitted_s=submitted_s,
             started_s=_time(head, "started_s"),
-            in_flight=_count(head, "inFlight"),
+            open_beside=_count(head, "inFlight"),
             context=(context[0], context[1]),
             known_runs=_count(head, "knownRuns"),
             usual_s=_time(head, "usual_s"),
             parent=self._parent(arrays[:4]),
-            said=self._said(arrays[4:8]),
+            experts=self._task_experts(arrays[4:8]),
             curve=shaped(arrays[8], PIT_BINS + 1),
         )
+        self._memory.end_run(name)
+        self._memory.open_run(name, submitted)
 
-    def _parent(self, arrays: list[FloatArray]) -> ParentSaid:
+    def _parent(self, arrays: list[FloatArray]) -> ParentExperts:
         counts, totals, everybody, weights = arrays
         known = len(counts) > 0
         experts = self._owner_experts
-        return ParentSaid(
+        return ParentExperts(
             shaped(counts, experts, N_BINS) if known else None,
             shaped(totals, experts) if known else None,
             shaped(everybody, N_BINS),
             shaped(weights, experts + 1 if known else 1),
         )
 
-    def _said(self, arrays: list[FloatArray]) -> TaskSaid:
+    def _task_experts(self, arrays: list[FloatArray]) -> TaskExperts:
         counted, totals, weights, mixed = arrays
         known = len(counted) > 0
         experts = self._experts if known else 1
-        return TaskSaid(
+        return TaskExperts(
             shaped(counted, experts, N_BINS) if known else None,
             shaped(totals, experts),
             shaped(weights, experts),
             shaped(mixed, N_BINS + 1),
         )
-
-    def _read(self, kind: str, state: bytes, count: int) -> tuple[dict[str, Any], list[FloatArray]]:
-        head, arrays = self._bytes.read(kind, state)
-        if len(arrays) != count:
-            raise ValueError(f"a state of {kind!r} has {count} arrays, not {len(arrays)}")
-        return head, arrays
 
 
 def checked_name(name: Any) -> str:
