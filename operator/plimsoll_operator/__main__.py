@@ -70,7 +70,7 @@ for command in (
     agent,
     train,
 ):
-    command.add_to(app)
+    app.add_typer(command.app)
 
 
 def _tell_version(wanted: bool) -> None:

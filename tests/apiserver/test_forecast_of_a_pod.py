@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
-from plimsoll_operator.commands.reaching.places import Place
+from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.runtimes.forecast import ForecastRequest, forecast_command
 from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import Shop, store_url
@@ -35,7 +35,7 @@ async def test_a_pods_run_is_forecast_by_how_long_it_has_run(
             named=f"{shop.namespace}/{pod}",
             store_url=store_url(tmp_path),
             now_s=time.time(),
-            place=Place(kubeconfig=str(cluster.kubeconfig)),
+            installation=Installation(kubeconfig=str(cluster.kubeconfig)),
         )
         status = await asyncio.to_thread(forecast_command, request, OutputForm.JSON)
         said = capsys.readouterr()

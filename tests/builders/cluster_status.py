@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from plimsoll_operator.commands.status.seen import Seen
+from plimsoll_operator.commands.status.cluster_state import ClusterState
 
 NOW = datetime(2026, 10, 1, 12, 0, tzinfo=UTC)
 NOW_S = NOW.timestamp()
@@ -98,7 +98,7 @@ def a_condition(kind: str, status: str, reason: str, message: str = "why") -> An
     return {"type": kind, "status": status, "reason": reason, "message": message}
 
 
-def what_is_seen(**changes: Any) -> Seen:
+def what_is_seen(**changes: Any) -> ClusterState:
     """A healthy installation with one task; changes: fields of Seen."""
     healthy: dict[str, Any] = {
         "installed_in": "plimsoll",
@@ -116,4 +116,4 @@ def what_is_seen(**changes: Any) -> Seen:
         "policies": [],
         "profiles": [a_profile()],
     }
-    return Seen(**{**healthy, **changes})
+    return ClusterState(**{**healthy, **changes})

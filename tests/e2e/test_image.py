@@ -19,7 +19,7 @@ import pytest
 from deploy.local.dockerfile import TARGETS, Image, build_image
 from deploy.local.images import has_image, load_image
 
-from plimsoll_operator.processes.run_certificates import make_certificates
+from plimsoll_operator.processes.run_webhook import make_certificates
 from tests.conftest import Cluster
 
 pytestmark = pytest.mark.node

@@ -20,8 +20,7 @@ from typing import Final, cast
 import uvloop
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.processes.run_certificates import make_certificates
-from plimsoll_operator.processes.run_webhook import webhook_configuration
+from plimsoll_operator.processes.run_webhook import make_certificates, webhook_configuration
 from tests.conftest import Cluster
 
 NAME: Final = "plain"

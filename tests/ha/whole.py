@@ -17,8 +17,7 @@ from pathlib import Path
 import psutil
 
 from plimsoll_operator.__main__ import app
-from plimsoll_operator.processes.run_certificates import make_certificates
-from plimsoll_operator.processes.run_webhook import NAME, webhook_configuration
+from plimsoll_operator.processes.run_webhook import NAME, make_certificates, webhook_configuration
 from tests.apiserver.controllers import until
 from tests.conftest import Cluster
 

@@ -20,7 +20,7 @@ from plimsoll_operator.commands.past_runs.import_prometheus import (
 from plimsoll_operator.prometheus_history import client as prometheus_client
 from plimsoll_operator.prometheus_history import walking
 from plimsoll_operator.prometheus_history.client import PrometheusClient, PrometheusServer
-from plimsoll_operator.prometheus_history.past_pods import Reading
+from plimsoll_operator.prometheus_history.past_pods import ReadingRules
 from plimsoll_operator.prometheus_history.questions import Where
 from plimsoll_operator.prometheus_history.walking import PastReader
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
@@ -119,12 +119,12 @@ def read(
     prometheus: Prometheus,
     namespace: str,
     *,
-    how: Reading | None = None,
+    how: ReadingRules | None = None,
     since_s: float = FIRST_S - HOUR_S,
 ) -> tuple[list[Observation], walking.Progress]:
     async def reading() -> tuple[list[Observation], walking.Progress]:
         async with PrometheusClient(PrometheusServer.at(prometheus.url)) as client:
-            reader = PastReader(client, Where((namespace,)), how or Reading())
+            reader = PastReader(client, Where((namespace,)), how or ReadingRules())
             found: list[Observation] = []
             async for told in reader.read(since_s, NOW_S):
                 found += told
@@ -133,7 +133,7 @@ def read(
     return asyncio.run(reading())
 
 
-def one(prometheus: Prometheus, namespace: str, how: Reading | None = None) -> Observation:
+def one(prometheus: Prometheus, namespace: str, how: ReadingRules | None = None) -> Observation:
     found, _ = read(prometheus, namespace, how=how)
     assert len(found) == 1, found
     return found[0]
@@ -163,7 +163,7 @@ def test_an_attempt_has_all_that_the_series_say(prometheus: Prometheus) -> None:
 def test_the_peak_is_the_highest_sample_and_a_margin_and_says_where_it_is_from(
     prometheus: Prometheus,
 ) -> None:
-    first = read(prometheus, "shop", how=Reading(margin=0.2))[0][0]
+    first = read(prometheus, "shop", how=ReadingRules(margin=0.2))[0][0]
     assert first.working_set_peak_bytes == 300 * MIB
     assert first.peak_bytes == round(360 * MIB)
     assert first.peak_source is PeakSource.IMPORTED
@@ -192,7 +192,7 @@ def test_plimsolls_own_label_and_features_are_read(prometheus: Prometheus) -> No
 
 def test_another_label_may_name_the_task(prometheus: Prometheus) -> None:
     assert one(prometheus, "apps").task.name == "load"
-    assert one(prometheus, "apps", Reading(task_label="app")).task.name == "join-sales"
+    assert one(prometheus, "apps", ReadingRules(task_label="app")).task.name == "join-sales"
 
 
 def test_airflows_labels_name_task_and_run_and_base_is_the_container(

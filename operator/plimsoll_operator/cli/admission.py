@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import (
-    PROCESSES,
-    given_only,
-)
+from plimsoll_operator.cli.options import PROCESSES, given_only
+
+app = typer.Typer()
 
 
+@app.command(rich_help_panel=PROCESSES)
 def admission(
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate, PEM.")] = None,
     key: Annotated[Path | None, typer.Option(help="Its key, PEM.")] = None,
@@ -23,10 +23,10 @@ def admission(
     metrics_port: Annotated[
         int | None, typer.Option(help="Plain port of /metrics, /readyz; 9090 otherwise.")
     ] = None,
-    snapshot: Annotated[Path | None, typer.Option(help="Where a copy of the feed is kept.")] = None,
+    snapshot: Annotated[Path | None, typer.Option(help="File for a copy of the feed.")] = None,
     drain: Annotated[float | None, typer.Option(help="Seconds to serve after SIGTERM.")] = None,
 ) -> None:
-    """The webhook: sizes labelled pods, always admits them."""
+    """Run the webhook: it sizes labelled pods, and always admits them."""
     from plimsoll_operator.admission.settings import AdmissionSettings
     from plimsoll_operator.processes.admission import serve
     from plimsoll_operator.processes.logs import log_as_records
@@ -44,8 +44,3 @@ def admission(
         drain_s=drain,
     )
     serve(AdmissionSettings(**given))
-
-
-def add_to(app: typer.Typer) -> None:
-    """Put it into the command line."""
-    app.command(rich_help_panel=PROCESSES)(admission)

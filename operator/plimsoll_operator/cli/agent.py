@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import (
-    PROCESSES,
-)
+from plimsoll_operator.cli.options import PROCESSES
+
+app = typer.Typer()
 
 
+@app.command(rich_help_panel=PROCESSES)
 def agent(
     controller: Annotated[
         str, typer.Option(help="The controller's URL.", envvar="PLIMSOLL_CONTROLLER_URL")
@@ -24,7 +25,7 @@ def agent(
         typer.Option(help="This node's name.", envvar=["PLIMSOLL_NODE_NAME", "NODE_NAME"]),
     ],
     state_dir: Annotated[
-        Path, typer.Option(help="Where unsent reports wait.", envvar="PLIMSOLL_STATE_DIR")
+        Path, typer.Option(help="Folder for unsent reports.", envvar="PLIMSOLL_STATE_DIR")
     ],
     cgroup_root: Annotated[
         Path, typer.Option(help="Where cgroups are mounted.", envvar="PLIMSOLL_CGROUP_ROOT")
@@ -37,7 +38,7 @@ def agent(
         ),
     ] = None,
 ) -> None:
-    """Measures the memory of this node's pods, page cache told apart from need."""
+    """Measure the memory of this node's pods, and tell page cache from need."""
     from plimsoll_operator.agent.settings import AgentSettings
     from plimsoll_operator.processes.agent import serve
     from plimsoll_operator.processes.logs import log_as_records
@@ -54,8 +55,3 @@ def agent(
             metrics_listen_port=metrics_port,
         )
     )
-
-
-def add_to(app: typer.Typer) -> None:
-    """Put it into the command line."""
-    app.command(rich_help_panel=PROCESSES)(agent)

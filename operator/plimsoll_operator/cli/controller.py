@@ -7,17 +7,15 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import (
-    PROCESSES,
-    Context,
-    Kubeconfig,
-    given_only,
-)
+from plimsoll_operator.cli.options import PROCESSES, Context, Kubeconfig, given_only
 from plimsoll_predictor.core.policy import Mode
+
+app = typer.Typer()
 
 Token = Annotated[Path | None, typer.Option(help="File with the bearer token of feed and peaks.")]
 
 
+@app.command(rich_help_panel=PROCESSES)
 def controller(
     store: Annotated[str | None, typer.Option(help="The store's URL.")] = None,
     kubeconfig: Kubeconfig = None,
@@ -30,9 +28,9 @@ def controller(
     mode: Annotated[Mode | None, typer.Option(help="Default mode of every task.")] = None,
     training_budget: Annotated[float | None, typer.Option(help="Seconds per training.")] = None,
     lease: Annotated[str | None, typer.Option(help="Lease to compete for.")] = None,
-    instance: Annotated[str | None, typer.Option(help="This one's name: the pod's.")] = None,
+    instance: Annotated[str | None, typer.Option(help="This controller's name: its pod's.")] = None,
 ) -> None:
-    """The operator: observes, lifts, retries, trains, keeps TaskProfiles."""
+    """Run the operator: it observes, lifts, retries, trains and keeps TaskProfiles."""
     from plimsoll_operator.controller.settings import ControllerSettings
     from plimsoll_operator.processes.controller import serve
     from plimsoll_operator.processes.logs import log_as_records
@@ -53,8 +51,3 @@ def controller(
         instance=instance,
     )
     serve(ControllerSettings(**given))
-
-
-def add_to(app: typer.Typer) -> None:
-    """Put it into the command line."""
-    app.command(rich_help_panel=PROCESSES)(controller)

@@ -6,22 +6,18 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import (
-    SET,
-    Context,
-    Kubeconfig,
-    complete_task,
-    examples,
-    place_of,
-)
+from plimsoll_operator.cli.options import SET, Context, Kubeconfig, complete_task, examples
+from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_predictor.core.policy import Mode
+
+app = typer.Typer()
 
 Task = Annotated[
     str | None,
     typer.Argument(
         metavar="[NAMESPACE/TASK]",
         autocompletion=complete_task,
-        help="One task; or name a namespace.",
+        help="Name one task, or a namespace with -n.",
     ),
 ]
 
@@ -40,11 +36,12 @@ def enforce(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Let Plimsoll set the memory of a task's pods, or of all in a namespace.
+    """Let Plimsoll set the memory of a task's pods, or of all pods in a namespace.
 
-    Says first what changes, and what it would have saved and killed so far.
+    It first says what changes, and what it would have saved and killed so far.
     """
-    _set_mode(Mode.ENFORCE, (task, namespace), (kubeconfig, context), ask=not yes)
+    installation = Installation(kubeconfig=kubeconfig, context=context)
+    _set_mode(Mode.ENFORCE, (task, namespace), installation, ask=not yes)
 
 
 def recommend(
@@ -55,7 +52,8 @@ def recommend(
     context: Context = None,
 ) -> None:
     """Only write down what Plimsoll would do; change no pod's memory."""
-    _set_mode(Mode.RECOMMEND, (task, namespace), (kubeconfig, context), ask=not yes)
+    installation = Installation(kubeconfig=kubeconfig, context=context)
+    _set_mode(Mode.RECOMMEND, (task, namespace), installation, ask=not yes)
 
 
 def off(
@@ -65,32 +63,28 @@ def off(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Leave a task's pods alone, or all in a namespace."""
-    _set_mode(Mode.OFF, (task, namespace), (kubeconfig, context), ask=not yes)
+    """Leave a task's pods alone, or all pods in a namespace."""
+    installation = Installation(kubeconfig=kubeconfig, context=context)
+    _set_mode(Mode.OFF, (task, namespace), installation, ask=not yes)
 
 
 def _set_mode(
-    mode: Mode,
-    named: tuple[str | None, str | None],
-    where: tuple[str | None, str | None],
-    *,
-    ask: bool,
+    mode: Mode, named: tuple[str | None, str | None], installation: Installation, *, ask: bool
 ) -> None:
     from plimsoll_operator.commands.modes.enforce import ModeRequest, mode_command
 
     task, namespace = named
-    place = place_of(*where, None)
-    request = ModeRequest(mode=mode, task=task, namespace=namespace, place=place, ask=ask)
+    request = ModeRequest(
+        mode=mode, task=task, namespace=namespace, installation=installation, ask=ask
+    )
     raise typer.Exit(mode_command(request))
 
 
-def add_to(app: typer.Typer) -> None:
-    """Put it into the command line."""
-    modes = (
-        (enforce, ("one task", "plimsoll enforce shop/train-demand")),
-        (recommend, ("one task", "plimsoll recommend shop/train-demand")),
-        (off, ("one task", "plimsoll off shop/train-demand")),
-    )
-    for command, example in modes:
-        whole = ("a namespace, without asking", f"plimsoll {command.__name__} -n shop --yes")
-        app.command(rich_help_panel=SET, epilog=examples(example, whole))(command)
+modes = (
+    (enforce, ("one task", "plimsoll enforce shop/train-demand")),
+    (recommend, ("one task", "plimsoll recommend shop/train-demand")),
+    (off, ("one task", "plimsoll off shop/train-demand")),
+)
+for command, example in modes:
+    whole = ("a namespace, without asking", f"plimsoll {command.__name__} -n shop --yes")
+    app.command(rich_help_panel=SET, epilog=examples(example, whole))(command)

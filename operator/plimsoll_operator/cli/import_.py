@@ -7,18 +7,10 @@ from typing import Annotated, Final
 
 import typer
 
-from plimsoll_operator.cli.options import (
-    PAST_RUNS,
-    Context,
-    InstalledIn,
-    Kubeconfig,
-    StoreUrl,
-    examples,
-    in_controller,
-    place_of,
-    words_of,
-)
-from plimsoll_operator.commands.reaching.places import Place
+from plimsoll_operator.cli.options import PAST_RUNS, StoreUrl, examples, needs_installation
+from plimsoll_operator.commands.reaching.installation import Installation
+
+app = typer.Typer()
 
 PANEL: Final = "From a Prometheus"
 
@@ -33,10 +25,12 @@ Address = Annotated[
 ]
 
 Since = Annotated[
-    str, typer.Option(help="How far back, or a date: 30d, 12h.", rich_help_panel=PANEL)
+    str, typer.Option(help="How far back to read, or a date: 30d, 12h.", rich_help_panel=PANEL)
 ]
 
-Until = Annotated[str | None, typer.Option(help="Up to then; now.", rich_help_panel=PANEL)]
+Until = Annotated[
+    str | None, typer.Option(help="Until when to read; now otherwise.", rich_help_panel=PANEL)
+]
 
 TaskLabel = Annotated[
     str | None,
@@ -51,7 +45,7 @@ Match = Annotated[
     list[str] | None,
     typer.Option(
         metavar="MATCHER",
-        help='More of what is looked at, such as cluster="prod".',
+        help='One more matcher of series, such as cluster="prod".',
         rich_help_panel=PANEL,
     ),
 ]
@@ -61,13 +55,13 @@ Margin = Annotated[
     typer.Option(
         min=0.0,
         max=1.0,
-        help="Added to the highest sample, for spikes between two.",
+        help="Share added to the highest sample, for spikes between two samples.",
         rich_help_panel=PANEL,
     ),
 ]
 
 TokenFile = Annotated[
-    Path | None, typer.Option(help="Holds a bearer token.", rich_help_panel=PANEL)
+    Path | None, typer.Option(help="File with a bearer token.", rich_help_panel=PANEL)
 ]
 
 CaFile = Annotated[
@@ -76,14 +70,27 @@ CaFile = Annotated[
 
 Save = Annotated[
     Path | None,
-    typer.Option(help="Only write what was found, as a history file.", rich_help_panel=PANEL),
+    typer.Option(help="Only write the past runs to this history file.", rich_help_panel=PANEL),
 ]
 
 
+@app.command(
+    "import",
+    rich_help_panel=PAST_RUNS,
+    epilog=examples(
+        ("past runs from a file", "plimsoll import history.csv -n shop"),
+        ("from another program", "make-history | plimsoll import -"),
+        (
+            "a month of past pods",
+            "plimsoll import --prometheus http://localhost:9090 --since 30d",
+        ),
+    ),
+)
+@needs_installation
 def import_history(
     history: Annotated[
         Path | None,
-        typer.Argument(help="CSV or Parquet of past runs; docs/history.md. - reads stdin."),
+        typer.Argument(help="CSV or Parquet of past runs, as in docs/history.md; - reads stdin."),
     ] = None,
     namespace: Annotated[
         str | None,
@@ -91,10 +98,12 @@ def import_history(
             "--namespace",
             "-n",
             metavar="NAMESPACE",
-            help="Of rows that name none; with --prometheus, the only one looked at.",
+            help="Namespace of rows that name none; with --prometheus, the only one to read.",
         ),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Keep none if any row is bad.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Import nothing if any row is bad.")
+    ] = False,
     prometheus: Address = None,
     since: Since = "30d",
     until: Until = None,
@@ -106,17 +115,15 @@ def import_history(
     save: Save = None,
     stdin_bytes: Annotated[int | None, typer.Option(hidden=True, min=0)] = None,
     store: StoreUrl = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    installed_in: InstalledIn = None,
+    *,
+    installation: Installation,
 ) -> None:
-    """Take in past runs as training data, so that tasks get sizes on day one."""
-    place = place_of(kubeconfig, context, installed_in)
+    """Import past runs as training data, so that tasks get sizes on day one."""
     if history is not None:
         from plimsoll_operator.commands.past_runs.history_files import given_history
 
         with given_history(history, stdin_bytes) as path:
-            raise typer.Exit(_take_in(path, namespace, strict, store, place))
+            raise typer.Exit(_take_in(path, namespace, strict, store, installation))
     if prometheus is None:
         raise typer.BadParameter("name a history file, or a Prometheus with --prometheus URL")
     import tempfile
@@ -142,35 +149,23 @@ def import_history(
         found = save or Path(folder) / "past.csv.gz"
         status = prometheus_command(request, found, time.time())
         if status == 0 and save is None:
-            status = _take_in(found, None, strict, store, place)
+            status = _take_in(found, None, strict, store, installation)
         raise typer.Exit(status)
 
 
 def _take_in(
-    path: Path, namespace: str | None, strict: bool, store: str | None, place: Place
+    path: Path, namespace: str | None, strict: bool, store: str | None, installation: Installation
 ) -> int:
     """Import a history file, here or where the store is; the exit status."""
     if store is None:
-        words = words_of(("--namespace", namespace or None), ("--strict", strict))
-        return in_controller(["import", "-", *words], place, stdin=path).exit_code
+        from plimsoll_operator.commands.reaching.in_controller import Errand, run_in_controller
+
+        words = ["import", "-"]
+        words += ["--namespace", namespace] if namespace else []
+        words += ["--strict"] if strict else []
+        return run_in_controller(Errand(words=words, installation=installation, stdin=path))
     from plimsoll_operator.commands.past_runs.import_file import ImportRequest, import_command
 
     return import_command(
         ImportRequest(path=path, store_url=store, namespace=namespace, strict=strict)
     )
-
-
-def add_to(app: typer.Typer) -> None:
-    """Put it into the command line."""
-    app.command(
-        "import",
-        rich_help_panel=PAST_RUNS,
-        epilog=examples(
-            ("past runs from a file", "plimsoll import history.csv -n shop"),
-            ("from another program", "make-history | plimsoll import -"),
-            (
-                "a month of past pods",
-                "plimsoll import --prometheus http://localhost:9090 --since 30d",
-            ),
-        ),
-    )(import_history)

@@ -6,49 +6,33 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import (
-    LOOK,
-    Context,
-    InstalledIn,
-    Kubeconfig,
-    Output,
-    StoreUrl,
-    Task,
-    examples,
-    in_controller,
-    place_of,
-    words_of,
-)
+from plimsoll_operator.cli.options import LOOK, Output, Task, examples, needs_store
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 
+app = typer.Typer()
 
+
+@app.command(
+    rich_help_panel=LOOK,
+    epilog=examples(
+        ("all that are kept, newest first", "plimsoll models shop/train-demand"),
+        ("one in full", "plimsoll models shop/train-demand --version 3fa9"),
+    ),
+)
+@needs_store()
 def models(
     task: Task,
     version: Annotated[
         str | None,
-        typer.Option(metavar="VERSION", help="One training in full; first characters do."),
+        typer.Option(
+            metavar="VERSION", help="Show one training in full; the first characters suffice."
+        ),
     ] = None,
     output: Output = OutputForm.TABLE,
-    store: StoreUrl = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    installed_in: InstalledIn = None,
+    *,
+    store: str,
 ) -> None:
     """List a task's trainings: parameters, scores, out-of-time costs, failures."""
-    if store is None:
-        words = ["models", task, "--output", output.value, *words_of(("--version", version))]
-        raise in_controller(words, place_of(kubeconfig, context, installed_in))
     from plimsoll_operator.commands.sizes.models import models_command
 
     raise typer.Exit(models_command(task, store, output, version))
-
-
-def add_to(app: typer.Typer) -> None:
-    """Put it into the command line."""
-    app.command(
-        rich_help_panel=LOOK,
-        epilog=examples(
-            ("all that are kept, newest first", "plimsoll models shop/train-demand"),
-            ("one in full", "plimsoll models shop/train-demand --version 3fa9"),
-        ),
-    )(models)

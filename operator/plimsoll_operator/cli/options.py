@@ -1,15 +1,21 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the errand of a command to the controller.
+
+A command asks for what it needs by a keyword: ``installation`` for a cluster, ``store`` for a
+store's URL. The decorators put the options in the keyword's place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, get_type_hints
 
 import typer
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
-from plimsoll_operator.commands.reaching.places import Place
+from plimsoll_operator.commands.reaching.installation import Installation
 
 LOOK: Final = "Look"
 SET: Final = "Set"
@@ -74,38 +80,6 @@ TaskOrPod = Annotated[
 ]
 
 
-def place_of(kubeconfig: str | None, context: str | None, installed_in: str | None) -> Place:
-    """Which cluster is meant."""
-    return Place(kubeconfig=kubeconfig, context=context, installed_in=installed_in)
-
-
-def in_controller(
-    words: Sequence[str], place: Place, *, stdin: Path | None = None, out: Path | None = None
-) -> typer.Exit:
-    """Run a command where the store is, and end with its exit status.
-
-    words: the command. stdin: a file that it reads. out: where its output goes; None prints it.
-    """
-    from plimsoll_operator.commands.reaching.in_controller import Errand, run_in_controller
-
-    return typer.Exit(run_in_controller(Errand(words=words, place=place, stdin=stdin, out=out)))
-
-
-def words_of(*options: tuple[str, object]) -> list[str]:
-    """The words of options that were given; None was not, and True needs no value.
-
-    >>> words_of(("--by", None), ("--strict", True), ("--at-least", 0.95))
-    ['--strict', '--at-least', '0.95']
-    """
-    words = []
-    for name, value in options:
-        if value is True:
-            words.append(name)
-        elif value is not None and value is not False:
-            words += [name, str(value)]
-    return words
-
-
 def given_only(**options: Any) -> dict[str, Any]:
     """The options on the command line; for the others the environment holds."""
     return {name: value for name, value in options.items() if value is not None}
@@ -119,3 +93,127 @@ def examples(*shown: tuple[str, str]) -> str:
     """
     lines = [f"[dim]# {what}[/dim]\n$ {command}" for what, command in shown]
     return "\n".join(["[bold]Examples[/bold]", *lines])
+
+
+INSTALLATION: Final[Mapping[str, Any]] = {
+    "kubeconfig": Kubeconfig,
+    "context": Context,
+    "installed_in": InstalledIn,
+}
+NOT_SENT: Final = frozenset({"store", *INSTALLATION, "stdin_bytes"})
+"""Options that have a meaning on this machine only, or that the errand gives by itself."""
+
+Command = Callable[..., None]
+Decorator = Callable[[Command], Command]
+
+
+def needs_installation(command: Command) -> Command:
+    """Give a command the options that name an installation, as ``installation``."""
+
+    def located(**given: Any) -> None:
+        installation = _named_installation(given)
+        command(**given, installation=installation)
+
+    return _with_options(located, command, INSTALLATION)
+
+
+def needs_store(
+    *,
+    stdin: str | None = None,
+    out: str | None = None,
+    check: Callable[..., object] | None = None,
+) -> Decorator:
+    """Give a command the options of a store, as ``store``, and of an installation if it asks.
+
+    Without a store the command runs in the controller's pod, with the words that were given.
+    stdin: the parameter that names a file to read; the file is sent. out: the parameter that names
+    a file to write; the file comes back. check: refuses values of parameters before that.
+    """
+
+    def decorate(command: Command) -> Command:
+        asks_installation = "installation" in inspect.signature(command).parameters
+
+        def located(ctx: typer.Context, **given: Any) -> None:
+            installation = _named_installation(given)
+            store = given.pop("store")
+            if check is not None:
+                check(**given)
+            if store is None:
+                raise typer.Exit(_run_in_controller(ctx, installation, stdin, out))
+            if asks_installation:
+                given["installation"] = installation
+            command(**given, store=store)
+
+        return _with_options(located, command, {"store": StoreUrl, **INSTALLATION})
+
+    return decorate
+
+
+def given_words(ctx: typer.Context, files: Mapping[str, str]) -> list[str]:
+    """The command and the words that people gave it, as the controller's pod understands them.
+
+    files: parameter -> what the pod reads or writes in place of a file of this machine.
+    """
+    words = [str(ctx.command.name)]
+    for parameter in ctx.command.params:
+        name = str(parameter.name)
+        source = ctx.get_parameter_source(name)
+        was_given = source is not None and source.name == "COMMANDLINE"
+        if name in NOT_SENT or not (was_given or name in files):
+            continue
+        value = files.get(name, ctx.params[name])
+        if parameter.param_type_name == "argument":
+            words += [str(each) for each in (value if isinstance(value, list | tuple) else [value])]
+        else:
+            words += [parameter.opts[0], *([] if value is True else [str(value)])]
+    return words
+
+
+def _run_in_controller(
+    ctx: typer.Context, installation: Installation, stdin: str | None, out: str | None
+) -> int:
+    from plimsoll_operator.commands.reaching.in_controller import Errand, run_in_controller
+
+    words = given_words(ctx, {name: "-" for name in (stdin, out) if name is not None})
+    file = None if out is None or str(ctx.params[out]) == "-" else Path(ctx.params[out])
+    if file is not None and "stdout_ending" in ctx.params:
+        # The pod sees no file's name, and the ending tells the format.
+        words += ["--stdout-ending", file.suffix]
+    with _sent_file(None if stdin is None else ctx.params[stdin]) as path:
+        errand = Errand(words=words, installation=installation, stdin=path, out=file)
+        return run_in_controller(errand)
+
+
+def _sent_file(named: Path | None) -> AbstractContextManager[Path | None]:
+    if named is None:
+        return nullcontext()
+    from plimsoll_operator.commands.past_runs.history_files import given_history
+
+    return given_history(named, None)
+
+
+def _named_installation(given: dict[str, Any]) -> Installation:
+    """Take the options of an installation out of what was given."""
+    return Installation(**{name: given.pop(name) for name in INSTALLATION})
+
+
+def _with_options(located: Command, command: Command, options: Mapping[str, Any]) -> Command:
+    """Make typer see the command's own parameters, and the options after them."""
+    hints = get_type_hints(command, include_extras=True)
+    parameters = [
+        each.replace(annotation=hints[name])
+        for name, each in inspect.signature(command).parameters.items()
+        if name not in {"installation", *options}
+    ]
+    parameters += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=option)
+        for name, option in options.items()
+    ]
+    if "ctx" in inspect.signature(located).parameters:
+        parameters.append(
+            inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+        )
+    located.__name__, located.__doc__ = command.__name__, command.__doc__
+    # typer reads a function's signature to find its options.
+    located.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return located

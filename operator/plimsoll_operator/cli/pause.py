@@ -6,22 +6,17 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import (
-    SET,
-    Context,
-    InstalledIn,
-    Kubeconfig,
-    complete_task,
-    examples,
-    place_of,
-)
+from plimsoll_operator.cli.options import SET, complete_task, examples, needs_installation
+from plimsoll_operator.commands.reaching.installation import Installation
+
+app = typer.Typer()
 
 TaskOrCluster = Annotated[
     str | None,
     typer.Argument(
         metavar="[NAMESPACE/TASK]",
         autocompletion=complete_task,
-        help="One task; else the whole cluster.",
+        help="One task; the whole cluster otherwise.",
     ),
 ]
 
@@ -31,53 +26,47 @@ Namespace = Annotated[
 ]
 
 
+@needs_installation
 def pause(
     task: TaskOrCluster = None,
     namespace: Namespace = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    installed_in: InstalledIn = None,
+    *,
+    installation: Installation,
 ) -> None:
     """Stop sizing within seconds: pods start as their authors wrote them. Learning goes on.
 
-    Without a task or namespace the whole cluster is paused, over every policy and annotation.
+    Without a task or namespace it pauses the whole cluster, over every policy and annotation.
     """
-    _pause(task, namespace, (kubeconfig, context, installed_in), paused=True)
+    _set_paused(True, task, namespace, installation)
 
 
+@needs_installation
 def resume(
     task: TaskOrCluster = None,
     namespace: Namespace = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    installed_in: InstalledIn = None,
+    *,
+    installation: Installation,
 ) -> None:
     """Size pods again, as before `plimsoll pause`."""
-    _pause(task, namespace, (kubeconfig, context, installed_in), paused=False)
+    _set_paused(False, task, namespace, installation)
 
 
-def _pause(
-    task: str | None,
-    namespace: str | None,
-    where: tuple[str | None, str | None, str | None],
-    *,
-    paused: bool,
+def _set_paused(
+    paused: bool, task: str | None, namespace: str | None, installation: Installation
 ) -> None:
     from plimsoll_operator.commands.modes.pause import PauseRequest, pause_command
 
-    request = PauseRequest(task=task, namespace=namespace, place=place_of(*where), paused=paused)
+    request = PauseRequest(task=task, namespace=namespace, installation=installation, paused=paused)
     raise typer.Exit(pause_command(request))
 
 
-def add_to(app: typer.Typer) -> None:
-    """Put it into the command line."""
-    for switch in (pause, resume):
-        name = switch.__name__
-        app.command(
-            rich_help_panel=SET,
-            epilog=examples(
-                ("the whole cluster", f"plimsoll {name}"),
-                ("one namespace", f"plimsoll {name} -n shop"),
-                ("one task", f"plimsoll {name} shop/train-demand"),
-            ),
-        )(switch)
+for switch in (pause, resume):
+    name = switch.__name__
+    app.command(
+        rich_help_panel=SET,
+        epilog=examples(
+            ("the whole cluster", f"plimsoll {name}"),
+            ("one namespace", f"plimsoll {name} -n shop"),
+            ("one task", f"plimsoll {name} shop/train-demand"),
+        ),
+    )(switch)

@@ -7,34 +7,41 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import (
-    PAST_RUNS,
-    Context,
-    InstalledIn,
-    Kubeconfig,
-    StoreUrl,
-    examples,
-    place_of,
-)
+from plimsoll_operator.cli.options import PAST_RUNS, StoreUrl, examples, needs_installation
+from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_predictor.replay.sizes.engine import DecideAt
 
+app = typer.Typer()
 
+
+@app.command(
+    rich_help_panel=PAST_RUNS,
+    epilog=examples(
+        ("every policy on a trace", "plimsoll replay runs.csv --html replay.html"),
+        (
+            "a task's own history",
+            "plimsoll replay --from-store shop/train-demand --policy plimsoll",
+        ),
+        ("how well runtimes are forecast", "plimsoll replay --runtime log.csv.gz"),
+    ),
+)
+@needs_installation
 def replay(
     traces: Annotated[
-        list[Path] | None, typer.Argument(help="CSV or Parquet of past runs; docs/replay.md.")
+        list[Path] | None, typer.Argument(help="CSV or Parquet of past runs, as in docs/replay.md.")
     ] = None,
     policy: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="plimsoll, a baseline, or all; may be repeated."),
+        typer.Option(metavar="NAME", help="Policy: plimsoll, a baseline, or all; may be repeated."),
     ] = None,
     decide: Annotated[DecideAt, typer.Option(help="When a size is decided.")] = DecideAt.SUBMIT,
     first_size: Annotated[
         float,
         typer.Option(metavar="SHARE", help="Size of a task never seen, as a share of its request."),
     ] = 1.0,
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Where the figures go.")] = None,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="File for the figures.")] = None,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where the page with plots goes.")
+        Path | None, typer.Option(metavar="FILE", help="File for the page with plots.")
     ] = None,
     from_store: Annotated[
         str | None,
@@ -46,14 +53,13 @@ def replay(
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Of --runtime: plimsoll, a baseline, or all."),
+        typer.Option(metavar="NAME", help="Method for --runtime: plimsoll, a baseline, or all."),
     ] = None,
     store: StoreUrl = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    installed_in: InstalledIn = None,
+    *,
+    installation: Installation,
 ) -> None:
-    """Play past runs through a policy: what it would have wasted, how often failed."""
+    """Play past runs through policies: what each would have wasted, and how often failed."""
     if runtime:
         if traces or from_store or html:
             raise typer.BadParameter("a log of runtimes is replayed alone, and has no page")
@@ -71,7 +77,7 @@ def replay(
         setting=Setting(decide_at=decide, first_size=first_size),
         from_store=from_store,
         store_url=store,
-        place=place_of(kubeconfig, context, installed_in) if from_store else None,
+        installation=installation,
         json_file=json,
         html_file=html,
     )
@@ -87,18 +93,3 @@ def _replay_runtimes(logs: list[Path], methods: list[str] | None, json: Path | N
     chosen = tuple(methods or ("plimsoll",))
     request = RuntimeReplayRequest(logs=logs, methods=chosen, json_file=json)
     return runtime_replay_command(request)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Put it into the command line."""
-    app.command(
-        rich_help_panel=PAST_RUNS,
-        epilog=examples(
-            ("every policy on a trace", "plimsoll replay runs.csv --html replay.html"),
-            (
-                "a task's own history",
-                "plimsoll replay --from-store shop/train-demand --policy plimsoll",
-            ),
-            ("how well runtimes are forecast", "plimsoll replay --runtime log.csv.gz"),
-        ),
-    )(replay)

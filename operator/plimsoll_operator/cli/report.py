@@ -7,54 +7,39 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import (
-    LOOK,
-    Context,
-    InstalledIn,
-    Kubeconfig,
-    StoreUrl,
-    complete_task,
-    examples,
-    in_controller,
-    place_of,
-)
+from plimsoll_operator.cli.options import LOOK, complete_task, examples, needs_store
+
+app = typer.Typer()
 
 REPORT_FILE = Path("plimsoll.html")
 
 
+@app.command(
+    rich_help_panel=LOOK,
+    epilog=examples(
+        ("all tasks", "plimsoll report --out plimsoll.html"),
+        ("one task", "plimsoll report shop/train-demand"),
+    ),
+)
+@needs_store(out="out")
 def report(
     task: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAMESPACE/TASK]", autocompletion=complete_task, help="All tasks otherwise."
+            metavar="[NAMESPACE/TASK]",
+            autocompletion=complete_task,
+            help="One task; all tasks otherwise.",
         ),
     ] = None,
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="The HTML file to write; - prints it.")
     ] = REPORT_FILE,
-    store: StoreUrl = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    installed_in: InstalledIn = None,
+    *,
+    store: str,
 ) -> None:
     """Write the report page as one self-contained file."""
-    if store is None:
-        words = ["report", *([] if task is None else [task]), "--out", "-"]
-        place = place_of(kubeconfig, context, installed_in)
-        raise in_controller(words, place, out=None if str(out) == "-" else out)
     import time
 
     from plimsoll_operator.commands.sizes.report import report_command
 
     raise typer.Exit(report_command(task, store, out, now_s=time.time()))
-
-
-def add_to(app: typer.Typer) -> None:
-    """Put it into the command line."""
-    app.command(
-        rich_help_panel=LOOK,
-        epilog=examples(
-            ("all tasks", "plimsoll report --out plimsoll.html"),
-            ("one task", "plimsoll report shop/train-demand"),
-        ),
-    )(report)

@@ -7,32 +7,33 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import (
-    PROCESSES,
-    Context,
-    Kubeconfig,
-)
+from plimsoll_operator.cli.options import PROCESSES, Context, Kubeconfig
 from plimsoll_predictor.core.policy import Mode
 
+app = typer.Typer()
 
+
+@app.command(rich_help_panel=PROCESSES)
 def run(
-    state_dir: Annotated[Path, typer.Option(help="Where its files go.")] = Path("plimsoll-state"),
+    state_dir: Annotated[Path, typer.Option(help="Folder for its files.")] = Path("plimsoll-state"),
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     mode: Annotated[Mode, typer.Option(help="Default mode of every task.")] = Mode.RECOMMEND,
     host: Annotated[str, typer.Option(help="Address the API server reaches.")] = "127.0.0.1",
     training_budget: Annotated[float, typer.Option(help="Seconds per training.")] = 60.0,
-    agent: Annotated[bool, typer.Option(help="Measure this machine's pods, too.")] = False,
+    agent: Annotated[bool, typer.Option(help="Also measure this machine's pods.")] = False,
     node_name: Annotated[str, typer.Option(help="This machine's node name.")] = "node-1",
     admission_port: Annotated[int, typer.Option(help="The webhook's HTTPS port.")] = 9443,
-    controller_port: Annotated[int, typer.Option(help="Feed, peaks, metrics.")] = 8081,
-    page_port: Annotated[int, typer.Option(help="The page.")] = 8082,
-    metrics_port: Annotated[int, typer.Option(help="Admission's /metrics, /readyz.")] = 9090,
+    controller_port: Annotated[int, typer.Option(help="Port of feed, peaks and metrics.")] = 8081,
+    page_port: Annotated[int, typer.Option(help="Port of the page.")] = 8082,
+    metrics_port: Annotated[
+        int, typer.Option(help="Port of admission's /metrics, /readyz.")
+    ] = 9090,
 ) -> None:
-    """Controller, admission and agent together, on a laptop or a one-node cluster."""
+    """Run controller, admission and agent together, on a laptop or a one-node cluster."""
     from plimsoll_operator.processes.logs import log_as_records
+    from plimsoll_operator.processes.run import RunSettings
     from plimsoll_operator.processes.run import run as run_all
-    from plimsoll_operator.processes.run_settings import RunSettings
 
     log_as_records()
     run_all(
@@ -51,8 +52,3 @@ def run(
             metrics_port=metrics_port,
         )
     )
-
-
-def add_to(app: typer.Typer) -> None:
-    """Put it into the command line."""
-    app.command(rich_help_panel=PROCESSES)(run)

@@ -7,13 +7,12 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import (
-    PAST_RUNS,
-    examples,
-)
+from plimsoll_operator.cli.options import PAST_RUNS, examples
+
+app = typer.Typer()
 
 traces_app = typer.Typer(
-    help="Past runs from elsewhere, made ready for `plimsoll replay`.", no_args_is_help=True
+    help="Convert past runs from elsewhere for `plimsoll replay`.", no_args_is_help=True
 )
 
 
@@ -36,10 +35,14 @@ def traces_convert(
     run: Annotated[
         str | None, typer.Option(metavar="NAME", help="The run's name; else each file's.")
     ] = None,
-    timezone: Annotated[str, typer.Option(metavar="ZONE", help="Of dates that name none.")] = "UTC",
+    timezone: Annotated[
+        str, typer.Option(metavar="ZONE", help="Zone of dates that name none.")
+    ] = "UTC",
     namespace: Annotated[
         str | None,
-        typer.Option("--namespace", "-n", metavar="NAMESPACE", help="Of rows that name none."),
+        typer.Option(
+            "--namespace", "-n", metavar="NAMESPACE", help="Namespace of rows that name none."
+        ),
     ] = None,
 ) -> None:
     """Bring Nextflow's traces or exported history into the schema of a trace."""
@@ -49,6 +52,4 @@ def traces_convert(
     raise typer.Exit(tracing_command(request))
 
 
-def add_to(app: typer.Typer) -> None:
-    """Put it into the command line."""
-    app.add_typer(traces_app, name="traces", rich_help_panel=PAST_RUNS)
+app.add_typer(traces_app, name="traces", rich_help_panel=PAST_RUNS)

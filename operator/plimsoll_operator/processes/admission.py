@@ -28,7 +28,7 @@ from plimsoll_operator.admission.quiet_log import QuietLog
 from plimsoll_operator.admission.server import SizingServer
 from plimsoll_operator.admission.settings import AdmissionSettings
 from plimsoll_operator.feed.client import FeedClient, FeedSource
-from plimsoll_operator.processes.ending import Told, unless_told, when_told
+from plimsoll_operator.processes.ending import Terminated, unless_terminated, when_terminated
 from plimsoll_operator.sizing.state import AdmissionState
 
 log = structlog.get_logger()
@@ -64,22 +64,22 @@ def serve(settings: AdmissionSettings) -> None:
 
     """
     with (
-        contextlib.suppress(Told),
+        contextlib.suppress(Terminated),
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
     ):
         runner.run(_serve_until_told(settings))
 
 
 async def _serve_until_told(settings: AdmissionSettings) -> None:
-    told = when_told()
+    ending = when_terminated()
     async with AsyncExitStack() as stack:
-        server = await unless_told(told, stack.enter_async_context(running(settings)))
+        server = await unless_terminated(ending, stack.enter_async_context(running(settings)))
         # What is loaded by now stays: collections need not look at it again, which takes tens of
         # milliseconds that pods would wait.
         gc.collect()
         gc.freeze()
         log.info("admission-serves", port=server.port, metrics_port=server.metrics_port)
-        await told.wait()
+        await ending.wait()
         server.drain()
         log.info("admission-drains", seconds=settings.drain_s)
         await asyncio.sleep(settings.drain_s)

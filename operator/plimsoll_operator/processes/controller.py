@@ -16,7 +16,7 @@ from plimsoll_operator.kube.own_objects import OwnObjects
 from plimsoll_operator.leadership.election import AlwaysFit, Election, Fitness, Terms
 from plimsoll_operator.leadership.store_probe import StoreProbe, asking
 from plimsoll_operator.metrics.process import ProcessMetrics
-from plimsoll_operator.processes.ending import Told, unless_told, when_told
+from plimsoll_operator.processes.ending import Terminated, unless_terminated, when_terminated
 from plimsoll_operator.processes.leading import Leading, lead, watch
 
 log = structlog.get_logger()
@@ -26,12 +26,12 @@ FIRST_ANSWER_S = 3.0
 
 def serve(settings: ControllerSettings) -> None:
     """Run until SIGTERM or SIGINT."""
-    with contextlib.suppress(Told):
+    with contextlib.suppress(Terminated):
         asyncio.run(_serve(settings))
 
 
 async def _serve(settings: ControllerSettings) -> None:
-    ending = when_told()
+    ending = when_terminated()
     metrics = ProcessMetrics()
     face = Face(metrics.registry, lambda: Readiness(ready=False, words="starting"))
     async with AsyncExitStack() as stack:
@@ -44,7 +44,7 @@ async def _serve(settings: ControllerSettings) -> None:
         fitness = await stack.enter_async_context(_elected(settings, face, ending))
         metrics.leader.set(1)
         leading = Leading(settings, face, kube, metrics, fitness)
-        controller = await unless_told(ending, stack.enter_async_context(lead(leading)))
+        controller = await unless_terminated(ending, stack.enter_async_context(lead(leading)))
         await watch(settings, controller, ending)
 
 
@@ -66,7 +66,7 @@ async def _elected(
         terms = Terms(settings.lease, settings.instance, settings.lease_s)
         election = Election(OwnObjects(kube, settings.namespace), terms, fitness)
         face.readiness = lambda: _standing_by(election)
-        await unless_told(ending, election.stand_by())
+        await unless_terminated(ending, election.stand_by())
         stack.push_async_callback(election.give_up)
         keeping = asyncio.create_task(election.keep())
         try:

@@ -1,4 +1,4 @@
-"""Ending a process that is told to, also while it only waits for something."""
+"""Ends a process on a signal, also while it only waits for something."""
 
 from __future__ import annotations
 
@@ -10,32 +10,31 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Told(Exception):
+class Terminated(Exception):
     """SIGTERM or SIGINT came before the work was done."""
 
 
-def when_told() -> asyncio.Event:
+def when_terminated() -> asyncio.Event:
     """Set by SIGTERM or SIGINT from now on; for the event loop that runs."""
-    told = asyncio.Event()
+    ending = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
-    return told
+        loop.add_signal_handler(number, ending.set)
+    return ending
 
 
-async def unless_told(told: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
+async def unless_terminated(ending: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
     """Do the work to its end.
 
     Raises:
-        Told: if ``told`` is set before that; the work is cancelled then.
-
+        Terminated: if ``ending`` is set before that; the work is cancelled then.
     """
-    working, waiting = asyncio.ensure_future(work), asyncio.ensure_future(told.wait())
+    working, waiting = asyncio.ensure_future(work), asyncio.ensure_future(ending.wait())
     try:
         await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
         if working.done():
             return working.result()
-        raise Told
+        raise Terminated
     finally:
         for each in (working, waiting):
             each.cancel()

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import secrets
-import signal
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,14 +17,43 @@ from kubernetes_asyncio import client
 from plimsoll_operator.kube.api_server import ApiServer, api_settings
 from plimsoll_operator.kube.errors import AlreadyThere, ApiError, NotFound
 from plimsoll_operator.kube.own_objects import WEBHOOKS
-from plimsoll_operator.processes.run_certificates import make_certificates
+from plimsoll_operator.processes.ending import when_terminated
 from plimsoll_operator.processes.run_processes import Command, keep_running
-from plimsoll_operator.processes.run_settings import RunSettings
-from plimsoll_operator.processes.run_webhook import NAME, webhook_configuration
+from plimsoll_operator.processes.run_webhook import NAME, make_certificates, webhook_configuration
+from plimsoll_predictor.core.policy import Mode
 
 log = structlog.get_logger()
 
 READY_WITHIN_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """One machine's Plimsoll.
+
+    host: where the API server reaches admission; must be an address of this machine.
+    agent: also measure this machine's pods, as the node called ``node_name``.
+    """
+
+    state_dir: Path
+    kubeconfig: str | None = None
+    context: str | None = None
+    store_url: str | None = None
+    host: str = "127.0.0.1"
+    admission_port: int = 9443
+    controller_port: int = 8081
+    page_port: int = 8082
+    metrics_port: int = 9090
+    mode: Mode = Mode.RECOMMEND
+    training_budget_s: float = 60.0
+    agent: bool = False
+    node_name: str = "node-1"
+    cgroup_root: Path = Path("/sys/fs/cgroup")
+
+    @property
+    def store(self) -> str:
+        """URL of the store: the one given, else a file in ``state_dir``."""
+        return self.store_url or f"sqlite:///{self.state_dir.resolve()}/plimsoll.db"
 
 
 class NotReady(Exception):
@@ -37,10 +66,7 @@ def run(settings: RunSettings) -> None:
 
 
 async def _run(settings: RunSettings) -> None:
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
+    ending = when_terminated()
     settings.state_dir.mkdir(parents=True, exist_ok=True)
     token = _token_file(settings.state_dir)
     authority = make_certificates(
@@ -53,11 +79,11 @@ async def _run(settings: RunSettings) -> None:
         children = [asyncio.create_task(keep_running(command)) for command in commands]
         ready_file = settings.state_dir / "ready.json"
         try:
-            await _until_ready(settings, told)
+            await _until_ready(settings, ending)
             await _register(api, settings, authority)
             ready_file.write_text(json.dumps({"pid": os.getpid(), "store": settings.store}))
             log.info("plimsoll runs", state=str(settings.state_dir), mode=settings.mode.value)
-            await told.wait()
+            await ending.wait()
         finally:
             ready_file.unlink(missing_ok=True)
             await _unregister(api)
@@ -103,7 +129,7 @@ def _commands(settings: RunSettings, token: Path) -> list[Command]:
     return [Command(each[0], each, folder / f"{each[0]}.log") for each in chosen]
 
 
-async def _until_ready(settings: RunSettings, told: asyncio.Event) -> None:
+async def _until_ready(settings: RunSettings, ending: asyncio.Event) -> None:
     """Wait until controller and admission answer that they are ready.
 
     Raises:
@@ -116,7 +142,7 @@ async def _until_ready(settings: RunSettings, told: asyncio.Event) -> None:
     }
     deadline_s = asyncio.get_running_loop().time() + READY_WITHIN_S
     async with aiohttp.ClientSession() as session:
-        while pages and not told.is_set():
+        while pages and not ending.is_set():
             for name, page in list(pages.items()):
                 if await _answers(session, page):
                     del pages[name]

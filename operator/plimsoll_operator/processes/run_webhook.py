@@ -1,17 +1,21 @@
-"""The webhook configuration that sends labelled pods to admission. Pure.
+"""The webhook configuration that sends labelled pods to admission, and admission's certificate.
 
-On a cluster the chart writes it; here it is the same, by URL instead of by Service.
+On a cluster the chart makes both; here they are the same, by URL instead of by Service.
 """
 
 from __future__ import annotations
 
 import base64
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+from plimsoll_operator.credentials.issuing import issue
 from plimsoll_operator.names import labels
 
 NAME = "plimsoll"
 TIMEOUT_S = 2
+LIFETIME = timedelta(days=365)
 
 
 def webhook_configuration(url: str, authority: bytes) -> dict[str, Any]:
@@ -57,3 +61,17 @@ def webhook_configuration(url: str, authority: bytes) -> dict[str, Any]:
             }
         ],
     }
+
+
+def make_certificates(folder: Path, hosts: list[str], now: datetime) -> bytes:
+    """Write ``tls.crt`` and ``tls.key`` into ``folder``; returns the authority's certificate, PEM.
+
+    hosts: names and addresses the API server will call; the first is the subject.
+    """
+    pair = issue(hosts, now, LIFETIME)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "tls.crt").write_bytes(pair.certificate)
+    key_file = folder / "tls.key"
+    key_file.touch(mode=0o600)
+    key_file.write_bytes(pair.key)
+    return pair.authority

@@ -13,7 +13,7 @@ from plimsoll_operator.pods.identity import Identity
 from plimsoll_operator.prometheus_history.past_pods import (
     PastContainer,
     PastPod,
-    Reading,
+    ReadingRules,
     as_pod,
     sized_container_of,
 )
@@ -27,7 +27,7 @@ MET_LATE_S: Final = 120.0
 """A pod that started longer before the window that first showed it was not seen from the start."""
 
 
-def observations_of(pod: PastPod, identity: Identity, how: Reading) -> Iterator[Observation]:
+def observations_of(pod: PastPod, identity: Identity, how: ReadingRules) -> Iterator[Observation]:
     """The attempts of an ended pod: one, or two where its container was killed and restarted."""
     name = sized_container_of(pod)
     if name is None:
@@ -60,7 +60,7 @@ class _Life:
         return cls(uid, outcome, None, container.started_s, None, sampled=False)
 
     @classmethod
-    def last(cls, pod: PastPod, container: PastContainer, how: Reading) -> _Life:
+    def last(cls, pod: PastPod, container: PastContainer, how: ReadingRules) -> _Life:
         restarted = container.restarts > 0
         uid = f"{pod.uid}/{container.restarts}" if restarted else pod.uid
         # The series of a container go on over its restarts: whose the highest sample is, is lost.

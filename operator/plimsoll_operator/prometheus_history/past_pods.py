@@ -120,7 +120,7 @@ class PastPod:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingRules:
     """How pods are read. task_label: a label that names the task where Plimsoll's own does not.
 
     margin: share added to the highest sample, for what came between two of them.
@@ -132,7 +132,7 @@ class Reading:
     interval_s: float | None = None
 
 
-def identity_of(pod: PastPod, how: Reading) -> Identity | None:
+def identity_of(pod: PastPod, how: ReadingRules) -> Identity | None:
     """Whose attempt it was by the operator's own rules; None if it is no batch task's."""
     found = dict(pod.labels)
     named = found.get(labels.TASK)

@@ -22,7 +22,7 @@ from plimsoll_operator.prometheus_history.gathering import Pods, Window
 from plimsoll_operator.prometheus_history.past_attempts import observations_of, seconds_a_sample
 from plimsoll_operator.prometheus_history.past_pods import (
     PastPod,
-    Reading,
+    ReadingRules,
     identity_of,
     sized_container_of,
 )
@@ -59,7 +59,7 @@ class _Run:
 class PastReader:
     """Reads one stretch of the past from one server. Used once."""
 
-    def __init__(self, client: PrometheusClient, where: Where, how: Reading) -> None:
+    def __init__(self, client: PrometheusClient, where: Where, how: ReadingRules) -> None:
         self._client = client
         self._where = where
         self._how = how
@@ -84,8 +84,8 @@ class PastReader:
         at_s = start_s
         while at_s < end_s:
             length_s = max(1, int(min(self._window_s, end_s - at_s)))
-            async for told in self._window(Window(at_s + length_s, length_s), start_s):
-                yield told
+            async for observations in self._window(Window(at_s + length_s, length_s), start_s):
+                yield observations
             at_s += length_s
             self.progress.done_s = min(at_s, end_s) - start_s
             yield []
@@ -102,14 +102,14 @@ class PastReader:
                 ) from error
             self._window_s, self._answered = max(SHORTEST_WINDOW_S, window.length_s // 2), 0
             for half in window.halves():
-                async for told in self._window(half, start_s):
-                    yield told
+                async for observations in self._window(half, start_s):
+                    yield observations
             return
         self._answered += 1
         if self._answered >= GROWS_AFTER:
             self._window_s, self._answered = min(LONGEST_WINDOW_S, self._window_s * 2), 0
-        if told := self._told(pods, start_s):
-            yield told
+        if observations := self._observations_of_ended(pods, start_s):
+            yield observations
 
     async def _gathered(self, window: Window) -> Pods:
         """The tasks' pods of the window that are not told yet, filled in.
@@ -135,7 +135,7 @@ class PastReader:
         self.progress.left_out["its end was not seen"] += len(pods) - len(self._running)
         return pods
 
-    def _told(self, pods: Pods, start_s: float) -> list[Observation]:
+    def _observations_of_ended(self, pods: Pods, start_s: float) -> list[Observation]:
         found: list[Observation] = []
         ended = [pod for pod in pods.values() if pod.ended]
         self._time_samples(ended)

@@ -8,7 +8,7 @@ from plimsoll_operator.prometheus_history.past_attempts import observations_of
 from plimsoll_operator.prometheus_history.past_pods import (
     PastContainer,
     PastPod,
-    Reading,
+    ReadingRules,
     identity_of,
 )
 from plimsoll_predictor.core.record import Observation, Outcome
@@ -19,9 +19,9 @@ LIMIT = 512.0 * MIB
 
 def attempts_of(pod: PastPod, container: PastContainer) -> list[Observation]:
     pod.containers["main"] = container
-    identity = identity_of(pod, Reading())
+    identity = identity_of(pod, ReadingRules())
     assert identity is not None
-    return list(observations_of(pod, identity, Reading()))
+    return list(observations_of(pod, identity, ReadingRules()))
 
 
 def a_past_pod(phase: str = "Failed", reason: str | None = None) -> PastPod:

@@ -12,8 +12,8 @@ from plimsoll_operator.commands.modes.policy_writing import Target, spec_of, wri
 from plimsoll_operator.commands.printing.printing import complain
 from plimsoll_operator.commands.printing.tables import plain
 from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
-from plimsoll_operator.commands.reaching.places import Place
-from plimsoll_operator.commands.status.seen import Object, part
+from plimsoll_operator.commands.reaching.installation import Installation
+from plimsoll_operator.commands.status.cluster_state import Object, part
 from plimsoll_operator.commands.status.tasks import TaskState, task_states
 from plimsoll_operator.kube.api_server import ApiServer, custom_path
 from plimsoll_operator.kube.errors import ApiError, NotFound
@@ -32,13 +32,13 @@ class ModeRequest:
     mode: Mode
     task: str | None
     namespace: str | None
-    place: Place
+    installation: Installation
     ask: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """What is about to change.
+class ModeChange:
+    """A mode that is about to change.
 
     before: what the object says now; None if it says nothing. states: tasks that follow.
     own: tasks of the namespace whose TaskProfile has a mode of its own, and does not.
@@ -79,7 +79,7 @@ def mode_command(request: ModeRequest) -> int:
 
 async def _set(request: ModeRequest, confirmed: Callable[[], bool]) -> int:
     target = target_of(request)
-    async with cluster_objects(request.place) as objects:
+    async with cluster_objects(request.installation) as objects:
         before = (await spec_of(objects, target)).get("mode")
         if before == request.mode.value:
             print(f"{target} has mode {before} already")
@@ -108,13 +108,13 @@ def target_of(request: ModeRequest) -> Target:
     return Target("sizingpolicies", str(request.namespace), "default")
 
 
-def change_of(target: Target, modes: tuple[Any, Mode], profiles: Sequence[Object]) -> Change:
+def change_of(target: Target, modes: tuple[Any, Mode], profiles: Sequence[Object]) -> ModeChange:
     """What follows for the tasks. modes: what the object says now, and what it is to say."""
     before, after = modes
     in_namespace = target.task is None
     own = [each for each in profiles if in_namespace and part(each, "spec", "mode")]
     following = [each for each in profiles if each not in own]
-    return Change(
+    return ModeChange(
         target=target,
         before=None if before is None else str(before),
         after=after,
@@ -124,12 +124,12 @@ def change_of(target: Target, modes: tuple[Any, Mode], profiles: Sequence[Object
 
 
 def _would_have(changing: Sequence[TaskState]) -> list[str]:
-    known = [each for each in changing if each.would_save_gb_h is not None]
-    if not known:
+    statuses = [each.status for each in changing if each.status.would_save_gb_h is not None]
+    if not statuses:
         return ["  what it would have saved is not known yet: no run of them was decided"]
-    saved = sum(each.would_save_gb_h or 0.0 for each in known)
-    kills = sum(each.would_kill or 0 for each in known)
-    runs = sum(each.would_runs for each in known)
+    saved = sum(each.would_save_gb_h or 0.0 for each in statuses)
+    kills = sum(each.would_kill or 0 for each in statuses)
+    runs = sum(each.would_runs for each in statuses)
     return [
         f"  so far it would have saved {words_for_gb_h(saved)}, and killed {kills:,} of"
         f" {runs:,} runs at their first size (each is lifted and retried)"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from plimsoll_operator.commands.modes.policy_writing import Target, spec_of, write_spec
 from plimsoll_operator.commands.printing.printing import complain
 from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
+from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.reaching.leading_pod import NotInstalled, find_namespace
-from plimsoll_operator.commands.reaching.places import Place
 from plimsoll_operator.kube.errors import ApiError
 from plimsoll_predictor.core.task import TaskId
 
@@ -20,7 +20,7 @@ class PauseRequest:
 
     task: str | None
     namespace: str | None
-    place: Place
+    installation: Installation
     paused: bool
 
 
@@ -44,10 +44,10 @@ def pause_command(request: PauseRequest) -> int:
 
 
 async def _write(request: PauseRequest) -> str:
-    async with cluster_objects(request.place) as objects:
+    async with cluster_objects(request.installation) as objects:
         own = None
         if request.task is None and request.namespace is None:
-            own = await find_namespace(objects, request.place)
+            own = await find_namespace(objects, request.installation)
         switch = switch_for(request, own)
         before = (await spec_of(objects, switch.target)).get("paused") is True
         if before is not request.paused:

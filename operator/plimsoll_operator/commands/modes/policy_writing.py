@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll_operator.commands.status.seen import part
+from plimsoll_operator.commands.status.cluster_state import part
 from plimsoll_operator.kube.api_server import GROUP, VERSION, ApiServer, custom_path
 from plimsoll_operator.kube.errors import NotFound
 from plimsoll_operator.names.profile_names import profile_name
@@ -67,7 +67,7 @@ async def write_spec(objects: ApiServer, target: Target, spec: Mapping[str, Any]
     try:
         await objects.patch(target.path, {"spec": dict(spec)})
     except NotFound:
-        kept = {name: value for name, value in spec.items() if value is not None}
-        if kept:
+        written = {name: value for name, value in spec.items() if value is not None}
+        if written:
             path = custom_path(target.plural, target.namespace)
-            await objects.create(path, target.manifest(kept))
+            await objects.create(path, target.manifest(written))

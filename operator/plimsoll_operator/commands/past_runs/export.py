@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from rich.console import Console
-from rich.markup import escape
 
 from plimsoll_operator.commands.past_runs.history_files import printed_history
+from plimsoll_operator.commands.printing.printing import refuse
 from plimsoll_operator.commands.reaching.stored import existing_store
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
@@ -60,11 +60,10 @@ def _export(
             chosen = _chosen(store, named)
             written = write_history(out, lambda: _batches(store, chosen))
     except (StoreError, TableError, ValueError) as error:
-        errors.print(f"[red]plimsoll export:[/red] {escape(str(error))}", soft_wrap=True)
+        refuse(errors, "export", str(error))
         return 1
     except OSError as error:
-        words = f"{shown} cannot be written: {error.strerror or error}"
-        errors.print(f"[red]plimsoll export:[/red] {escape(words)}", soft_wrap=True)
+        refuse(errors, "export", f"{shown} cannot be written: {error.strerror or error}")
         return 1
     _say(console, shown, written, len(chosen))
     return 0

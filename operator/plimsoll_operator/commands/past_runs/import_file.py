@@ -11,9 +11,10 @@ from typing import BinaryIO, Final
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
+from rich.progress import Progress, TaskID, TaskProgressColumn
 from rich.table import Table
 
+from plimsoll_operator.commands.printing.printing import progress_bars, refuse
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import words_for_bytes
@@ -73,14 +74,17 @@ def import_command(request: ImportRequest, console: Console | None = None) -> in
     console = console or Console()
     tally = _Tally()
     try:
-        with request.path.open("rb") as file, _progress(console) as progress:
+        with (
+            request.path.open("rb") as file,
+            progress_bars(console, TaskProgressColumn()) as progress,
+        ):
             bar = progress.add_task(f"reading {request.path.name}", total=_size(file))
             if request.strict and not _all_good(file, request, tally):
                 progress.stop()
                 return _refused(console, request, tally)
             _keep(file, request, tally, (progress, bar))
     except (HistoryError, StoreError, OSError) as error:
-        console.print(f"[red]plimsoll import:[/red] {escape(_words(error, request))}")
+        refuse(console, "import", _words(error, request))
         _say_kept(console, tally)
         return 1
     _say_bad(console, tally)
@@ -173,18 +177,6 @@ def _table(tally: _Tally) -> Table:
 def _caption(tally: _Tally) -> str:
     known = tally.rows.total() - tally.new.total()
     return f"{tally.new.total()} new, {known} known before, {tally.bad} bad rows left out"
-
-
-def _progress(console: Console) -> Progress:
-    # Shown in a terminal only, and gone when done.
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
 
 
 def _size(file: BinaryIO) -> int:

@@ -12,14 +12,15 @@ from typing import Final
 
 from dateutil import parser as dates
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import TimeRemainingColumn
 
+from plimsoll_operator.commands.printing.printing import progress_bars, refuse
 from plimsoll_operator.prometheus_history.client import (
     PrometheusClient,
     PrometheusError,
     PrometheusServer,
 )
-from plimsoll_operator.prometheus_history.past_pods import Reading
+from plimsoll_operator.prometheus_history.past_pods import ReadingRules
 from plimsoll_operator.prometheus_history.questions import BadMatcher, Where
 from plimsoll_operator.prometheus_history.walking import PastReader
 from plimsoll_operator.prometheus_history.walking import Progress as PastProgress
@@ -77,10 +78,10 @@ def prometheus_command(
             raise PrometheusError(_nothing(request, progress.left_out.total()))
         written = write_history(out, lambda: [found])
     except (PrometheusError, BadMatcher, BadTime, TableError) as error:
-        _complain(console, str(error))
+        refuse(console, "import", str(error))
         return 1
     except OSError as error:
-        _complain(console, f"{out} cannot be written: {error.strerror or error}")
+        refuse(console, "import", f"{out} cannot be written: {error.strerror or error}")
         return 1
     for reason, count in sorted(progress.left_out.items()):
         if count:
@@ -118,11 +119,11 @@ async def _read(
         timeout_s=request.timeout_s,
     )
     where = Where(tuple(request.namespaces), tuple(request.matchers))
-    how = Reading(task_label=request.task_label, margin=request.margin)
+    how = ReadingRules(task_label=request.task_label, margin=request.margin)
     found: list[Observation] = []
     async with PrometheusClient(server) as client:
         reader = PastReader(client, where, how)
-        with _bar(console) as bar:
+        with progress_bars(console, TimeRemainingColumn()) as bar:
             shown = bar.add_task("reading the past", total=span[1] - span[0])
             async for told in reader.read(*span):
                 found += told
@@ -162,20 +163,3 @@ def _say(console: Console, found: Sequence[Observation], written: Written) -> No
             " to know their peak"
         )
     console.print(words, markup=False, soft_wrap=True)
-
-
-def _complain(console: Console, words: str) -> None:
-    console.print("plimsoll import:", style="red", end=" ")
-    console.print(words, markup=False, soft_wrap=True)
-
-
-def _bar(console: Console) -> Progress:
-    # Shown in a terminal only, and gone when done.
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,22 +11,24 @@ from typing import Final
 from rich.console import Console
 
 from plimsoll_operator.commands.past_runs.replay_output import (
+    ReplayProgress,
     check_folders,
     exit_status_of,
     write_figures,
     write_named,
 )
-from plimsoll_operator.commands.past_runs.replay_progress import ReplayProgress
 from plimsoll_operator.commands.past_runs.replay_tables import replay_table
-from plimsoll_operator.commands.reaching.places import Place
+from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.reaching.stored import existing_store
 from plimsoll_operator.web.replay.page import render
+from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.replay.sizes.engine import SizerBroken
 from plimsoll_predictor.replay.sizes.playing import Played, Setting, frontier, play
 from plimsoll_predictor.replay.sizes.policies import NoSuchPolicy, ReplayPolicy, policies_named
 from plimsoll_predictor.replay.sizes.traces import Trace, TraceError, read_trace, stored_trace
 from plimsoll_predictor.store import StoreError
+from plimsoll_predictor.tables.history import read_history
 
 OBSERVATIONS: Final = 200_000
 """The newest of a task's attempts that are replayed."""
@@ -37,7 +40,7 @@ class ReplayRequest:
 
     policies: names; ``all`` for all.
     from_store: ``namespace/name`` of a task whose observations are replayed, too.
-    store_url: None takes them from the controller at ``place``.
+    store_url: None takes them from the controller at ``installation``.
     json_file, html_file: None to write none; the page has the frontier of each policy.
     """
 
@@ -46,7 +49,7 @@ class ReplayRequest:
     setting: Setting = field(default_factory=Setting)
     from_store: str | None = None
     store_url: str | None = None
-    place: Place | None = None
+    installation: Installation = field(default_factory=Installation)
     json_file: Path | None = None
     html_file: Path | None = None
 
@@ -99,27 +102,39 @@ def _traces(request: ReplayRequest, progress: ReplayProgress) -> Iterator[Trace]
 
 
 def _read(path: Path, progress: ReplayProgress) -> Trace:
-    with progress.step(f"reading {path.name}", path.stat().st_size if path.exists() else 1) as told:
-        return read_trace(path, told)
+    with progress.step(
+        f"reading {path.name}", path.stat().st_size if path.exists() else 1
+    ) as advance:
+        return read_trace(path, advance)
 
 
 def _stored(name: str, request: ReplayRequest) -> Trace:
     task = TaskId.parse(name)
     if request.store_url is None:
-        # Imported late: only this needs a cluster's client, which takes a second to load.
-        from plimsoll_operator.commands.past_runs.fetching import fetched_history
-
-        return stored_trace(str(task), fetched_history(task, request.place or Place()))
+        return stored_trace(str(task), _fetched_history(task, request.installation))
     with existing_store(request.store_url) as store:
         return stored_trace(str(task), store.observations.of_task(task, limit=OBSERVATIONS))
+
+
+def _fetched_history(task: TaskId, installation: Installation) -> list[Observation]:
+    """What `plimsoll export` writes of a task in the controller's pod, oldest first."""
+    # Imported late: only this needs a cluster's client, which takes a second to load.
+    from plimsoll_operator.commands.reaching.in_controller import Errand, run_in_controller
+
+    with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
+        file = Path(folder) / "history.csv"
+        words = ["export", str(task), "--out", "-"]
+        if run_in_controller(Errand(words=words, installation=installation, out=file)):
+            raise LookupError(f"{task}: its history could not be fetched from the controller")
+        return [row for row in read_history(file) if isinstance(row, Observation)]
 
 
 def _play(
     trace: Trace, policy: ReplayPolicy, request: ReplayRequest, progress: ReplayProgress
 ) -> Played:
-    with progress.step(f"{trace.name}: {policy.name}", len(trace.rows)) as told:
-        played = play(trace, policy, request.setting, told)
+    with progress.step(f"{trace.name}: {policy.name}", len(trace.rows)) as advance:
+        played = play(trace, policy, request.setting, advance)
     if request.html_file is None:
         return played
-    with progress.step(f"{trace.name}: {policy.name}, its frontier", len(trace.rows)) as told:
-        return replace(played, frontier=frontier(trace, policy, request.setting, told))
+    with progress.step(f"{trace.name}: {policy.name}, its frontier", len(trace.rows)) as advance:
+        return replace(played, frontier=frontier(trace, policy, request.setting, advance))

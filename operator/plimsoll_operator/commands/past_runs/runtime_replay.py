@@ -9,11 +9,11 @@ from pathlib import Path
 from rich.console import Console
 
 from plimsoll_operator.commands.past_runs.replay_output import (
+    ReplayProgress,
     check_folders,
     exit_status_of,
     write_figures,
 )
-from plimsoll_operator.commands.past_runs.replay_progress import ReplayProgress
 from plimsoll_operator.commands.past_runs.replay_tables import runtime_table
 from plimsoll_predictor.replay.runtimes.judging import (
     Judged,
@@ -64,10 +64,10 @@ def _judge_all(request: RuntimeReplayRequest, console: Console) -> list[Judged]:
 
 def _read(path: Path, progress: ReplayProgress) -> RuntimeLog:
     size = path.stat().st_size if path.exists() else 1
-    with progress.step(f"reading {path.name}", size) as told:
-        return read_log(path, told)
+    with progress.step(f"reading {path.name}", size) as advance:
+        return read_log(path, advance)
 
 
 def _judge(log: RuntimeLog, kind: MethodKind, progress: ReplayProgress) -> Judged:
-    with progress.step(f"{log.name}: {kind.name}", len(log.runs)) as told:
-        return judge(log, kind, told)
+    with progress.step(f"{log.name}: {kind.name}", len(log.runs)) as advance:
+        return judge(log, kind, advance)

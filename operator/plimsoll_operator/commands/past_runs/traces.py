@@ -8,8 +8,8 @@ from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from rich.console import Console
-from rich.markup import escape
 
+from plimsoll_operator.commands.printing.printing import refuse
 from plimsoll_predictor.replay.sizes.converting import Converted, ConvertRequest, convert
 from plimsoll_predictor.replay.sizes.traces import TraceError, write_trace
 from plimsoll_predictor.tables.cells import TableError
@@ -43,11 +43,10 @@ def tracing_command(request: TracingRequest, console: Console | None = None) -> 
         converted = convert(request.files, asked)
         write_trace(request.out, converted.rows)
     except (TraceError, TableError) as error:
-        console.print(f"[red]plimsoll traces:[/red] {escape(str(error))}", soft_wrap=True)
+        refuse(console, "traces", str(error))
         return 1
     except OSError as error:
-        words = f"{request.out} cannot be written: {error.strerror or error}"
-        console.print(f"[red]plimsoll traces:[/red] {escape(words)}", soft_wrap=True)
+        refuse(console, "traces", f"{request.out} cannot be written: {error.strerror or error}")
         return 1
     _say(console, request.out, converted)
     return 0

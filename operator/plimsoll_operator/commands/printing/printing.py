@@ -6,6 +6,8 @@ import json
 from typing import Any, Final
 
 from rich.console import Console, RenderableType
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 
@@ -53,6 +55,23 @@ def complain(words: str) -> None:
         markup=False,
         highlight=False,
         soft_wrap=True,
+    )
+
+
+def refuse(console: Console, command: str, words: str) -> None:
+    """Say beside a command's other words why it gives up."""
+    console.print(f"[red]plimsoll {command}:[/red] {escape(words)}", soft_wrap=True)
+
+
+def progress_bars(console: Console, *columns: ProgressColumn) -> Progress:
+    """Bars that are shown in a terminal only, and gone when done. columns: beside the bar."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        *columns,
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
     )
 
 

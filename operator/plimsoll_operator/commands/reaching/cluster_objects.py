@@ -9,7 +9,7 @@ from typing import Final
 
 from kubernetes_asyncio import client
 
-from plimsoll_operator.commands.reaching.places import Place
+from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.kube.api_server import ApiServer, api_settings
 
 ANSWER_WITHIN_S: Final = 15.0
@@ -18,12 +18,12 @@ MOST_BYTES: Final = 64 * 2**20
 
 
 @asynccontextmanager
-async def cluster_objects(place: Place) -> AsyncIterator[ApiServer]:
+async def cluster_objects(installation: Installation) -> AsyncIterator[ApiServer]:
     """The cluster that is meant; raises NoCluster if nothing says which."""
     # The client logs that there is no kubeconfig, which we say ourselves.
     logging.disable(logging.CRITICAL)
     try:
-        settings = await api_settings(place.kubeconfig, place.context)
+        settings = await api_settings(installation.kubeconfig, installation.context)
         async with client.ApiClient(settings) as api:
             yield ApiServer(api, within_s=ANSWER_WITHIN_S, most_bytes=MOST_BYTES)
     finally:

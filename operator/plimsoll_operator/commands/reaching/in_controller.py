@@ -17,8 +17,8 @@ from typing import BinaryIO, Final
 
 from plimsoll_operator.commands.printing.printing import complain
 from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
+from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.reaching.leading_pod import NoLeader, find_leading_pod
-from plimsoll_operator.commands.reaching.places import Place
 from plimsoll_operator.kube.errors import ApiError, NoCluster
 from plimsoll_operator.kube.pod_exec import Streams, run_in_pod
 
@@ -37,7 +37,7 @@ class Errand:
     """
 
     words: Sequence[str]
-    place: Place = field(default_factory=Place)
+    installation: Installation = field(default_factory=Installation)
     stdin: Path | None = None
     out: Path | None = None
 
@@ -84,8 +84,8 @@ def _run_into(errand: Errand, out: Path) -> int:
 async def _run(errand: Errand, stdout: BinaryIO, most_bytes: int) -> int:
     stdin = None if errand.stdin is None else errand.stdin.open("rb")
     try:
-        async with cluster_objects(errand.place) as objects:
-            pod = await find_leading_pod(objects, errand.place)
+        async with cluster_objects(errand.installation) as objects:
+            pod = await find_leading_pod(objects, errand.installation)
             streams = Streams(
                 stdin=stdin, stdout=stdout.write, stderr=_to_stderr, most_bytes=most_bytes
             )

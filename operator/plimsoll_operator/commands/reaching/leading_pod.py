@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from plimsoll_operator.commands.reaching.places import Place
+from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.kube.api_server import APPS, CORE, ApiServer, path_of
 from plimsoll_operator.kube.errors import Refused
 from plimsoll_operator.kube.pod_exec import PodContainer
@@ -21,7 +21,7 @@ class NotInstalled(LookupError):
     """There is no installation, or more than one; says what to do."""
 
 
-async def find_leading_pod(objects: ApiServer, place: Place) -> PodContainer:
+async def find_leading_pod(objects: ApiServer, installation: Installation) -> PodContainer:
     """Look for the controller that leads.
 
     Raises:
@@ -29,8 +29,8 @@ async def find_leading_pod(objects: ApiServer, place: Place) -> PodContainer:
         ApiError: if pods cannot be listed.
     """
     query = {"labelSelector": CONTROLLERS}
-    if place.installed_in is not None:
-        where = place.installed_in
+    if installation.installed_in is not None:
+        where = installation.installed_in
         return choose(
             await objects.items(path_of(CORE, "pods", where), query), f"namespace {where}"
         )
@@ -44,7 +44,7 @@ async def find_leading_pod(objects: ApiServer, place: Place) -> PodContainer:
         )
 
 
-async def find_namespace(objects: ApiServer, place: Place) -> str:
+async def find_namespace(objects: ApiServer, installation: Installation) -> str:
     """The namespace that the controller's Deployment is in.
 
     Who may not look for it everywhere is told the usual one.
@@ -52,8 +52,8 @@ async def find_namespace(objects: ApiServer, place: Place) -> str:
     Raises:
         NotInstalled: if there is none, or more than one.
     """
-    if place.installed_in is not None:
-        return place.installed_in
+    if installation.installed_in is not None:
+        return installation.installed_in
     try:
         found = await objects.items(path_of(APPS, "deployments"), {"labelSelector": CONTROLLERS})
     except Refused:

@@ -7,7 +7,7 @@ from typing import Any
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import complain, print_output
-from plimsoll_operator.commands.reaching.places import Place
+from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.reaching.stored import existing_store
 from plimsoll_operator.commands.runtimes.forecast_tables import forecast_table
 from plimsoll_operator.commands.sizes.explain import NothingToExplain, find_pod, task_of_pod
@@ -31,12 +31,12 @@ class ForecastRequest:
     named: str
     store_url: str
     now_s: float
-    place: Place = field(default_factory=Place)
+    installation: Installation = field(default_factory=Installation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What is told: a task's runtimes and, where a pod was named, its run."""
+class TaskForecast:
+    """A task's runtimes and, where a pod was named, its run."""
 
     runtimes: TaskRuntimes
     run: RunningRun | None = None
@@ -59,25 +59,27 @@ class Told:
 def forecast_command(request: ForecastRequest, output: OutputForm) -> int:
     """Print what is forecast of a task, or of a pod's run; the exit status."""
     try:
-        told = _told(request)
+        answer = _task_forecast(request)
     except (StoreError, ApiError, NothingToExplain, ValueError) as error:
         complain(f"plimsoll forecast: {error}")
         return 1
-    print_output(told.to_dict(), forecast_table(told.runtimes, told.run, told.last), output)
+    print_output(answer.to_dict(), forecast_table(answer.runtimes, answer.run, answer.last), output)
     return 0
 
 
-def _told(request: ForecastRequest) -> Told:
+def _task_forecast(request: ForecastRequest) -> TaskForecast:
     named = TaskId.parse(request.named)
     with existing_store(request.store_url) as store:
         tasks = store.totals.tasks()
         if named in tasks:
-            return Told(runtimes=gather_runtimes(store, named, request.now_s))
-        pod = find_pod(named, request.place, tasks, store.where)
+            return TaskForecast(runtimes=gather_runtimes(store, named, request.now_s))
+        pod = find_pod(named, request.installation, tasks, store.where)
         task, status = run_of(pod, named)
         runtimes = gather_runtimes(store, task, request.now_s)
         forecast = _own_forecast(store, status) or runtimes.forecast
-        return Told(runtimes=runtimes, run=running_run(named.name, status, forecast, request.now_s))
+        return TaskForecast(
+            runtimes=runtimes, run=running_run(named.name, status, forecast, request.now_s)
+        )
 
 
 def run_of(pod: Pod, named: TaskId) -> tuple[TaskId, AttemptStatus]:
@@ -106,9 +108,9 @@ def running_run(name: str, status: AttemptStatus, forecast: Forecast, now_s: flo
 
 def _own_forecast(store: Store, status: AttemptStatus) -> Forecast | None:
     """What was forecast of the run when it was submitted; None if nothing was, or is kept."""
-    kept = store.runtimes.open_forecast(status.attempt_uid)
+    stored = store.runtimes.open_forecast(status.attempt_uid)
     try:
-        return None if kept is None else Forecast.from_dict(kept.forecast)
+        return None if stored is None else Forecast.from_dict(stored.forecast)
     except ValueError:
         # Another version's: what is forecast of such a run now stands for it.
         return None

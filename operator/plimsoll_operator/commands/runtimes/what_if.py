@@ -40,23 +40,19 @@ def what_if_command(request: WhatIfRequest, output: OutputForm) -> int:
             if task not in tasks:
                 unknown = f"{task}: {store.where} knows no such task"
                 raise NothingToExplain(f"{unknown}; {nearest(task, tasks)}")
-            found = ask_what_if(store, task, request.scenario)
+            answer = ask_what_if(store, task, request.scenario)
     except (StoreError, NothingToExplain, ValueError) as error:
         complain(f"plimsoll what-if: {error}")
         return 1
-    print_output({"task": str(task), **found.to_dict()}, what_if_table(task, found), output)
+    print_output({"task": str(task), **answer.to_dict()}, what_if_table(task, answer), output)
     return 0
 
 
-def what_if_table(task: TaskId, found: WhatIf) -> RenderableType:
+def what_if_table(task: TaskId, answer: WhatIf) -> RenderableType:
     """The answer in sentences, those that carry figures in a table."""
     column = "what past runs say"
-    table = titled_table(f"{task} {found.scenario.words}", (column,), folding=(column,))
-    of_changes = {
-        f"{change.words[0].upper()}{change.words[1:]}.": change for change in found.changes
-    }
-    for sentence in found.words:
-        change = of_changes.get(sentence)
+    table = titled_table(f"{task} {answer.scenario.words}", (column,), folding=(column,))
+    for sentence, change in answer.lines():
         style = _STYLES.get(change.direction, "dim") if change else ""
         table.add_row(plain(sentence, style=style))
     return Group(table)

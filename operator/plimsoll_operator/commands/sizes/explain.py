@@ -12,7 +12,7 @@ from typing import Final
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import complain, print_output
 from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
-from plimsoll_operator.commands.reaching.places import Place
+from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.reaching.stored import existing_store
 from plimsoll_operator.commands.sizes.explain_tables import explained
 from plimsoll_operator.commands.sizes.policies_in_force import policy_in_force
@@ -47,7 +47,7 @@ class ExplainRequest:
 
     named: str
     store_url: str
-    place: Place = field(default_factory=Place)
+    installation: Installation = field(default_factory=Installation)
 
 
 def explain_command(request: ExplainRequest, output: OutputForm) -> int:
@@ -66,11 +66,11 @@ def _explanation(request: ExplainRequest) -> Explanation:
     with existing_store(request.store_url) as store:
         tasks = store.totals.tasks()
         if named in tasks or store.decisions.newest(named, limit=1):
-            return _of_task(store, _Subject(named), request.place)
-        pod = find_pod(named, request.place, tasks, store.where)
+            return _of_task(store, _Subject(named), request.installation)
+        pod = find_pod(named, request.installation, tasks, store.where)
         task, decision = decided(pod, named)
         ask = asked_by(pod, decision)
-        return _of_task(store, _Subject(task, decision, ask), request.place)
+        return _of_task(store, _Subject(task, decision, ask), request.installation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class _Subject:
     ask: Ask | None = None
 
 
-def _of_task(store: Store, subject: _Subject, place: Place) -> Explanation:
+def _of_task(store: Store, subject: _Subject, installation: Installation) -> Explanation:
     task = subject.task
     saved, latest = store.models.newest(task), store.observations.of_task(task, limit=LATEST)
     model = saved.model if saved else None
@@ -90,7 +90,7 @@ def _of_task(store: Store, subject: _Subject, place: Place) -> Explanation:
     if subject.ask is not None:
         usual = UsualRun(subject.ask.request_bytes, subject.ask.features)
     summary, standings = store.totals.of(task), StoredStandings(store)
-    holds = asyncio.run(policy_in_force(task, place))
+    holds = asyncio.run(policy_in_force(task, installation))
     standing = standings.standing(task)
     known = Knowledge(
         task=task,
@@ -135,7 +135,7 @@ def seen_values(latest: Sequence[Observation]) -> dict[str, list[FeatureValue]]:
     return {name: [value for value, _ in found.most_common()] for name, found in counted.items()}
 
 
-def find_pod(named: TaskId, place: Place, tasks: Sequence[TaskId], where: str) -> Pod:
+def find_pod(named: TaskId, installation: Installation, tasks: Sequence[TaskId], where: str) -> Pod:
     """The pod of that name, where no task has it.
 
     tasks: that there are. where: the store, in words.
@@ -145,7 +145,7 @@ def find_pod(named: TaskId, place: Place, tasks: Sequence[TaskId], where: str) -
     unknown = f"{named}: {where} knows no such task"
     near = nearest(named, tasks)
     try:
-        return asyncio.run(_read_pod(place, named))
+        return asyncio.run(_read_pod(installation, named))
     except NotFound:
         raise NothingToExplain(f"{unknown}, and the cluster no such pod; {near}") from None
     except NoCluster:
@@ -156,8 +156,8 @@ def find_pod(named: TaskId, place: Place, tasks: Sequence[TaskId], where: str) -
         raise NothingToExplain(f"{unknown}, and no pod could be looked up: {why}; {near}") from None
 
 
-async def _read_pod(place: Place, named: TaskId) -> Pod:
-    async with asyncio.timeout(ANSWER_WITHIN_S), cluster_objects(place) as objects:
+async def _read_pod(installation: Installation, named: TaskId) -> Pod:
+    async with asyncio.timeout(ANSWER_WITHIN_S), cluster_objects(installation) as objects:
         return await objects.get(path_of(CORE, "pods", named.namespace, named.name))
 
 

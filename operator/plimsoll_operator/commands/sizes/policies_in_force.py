@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
-from plimsoll_operator.commands.reaching.places import Place
-from plimsoll_operator.commands.status.seen import part
+from plimsoll_operator.commands.reaching.installation import Installation
+from plimsoll_operator.commands.status.cluster_state import part
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.kube.api_server import CORE, ApiServer, custom_path, path_of
 from plimsoll_operator.kube.errors import ApiError, NotFound
@@ -34,13 +34,15 @@ class InForce:
     assumed: str | None = None
 
 
-async def policy_in_force(task: TaskId, place: Place) -> InForce:
+async def policy_in_force(task: TaskId, installation: Installation) -> InForce:
     """Read what holds for a task; defaults where the cluster does not say. Never raises."""
     settings = ControllerSettings()
     chart = Policy(mode=settings.mode)
     try:
-        async with asyncio.timeout(WITHIN_S), cluster_objects(place) as objects:
-            policy = await _policy(objects, task, (chart, place.installed_in or settings.namespace))
+        async with asyncio.timeout(WITHIN_S), cluster_objects(installation) as objects:
+            policy = await _policy(
+                objects, task, (chart, installation.installed_in or settings.namespace)
+            )
             bounds, unread = await _bounds(objects, task.namespace)
     except (ApiError, TimeoutError) as error:
         why = str(error) or f"no answer within {WITHIN_S:g} s"

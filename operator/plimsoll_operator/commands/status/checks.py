@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from plimsoll_operator.commands.status.seen import Object, Seen, label, part
+from plimsoll_operator.commands.status.cluster_state import ClusterState, Object, label, part
 from plimsoll_operator.commands.status.tasks import is_paused
 from plimsoll_operator.names.labels import COMPONENT, PRODUCT
 from plimsoll_operator.policy.policy_levels import CLUSTER_POLICY_NAME
@@ -56,43 +56,43 @@ class Check:
         }
 
 
-def checks_of(seen: Seen, now_s: float) -> list[Check]:
+def checks_of(cluster: ClusterState, now_s: float) -> list[Check]:
     """All parts, in the order that a pod meets them. now_s: Unix seconds."""
-    if seen.deployments is not None and not seen.deployments and not seen.webhooks:
-        return [_absent(seen), _pause(seen)]
-    url = _address_outside(seen)
+    if cluster.deployments is not None and not cluster.deployments and not cluster.webhooks:
+        return [_absent(cluster), _pause(cluster)]
+    url = _address_outside(cluster)
     if url is not None:
         words = f"runs outside the cluster, as by `plimsoll run`, at {url}"
         return [
-            _webhook(seen, now_s),
+            _webhook(cluster, now_s),
             Check("processes", Level.UNSEEN, words),
-            _pause(seen),
+            _pause(cluster),
         ]
     return [
-        _webhook(seen, now_s),
-        _workload("admission", seen),
-        _certificate(seen, now_s),
-        _feed(seen),
-        _workload("controller", seen),
-        _leader(seen, now_s),
-        _agent(seen),
-        _versions(seen),
-        _pause(seen),
+        _webhook(cluster, now_s),
+        _workload("admission", cluster),
+        _certificate(cluster, now_s),
+        _feed(cluster),
+        _workload("controller", cluster),
+        _leader(cluster, now_s),
+        _agent(cluster),
+        _versions(cluster),
+        _pause(cluster),
     ]
 
 
-def _webhook(seen: Seen, now_s: float) -> Check:
+def _webhook(cluster: ClusterState, now_s: float) -> Check:
     name = "webhook"
-    if seen.webhooks is None:
-        return _unseen(name, seen)
-    if not seen.webhooks:
+    if cluster.webhooks is None:
+        return _unseen(name, cluster)
+    if not cluster.webhooks:
         return Check(
             name,
             Level.BAD,
             "no MutatingWebhookConfiguration of Plimsoll: pods start as their authors wrote them",
             "helm upgrade --install plimsoll, which makes it",
         )
-    hooks = part(seen.webhooks[0], "webhooks") or []
+    hooks = part(cluster.webhooks[0], "webhooks") or []
     policies = {part(hook, "failurePolicy") for hook in hooks}
     bundles = [part(hook, "clientConfig", "caBundle") for hook in hooks]
     if not all(bundles) or not hooks:
@@ -113,10 +113,10 @@ def _webhook(seen: Seen, now_s: float) -> Check:
     return Check(name, level, words)
 
 
-def _workload(name: str, seen: Seen) -> Check:
-    if seen.deployments is None:
-        return _unseen(name, seen)
-    found = _of_component(seen.deployments, name)
+def _workload(name: str, cluster: ClusterState) -> Check:
+    if cluster.deployments is None:
+        return _unseen(name, cluster)
+    found = _of_component(cluster.deployments, name)
     if found is None:
         words = f"no Deployment of the {name} was found"
         return Check(name, Level.BAD, words, "helm upgrade --install plimsoll")
@@ -131,11 +131,11 @@ def _workload(name: str, seen: Seen) -> Check:
     return Check(name, Level.WARNING if ready else Level.BAD, words, todo)
 
 
-def _feed(seen: Seen) -> Check:
+def _feed(cluster: ClusterState) -> Check:
     name = "feed"
-    ages = seen.feed_ages_s
+    ages = cluster.feed_ages_s
     if ages is None:
-        return _unseen(name, seen)
+        return _unseen(name, cluster)
     heard = [age for age in ages.values() if age is not None and math.isfinite(age)]
     silent = len(ages) - len(heard)
     if not ages:
@@ -151,11 +151,11 @@ def _feed(seen: Seen) -> Check:
     return Check(name, Level.GOOD, words)
 
 
-def _certificate(seen: Seen, now_s: float) -> Check:
+def _certificate(cluster: ClusterState, now_s: float) -> Check:
     name = "certificate"
-    if seen.certificates_end_s is None:
-        return _unseen(name, seen)
-    ends = [each for each in seen.certificates_end_s.values() if each is not None]
+    if cluster.certificates_end_s is None:
+        return _unseen(name, cluster)
+    ends = [each for each in cluster.certificates_end_s.values() if each is not None]
     if not ends:
         return Check(name, Level.UNSEEN, "no admission pod says until when its own is valid")
     left_s = min(ends) - now_s
@@ -169,40 +169,40 @@ def _certificate(seen: Seen, now_s: float) -> Check:
     return Check(name, Level.GOOD, words)
 
 
-def _leader(seen: Seen, now_s: float) -> Check:
+def _leader(cluster: ClusterState, now_s: float) -> Check:
     name = "leader"
-    if seen.lease is None:
-        return _unseen(name, seen)
-    holder = part(seen.lease, "spec", "holderIdentity")
+    if cluster.lease is None:
+        return _unseen(name, cluster)
+    holder = part(cluster.lease, "spec", "holderIdentity")
     if not holder:
         words = "no controller leads: nothing is learned, lifted or retried now"
         return Check(name, Level.BAD, words, "see the controllers' logs; is the store reachable?")
-    renewed_s = unix_s(part(seen.lease, "spec", "renewTime"))
-    lasts_s = float(part(seen.lease, "spec", "leaseDurationSeconds") or LEASE_S)
+    renewed_s = unix_s(part(cluster.lease, "spec", "renewTime"))
+    lasts_s = float(part(cluster.lease, "spec", "leaseDurationSeconds") or LEASE_S)
     if renewed_s is None or now_s - renewed_s > lasts_s + SKEW_S:
         ago = "never" if renewed_s is None else f"{words_for_duration(now_s - renewed_s)} ago"
         words = f"{holder} led, but last said so {ago}: nothing is learned or retried now"
         return Check(name, Level.BAD, words, "see the controllers' logs; is the store reachable?")
-    since_s = unix_s(part(seen.lease, "spec", "acquireTime"))
+    since_s = unix_s(part(cluster.lease, "spec", "acquireTime"))
     since = "" if since_s is None else f", for {words_for_duration(now_s - since_s)}"
     return Check(name, Level.GOOD, f"{holder} leads{since}")
 
 
-def _agent(seen: Seen) -> Check:
+def _agent(cluster: ClusterState) -> Check:
     name = "agent"
-    if seen.agents is None:
-        return _unseen(name, seen)
-    if not seen.agents:
+    if cluster.agents is None:
+        return _unseen(name, cluster)
+    if not cluster.agents:
         words = "not installed: peaks come from elsewhere, or nobody measures them"
         return Check(name, Level.WARNING, words, "set agent.enabled in the chart's values")
-    wanted = part(seen.agents[0], "status", "desiredNumberScheduled") or 0
-    ready = part(seen.agents[0], "status", "numberReady") or 0
+    wanted = part(cluster.agents[0], "status", "desiredNumberScheduled") or 0
+    ready = part(cluster.agents[0], "status", "numberReady") or 0
     words = f"on {ready} of {wanted} nodes"
     return Check(name, Level.GOOD if ready >= wanted else Level.WARNING, words)
 
 
-def _versions(seen: Seen) -> Check:
-    found = [*(seen.deployments or ()), *(seen.agents or ())]
+def _versions(cluster: ClusterState) -> Check:
+    found = [*(cluster.deployments or ()), *(cluster.agents or ())]
     versions = sorted({label(each, VERSION_LABEL) for each in found} - {""})
     if not versions:
         return Check("version", Level.UNSEEN, "no workload says its version")
@@ -212,15 +212,15 @@ def _versions(seen: Seen) -> Check:
     return Check("version", Level.GOOD, words)
 
 
-def _pause(seen: Seen) -> Check:
+def _pause(cluster: ClusterState) -> Check:
     name = "sizing"
-    if seen.policies is None:
-        return _unseen(name, seen)
+    if cluster.policies is None:
+        return _unseen(name, cluster)
     pausing = [
         each
-        for each in seen.policies
+        for each in cluster.policies
         if part(each, "metadata", "name") == CLUSTER_POLICY_NAME
-        and part(each, "metadata", "namespace") == seen.installed_in
+        and part(each, "metadata", "namespace") == cluster.installed_in
         and is_paused(each)
     ]
     if pausing:
@@ -229,19 +229,19 @@ def _pause(seen: Seen) -> Check:
     return Check(name, Level.GOOD, "not paused")
 
 
-def _absent(seen: Seen) -> Check:
+def _absent(cluster: ClusterState) -> Check:
     words = "neither a Deployment nor a webhook configuration of Plimsoll is here"
-    if seen.webhooks is None:
+    if cluster.webhooks is None:
         words = "no Deployment of Plimsoll is here; its webhook configuration may not be read"
     todo = "helm install plimsoll helm/plimsoll --namespace plimsoll --create-namespace"
     return Check("installation", Level.BAD, words, todo)
 
 
-def _address_outside(seen: Seen) -> str | None:
+def _address_outside(cluster: ClusterState) -> str | None:
     """Where admission is, if it is no Service of the cluster."""
-    if seen.deployments or not seen.webhooks:
+    if cluster.deployments or not cluster.webhooks:
         return None
-    hooks = part(seen.webhooks[0], "webhooks") or [None]
+    hooks = part(cluster.webhooks[0], "webhooks") or [None]
     url = part(hooks[0], "clientConfig", "url")
     return None if url is None else str(url)
 
@@ -251,8 +251,8 @@ def _of_component(deployments: Sequence[Object], name: str) -> Object | None:
     return found[0] if found else None
 
 
-def _unseen(name: str, seen: Seen) -> Check:
-    why = next((each.why for each in seen.unseen if each.what == name), "may not be read")
+def _unseen(name: str, cluster: ClusterState) -> Check:
+    why = next((each.why for each in cluster.unseen if each.what == name), "may not be read")
     return Check(name, Level.UNSEEN, why)
 
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import Final
 
 from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
-from plimsoll_operator.commands.reaching.places import Place
+from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.status.tasks import task_states
 from plimsoll_operator.kube.api_server import custom_path
 from plimsoll_operator.kube.errors import ApiError
@@ -28,6 +28,6 @@ def task_names(incomplete: str) -> list[str]:
 
 async def _names(incomplete: str) -> list[str]:
     namespace, slash, _ = incomplete.partition("/")
-    async with asyncio.timeout(WITHIN_S), cluster_objects(Place()) as objects:
+    async with asyncio.timeout(WITHIN_S), cluster_objects(Installation()) as objects:
         found = await objects.items(custom_path("taskprofiles", namespace if slash else None))
         return [state.task for state in task_states(found)]

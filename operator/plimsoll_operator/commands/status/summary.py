@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from plimsoll_operator.commands.status.checks import Check, Level, checks_of
-from plimsoll_operator.commands.status.seen import Seen, Unseen
+from plimsoll_operator.commands.status.cluster_state import ClusterState, Unseen
 from plimsoll_operator.commands.status.tasks import (
     NamespaceState,
     TaskState,
@@ -49,7 +49,7 @@ class Summary:
     def next_steps(self) -> list[str]:
         """What to do next, the most urgent first."""
         steps = [f"{each.name}: {each.todo}" for each in self.checks if each.todo]
-        troubled = [task for task in self.tasks if task.troubles]
+        troubled = [task for task in self.tasks if task.status.troubles]
         steps += [f"look at {task.task}: plimsoll explain {task.task}" for task in troubled[:2]]
         steps += [_advice(each) for each in self.namespaces if _worth_enforcing(each)]
         if not self.tasks and not any(each.what == "tasks" for each in self.unseen):
@@ -73,16 +73,16 @@ class Summary:
         }
 
 
-def summary_of(seen: Seen, now_s: float) -> Summary:
+def summary_of(cluster: ClusterState, now_s: float) -> Summary:
     """Judge what was seen. now_s: Unix seconds."""
-    tasks = task_states(seen.profiles or ())
+    tasks = task_states(cluster.profiles or ())
     return Summary(
-        installed_in=seen.installed_in,
-        namespace=seen.namespace,
-        checks=checks_of(seen, now_s),
+        installed_in=cluster.installed_in,
+        namespace=cluster.namespace,
+        checks=checks_of(cluster, now_s),
         tasks=tasks,
-        namespaces=namespace_states(tasks, seen.policies or ()),
-        unseen=seen.unseen,
+        namespaces=namespace_states(tasks, cluster.policies or ()),
+        unseen=cluster.unseen,
     )
 
 

@@ -14,6 +14,7 @@ from plimsoll_operator.commands.printing.tables import plain
 from plimsoll_operator.commands.status.checks import Check, Level
 from plimsoll_operator.commands.status.summary import Summary
 from plimsoll_operator.commands.status.tasks import NamespaceState, TaskState
+from plimsoll_operator.views.profile_status import ProfileStatus
 from plimsoll_operator.wording.figure_words import words_for_gb_h
 
 _MARKS: Final = {
@@ -27,7 +28,7 @@ _MARKS: Final = {
 def status_tables(summary: Summary, limit: int) -> RenderableType:
     """All of it. limit: most tasks that are listed."""
     parts: list[RenderableType] = [_headline(summary), _checks(summary.checks)]
-    troubled = [task for task in summary.tasks if task.troubles]
+    troubled = [task for task in summary.tasks if task.status.troubles]
     if troubled:
         parts += [Text(), _troubles(troubled, limit)]
     if summary.tasks:
@@ -71,7 +72,7 @@ def _troubles(tasks: Sequence[TaskState], limit: int) -> RenderableType:
     grid.add_column(no_wrap=True)
     grid.add_column()
     for task in tasks[:limit]:
-        for words in task.troubles:
+        for words in task.status.troubles:
             grid.add_row(plain(task.task, style="bold"), plain(words, style="yellow"))
     return Group(Text("in trouble", style="bold"), grid, *_more(len(tasks), limit))
 
@@ -79,30 +80,31 @@ def _troubles(tasks: Sequence[TaskState], limit: int) -> RenderableType:
 def _tasks(tasks: Sequence[TaskState], limit: int) -> RenderableType:
     shown = tasks[:limit]
     # Nothing is said of what is known of none: eighty columns are few.
-    saving = any(task.saved for task in shown)
-    recommending = any(task.would_save for task in shown)
+    saving = any(task.status.saved for task in shown)
+    recommending = any(task.status.would_save for task in shown)
     right = ["runs", "OOMs", *(["saved"] if saving else [])]
     right += ["would save", "would kill"] if recommending else []
     table = _table("task", "mode", "phase", right=right)
     for task in shown:
-        figures = [plain(task.saved or "-")] if saving else []
-        figures += [plain(task.would_save or "-"), plain(_kills(task))] if recommending else []
+        status = task.status
+        figures = [plain(status.saved or "-")] if saving else []
+        figures += [plain(status.would_save or "-"), plain(_kills(status))] if recommending else []
         table.add_row(
             plain(task.task),
             plain("paused" if task.paused else task.mode),
-            plain(task.phase, style="yellow" if task.troubles else ""),
-            f"{task.runs:,}",
-            f"{task.oom_kills:,}",
+            plain(task.phase, style="yellow" if status.troubles else ""),
+            f"{status.runs:,}",
+            f"{status.oom_kills:,}",
             *figures,
         )
     return Group(table, *_more(len(tasks), limit))
 
 
-def _kills(task: TaskState) -> str:
-    if task.would_kill is None:
+def _kills(status: ProfileStatus) -> str:
+    if status.would_kill is None:
         return "-"
-    share = "" if task.would_kill_share is None else f" ({task.would_kill_share:.0%})"
-    return f"{task.would_kill:,}{share}"
+    share = "" if status.would_kill_share is None else f" ({status.would_kill_share:.0%})"
+    return f"{status.would_kill:,}{share}"
 
 
 def _namespaces(found: Sequence[NamespaceState], limit: int) -> RenderableType:

@@ -7,37 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plimsoll_operator.commands.status.seen import Object, part
-from plimsoll_operator.names.conditions import is_trouble, read_conditions
+from plimsoll_operator.commands.status.cluster_state import Object, part
 from plimsoll_operator.policy.policy_levels import SIZING_POLICY_NAME
+from plimsoll_operator.views.profile_status import ProfileStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskState:
-    """One task, as its TaskProfile tells. Figures are None where none is known.
-
-    saved, would_save: in words. would_runs: that recommend mode decided, and whose need is known;
-    would_kill: those of them that the first size would have killed.
-    troubles: sentences, each with the condition's reason.
-    """
+    """One task, as its TaskProfile describes it. mode, phase: the status's, else what stands in."""
 
     namespace: str
     name: str
     mode: str
     phase: str
-    runs: int
-    oom_kills: int
-    saved: str | None
-    saved_gb_h: float | None
-    would_runs: int
-    would_save: str | None
-    would_save_gb_h: float | None
-    would_kill: int | None
-    would_kill_share: float | None
-    model: str | None
     paused: bool
-    troubles: tuple[str, ...]
-    last_decision: str | None
+    status: ProfileStatus
 
     @property
     def task(self) -> str:
@@ -47,25 +31,26 @@ class TaskState:
     @property
     def stake_gb_h(self) -> float:
         """What there is to gain or what was gained: the order of the table."""
-        return abs(self.would_save_gb_h or self.saved_gb_h or 0.0)
+        return abs(self.status.would_save_gb_h or self.status.saved_gb_h or 0.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
+        status = self.status
         return {
             "task": self.task,
             "mode": self.mode,
             "phase": self.phase,
             "paused": self.paused,
-            "runs": self.runs,
-            "oom_kills": self.oom_kills,
-            "saved_gb_h": self.saved_gb_h,
-            "would_runs": self.would_runs,
-            "would_save_gb_h": self.would_save_gb_h,
-            "would_kill_runs": self.would_kill,
-            "would_kill_share": self.would_kill_share,
-            "model": self.model,
-            "troubles": list(self.troubles),
-            "last_decision": self.last_decision,
+            "runs": status.runs,
+            "oom_kills": status.oom_kills,
+            "saved_gb_h": status.saved_gb_h,
+            "would_runs": status.would_runs,
+            "would_save_gb_h": status.would_save_gb_h,
+            "would_kill_runs": status.would_kill,
+            "would_kill_share": status.would_kill_share,
+            "model": status.model,
+            "troubles": list(status.troubles),
+            "last_decision": status.last_decision,
         }
 
 
@@ -105,7 +90,7 @@ class NamespaceState:
 def task_states(profiles: Sequence[Object]) -> list[TaskState]:
     """Each task; those in trouble first, then those with most to gain."""
     states = [_state(profile) for profile in profiles]
-    states.sort(key=lambda each: (not each.troubles, -each.stake_gb_h, each.task))
+    states.sort(key=lambda each: (not each.status.troubles, -each.stake_gb_h, each.task))
     return states
 
 
@@ -131,62 +116,30 @@ def is_paused(policy: Object) -> bool:
 
 
 def _state(profile: Object) -> TaskState:
-    status = part(profile, "status") or {}
+    written = part(profile, "status")
+    status = ProfileStatus.read(written if isinstance(written, Mapping) else {})
     spec_task = part(profile, "spec", "task")
-    decisions = status.get("lastDecisions")
     return TaskState(
         namespace=str(part(profile, "metadata", "namespace")),
-        name=str(status.get("task") or spec_task or part(profile, "metadata", "name")),
-        mode=str(status.get("mode") or part(profile, "spec", "mode") or "?"),
-        phase=str(status.get("phase") or "Unseen"),
-        runs=_whole(status.get("runs")) or 0,
-        oom_kills=_whole(status.get("oomKills")) or 0,
-        saved=_text(status.get("saved")),
-        saved_gb_h=_number(status.get("savedGbH")),
-        would_runs=_whole(status.get("wouldRuns")) or 0,
-        would_save=_text(status.get("wouldSave")),
-        would_save_gb_h=_number(status.get("wouldSaveGbH")),
-        would_kill=_whole(status.get("wouldKill")),
-        would_kill_share=_number(status.get("wouldKillShare")),
-        model=_text(status.get("model")),
+        name=str(status.task or spec_task or part(profile, "metadata", "name")),
+        mode=str(status.mode or part(profile, "spec", "mode") or "?"),
+        phase=status.phase or "Unseen",
         paused=is_paused(profile),
-        troubles=tuple(_troubles(status.get("conditions"))),
-        last_decision=_text(decisions[0]) if isinstance(decisions, list) and decisions else None,
+        status=status,
     )
-
-
-def _troubles(conditions: object) -> list[str]:
-    return [
-        f"{each.get('reason') or each['type']}: {each.get('message')}"
-        for each in read_conditions(conditions)
-        if is_trouble(each)
-    ]
 
 
 def _together(namespace: str, tasks: Sequence[TaskState], paused: bool) -> NamespaceState:
     return NamespaceState(
         namespace=namespace,
         tasks=len(tasks),
-        runs=sum(each.runs for each in tasks),
-        oom_kills=sum(each.oom_kills for each in tasks),
-        saved_gb_h=sum(each.saved_gb_h or 0.0 for each in tasks),
-        would_runs=sum(each.would_runs for each in tasks),
-        would_save_gb_h=sum(each.would_save_gb_h or 0.0 for each in tasks),
-        would_kill=sum(each.would_kill or 0 for each in tasks),
+        runs=sum(each.status.runs for each in tasks),
+        oom_kills=sum(each.status.oom_kills for each in tasks),
+        saved_gb_h=sum(each.status.saved_gb_h or 0.0 for each in tasks),
+        would_runs=sum(each.status.would_runs for each in tasks),
+        would_save_gb_h=sum(each.status.would_save_gb_h or 0.0 for each in tasks),
+        would_kill=sum(each.status.would_kill or 0 for each in tasks),
         modes=Counter(each.mode for each in tasks),
         paused=paused,
-        troubled=sum(bool(each.troubles) for each in tasks),
+        troubled=sum(bool(each.status.troubles) for each in tasks),
     )
-
-
-def _number(value: object) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number else None  # type: ignore[arg-type]  # checked just above
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None

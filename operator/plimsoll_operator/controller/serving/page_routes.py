@@ -13,7 +13,7 @@ from yarl import URL
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.web.page.query import query_of
 from plimsoll_operator.web.page.rendering import content_policy
-from plimsoll_operator.web.page.rows import Known
+from plimsoll_operator.web.page.rows import LiveTask
 from plimsoll_operator.web.page.serving import Pages, Served
 from plimsoll_operator.web.page.task_page import TaskQuery
 from plimsoll_operator.web.page.what_if_query import what_if_query_of
@@ -36,11 +36,11 @@ class LiveTasks:
         """Whether people have paused the whole cluster."""
         return self.book.policies.paused
 
-    def known(self, task: TaskId) -> Known:
+    def task(self, task: TaskId) -> LiveTask:
         """Return what the controller knows of a task beside the store."""
         knowledge = self.book.look(task)
         cold = knowledge.runs < knowledge.policy.min_runs
-        return Known(
+        return LiveTask(
             policy=knowledge.policy,
             paused=self.paused or knowledge.paused,
             champion=REQUEST if cold else str(knowledge.champion),

@@ -74,6 +74,6 @@ class TaskIndex:
     def _read_now(self) -> None:
         begun_s = self._clock()
         summaries = self._store.totals.by_task()
-        rows = tuple(row_of(summaries[task], self._live.known(task)) for task in sorted(summaries))
+        rows = tuple(row_of(summaries[task], self._live.task(task)) for task in sorted(summaries))
         now_s = self._clock()
         self._read = _Read(rows, now_s, now_s - begun_s)

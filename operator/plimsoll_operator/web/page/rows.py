@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from plimsoll_operator.names.conditions import cut
 from plimsoll_operator.profile.phases import Progress, phase_of
+from plimsoll_operator.views.profile_status import ProfileStatus
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import TaskSummary
@@ -16,19 +16,19 @@ from plimsoll_predictor.store import TaskSummary
 MAX_WORDS: Final = 200
 """Of a decision's words in the index; the task's own page has them all."""
 
-Status = Mapping[str, Any]
-"""TaskProfile.status, as the API server has it."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What the controller knows of a task beside the store. status: empty without a profile."""
+class LiveTask:
+    """What the controller knows of a task beside the store.
+
+    status: TaskProfile.status, as the API server has it; empty without a profile.
+    """
 
     policy: Policy = field(default_factory=Policy)
     paused: bool = False
     champion: str = "request"
     trained: bool = False
-    status: Status = field(default_factory=dict)
+    status: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Live(Protocol):
@@ -37,8 +37,8 @@ class Live(Protocol):
     It is safe to ask from another thread than the event loop's, and never waits.
     """
 
-    def known(self, task: TaskId) -> Known:
-        """What is known of a task; of one never met, what its namespace's policy says."""
+    def task(self, task: TaskId) -> LiveTask:
+        """Look at a task; for one never met, its namespace's policy says what holds."""
 
     @property
     def paused(self) -> bool:
@@ -83,58 +83,43 @@ class TaskRow:
         return None if self.would_save is None else self.would_save.partition(" ")[0]
 
 
-def row_of(summary: TaskSummary, known: Known) -> TaskRow:
+def row_of(summary: TaskSummary, live: LiveTask) -> TaskRow:
     """A task's line. What a status of another version says differently is left out."""
-    status, policy = known.status, known.policy
-    decisions = status.get("lastDecisions")
+    status, policy = ProfileStatus.read(live.status), live.policy
     recommended = policy.mode is Mode.RECOMMEND
-    runtime = status.get("runtime")
-    forecast = runtime if isinstance(runtime, Mapping) else {}
     return TaskRow(
         task=summary.task,
         name=str(summary.task),
         mode=policy.mode.value,
-        phase=_phase(summary, known),
-        champion=_text(status.get("champion")) or known.champion,
+        phase=_phase(summary, live, status.phase),
+        champion=_cut(status.champion) or live.champion,
         runs=summary.runs_known,
         oom_kills=summary.oom_kills,
         requested_gb_h=summary.requested_gb_h,
         allocated_gb_h=summary.allocated_gb_h,
         needed_gb_h=summary.peak_gb_h,
-        would_save_gb_h=_number(status.get("wouldSaveGbH")) if recommended else None,
-        would_save=_text(status.get("wouldSave")) if recommended else None,
-        would_kill=_count(status.get("wouldKill")) if recommended else None,
-        decision=_text(decisions[0]) or "" if isinstance(decisions, list) and decisions else "",
+        would_save_gb_h=status.would_save_gb_h if recommended else None,
+        would_save=_cut(status.would_save) if recommended else None,
+        would_kill=status.would_kill if recommended else None,
+        decision=_cut(status.last_decision) or "",
         last_s=summary.last_finished_s,
-        runtime=_text(forecast.get("text")),
-        runtime_p50_s=_number(forecast.get("p50Seconds")),
+        runtime=_cut(status.runtime),
+        runtime_p50_s=status.runtime_p50_s,
     )
 
 
-def _phase(summary: TaskSummary, known: Known) -> str:
-    told = _text(known.status.get("phase"))
-    if told is not None and not known.paused:
-        return told
+def _phase(summary: TaskSummary, live: LiveTask, written: str | None) -> str:
+    if written is not None and not live.paused:
+        return cut(written, MAX_WORDS)
     progress = Progress(
         runs=summary.runs_known,
-        min_runs=known.policy.min_runs,
-        champion=known.champion,
-        trained=known.trained,
-        paused=known.paused or known.policy.mode is Mode.OFF,
+        min_runs=live.policy.min_runs,
+        champion=live.champion,
+        trained=live.trained,
+        paused=live.paused or live.policy.mode is Mode.OFF,
     )
     return phase_of(progress).value
 
 
-def _text(value: object) -> str | None:
-    return cut(value, MAX_WORDS) if isinstance(value, str) else None
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
-
-
-def _count(value: object) -> int | None:
-    number = _number(value)
-    return None if number is None else int(number)
+def _cut(words: str | None) -> str | None:
+    return None if words is None else cut(words, MAX_WORDS)

@@ -74,7 +74,7 @@ class Pages:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="plimsoll-page")
         self._refreshing = ThreadPoolExecutor(1, thread_name_prefix="plimsoll-page-index")
         self._index = TaskIndex(store, live, self._later, clock)
-        self._kept: OrderedDict[object, tuple[float, Served]] = OrderedDict()
+        self._cached: OrderedDict[object, tuple[float, Served]] = OrderedDict()
         self._drawing: dict[object, asyncio.Task[Served]] = {}
 
     def warm(self) -> None:
@@ -107,9 +107,9 @@ class Pages:
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def _answer(self, key: object, draw: Draw, home: str) -> Served:
-        kept = self._kept.get(key)
-        if kept is not None and self._clock() - kept[0] < KEPT_S:
-            return kept[1]
+        cached = self._cached.get(key)
+        if cached is not None and self._clock() - cached[0] < KEPT_S:
+            return cached[1]
         drawing = self._drawing.get(key)
         if drawing is None:
             if len(self._drawing) >= MOST_WAITING:
@@ -130,10 +130,10 @@ class Pages:
             words = f"the store did not answer within {PATIENCE_S:.0f} s"
             return _troubled(503, Trouble("Not now", words, _RETRY, home))
         if served.status == 200:
-            self._kept[key] = (self._clock(), served)
-            self._kept.move_to_end(key)
-            while len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
+            self._cached[key] = (self._clock(), served)
+            self._cached.move_to_end(key)
+            while len(self._cached) > MOST_KEPT:
+                self._cached.popitem(last=False)
         return served
 
     def _draw_index(self, query: Query) -> str:

@@ -70,7 +70,7 @@ def gather_page(store: Store, live: Live, query: TaskQuery, now_s: float) -> Tas
     summary = store.totals.of(task)
     if not summary.observations:
         raise NoSuchTask(f"no attempt of {cut(str(task), 200)} was observed")
-    known = live.known(task)
+    known = live.task(task)
     report = gather_task(store, summary, room=READ_ATTEMPTS)
     return TaskPage(
         row=row_of(summary, known),

@@ -70,7 +70,14 @@ class WhatIf:
     @property
     def words(self) -> tuple[str, ...]:
         """The answer in sentences, the one that says what was compared first."""
-        return tuple(self._sentences())
+        return tuple(sentence for sentence, _ in self.lines())
+
+    def lines(self) -> Iterator[tuple[str, MeasureChange | None]]:
+        """Each sentence of the answer, with the change that it states; None if it states none."""
+        yield from ((sentence, None) for sentence in self._comparison())
+        if self._is_told:
+            yield from ((f"{_capitalised(change.words)}.", change) for change in self.changes)
+        yield from ((sentence, None) for sentence in self._remarks())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types, the sentences with them."""
@@ -84,7 +91,12 @@ class WhatIf:
             "words": list(self.words),
         }
 
-    def _sentences(self) -> Iterator[str]:
+    @property
+    def _is_told(self) -> bool:
+        """Whether the runs suffice to state any change."""
+        return any(change.direction is not Direction.TOO_FEW for change in self.changes)
+
+    def _comparison(self) -> Iterator[str]:
         counts = self.counts
         yield self._compared()
         if counts.untold:
@@ -92,22 +104,22 @@ class WhatIf:
             if len(self.scenario.parts) > 1:
                 unrecorded = "the conditions"
             yield f"{_runs(counts.untold)} of which nobody recorded {unrecorded} are left out."
-        answered = [change for change in self.changes if change.direction is not Direction.TOO_FEW]
         others = max((change.tasks for change in self.changes), default=0)
         if others:
             yield self._widened(others)
-        yield from (f"{_capitalised(change.words)}." for change in self.changes if answered)
-        if self.now and self.then and answered:
+
+    def _remarks(self) -> Iterator[str]:
+        if self.now and self.then and self._is_told:
             yield f"Now: {self.now.words}. Runs {self.scenario.words}: {self.then.words}."
         if self.held_out.checked:
             yield (
                 "Checked on the half of the time that was left out, either way: "
                 f"{self.held_out.within} of {self.held_out.checked} intervals agreed."
             )
-        if answered:
+        if self._is_told:
             yield "In brackets: 95% intervals, from leaving out one stretch of time after another."
             yield _LIKE_WITH_LIKE.format(block=self._block(1))
-        if answered and self.scenario.memory_bytes is not None:
+        if self._is_told and self.scenario.memory_bytes is not None:
             yield _SIZED
 
     def _compared(self) -> str:

@@ -7,7 +7,7 @@ import pytest
 from plimsoll_operator.commands.modes.enforce import ModeRequest, change_of, target_of
 from plimsoll_operator.commands.modes.pause import PauseRequest, switch_for, words_for
 from plimsoll_operator.commands.modes.policy_writing import Target
-from plimsoll_operator.commands.reaching.places import Place
+from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.task import TaskId
 from tests.builders.cluster_status import a_profile
@@ -16,11 +16,13 @@ SHOP = Target("sizingpolicies", "shop", "default")
 
 
 def pausing(task: str | None = None, namespace: str | None = None) -> PauseRequest:
-    return PauseRequest(task=task, namespace=namespace, place=Place(), paused=True)
+    return PauseRequest(task=task, namespace=namespace, installation=Installation(), paused=True)
 
 
 def setting(task: str | None = None, namespace: str | None = None) -> ModeRequest:
-    return ModeRequest(mode=Mode.ENFORCE, task=task, namespace=namespace, place=Place(), ask=True)
+    return ModeRequest(
+        mode=Mode.ENFORCE, task=task, namespace=namespace, installation=Installation(), ask=True
+    )
 
 
 def test_without_a_name_the_whole_cluster_is_paused_by_the_policy_of_our_namespace() -> None:

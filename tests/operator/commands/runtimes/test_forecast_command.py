@@ -13,7 +13,7 @@ import yaml
 from rich.console import Console
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
-from plimsoll_operator.commands.reaching.places import Place
+from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.runtimes.forecast import (
     ForecastRequest,
     forecast_command,
@@ -286,7 +286,9 @@ def test_a_pod_that_is_not_plimsolls_is_told_how_to_become_so() -> None:
 def test_of_a_name_that_is_not_there_the_nearest_are_told(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], named: str, words: str
 ) -> None:
-    nobody = replace(asking(url, named), place=Place(kubeconfig=str(tmp_path / "absent")))
+    nobody = replace(
+        asking(url, named), installation=Installation(kubeconfig=str(tmp_path / "absent"))
+    )
     assert forecast_command(nobody, OutputForm.TABLE) == 1
     said = capsys.readouterr()
     assert words in said.err

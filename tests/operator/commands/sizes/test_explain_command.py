@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
-from plimsoll_operator.commands.reaching.places import Place
+from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.sizes.explain import (
     ExplainRequest,
     NothingToExplain,
@@ -177,7 +177,9 @@ def test_a_damaged_standing_is_no_reason_to_fail(
 def test_of_a_name_that_is_not_there_the_nearest_are_told(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], named: str, words: str
 ) -> None:
-    nobody = replace(asking(url, named), place=Place(kubeconfig=str(tmp_path / "absent")))
+    nobody = replace(
+        asking(url, named), installation=Installation(kubeconfig=str(tmp_path / "absent"))
+    )
     assert explain_command(nobody, OutputForm.TABLE) == 1
     said = capsys.readouterr()
     assert words in said.err
@@ -189,7 +191,7 @@ def test_an_empty_store_asks_whether_it_is_the_right_one(
 ) -> None:
     address = f"sqlite:///{tmp_path}/empty.db"
     Store.open(address).close()
-    empty = replace(asking(address), place=Place(kubeconfig=str(tmp_path / "absent")))
+    empty = replace(asking(address), installation=Installation(kubeconfig=str(tmp_path / "absent")))
     assert explain_command(empty, OutputForm.TABLE) == 1
     assert "no task has been observed yet; is the --store right?" in capsys.readouterr().err
 

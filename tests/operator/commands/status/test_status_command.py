@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from plimsoll_operator.commands.status.checks import Check, Level, checks_of
-from plimsoll_operator.commands.status.reading import lease_name
-from plimsoll_operator.commands.status.seen import Seen, Unseen
+from plimsoll_operator.commands.status.cluster_reader import lease_name
+from plimsoll_operator.commands.status.cluster_state import ClusterState, Unseen
 from plimsoll_operator.commands.status.summary import Summary, summary_of
 from plimsoll_operator.commands.status.tables import status_tables
 from plimsoll_operator.commands.status.tasks import task_states
@@ -29,7 +29,7 @@ from tests.builders.cluster_status import (
 HOSTILE = "[red]oh[/red] \x1b[31mred"
 
 
-def checked(name: str, seen: Seen) -> Check:
+def checked(name: str, seen: ClusterState) -> Check:
     return next(each for each in checks_of(seen, NOW_S) if each.name == name)
 
 
@@ -238,7 +238,7 @@ def test_tasks_in_trouble_come_first_with_the_reason_then_those_with_most_to_gai
 )
 def test_a_condition_is_trouble_or_not(kind: str, status: str, troubled: bool) -> None:
     [state] = task_states([a_profile(conditions=[a_condition(kind, status, "Why")])])
-    assert bool(state.troubles) is troubled
+    assert bool(state.status.troubles) is troubled
 
 
 def test_enforcing_is_advised_where_it_saves_and_kills_few() -> None:
@@ -269,7 +269,7 @@ def test_a_program_is_told_all_that_people_are() -> None:
 def test_a_profile_with_rubbish_in_its_status_is_shown_as_far_as_it_goes() -> None:
     rubbish = a_profile(HOSTILE, runs="many", wouldSaveGbH=True, conditions="x", lastDecisions=[])
     told = summary(profiles=[rubbish, {"metadata": {"name": "bare", "namespace": "shop"}}])
-    assert [each.runs for each in told.tasks] == [0, 0]
+    assert [each.status.runs for each in told.tasks] == [0, 0]
     assert "\x1b" not in text_of(told)
     assert "[red]oh[/red]" in text_of(told)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from plimsoll_operator.web.page.columns import COLUMNS, DEFAULT_SORT
 from plimsoll_operator.web.page.listing import ROWS_PER_PAGE, list_tasks, totals_of
 from plimsoll_operator.web.page.query import MAX_SEARCH, Query, query_of
-from plimsoll_operator.web.page.rows import Known, TaskRow, row_of
+from plimsoll_operator.web.page.rows import LiveTask, TaskRow, row_of
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import TaskSummary
@@ -32,7 +32,7 @@ def a_row(name: str, **changes: object) -> TaskRow:
         peak_gb_h=1.0,
         last_finished_s=1.0,
     )
-    row = row_of(summary, Known(policy=ENFORCE, champion="near-max"))
+    row = row_of(summary, LiveTask(policy=ENFORCE, champion="near-max"))
     return replace(row, **changes)  # type: ignore[arg-type]
 
 
@@ -112,9 +112,9 @@ def test_totals_are_of_what_matches() -> None:
 def test_would_have_is_told_of_recommended_tasks_only() -> None:
     summary = TaskSummary(task=TaskId("a", "b"), observations=9, runs_known=9, requested_gb_h=10.0)
     status = {"wouldSave": "63% (6.3 GB·h)", "wouldSaveGbH": 6.3, "wouldKill": 2}
-    told = row_of(summary, Known(policy=RECOMMEND, status=status))
+    told = row_of(summary, LiveTask(policy=RECOMMEND, status=status))
     assert (told.would_save_gb_h, told.would_kill, told.would_share) == (6.3, 2, "63%")
-    enforced = row_of(summary, Known(policy=ENFORCE, status=status))
+    enforced = row_of(summary, LiveTask(policy=ENFORCE, status=status))
     assert (enforced.would_save, enforced.would_save_gb_h, enforced.would_kill) == (
         None,
         None,
@@ -135,14 +135,14 @@ def test_would_have_is_told_of_recommended_tasks_only() -> None:
     ],
 )
 def test_a_status_of_another_version_is_no_error(status: dict[str, object]) -> None:
-    row = row_of(TaskSummary(task=TaskId("a", "b")), Known(policy=RECOMMEND, status=status))
+    row = row_of(TaskSummary(task=TaskId("a", "b")), LiveTask(policy=RECOMMEND, status=status))
     assert (row.would_save_gb_h, row.would_kill, row.decision) == (None, None, "")
     assert (row.phase, row.champion) == ("ColdStart", "request")
 
 
 def test_a_pause_shows_at_once_though_the_profile_says_otherwise() -> None:
     summary = TaskSummary(task=TaskId("a", "b"), runs_known=20)
-    paused = row_of(summary, Known(paused=True, status={"phase": "Sizing"}))
+    paused = row_of(summary, LiveTask(paused=True, status={"phase": "Sizing"}))
     assert paused.phase == "Paused"
 
 

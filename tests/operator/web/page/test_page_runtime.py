@@ -14,7 +14,7 @@ from plimsoll_operator.views.stored_forecasts import READ_RUNS
 from plimsoll_operator.views.task_runtimes import gather_runtimes
 from plimsoll_operator.web.page.columns import COLUMNS
 from plimsoll_operator.web.page.query import Query
-from plimsoll_operator.web.page.rows import Known, row_of
+from plimsoll_operator.web.page.rows import LiveTask, row_of
 from plimsoll_operator.web.page.what_if_query import WhatIfQuery, what_if_query_of
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.units import GIB
@@ -182,7 +182,7 @@ def test_a_row_tells_what_its_profile_says_of_runtimes(store: Store) -> None:
     store.observations.record(telling_runs(60))
     runtimes = gather_runtimes(store, NIGHTLY, AFTER_S)
     status = {"runtime": runtime_status(RuntimeFacts(runtimes.forecast, runtimes.runtimes_s))}
-    row = row_of(TaskSummary(task=NIGHTLY), Known(status=status))
+    row = row_of(TaskSummary(task=NIGHTLY), LiveTask(status=status))
     assert row.runtime
     assert re.fullmatch(r"[\dms]+-[\dms]+", row.runtime)
     assert COLUMNS["runtime"].key(row) == pytest.approx(runtimes.forecast.quantile_s(0.5), rel=0.1)
@@ -191,7 +191,7 @@ def test_a_row_tells_what_its_profile_says_of_runtimes(store: Store) -> None:
 
 @pytest.mark.parametrize("runtime", [None, "soon", [], {"text": 4, "p50Seconds": "x"}, {}])
 def test_a_status_of_another_version_leaves_the_column_empty(runtime: object) -> None:
-    row = row_of(TaskSummary(task=NIGHTLY), Known(status={"runtime": runtime}))
+    row = row_of(TaskSummary(task=NIGHTLY), LiveTask(status={"runtime": runtime}))
     assert (row.runtime, row.runtime_p50_s) == (None, None)
 
 

@@ -1,4 +1,4 @@
-"""Where a command looks for Plimsoll; light, for all commands may be told."""
+"""The installation of Plimsoll that a command is about; light, since every command may name one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Installation:
     """Which cluster is meant, and where in it Plimsoll is.
 
-    kubeconfig, context: None takes what kubectl would. installed_in: the namespace that Plimsoll
-    runs in; None looks for it by its labels.
+    kubeconfig, context: None stands for what kubectl would choose. installed_in: the namespace
+    that Plimsoll runs in; None looks for it by its labels.
     """
 
     kubeconfig: str | None = None

@@ -1,4 +1,4 @@
-"""What the Kubernetes API showed, and what it did not. Plain data, as it came."""
+"""The part of a cluster that the Kubernetes API shows, and the part that it hides. Plain data."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ class Unseen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """Everything that was read. Objects as the API gives them; None where it may not be read.
+class ClusterState:
+    """Everything that `plimsoll status` reads.
+
+    Objects are as the API gives them; None stands for what may not be read.
+
 
     installed_in: the namespace that Plimsoll runs in; None if none was found.
     lease: an empty mapping if there is none. feed_ages_s: admission pod -> seconds since it heard

@@ -1,4 +1,4 @@
-"""Reads what `plimsoll status` looks at; what may not be read is told, never a failure."""
+"""Reads what `plimsoll status` shows; a part that may not be read is named, and is no failure."""
 
 from __future__ import annotations
 
@@ -9,8 +9,14 @@ from typing import Any, Final
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from plimsoll_operator.commands.reaching.places import Place
-from plimsoll_operator.commands.status.seen import Object, Seen, Unseen, label, part
+from plimsoll_operator.commands.reaching.installation import Installation
+from plimsoll_operator.commands.status.cluster_state import (
+    ClusterState,
+    Object,
+    Unseen,
+    label,
+    part,
+)
 from plimsoll_operator.kube.api_server import (
     APPS,
     CORE,
@@ -35,17 +41,19 @@ MOST_PODS_ASKED: Final = 5
 METRICS_WITHIN_S: Final = 3.0
 
 
-class Reading:
-    """One look at a cluster. Every part is read apart from the others."""
+class ClusterReader:
+    """Reads a cluster once. Every part is read apart from the others."""
 
-    def __init__(self, objects: ApiServer, place: Place, namespace: str | None) -> None:
+    def __init__(
+        self, objects: ApiServer, installation: Installation, namespace: str | None
+    ) -> None:
         self._objects = objects
-        self._place = place
+        self._installation = installation
         self._namespace = namespace
         self._unseen: list[Unseen] = []
 
-    async def seen(self) -> Seen:
-        """Look at all of it.
+    async def read(self) -> ClusterState:
+        """Read all parts.
 
         Raises:
             Unreachable: if the API server does not answer at all.
@@ -57,13 +65,13 @@ class Reading:
             self._webhooks(),
             self._tasks("taskprofiles", "tasks"),
         )
-        installed_in = self._place.installed_in or _installed_in(deployments or ())
+        installed_in = self._installation.installed_in or _installed_in(deployments or ())
         policies, lease, metrics = await asyncio.gather(
             self._policies(installed_in),
             self._lease(installed_in, deployments or ()),
             self._metrics(installed_in),
         )
-        return Seen(
+        return ClusterState(
             installed_in=installed_in,
             deployments=_only(deployments, installed_in),
             agents=agents,
@@ -78,7 +86,7 @@ class Reading:
         )
 
     async def _deployments(self) -> list[dict[str, Any]] | None:
-        where = self._place.installed_in
+        where = self._installation.installed_in
         try:
             return await self._objects.items(path_of(APPS, "deployments", where), OURS)
         except Refused as error:

@@ -1,0 +1,69 @@
+"""A command without a store runs in the controller's pod, with the words that people gave it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plimsoll_operator.commands.reaching import in_controller
+from plimsoll_operator.commands.reaching.in_controller import Errand
+from tests.rigs.command_lines import run_here
+
+
+@pytest.fixture
+def errands(monkeypatch: pytest.MonkeyPatch) -> list[Errand]:
+    sent: list[Errand] = []
+
+    def send(errand: Errand) -> int:
+        sent.append(errand)
+        return 0
+
+    monkeypatch.setattr(in_controller, "run_in_controller", send)
+    return sent
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        pytest.param("explain a/b -o json", "explain a/b --output json", id="a short option"),
+        pytest.param("models a/b", "models a/b", id="options that were not given are not sent"),
+        pytest.param("shapes --learn", "shapes --learn", id="a flag has no value"),
+        pytest.param("report a/b --out -", "report a/b --out -", id="output that is printed"),
+        pytest.param("report --out x.html", "report --out -", id="a file that stays here"),
+        pytest.param(
+            "export a/b c/d --out h.parquet",
+            "export a/b c/d --out - --stdout-ending .parquet",
+            id="the ending of a file that stays here",
+        ),
+        pytest.param(
+            "what-if a/b --limit equal --even-load",
+            "what-if a/b --limit equal --even-load",
+            id="a choice is sent as its word",
+        ),
+        pytest.param("train a/b --seed 3", "train a/b --seed 3", id="a number"),
+    ],
+)
+def test_the_words_that_were_given_are_sent(given: str, sent: str, errands: list[Errand]) -> None:
+    done = run_here(*given.split(), "--context", "lab", "--installed-in", "plimsoll")
+    assert done.returncode == 0
+    [errand] = errands
+    assert list(errand.words) == sent.split()
+    where = errand.installation
+    assert (where.context, where.installed_in) == ("lab", "plimsoll")
+
+
+def test_a_file_to_read_is_sent_and_one_to_write_comes_back(
+    errands: list[Errand], tmp_path: Path
+) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text("{}")
+    run_here("sla", str(plan), "--within", "2h")
+    run_here("export", "--out", str(tmp_path / "history.csv"))
+    assert (list(errands[0].words), errands[0].stdin) == (["sla", "-", "--within", "2h"], plan)
+    assert (errands[1].stdin, errands[1].out) == (None, tmp_path / "history.csv")
+
+
+def test_what_can_be_refused_here_is_not_sent(errands: list[Errand]) -> None:
+    assert run_here("what-if", "a/b").returncode == 2
+    assert errands == []
