@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plimsoll_operator.agent.need import Peaks
-from plimsoll_operator.agent.readings import Reading
+from plimsoll_operator.agent.readings import CgroupSample
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_predictor.core.units import MIB
 
@@ -80,7 +80,7 @@ throttled_usec 0
 """
 
 
-def a_reading(**changed: int | float | None) -> Reading:
+def a_reading(**changed: int | float | None) -> CgroupSample:
     """A reading of 10 MiB without cache, with the named fields changed."""
     plain: dict[str, int | float | None] = {
         "usage_bytes": 10 * MIB,
@@ -96,7 +96,7 @@ def a_reading(**changed: int | float | None) -> Reading:
         "limit_hits": 0,
         "cpu_s": 0.0,
     }
-    return Reading(**(plain | changed))  # type: ignore[arg-type]
+    return CgroupSample(**(plain | changed))  # type: ignore[arg-type]
 
 
 def a_report(**changed: object) -> PeakReport:
@@ -116,7 +116,7 @@ def a_report(**changed: object) -> PeakReport:
     return PeakReport(**(plain | changed))  # type: ignore[arg-type]
 
 
-def peaks_of(readings: list[Reading]) -> Peaks:
+def peaks_of(readings: list[CgroupSample]) -> Peaks:
     """The maxima after these readings."""
     peaks = Peaks()
     for reading in readings:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Final
+
+import structlog
 
 from plimsoll_operator.admission.freshness import Freshness
 from plimsoll_operator.admission.metrics import AdmissionMetrics
-from plimsoll_operator.admission.quiet_log import QuietLog
 from plimsoll_operator.admission.reviews import (
     PodCreation,
     Unanswerable,
@@ -17,6 +19,37 @@ from plimsoll_operator.admission.reviews import (
 )
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
+
+log = structlog.get_logger()
+
+INTERVAL_S: Final = 10.0
+MAX_SUBJECTS: Final = 100
+
+
+class QuietLog:
+    """A log that a storm of bad requests cannot flood.
+
+    It writes at most one warning per subject in ``interval_s`` and counts those held back.
+    """
+
+    def __init__(self, monotonic: Callable[[], float], interval_s: float = INTERVAL_S) -> None:
+        self._monotonic = monotonic
+        self._interval_s = interval_s
+        self._last_s: dict[str, float] = {}
+        self._held_back: dict[str, int] = {}
+
+    def warning(self, event: str, subject: str, **fields: Any) -> None:
+        """Log ``event``, unless the same event and subject were logged just before."""
+        key = f"{event}/{subject}"
+        now_s = self._monotonic()
+        last_s = self._last_s.get(key)
+        if last_s is not None and now_s - last_s < self._interval_s:
+            self._held_back[key] = self._held_back.get(key, 0) + 1
+            return
+        if len(self._last_s) >= MAX_SUBJECTS:
+            self._last_s.clear()
+        self._last_s[key] = now_s
+        log.warning(event, subject=subject, held_back=self._held_back.pop(key, 0), **fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from prometheus_client import (
 )
 
 from plimsoll_operator.metrics.build_info import register_build_info
-from plimsoll_operator.sizing.pod_sizing import Outcome, Sized
+from plimsoll_operator.sizing.pod_sizing import Sized, Treatment
 from plimsoll_predictor.core.decision import Reason
 
 _FAILED_OPEN: Final = (
@@ -46,7 +46,7 @@ class AdmissionMetrics:
             ["outcome", "reason"],
             registry=self.registry,
         )
-        self._pods_by: dict[tuple[Outcome, Reason | None], Counter] = {}
+        self._pods_by: dict[tuple[Treatment, Reason | None], Counter] = {}
         self.failed_open = Counter(
             "plimsoll_admission_failed_open",
             "Requests let through unchanged because they could not be sized, by reason.",
@@ -102,11 +102,11 @@ class AdmissionMetrics:
     def answered(self, sized: Sized) -> None:
         """One pod was answered."""
         reason = sized.decision.reason if sized.decision is not None else None
-        key = (sized.outcome, reason)
+        key = (sized.treatment, reason)
         counter = self._pods_by.get(key)
         if counter is None:
             # Looked up once: a lookup by label costs more than the increment.
-            counter = self._pods.labels(sized.outcome.value, reason.value if reason else "")
+            counter = self._pods.labels(sized.treatment.value, reason.value if reason else "")
             self._pods_by[key] = counter
         counter.inc()
         if sized.ignored_features:

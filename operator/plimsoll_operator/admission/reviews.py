@@ -1,4 +1,4 @@
-"""AdmissionReviews, from bytes to what is asked and back. Pure; nothing here can refuse a pod.
+"""AdmissionReviews, from bytes to what is asked and back. Nothing here can refuse a pod.
 
 https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers
 """

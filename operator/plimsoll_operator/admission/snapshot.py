@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,10 +19,8 @@ from plimsoll_operator.feed.applying import BadEntry, apply
 from plimsoll_operator.feed.client import Position
 from plimsoll_operator.feed.wire import ChangeKind
 from plimsoll_operator.pods.spec import mapping
-from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
-from plimsoll_predictor.core.policy import Policy
+from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.siblings import Siblings
-from plimsoll_predictor.knowledge.knowledge import Knowledge
 
 FORMAT: Final = "plimsoll-admission-snapshot"
 VERSION: Final = 1
@@ -41,13 +39,7 @@ class Snapshot:
 
     position: Position
     saved_s: float
-    default_policy: Policy
-    largest_node_bytes: int | None
-    tasks: Sequence[Knowledge]
-    namespaces: Sequence[tuple[str, NamespaceState]]
-    largest_node_millicores: int | None = None
-    siblings: Siblings = field(default_factory=Siblings)
-    paused: bool = False
+    state: AdmissionState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,17 +57,13 @@ class Loaded:
 
 def take_snapshot(state: AdmissionState, position: Position, saved_s: float) -> Snapshot:
     """Copy the state's keys; its values are immutable."""
-    return Snapshot(
-        position=position,
-        saved_s=saved_s,
-        default_policy=state.default_policy,
-        largest_node_bytes=state.largest_node_bytes,
-        tasks=list(state.tasks.values()),
-        namespaces=list(state.namespaces.items()),
-        largest_node_millicores=state.largest_node_millicores,
+    copied = replace(
+        state,
+        tasks=state.tasks.copy(),
+        namespaces=state.namespaces.copy(),
         siblings=state.siblings.copy(),
-        paused=state.paused,
     )
+    return Snapshot(position=position, saved_s=saved_s, state=copied)
 
 
 def write_snapshot(path: Path, snapshot: Snapshot) -> None:
@@ -142,6 +130,7 @@ def load_snapshot(path: Path, state: AdmissionState) -> Loaded | None:
 
 
 def _lines(snapshot: Snapshot) -> Iterator[bytes]:
+    state = snapshot.state
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -149,19 +138,19 @@ def _lines(snapshot: Snapshot) -> Iterator[bytes]:
         "revision": snapshot.position.revision,
         "saved_s": snapshot.saved_s,
         # Not in a line of its own: a version that knows of no items would refuse the whole file.
-        "items": snapshot.siblings.to_dict(),
+        "items": state.siblings.to_dict(),
     }
     yield orjson.dumps(header) + b"\n"
     defaults = {
-        "policy": snapshot.default_policy.to_dict(),
-        "largest_node_bytes": snapshot.largest_node_bytes,
-        "largest_node_millicores": snapshot.largest_node_millicores,
-        "paused": snapshot.paused,
+        "policy": state.default_policy.to_dict(),
+        "largest_node_bytes": state.largest_node_bytes,
+        "largest_node_millicores": state.largest_node_millicores,
+        "paused": state.paused,
     }
     yield _line(ChangeKind.DEFAULTS, "", defaults)
-    for name, namespace in snapshot.namespaces:
+    for name, namespace in state.namespaces.items():
         yield _line(ChangeKind.NAMESPACE, name, namespace.document)
-    for knowledge in snapshot.tasks:
+    for knowledge in state.tasks.values():
         yield _line(ChangeKind.TASK, str(knowledge.task), knowledge.to_dict())
 
 

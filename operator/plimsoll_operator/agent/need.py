@@ -1,4 +1,4 @@
-"""From a cgroup's readings to the memory its task needs, page cache told apart. Pure.
+"""From a cgroup's readings to the memory its task needs, page cache told apart.
 
 The kernel kills a task only when nothing can be reclaimed any more, so the need is what cannot be
 reclaimed: usage less the page cache on the file lists (tmpfs is on the anonymous lists and
@@ -32,7 +32,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from plimsoll_operator.agent.pace import Pace
-from plimsoll_operator.agent.readings import Reading
+from plimsoll_operator.agent.readings import CgroupSample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +51,10 @@ class Peaks:
     anon_peak_bytes: int = 0
     cpu_s: float | None = None
     limit_bytes: int | None = None
-    last: Reading | None = None
+    last: CgroupSample | None = None
     pace: Pace = field(default_factory=Pace)
 
-    def advance(self, reading: Reading, at_s: float | None = None) -> Peaks:
+    def advance(self, reading: CgroupSample, at_s: float | None = None) -> Peaks:
         """The maxima after one more reading of the same cgroup.
 
         at_s: when it was read, Unix seconds; None where no pace is asked for.
@@ -83,7 +83,7 @@ class Peaks:
         )
 
 
-def need_bytes(last: Reading | None, reading: Reading) -> int:
+def need_bytes(last: CgroupSample | None, reading: CgroupSample) -> int:
     """What the cgroup is known to have needed between ``last`` and ``reading``, in bytes."""
     # Counters are read one after another: what is surely not cache is a floor.
     sampled = max(
@@ -96,7 +96,7 @@ def need_bytes(last: Reading | None, reading: Reading) -> int:
     return max(sampled, unseen) + min(reading.mapped_file_bytes, reading.active_file_bytes)
 
 
-def _highest_between(last: Reading | None, reading: Reading) -> int | None:
+def _highest_between(last: CgroupSample | None, reading: CgroupSample) -> int | None:
     """The usage that was reached since ``last`` for sure; None if only the sample is known."""
     peak, peak_before = reading.kernel_peak_bytes, last.kernel_peak_bytes if last else 0
     if peak is not None and peak_before is not None and peak > peak_before:
@@ -106,7 +106,7 @@ def _highest_between(last: Reading | None, reading: Reading) -> int | None:
     return None
 
 
-def _cache_between(last: Reading | None, reading: Reading) -> int:
+def _cache_between(last: CgroupSample | None, reading: CgroupSample) -> int:
     """File cache at the moment of the highest usage, as well as it can be known."""
     if last is None:
         return reading.file_bytes
@@ -114,7 +114,7 @@ def _cache_between(last: Reading | None, reading: Reading) -> int:
     return max(reading.file_bytes, last.file_bytes - reclaimed)
 
 
-def _started_anew(last: Reading, reading: Reading) -> bool:
+def _started_anew(last: CgroupSample, reading: CgroupSample) -> bool:
     """Whether the kernel's counters went back: the cgroup was made again, as after a reboot."""
     if reading.kernel_peak_bytes is None or last.kernel_peak_bytes is None:
         return reading.limit_hits < last.limit_hits

@@ -1,4 +1,4 @@
-"""Reports on their way to the controller: each is kept until it is acknowledged, within bounds."""
+"""Reports on their way to the controller: each stays until it is acknowledged, within bounds."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class OutboxBounds:
-    """What may be kept. size_bytes counts the reports as JSON."""
+    """What may be held. size_bytes counts the reports as JSON."""
 
     size_bytes: int
     age_s: float
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _WaitingReport:
     report: PeakReport
     since_s: float
     size_bytes: int
@@ -48,12 +48,12 @@ class Outbox:
         self._bounds = bounds
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._kept: dict[Key, _Kept] = {}  # oldest first
+        self._reports: dict[Key, _WaitingReport] = {}  # oldest first
         self._size_bytes = 0
         self._dropped = 0
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._reports)
 
     @property
     def dropped(self) -> int:
@@ -77,7 +77,7 @@ class Outbox:
     def batch(self, most: int) -> list[PeakReport]:
         """The next to send: finals before the others, oldest first."""
         with self._lock:
-            reports = [kept.report for kept in self._kept.values()]
+            reports = [entry.report for entry in self._reports.values()]
         return sorted(reports, key=lambda report: not report.final)[:most]
 
     def acknowledge(self, reports: Sequence[PeakReport]) -> None:
@@ -85,37 +85,41 @@ class Outbox:
         with self._lock:
             for report in reports:
                 key = (report.pod_uid, report.container_id)
-                kept = self._kept.get(key)
-                if kept is not None and kept.report == report:
+                entry = self._reports.get(key)
+                if entry is not None and entry.report == report:
                     self._remove(key)
 
     def waiting(self) -> list[Waiting]:
         """All that is kept, oldest first."""
         now_s = self._monotonic()
         with self._lock:
-            return [Waiting(kept.report, now_s - kept.since_s) for kept in self._kept.values()]
+            return [
+                Waiting(entry.report, now_s - entry.since_s) for entry in self._reports.values()
+            ]
 
     def _put(self, report: PeakReport, since_s: float) -> None:
         key = (report.pod_uid, report.container_id)
-        if key in self._kept:
+        if key in self._reports:
             # The first one's place and age stay: a busy cgroup is not kept for ever by its news.
-            since_s = min(since_s, self._kept[key].since_s)
-            self._size_bytes -= self._kept[key].size_bytes
+            since_s = min(since_s, self._reports[key].since_s)
+            self._size_bytes -= self._reports[key].size_bytes
         size_bytes = len(json.dumps(to_document(report)))
-        self._kept[key] = _Kept(report, since_s, size_bytes)
+        self._reports[key] = _WaitingReport(report, since_s, size_bytes)
         self._size_bytes += size_bytes
 
     def _remove(self, key: Key) -> None:
-        self._size_bytes -= self._kept.pop(key).size_bytes
+        self._size_bytes -= self._reports.pop(key).size_bytes
 
     def _drop_old(self, now_s: float) -> None:
         expired = [
-            key for key, kept in self._kept.items() if now_s - kept.since_s > self._bounds.age_s
+            key
+            for key, entry in self._reports.items()
+            if now_s - entry.since_s > self._bounds.age_s
         ]
         self._drop(expired)
 
     def _drop_over_size(self) -> None:
-        for key in sorted(self._kept, key=lambda key: self._kept[key].report.final):
+        for key in sorted(self._reports, key=lambda key: self._reports[key].report.final):
             if self._size_bytes <= self._bounds.size_bytes:
                 return
             self._drop([key])

@@ -1,4 +1,4 @@
-"""How fast CPU is used: cores of the minute that used most. Pure."""
+"""How fast CPU is used: cores of the minute that used most."""
 
 from __future__ import annotations
 

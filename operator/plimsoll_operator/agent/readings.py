@@ -21,7 +21,7 @@ PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class CgroupSample:
     """What the kernel says of one cgroup, its children included.
 
     kernel_peak_bytes: the kernel's own running peak; None before Linux 5.19 on version 2.
@@ -73,7 +73,7 @@ class CgroupFiles:
     cpu: str | None
 
 
-Read = Callable[[CgroupFiles, Glance], Reading]
+Read = Callable[[CgroupFiles, Glance], CgroupSample]
 
 
 def glance_v1(files: CgroupFiles) -> Glance:
@@ -85,12 +85,12 @@ def glance_v1(files: CgroupFiles) -> Glance:
     )
 
 
-def read_v1(files: CgroupFiles, glance: Glance) -> Reading:
+def read_v1(files: CgroupFiles, glance: Glance) -> CgroupSample:
     """The whole of a version 1 cgroup. OSError when it is gone."""
     stat = _pairs(_text(f"{files.memory}/memory.stat"))
     limit = int(_text(f"{files.memory}/memory.limit_in_bytes"))
     cpu = _text_if_there(f"{files.cpu}/cpuacct.usage") if files.cpu else None
-    return Reading(
+    return CgroupSample(
         usage_bytes=glance.usage_bytes,
         kernel_peak_bytes=glance.kernel_peak_bytes,
         anon_bytes=stat.get("total_rss", 0),
@@ -117,14 +117,14 @@ def glance_v2(files: CgroupFiles) -> Glance:
     )
 
 
-def read_v2(files: CgroupFiles, glance: Glance) -> Reading:
+def read_v2(files: CgroupFiles, glance: Glance) -> CgroupSample:
     """The whole of a version 2 cgroup. OSError when it is gone."""
     stat = _pairs(_text(f"{files.memory}/memory.stat"))
     limit = _text(f"{files.memory}/memory.max").strip()
     cpu = _text_if_there(f"{files.cpu}/cpu.stat") if files.cpu else None
     cpu_us = _pairs(cpu).get("usage_usec") if cpu else None
     stolen_pages = stat.get("pgsteal")
-    return Reading(
+    return CgroupSample(
         usage_bytes=glance.usage_bytes,
         kernel_peak_bytes=glance.kernel_peak_bytes,
         anon_bytes=stat.get("anon", 0),

@@ -11,9 +11,9 @@ from plimsoll_operator.agent.need import Peaks
 from plimsoll_operator.agent.outbox import Key
 from plimsoll_operator.agent.readings import (
     CgroupFiles,
+    CgroupSample,
     Glance,
     Read,
-    Reading,
     glance_v1,
     glance_v2,
     read_v1,
@@ -130,7 +130,7 @@ class Sampler:
 
     def _steady_reading(
         self, files: CgroupFiles, glance: Glance, hits_below: int
-    ) -> tuple[Reading, Glance]:
+    ) -> tuple[CgroupSample, Glance]:
         """A reading during which usage hardly moved, if one can be had.
 
         The files are read one after another. On a busy node the agent may wait in between while

@@ -1,4 +1,4 @@
-"""A pod's end and its measured peaks, made into an observation. Pure."""
+"""A pod's end and its measured peaks, made into an observation."""
 
 from __future__ import annotations
 

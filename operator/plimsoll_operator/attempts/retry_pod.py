@@ -1,4 +1,4 @@
-"""A bare pod's next attempt: whether Plimsoll makes it, and the clean copy it makes. Pure."""
+"""A bare pod's next attempt: whether Plimsoll makes it, and the clean copy it makes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from typing import Any
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import format_bytes
-from plimsoll_operator.pods.status import Pod
-
-MAX_NAME_LENGTH = 63
-"""Longer pod names are legal but break the hostname; we never make one."""
+from plimsoll_operator.pods.spec import Pod
 
 WRITTEN_BY_THE_CLUSTER = (
     "creationTimestamp",
@@ -38,12 +35,14 @@ def retry_name(pod: Pod, attempt: int) -> str:
     'train-7-a2-bb82030dbc'
     """
     meta = pod["metadata"]
-    ending = f"-a{attempt}-{_short_hash(str(meta['uid']))}"
+    digest = hashlib.sha256(str(meta["uid"]).encode()).hexdigest()
+    ending = f"-a{attempt}-{digest[:10]}"
     root = str(meta["name"])
     annotations = meta.get("annotations") or {}
     if labels.RETRY_OF in annotations and "-a" in root:
         root = root.rpartition("-a")[0]
-    return root[: MAX_NAME_LENGTH - len(ending)].rstrip("-.") + ending
+    # A longer name is legal for a pod, but it breaks the hostname.
+    return root[: labels.MAX_LABEL_CHARS - len(ending)].rstrip("-.") + ending
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,3 @@ def _give(container: dict[str, Any], allocation_bytes: int) -> None:
 
 def _is_token(named: Mapping[str, Any]) -> bool:
     return str(named.get("name", "")).startswith(TOKEN_VOLUME_PREFIX)
-
-
-def _short_hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:10]

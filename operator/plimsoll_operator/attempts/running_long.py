@@ -1,4 +1,4 @@
-"""When a running attempt has run longer than 99 of 100 like it, and how to say so. Pure.
+"""When a running attempt has run longer than 99 of 100 like it, and how to say so.
 
 The deadline is a run's own: what was forecast of it when it was submitted, so that neither what
 its siblings did since nor its own lateness moves it.

@@ -1,4 +1,4 @@
-"""The truth table: how an attempt ended, and whether its end teaches a need. Pure.
+"""The truth table: how an attempt ended, and whether its end teaches a need.
 
 | reason    | exit | the pod                    | outcome    | why                              |
 |-----------|------|----------------------------|------------|----------------------------------|
@@ -41,7 +41,7 @@ OWN_EXITS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AttemptEnd:
     """How an attempt ended, in one word and one sentence."""
 
     outcome: Outcome
@@ -70,7 +70,7 @@ class End:
 
 def judge(
     status: AttemptStatus, limit_bytes: int | None, kernel_peak_bytes: int | None = None
-) -> Verdict | None:
+) -> AttemptEnd | None:
     """The outcome of an attempt whose pod is there; None while it has not ended.
 
     limit_bytes, kernel_peak_bytes: as in ``End``.
@@ -92,49 +92,49 @@ def judge(
     )
 
 
-def judge_end(end: End) -> Verdict:
+def judge_end(end: End) -> AttemptEnd:
     """The table."""
     if end.reason == "OOMKilled":
         return _oom(end)
     if end.pod_reason in NODE_REASONS or end.disruption is not None:
         cause = end.disruption or end.pod_reason
-        return Verdict(Outcome.EVICTED, f"ended by the cluster ({cause}), not by itself")
+        return AttemptEnd(Outcome.EVICTED, f"ended by the cluster ({cause}), not by itself")
     if end.taken_away:
         # Many a task answers SIGTERM with exit 0: half its work, and half its need.
-        return Verdict(Outcome.DELETED, "deleted before it ended")
+        return AttemptEnd(Outcome.DELETED, "deleted before it ended")
     if end.exit_code is None:
         return _without_exit_code(end)
     if end.exit_code == 0:
-        return Verdict(Outcome.SUCCEEDED, "completed")
-    return Verdict(
+        return AttemptEnd(Outcome.SUCCEEDED, "completed")
+    return AttemptEnd(
         Outcome.FAILED,
         OWN_EXITS.get(end.exit_code, f"failed by itself with exit {end.exit_code}"),
     )
 
 
-def _oom(end: End) -> Verdict:
+def _oom(end: End) -> AttemptEnd:
     if end.limit_bytes is None:
-        return Verdict(Outcome.EVICTED, "OOM-killed without a limit: the node ran out of memory")
+        return AttemptEnd(Outcome.EVICTED, "OOM-killed without a limit: the node ran out of memory")
     peak_bytes = end.kernel_peak_bytes
     if peak_bytes is not None and peak_bytes < FAR_FROM_LIMIT * end.limit_bytes:
-        return Verdict(
+        return AttemptEnd(
             Outcome.EVICTED, "OOM-killed far below its limit: the node ran out of memory"
         )
     if end.exit_code in (None, 137):
-        return Verdict(Outcome.OOM_KILLED, "the kernel killed it at its limit")
-    return Verdict(
+        return AttemptEnd(Outcome.OOM_KILLED, "the kernel killed it at its limit")
+    return AttemptEnd(
         Outcome.OOM_KILLED,
         f"the kernel killed a child at the limit; it ended with exit {end.exit_code}",
     )
 
 
-def _without_exit_code(end: End) -> Verdict:
+def _without_exit_code(end: End) -> AttemptEnd:
     if end.phase == "Succeeded":
-        return Verdict(Outcome.SUCCEEDED, "completed")
-    return Verdict(Outcome.FAILED, end.pod_reason or "failed before its container started")
+        return AttemptEnd(Outcome.SUCCEEDED, "completed")
+    return AttemptEnd(Outcome.FAILED, end.pod_reason or "failed before its container started")
 
 
-def _gone(status: AttemptStatus) -> Verdict | None:
+def _gone(status: AttemptStatus) -> AttemptEnd | None:
     if status.being_deleted and status.disruption is not None:
-        return Verdict(Outcome.EVICTED, f"ended by the cluster ({status.disruption})")
+        return AttemptEnd(Outcome.EVICTED, f"ended by the cluster ({status.disruption})")
     return None

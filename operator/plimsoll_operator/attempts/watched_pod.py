@@ -1,4 +1,4 @@
-"""A watched pod, read once: whose attempt it is, how it was sized, how its lives went. Pure."""
+"""A watched pod, read once: whose attempt it is, how it was sized, how its lives went."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plimsoll_operator.attempts.observation import Attempt
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import BadQuantity, parse_millicores
 from plimsoll_operator.pods.features import read_features
-from plimsoll_operator.pods.identity import Identity, Retrier, identify
+from plimsoll_operator.pods.identity import Retrier, RunIdentity, identify
 from plimsoll_operator.pods.spec import (
     Pod,
     SizedContainer,
@@ -78,7 +78,11 @@ def read_pod(pod: Pod, knowledge_of: Callable[[TaskId], Knowledge]) -> WatchedPo
 
 
 def _attempt(
-    pod: Pod, identity: Identity, sized: SizedContainer, note: DecisionNote | None, policy: Policy
+    pod: Pod,
+    identity: RunIdentity,
+    sized: SizedContainer,
+    note: DecisionNote | None,
+    policy: Policy,
 ) -> Attempt:
     container = mapping(sequence(spec_of(pod)["containers"])[sized.index])
     context = note.context if note else NO_CONTEXT

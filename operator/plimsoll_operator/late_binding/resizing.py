@@ -26,7 +26,7 @@ from plimsoll_operator.pods.spec import (
 )
 from plimsoll_operator.sizing.decision_note import DecisionNote, read_note
 from plimsoll_operator.sizing.patch import Memory
-from plimsoll_operator.sizing.pod_sizing import MEMORY, Outcome, size
+from plimsoll_operator.sizing.pod_sizing import MEMORY, Treatment, size
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode
@@ -76,7 +76,7 @@ class Place(StrEnum):
     """It ended, or is being deleted."""
 
 
-_WHY_UNSIZED: Final = {Outcome.OFF: "its mode is off", Outcome.PAUSED: "it is paused"}
+_WHY_UNSIZED: Final = {Treatment.OFF: "its mode is off", Treatment.PAUSED: "it is paused"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def resize_for(pod: Pod, state: AdmissionState) -> Resize | Left:
     sized, container = size(pod, state), sized_container(pod)
     note, wanted, identity = sized.note, sized.wanted, sized.identity
     if isinstance(container, NotSizable) or note is None or wanted is None or identity is None:
-        return Left(_WHY_UNSIZED.get(sized.outcome, "nothing in it can be sized"))
+        return Left(_WHY_UNSIZED.get(sized.treatment, "nothing in it can be sized"))
     if note.mode is not Mode.ENFORCE:
         return Left("its mode is not enforce")
     memory = _allowed(pod, container, wanted)

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from plimsoll_operator.metrics.attempts import AttemptMetrics
-from plimsoll_operator.metrics.live import Live, LiveMetrics, StoreHealth, Trouble
+from plimsoll_operator.metrics.live import Live, LiveMetrics, StoreHealth, StoreWriter
 from plimsoll_operator.metrics.runs import RunMetrics
 from plimsoll_operator.metrics.tasks import TaskMetrics
 
@@ -94,7 +94,7 @@ class LateBindingMetrics:
 
 
 def metrics_routes(
-    metrics: ControllerMetrics, writer: Trouble, tasks: Callable[[], int]
+    metrics: ControllerMetrics, writer: StoreWriter, tasks: Callable[[], int]
 ) -> list[web.RouteDef]:
     """``/metrics``, ``/healthz`` and ``/readyz``; ready while the store can be written."""
     metrics.registry.register(StoreHealth(writer))

@@ -10,7 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 
-class Trouble(Protocol):
+class StoreWriter(Protocol):
     """What tells whether the store can be written."""
 
     @property
@@ -44,17 +44,17 @@ class Live:
 class StoreHealth(Collector):
     """Whether the store can be written, and how much waits for that."""
 
-    def __init__(self, writer: Trouble) -> None:
+    def __init__(self, writer: StoreWriter) -> None:
         self._writer = writer
 
     def collect(self) -> Iterable[Metric]:
         """The two series as they are now."""
-        yield _gauge(
+        yield gauge(
             "plimsoll_store_healthy",
             "1 while the store can be written.",
             self._writer.trouble is None,
         )
-        yield _gauge(
+        yield gauge(
             "plimsoll_store_queued_writes",
             "Writes accepted and not yet committed.",
             self._writer.queued,
@@ -70,17 +70,17 @@ class LiveMetrics(Collector):
     def collect(self) -> Iterable[Metric]:
         """All series, read one by one: none is held between two scrapes."""
         live = self._live
-        yield _gauge(
+        yield gauge(
             "plimsoll_leaking_tasks",
             "Tasks that are OOM-killed at the most they may get.",
             live.leaking(),
         )
         yield from self._models()
-        yield _gauge(
+        yield gauge(
             "plimsoll_trainings_waiting", "Trainings not begun yet.", live.trainings_waiting()
         )
-        yield _gauge("plimsoll_trainings_running", "Trainings under way.", live.trainings_running())
-        yield _gauge(
+        yield gauge("plimsoll_trainings_running", "Trainings under way.", live.trainings_running())
+        yield gauge(
             "plimsoll_feed_readers",
             "Admission replicas that wait for news at this moment.",
             live.feed_readers(),
@@ -94,7 +94,7 @@ class LiveMetrics(Collector):
 
     def _models(self) -> Iterator[Metric]:
         trained_s = self._live.models_trained_s()
-        yield _gauge("plimsoll_models", "Tasks with a trained model.", len(trained_s))
+        yield gauge("plimsoll_models", "Tasks with a trained model.", len(trained_s))
         family = GaugeMetricFamily(
             "plimsoll_model_trained_timestamp_seconds",
             "When the oldest and the newest model in use were trained.",
@@ -106,7 +106,8 @@ class LiveMetrics(Collector):
         yield family
 
 
-def _gauge(name: str, words: str, value: float) -> Metric:
+def gauge(name: str, words: str, value: float) -> Metric:
+    """One gauge without labels, as it is now."""
     family = GaugeMetricFamily(name, words)
     family.add_metric([], float(value))
     return family

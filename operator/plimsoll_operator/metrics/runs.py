@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from plimsoll_operator.metrics.live import gauge
 from plimsoll_operator.metrics.tasks import TaskMetrics
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
@@ -64,19 +65,13 @@ class _Running(Collector):
         self.long: Callable[[], int] = int
 
     def collect(self) -> Iterable[Metric]:
-        yield _gauge(
+        yield gauge(
             "plimsoll_run_running",
             "Runs under way that are held against a forecast.",
             self.running(),
         )
-        yield _gauge(
+        yield gauge(
             "plimsoll_run_running_long",
             "Of those, the ones that have run longer than their forecast's P99.",
             self.long(),
         )
-
-
-def _gauge(name: str, words: str, value: int) -> Metric:
-    family = GaugeMetricFamily(name, words)
-    family.add_metric([], float(value))
-    return family

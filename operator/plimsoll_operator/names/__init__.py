@@ -1,4 +1,4 @@
-"""How Plimsoll writes things in Kubernetes' objects: labels, quantities, names. Pure.
+"""How Plimsoll writes things in Kubernetes' objects: labels, quantities, conditions. Pure.
 
-In and out: text and numbers. May import: nothing of the operator.
+In and out: text and numbers. May import: the predictor's ``core``, and nothing of the operator.
 """

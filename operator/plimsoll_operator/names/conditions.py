@@ -1,4 +1,4 @@
-"""Conditions of a status, as Kubernetes defines them (KEP-1623). Pure."""
+"""Conditions of a status, as Kubernetes defines them (KEP-1623)."""
 
 from __future__ import annotations
 

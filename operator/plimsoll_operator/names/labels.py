@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+MAX_LABEL_CHARS: Final = 63
+"""The longest DNS label (RFC 1123), and so the longest name after the slash of a key."""
+
 TASK: Final = "plimsoll.dev/task"
 """Label. Names the task; ``auto`` takes the name from the engine's own labels."""
 MODE: Final = "plimsoll.dev/mode"

@@ -1,4 +1,4 @@
-"""Which TaskProfile is a task's. Pure."""
+"""Which TaskProfile is a task's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses made from a Service's environment variables. Pure."""
+"""Addresses made from a Service's environment variables."""
 
 from __future__ import annotations
 

@@ -64,14 +64,14 @@ def recurring_name(name: str) -> str | None:
     return kept
 
 
-def engine_run(pod: Pod, found: Mapping[str, Any]) -> EngineRun | None:
+def engine_run(pod: Pod, pod_labels: Mapping[str, Any]) -> EngineRun | None:
     """What the pod's engine says of it; None if no engine known here made it.
 
-    found: the pod's labels.
+    pod_labels: the pod's labels.
     """
     for engine in ENGINES:
-        if any(mark in found for mark in engine.marks):
-            run = engine.read(pod, found)
+        if any(mark in pod_labels for mark in engine.marks):
+            run = engine.read(pod, pod_labels)
             if run is not None:
                 return run
     return None
@@ -85,13 +85,13 @@ def _text(source: Mapping[str, Any], *keys: str) -> str | None:
     return None
 
 
-def _airflow(_: Pod, found: Mapping[str, Any]) -> EngineRun | None:
-    dag, task = _text(found, "dag_id"), _text(found, "task_id")
-    run = _text(found, "run_id", "execution_date")
+def _airflow(_: Pod, pod_labels: Mapping[str, Any]) -> EngineRun | None:
+    dag, task = _text(pod_labels, "dag_id"), _text(pod_labels, "task_id")
+    run = _text(pod_labels, "run_id", "execution_date")
     if dag is None or task is None or run is None:
         return None
     # Mapped tasks share all but the index; try_number differs between attempts and stays out.
-    index = _text(found, "map_index")
+    index = _text(pod_labels, "map_index")
     name = f"{dag}.{task}"
     work = Work(bounded_name(f"airflow:{dag}:{run}"))
     return EngineRun("airflow", name, ":".join([name, run, *([index] if index else [])]), work)
@@ -104,8 +104,8 @@ _ARGO_RETRY: Final = re.compile(r"\([0-9]+\)$")
 _ARGO_ITEM: Final = re.compile(r"\([0-9]+:([^()]+)\)")
 
 
-def _argo(pod: Pod, found: Mapping[str, Any]) -> EngineRun | None:
-    workflow = _text(found, _ARGO_WORKFLOW)
+def _argo(pod: Pod, pod_labels: Mapping[str, Any]) -> EngineRun | None:
+    workflow = _text(pod_labels, _ARGO_WORKFLOW)
     if workflow is None:
         return None
     annotations = annotations_of(pod)
@@ -162,21 +162,24 @@ _SPARK_NAMES: Final = (
 """The operator's names stand first: spark-app-name repeats a scheduled application's run."""
 
 
-def _spark(_: Pod, found: Mapping[str, Any]) -> EngineRun | None:
-    role, app = _text(found, "spark-role"), _text(found, *_SPARK_APPS)
+def _spark(_: Pod, pod_labels: Mapping[str, Any]) -> EngineRun | None:
+    role, app = _text(pod_labels, "spark-role"), _text(pod_labels, *_SPARK_APPS)
     if role is None or app is None:
         return None
-    name = _text(found, *_SPARK_NAMES)
+    name = _text(pod_labels, *_SPARK_NAMES)
     kept = recurring_name(name) if name else None
     # A lost executor's successor has a new id: the role is what stays the same within a run.
     return EngineRun("spark", f"{kept}.{role}" if kept else None, f"{app}:{role}")
 
 
-def _nextflow(_: Pod, found: Mapping[str, Any]) -> EngineRun | None:
-    process, run = _text(found, "nextflow.io/processName"), _text(found, "nextflow.io/runName")
+def _nextflow(_: Pod, pod_labels: Mapping[str, Any]) -> EngineRun | None:
+    process, run = (
+        _text(pod_labels, "nextflow.io/processName"),
+        _text(pod_labels, "nextflow.io/runName"),
+    )
     if process is None or run is None:
         return None
-    name = _text(found, "nextflow.io/taskName") or process
+    name = _text(pod_labels, "nextflow.io/taskName") or process
     tag = name.removeprefix(f"{process}_") if name.startswith(f"{process}_") else ""
     # Without a tag, Nextflow counts a process' tasks in the order they come.
     item = None if tag.isdecimal() else bounded_name(tag)
@@ -184,15 +187,15 @@ def _nextflow(_: Pod, found: Mapping[str, Any]) -> EngineRun | None:
     return EngineRun("nextflow", process, f"{run}:{name}", work)
 
 
-def _tekton(_: Pod, found: Mapping[str, Any]) -> EngineRun | None:
-    run = _text(found, "tekton.dev/pipelineRun", "tekton.dev/taskRun")
+def _tekton(_: Pod, pod_labels: Mapping[str, Any]) -> EngineRun | None:
+    run = _text(pod_labels, "tekton.dev/pipelineRun", "tekton.dev/taskRun")
     if run is None:
         return None
-    parts = [_text(found, "tekton.dev/pipeline"), _text(found, "tekton.dev/pipelineTask")]
-    named = [part for part in parts if part] or [_text(found, "tekton.dev/task") or ""]
+    parts = [_text(pod_labels, "tekton.dev/pipeline"), _text(pod_labels, "tekton.dev/pipelineTask")]
+    named = [part for part in parts if part] or [_text(pod_labels, "tekton.dev/task") or ""]
     # A pipeline that was written into its run is named after the run.
     kept = [name for name in map(recurring_name, named) if name]
-    pipeline = _text(found, "tekton.dev/pipelineRun")
+    pipeline = _text(pod_labels, "tekton.dev/pipelineRun")
     work = Work(bounded_name(f"tekton:{pipeline}") if pipeline else None)
     return EngineRun("tekton", ".".join(kept) or None, f"{run}:{named[-1]}", work)
 

@@ -29,7 +29,6 @@ from plimsoll_predictor.core.record import FeatureValue
 
 MAX_FEATURES: Final = 64
 MAX_VALUE_CHARS: Final = 256
-MAX_NAME_CHARS: Final = 63
 MAX_TOTAL_CHARS: Final = 8192
 """Names and values together."""
 
@@ -63,7 +62,7 @@ def read_features(pod: Pod, sources: Sources | None = None) -> PodFeatures:
     # Which are left out must not depend on their order; nearly always none is.
     names = found if len(found) <= MAX_FEATURES else heapq.nsmallest(MAX_FEATURES, found)
     kept = {name: found[name] for name in names if _fits(name, found[name])}
-    if len(kept) * (MAX_NAME_CHARS + MAX_VALUE_CHARS) > MAX_TOTAL_CHARS:
+    if len(kept) * (labels.MAX_LABEL_CHARS + MAX_VALUE_CHARS) > MAX_TOTAL_CHARS:
         kept = _shortened(kept)
     values = {
         name: value for name, text in kept.items() if (value := feature_value(text)) is not None
@@ -72,7 +71,7 @@ def read_features(pod: Pod, sources: Sources | None = None) -> PodFeatures:
 
 
 def _fits(name: str, text: str) -> bool:
-    return len(text) <= MAX_VALUE_CHARS and len(name) <= MAX_NAME_CHARS and _is_name(name)
+    return len(text) <= MAX_VALUE_CHARS and len(name) <= labels.MAX_LABEL_CHARS and _is_name(name)
 
 
 def _shortened(kept: dict[str, str]) -> dict[str, str]:

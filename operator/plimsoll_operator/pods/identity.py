@@ -46,7 +46,7 @@ class Retrier(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class RunIdentity:
     """Whose attempt a pod is.
 
     run: the run's key; None for a bare first pod that has no UID yet (at admission).
@@ -60,24 +60,24 @@ class Identity:
     work: Work = UNKNOWN_WORK
 
 
-def identify(pod: Pod, namespace: str | None = None) -> Identity | None:
+def identify(pod: Pod, namespace: str | None = None) -> RunIdentity | None:
     """Name the pod's task and run; None if it is not Plimsoll's, or only generated names are left.
 
     namespace: where it is created, as the API server says it; over what the pod's author wrote.
     """
     metadata = metadata_of(pod)
-    found = mapping(metadata.get("labels"))
-    label = found.get(labels.TASK)
+    pod_labels = mapping(metadata.get("labels"))
+    label = pod_labels.get(labels.TASK)
     if not isinstance(label, str) or not label:
         return None
-    engine = engine_run(pod, found)
+    engine = engine_run(pod, pod_labels)
     owner = controller_of(pod)
     name = _recurring(pod, engine, owner) if label == AUTO else label
     space = namespace or metadata.get("namespace")
     if not name or not isinstance(space, str) or "/" in name or len(name) > _LONGEST_TASK_NAME:
         return None
-    written = written_work(mapping(metadata.get("annotations")), found)
-    return Identity(
+    written = written_work(mapping(metadata.get("annotations")), pod_labels)
+    return RunIdentity(
         TaskId(space, name),
         _run_key(pod, written, engine, owner),
         _retrier(pod, engine, owner),
@@ -113,13 +113,13 @@ def _run_key(
     pod: Pod, written: Work, engine: EngineRun | None, owner: Mapping[str, Any] | None
 ) -> str | None:
     metadata = metadata_of(pod)
-    annotations, found = mapping(metadata.get("annotations")), mapping(metadata.get("labels"))
+    annotations, pod_labels = mapping(metadata.get("annotations")), mapping(metadata.get("labels"))
     run, item = written.run, written.item
     if run and item:
         return f"run:{run}/{item}"
     if engine is not None or _is_job(owner):
         made = f"{engine.engine}:{engine.run}" if engine else f"job:{mapping(owner).get('uid')}"
-        index = annotations.get(COMPLETION_INDEX) or found.get(COMPLETION_INDEX)
+        index = annotations.get(COMPLETION_INDEX) or pod_labels.get(COMPLETION_INDEX)
         return f"{made}:{index}" if index else made
     # Without an item, the run alone would fold a Job's or engine's pods into one: it comes last.
     if run:

@@ -136,9 +136,13 @@ def _chosen(pod: Pod, containers: Sequence[Any]) -> int | NotSizable:
     if wanted in names:
         return names.index(wanted)
     return NotSizable(
-        f"{labels.CONTAINER} names {str(wanted)[:63]!r}, which is none of its containers"
+        f"{labels.CONTAINER} names {_shown(wanted)}, which is none of its containers"
         " (init containers and sidecars are never sized)"
     )
+
+
+def _shown(name: object) -> str:
+    return repr(str(name)[: labels.MAX_LABEL_CHARS])
 
 
 def _read(index: int, container: Mapping[str, Any]) -> SizedContainer | NotSizable:
@@ -148,7 +152,7 @@ def _read(index: int, container: Mapping[str, Any]) -> SizedContainer | NotSizab
         limit_bytes = _memory(resources, "limits")
         request_bytes = _memory(resources, "requests")
     except BadQuantity as error:
-        return NotSizable(f"the memory of container {str(name)[:63]!r} cannot be read: {error}")
+        return NotSizable(f"the memory of container {_shown(name)} cannot be read: {error}")
     if request_bytes is None:
         request_bytes = limit_bytes
     return SizedContainer(index, str(name), request_bytes, limit_bytes)
@@ -162,19 +166,24 @@ def _memory(resources: Mapping[str, Any], kind: str) -> int | None:
 def other_memory_bytes(pod: Pod, sized: SizedContainer) -> tuple[int, int]:
     """Requests and limits of what runs beside the sized container, in bytes.
 
-    Containers and sidecars; ordinary init containers have ended by then. What cannot be read
-    counts as nothing: the API server will refuse it itself.
+    A container that cannot be read counts as nothing: the API server will refuse it itself.
+    """
+    read = [_read(0, container) for container in containers_beside(pod, sized.index)]
+    others = [container for container in read if isinstance(container, SizedContainer)]
+    return sum(c.request_bytes or 0 for c in others), sum(c.limit_bytes or 0 for c in others)
+
+
+def containers_beside(pod: Pod, index: int) -> list[Mapping[str, Any]]:
+    """Containers and sidecars that run beside ``spec.containers[index]``.
+
+    Ordinary init containers have ended by then.
     """
     spec = spec_of(pod)
-    beside = [c for i, c in enumerate(sequence(spec.get("containers"))) if i != sized.index]
+    beside = [c for i, c in enumerate(sequence(spec.get("containers"))) if i != index]
     for container in sequence(spec.get("initContainers")):
         if mapping(container).get("restartPolicy") == RestartPolicy.ALWAYS:
             beside.append(container)
-    if not beside:
-        return 0, 0
-    read = [_read(0, mapping(container)) for container in beside]
-    known = [container for container in read if isinstance(container, SizedContainer)]
-    return sum(c.request_bytes or 0 for c in known), sum(c.limit_bytes or 0 for c in known)
+    return [mapping(container) for container in beside]
 
 
 def qos_of(pod: Pod) -> Qos:

@@ -1,4 +1,4 @@
-"""What a pod's status says of the attempt, read once and typed. Pure."""
+"""What a pod's status says of the attempt, read once and typed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-Pod = Mapping[str, Any]
+from plimsoll_operator.pods.spec import Pod
 
 DISRUPTION_TARGET = "DisruptionTarget"
 """Pod condition: something other than the pod itself ended it (KEP-3329)."""

@@ -1,4 +1,4 @@
-"""Which run of a workflow a pod belongs to, what it works on, and what is known of that. Pure.
+"""Which run of a workflow a pod belongs to, what it works on, and what is known of that.
 
 Both are written by strangers: bounded, and what does not fit counts as not written. Needs of items
 are kept apart by namespace: nobody is told of another's.
@@ -7,12 +7,14 @@ are kept apart by namespace: nobody is told of another's.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias
+
+from msgspec import Meta
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.pods.spec import mapping
 from plimsoll_predictor.core.siblings import EARLIER, MOST_UPSTREAM, UPSTREAM, Siblings
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.model.columns import MAX_TEXT_CHARS
@@ -24,6 +26,14 @@ MAX_TASK_CHARS: Final = MAX_TEXT_CHARS - len(UPSTREAM)
 
 Context = Mapping[str, float]
 """Feature -> bytes needed: what was known of the item when a pod was decided."""
+WrittenContext: TypeAlias = Annotated[
+    dict[
+        Annotated[str, Meta(max_length=MAX_TEXT_CHARS, pattern=rf"\A(?:{EARLIER}\Z|{UPSTREAM})")],
+        Annotated[float, Meta(gt=0, le=sys.float_info.max)],
+    ],
+    Meta(max_length=MOST_UPSTREAM + 1),
+]
+"""A context as it stands on a pod, where strangers may write too."""
 NO_CONTEXT: Final[Context] = {}
 
 
@@ -72,18 +82,6 @@ def context_of(task: TaskId, work: Work, siblings: Siblings) -> Context:
     return siblings.features(work.run, place_of(task, work.item), task.name)
 
 
-def read_context(value: object) -> dict[str, float]:
-    """A context as it was written on a pod, where others may write too.
-
-    Raises:
-        TypeError, ValueError: if it is none that could have been written.
-
-    """
-    if not isinstance(value, dict) or len(value) > MOST_UPSTREAM + 1:
-        raise TypeError("the context is not a few features")
-    return {_feature(name): need_bytes(need) for name, need in mapping(value).items()}
-
-
 def need_bytes(value: object) -> float:
     """A need as it comes from elsewhere.
 
@@ -96,9 +94,3 @@ def need_bytes(value: object) -> float:
     if not 0 < value < math.inf:
         raise ValueError(f"{value!r:.50} is no size above zero")
     return float(value)
-
-
-def _feature(name: str) -> str:
-    if len(name) <= MAX_TEXT_CHARS and (name == EARLIER or name.startswith(UPSTREAM)):
-        return name
-    raise ValueError(f"{name!r:.200} is no feature of an item")

@@ -1,4 +1,4 @@
-"""The field ``cpu`` of a SizingPolicy's or TaskProfile's spec. Pure.
+"""The field ``cpu`` of a SizingPolicy's or TaskProfile's spec.
 
 Errors follow the field and its value in a sentence: "TaskProfile: cpu {...} " comes before them.
 """

@@ -1,4 +1,4 @@
-"""The task's policy with what a pod itself says over it. Pure."""
+"""The task's policy with what a pod itself says over it."""
 
 from __future__ import annotations
 

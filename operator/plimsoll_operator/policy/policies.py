@@ -1,4 +1,4 @@
-"""From what people wrote in TaskProfile.spec and SizingPolicy.spec to one Policy. Pure.
+"""From what people wrote in TaskProfile.spec and SizingPolicy.spec to one Policy.
 
 The CRDs' schemas reject most nonsense at the API server. What slips past (an older schema, two
 levels that contradict each other) costs the bad field only, never the task its policy.
@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from plimsoll_operator.names.labels import MAX_LABEL_CHARS
 from plimsoll_operator.names.quantity import parse_bytes
+from plimsoll_operator.pods.features import MAX_FEATURES
 from plimsoll_operator.policy.cpu_policies import lay_over, read_cpu
 from plimsoll_operator.policy.spec_readers import Readers, choice, fields_of, flag, number, whole
 from plimsoll_predictor.core.policy import (
@@ -23,10 +25,8 @@ from plimsoll_predictor.core.policy import (
 )
 from plimsoll_predictor.core.units import MIB, words_for_bytes
 
-MAX_FEATURES: Final = 64
-MAX_FEATURE_NAME: Final = 63
-MAX_SOURCE_NAME: Final = 317
-"""The longest label or annotation key: 253 of prefix, a slash, 63 of name."""
+MAX_SOURCE_NAME: Final = 254 + MAX_LABEL_CHARS
+"""The longest label or annotation key: 253 of prefix, a slash, and the name."""
 SOURCES: Final = ("annotation", "label", "env", "arg")
 
 
@@ -177,8 +177,8 @@ def _features(value: Any) -> dict[str, dict[str, str]]:
 
 
 def _feature_name(name: Any) -> str:
-    if not isinstance(name, str) or not 1 <= len(name) <= MAX_FEATURE_NAME:
-        raise ValueError(f"has a feature name without 1 to {MAX_FEATURE_NAME} characters")
+    if not isinstance(name, str) or not 1 <= len(name) <= MAX_LABEL_CHARS:
+        raise ValueError(f"has a feature name without 1 to {MAX_LABEL_CHARS} characters")
     return name
 
 

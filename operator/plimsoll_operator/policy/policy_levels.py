@@ -1,4 +1,4 @@
-"""Which SizingPolicy holds where: cluster, namespace; and which level pauses a task. Pure."""
+"""Which SizingPolicy holds where: cluster, namespace; and which level pauses a task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a SizingPolicy's status says. Pure."""
+"""What a SizingPolicy's status says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers of one value of a spec. Pure; an error follows the field and its value in a sentence."""
+"""Readers of one value of a spec. An error follows the field and its value in a sentence."""
 
 from __future__ import annotations
 

@@ -18,13 +18,12 @@ import structlog
 import uvloop
 from aiohttp import web
 
-from plimsoll_operator.admission.answering import Answerer
+from plimsoll_operator.admission.answering import Answerer, QuietLog
 from plimsoll_operator.admission.certificates import POLL_S, Certificate, CertificateError
 from plimsoll_operator.admission.freshness import Freshness
 from plimsoll_operator.admission.keeping import SnapshotKeeper
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.admission.pages import Pages, Patience
-from plimsoll_operator.admission.quiet_log import QuietLog
 from plimsoll_operator.admission.server import SizingServer
 from plimsoll_operator.admission.settings import AdmissionSettings
 from plimsoll_operator.feed.client import FeedClient, FeedSource

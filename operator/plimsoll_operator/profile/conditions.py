@@ -1,4 +1,4 @@
-"""A TaskProfile's conditions: what holds, why, and what to do about it. Pure."""
+"""A TaskProfile's conditions: what holds, why, and what to do about it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from plimsoll_operator.names.conditions import ConditionStatus, ConditionType, Finding, timestamp
 from plimsoll_operator.policy.policy_levels import PausedBy
-from plimsoll_operator.profile.facts import Ailment, ProfileFacts, Trouble
+from plimsoll_operator.profile.facts import Ailment, Degradation, ProfileFacts
 from plimsoll_operator.wording.drift_words import STEADY
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import counted
@@ -101,7 +101,7 @@ def _paused(facts: ProfileFacts) -> Finding:
 
 
 def _degraded(facts: ProfileFacts) -> Finding:
-    ignored = [Trouble(Ailment.FIELDS, words) for words in facts.problems]
+    ignored = [Degradation(Ailment.FIELDS, words) for words in facts.problems]
     order = list(Ailment)
     found = sorted([*facts.troubles, *ignored], key=lambda each: order.index(each.ailment))
     if not found:

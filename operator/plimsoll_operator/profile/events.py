@@ -1,4 +1,4 @@
-"""Events on pods and TaskProfiles: their wording and their manifests. Pure.
+"""Events on pods and TaskProfiles: their wording and their manifests.
 
 An Event's name follows from what it tells of, not from when it is told: telling it again, after
 a restart or from two controllers, is an AlreadyExists at the API server and not a second Event.

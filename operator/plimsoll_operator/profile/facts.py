@@ -1,4 +1,4 @@
-"""All that a TaskProfile's status is made of. Pure."""
+"""All that a TaskProfile's status is made of."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Ailment(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class Degradation:
     """One thing that is wrong, in words that say what to do."""
 
     ailment: Ailment
@@ -103,7 +103,7 @@ class ProfileFacts:
     leaking: str | None = None
     paused_by: PausedBy | None = None
     problems: Sequence[str] = ()
-    troubles: Sequence[Trouble] = ()
+    troubles: Sequence[Degradation] = ()
     trains_from: int = 1
     generation: int | None = None
 

@@ -1,4 +1,4 @@
-"""How far Plimsoll has come with a task, in one word. Pure; also what the report page shows."""
+"""How far Plimsoll has come with a task, in one word. The report page shows it too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a TaskProfile's status says of its runs' times. Pure.
+"""What a TaskProfile's status says of its runs' times.
 
 All figures have two digits: a forecast moves a little with each run, and a status that trembles
 is patched for nothing.

@@ -1,4 +1,4 @@
-"""Who bids for a task's sizes, what it costs, and why one of them serves, in words. Pure.
+"""Who bids for a task's sizes, what it costs, and why one of them serves, in words.
 
 Read from a standing as the controller has it or as the store keeps it; shown by `plimsoll
 explain`, the page and the TaskProfile's status.
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from plimsoll_operator.wording.drift_words import DriftFacts, drift_facts
+from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.experts.charging import Would
 from plimsoll_predictor.experts.panel import YOUNG, YOUNG_RUNS, words_for_expert
 from plimsoll_predictor.experts.pool import Pool
@@ -61,8 +62,8 @@ class StandingFacts:
         """Why the champion serves."""
         if self.young:
             return (
-                f"only {_runs(self.runs)} count, so it was chosen of {_list(sorted(YOUNG))},"
-                " by what they cost other tasks when those were as young"
+                f"only {counted(self.runs, 'run')} count, so it was chosen of"
+                f" {_list(sorted(YOUNG))}, by what they cost other tasks when those were as young"
             )
         rival = self._rival
         if rival is None or rival.times is None:
@@ -81,7 +82,9 @@ class StandingFacts:
         """What would make another expert serve."""
         if self.young:
             more = YOUNG_RUNS - self.runs
-            return (f"{_runs(more)} more, and all experts compete on this task's own costs",)
+            return (
+                f"{counted(more, 'run')} more, and all experts compete on this task's own costs",
+            )
         if self.champion != SAFE:
             return (
                 f"it gives way to {SAFE} once that costs less than {HYSTERESIS:g} times as much,"
@@ -146,10 +149,6 @@ def _times(cost: float | None, champion_cost: float | None) -> float | None:
     if cost is None or not champion_cost:
         return None
     return cost / champion_cost
-
-
-def _runs(count: int) -> str:
-    return f"{count} run" if count == 1 else f"{count} runs"
 
 
 def _list(names: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a TaskProfile's status says. Pure: facts go in, the status comes out.
+"""What a TaskProfile's status says.
 
 The result is meant for a JSON merge patch: a field that no longer holds is None, which deletes it.
 """
@@ -22,7 +22,7 @@ from plimsoll_operator.profile.phases import Phase, Progress, phase_of
 from plimsoll_operator.profile.runtime_status import runtime_status
 from plimsoll_operator.profile.standing_facts import StandingFacts
 from plimsoll_operator.profile.story import profile_story, saving_words, serving
-from plimsoll_operator.wording.drift_words import Change
+from plimsoll_operator.wording.drift_words import DriftKind
 from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds, decide_cpu
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import words_for_bytes
@@ -47,26 +47,28 @@ def status_of(
     previous: the status now on the API server; its conditions keep their times where they stay.
     now_s: Unix seconds, for conditions that flip.
     """
-    known, old = facts.knowledge, previous or {}
+    knowledge, old = facts.knowledge, previous or {}
     asked, given = facts.tally.requested_gb_h, facts.tally.allocated_gb_h
     return {
         "about": [cut(words, MAX_DECISION) for words in profile_story(facts)],
-        "task": known.task.name,
+        "task": knowledge.task.name,
         "phase": _phase(facts).value,
-        "mode": known.policy.mode.value,
+        "mode": knowledge.policy.mode.value,
         "observations": facts.tally.observations,
-        "runs": known.runs,
+        "runs": knowledge.runs,
         "oomKills": facts.tally.oom_kills,
-        "maxNeed": None if known.max_need_bytes is None else words_for_bytes(known.max_need_bytes),
-        "champion": serving(known),
-        "championWords": words_for_expert(serving(known)),
+        "maxNeed": None
+        if knowledge.max_need_bytes is None
+        else words_for_bytes(knowledge.max_need_bytes),
+        "champion": serving(knowledge),
+        "championWords": words_for_expert(serving(knowledge)),
         "expertCosts": _costs(facts.standing, old.get("expertCosts")),
-        "cpu": cpu_status_of(known),
+        "cpu": cpu_status_of(knowledge),
         "runtime": runtime_status(facts.runtime),
         "savedGbH": _rounded(asked - given) if asked > 0 else None,
         "saved": saving_words(asked, given) if asked > 0 else None,
         **_would_fields(facts),
-        **_model_fields(serving(known), known.model),
+        **_model_fields(serving(knowledge), knowledge.model),
         "lastDecisions": [cut(words, MAX_DECISION) for words in facts.decisions[:MAX_DECISIONS]],
         "observedGeneration": facts.generation,
         "conditions": conditions_of(profile_conditions(facts), old.get("conditions"), now_s),
@@ -81,7 +83,7 @@ def changed(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> bool:
 def newly_shifted(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> bool:
     """Whether ``new`` says of a shift of level what ``old`` did not."""
     said = _drifting(new)
-    if said.get("reason") != Change.LEVEL.value:
+    if said.get("reason") != DriftKind.LEVEL.value:
         return False
     return _drifting(old or {}).get("message") != said.get("message")
 
@@ -105,16 +107,16 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _phase(facts: ProfileFacts) -> Phase:
-    known = facts.knowledge
+    knowledge = facts.knowledge
     return phase_of(
         Progress(
-            runs=known.runs,
-            min_runs=known.policy.min_runs,
-            champion=known.champion,
-            trained=known.model is not None,
+            runs=knowledge.runs,
+            min_runs=knowledge.policy.min_runs,
+            champion=knowledge.champion,
+            trained=knowledge.model is not None,
             leaking=facts.leaking is not None,
             young=facts.standing is None or facts.standing.young,
-            paused=facts.paused or known.policy.mode is Mode.OFF,
+            paused=facts.paused or knowledge.policy.mode is Mode.OFF,
         )
     )
 
@@ -165,16 +167,16 @@ def _model_fields(champion: str, model: Model | None) -> dict[str, Any]:
     }
 
 
-def cpu_status_of(known: Knowledge) -> dict[str, Any]:
+def cpu_status_of(knowledge: Knowledge) -> dict[str, Any]:
     """``status.cpu``: a field that does not hold is None, which deletes it.
 
     The request is what a pod would get that asks for nothing, bounds aside.
     """
-    mode = known.policy.cpu.mode if known.policy.mode is not Mode.OFF else Mode.OFF
-    use = known.cpu
+    mode = knowledge.policy.cpu.mode if knowledge.policy.mode is not Mode.OFF else Mode.OFF
+    use = knowledge.cpu
     if use is None or mode is Mode.OFF:
         return {"mode": mode.value, **dict.fromkeys(_CPU_FIELDS)}
-    decision = decide_cpu(CpuAsk(None), use, known.policy, CpuBounds())
+    decision = decide_cpu(CpuAsk(None), use, knowledge.policy, CpuBounds())
     return {
         "mode": mode.value,
         "runs": use.runs,

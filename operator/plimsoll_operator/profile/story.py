@@ -1,4 +1,4 @@
-"""What there is to tell of a task, in a few sentences: `kubectl describe` begins with it. Pure."""
+"""What there is to tell of a task, in a few sentences: `kubectl describe` begins with it."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def saving_words(asked_gb_h: float, given_gb_h: float) -> str:
     return f"{words_for_share(saved_gb_h, asked_gb_h)} ({words_for_gb_h(saved_gb_h)})"
 
 
-def serving(known: Knowledge) -> str:
+def serving(knowledge: Knowledge) -> str:
     """Who is asked for the size: below ``min_runs`` nobody but the user."""
-    return str(known.champion) if known.runs >= known.policy.min_runs else REQUEST
+    return str(knowledge.champion) if knowledge.runs >= knowledge.policy.min_runs else REQUEST
 
 
 def _does(facts: ProfileFacts) -> str:
@@ -55,11 +55,11 @@ def _does(facts: ProfileFacts) -> str:
 
 
 def _history(facts: ProfileFacts) -> Iterator[str]:
-    known, tally = facts.knowledge, facts.tally
+    knowledge, tally = facts.knowledge, facts.tally
     yield _learned(facts)
-    yield _sizes(known)
+    yield _sizes(knowledge)
     asked, given = tally.requested_gb_h, tally.allocated_gb_h
-    if asked > 0 and (known.policy.mode is Mode.ENFORCE or given != asked):
+    if asked > 0 and (knowledge.policy.mode is Mode.ENFORCE or given != asked):
         yield f"saved {saving_words(asked, given)} of the {words_for_gb_h(asked)} asked for"
     yield _would(facts)
     if facts.leaking is not None:
@@ -69,20 +69,22 @@ def _history(facts: ProfileFacts) -> Iterator[str]:
 
 
 def _learned(facts: ProfileFacts) -> str:
-    known, tally = facts.knowledge, facts.tally
-    attempts, runs = counted(tally.observations, "attempt"), counted(known.runs, "run")
+    knowledge, tally = facts.knowledge, facts.tally
+    attempts, runs = counted(tally.observations, "attempt"), counted(knowledge.runs, "run")
     words = f"{attempts} observed, {runs} with a known need"
-    if known.max_need_bytes is not None:
-        words += f", the largest {words_for_bytes(known.max_need_bytes)}"
+    if knowledge.max_need_bytes is not None:
+        words += f", the largest {words_for_bytes(knowledge.max_need_bytes)}"
     kills = counted(tally.oom_kills, "attempt")
     return f"{words}; {kills} killed for want of memory"
 
 
-def _sizes(known: Knowledge) -> str:
-    champion, model = serving(known), known.model
-    if known.runs < known.policy.min_runs:
-        least = known.policy.min_runs
-        return f"{known.runs} of the {least} runs needed are known; until then the request is kept"
+def _sizes(knowledge: Knowledge) -> str:
+    champion, model = serving(knowledge), knowledge.model
+    if knowledge.runs < knowledge.policy.min_runs:
+        least = knowledge.policy.min_runs
+        return (
+            f"{knowledge.runs} of the {least} runs needed are known; until then the request is kept"
+        )
     words = f"sizes are decided by {champion}: {words_for_expert(champion)}"
     if model is None or champion not in (CLASSIFIER, BOOSTING):
         return words

@@ -9,7 +9,7 @@ from typing import Final
 
 from plimsoll_operator.attempts.truth_table import End, judge_end
 from plimsoll_operator.pods.features import read_features
-from plimsoll_operator.pods.identity import Identity
+from plimsoll_operator.pods.identity import RunIdentity
 from plimsoll_operator.prometheus_history.past_pods import (
     PastContainer,
     PastPod,
@@ -27,7 +27,9 @@ MET_LATE_S: Final = 120.0
 """A pod that started longer before the window that first showed it was not seen from the start."""
 
 
-def observations_of(pod: PastPod, identity: Identity, how: ReadingRules) -> Iterator[Observation]:
+def observations_of(
+    pod: PastPod, identity: RunIdentity, how: ReadingRules
+) -> Iterator[Observation]:
     """The attempts of an ended pod: one, or two where its container was killed and restarted."""
     name = sized_container_of(pod)
     if name is None:
@@ -114,7 +116,7 @@ def _peak_bytes(container: PastContainer, margin: float) -> int | None:
 
 
 def _observation(
-    pod: PastPod, identity: Identity, container: PastContainer, life: _Life, features: Features
+    pod: PastPod, identity: RunIdentity, container: PastContainer, life: _Life, features: Features
 ) -> Observation:
     asked_bytes = container.request_bytes or container.limit_bytes
     sampled = container if life.sampled else PastContainer()

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.engines import ENGINES
-from plimsoll_operator.pods.identity import AUTO, COMPLETION_INDEX, Identity, identify
+from plimsoll_operator.pods.identity import AUTO, COMPLETION_INDEX, RunIdentity, identify
 
 _ANNOTATION: Final = "annotation_"
 _FEATURE: Final = "annotation_features_plimsoll_dev_"
@@ -132,7 +132,7 @@ class ReadingRules:
     interval_s: float | None = None
 
 
-def identity_of(pod: PastPod, how: ReadingRules) -> Identity | None:
+def identity_of(pod: PastPod, how: ReadingRules) -> RunIdentity | None:
     """Whose attempt it was by the operator's own rules; None if it is no batch task's."""
     found = dict(pod.labels)
     named = found.get(labels.TASK)

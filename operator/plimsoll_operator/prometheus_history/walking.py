@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from plimsoll_operator.pods.identity import Identity
+from plimsoll_operator.pods.identity import RunIdentity
 from plimsoll_operator.prometheus_history import gathering
 from plimsoll_operator.prometheus_history.client import (
     PrometheusClient,
@@ -64,7 +64,7 @@ class PastReader:
         self._where = where
         self._how = how
         self._running: Pods = {}
-        self._named: dict[str, Identity | None] = {}
+        self._named: dict[str, RunIdentity | None] = {}
         self._ended: set[str] = set()
         """UIDs of pods that were told and are still there."""
         self._runs: OrderedDict[tuple[TaskId, str], _Run] = OrderedDict()

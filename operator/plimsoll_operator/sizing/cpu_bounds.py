@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from plimsoll_operator.names.quantity import BadQuantity, millicores_or_none, parse_millicores
-from plimsoll_operator.pods.spec import Pod, mapping, sequence, spec_of
+from plimsoll_operator.pods.spec import Pod, containers_beside, mapping
 from plimsoll_operator.sizing.bounds import Quota, counts, least_ratio, limits_of, read_quota
 from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds
 
@@ -89,7 +89,8 @@ def read_namespace_cpu(limit_ranges: Sequence[Any], quotas: Sequence[Any]) -> Na
 def cpu_bounds_for(container: ContainerCpu, place: CpuPlace) -> CpuBounds:
     """The bounds of the container's CPU request: LimitRanges, quotas, the largest node."""
     namespace, limit = place.namespace, container.ask.limit_millicores
-    others = _others_millicores(container)
+    beside = containers_beside(container.pod, container.index)
+    others = sum(_asked_or_nothing(each) for each in beside)
     caps = [namespace.max_millicores]
     if namespace.pod_max_millicores is not None:
         caps.append(namespace.pod_max_millicores - others)
@@ -115,16 +116,6 @@ def millicores_asked(container: Mapping[str, Any], kind: str) -> int | None:
     """
     value = mapping(mapping(container.get("resources")).get(kind)).get("cpu")
     return None if value is None else parse_millicores(value)
-
-
-def _others_millicores(sized: ContainerCpu) -> int:
-    """What runs beside the container requests; ordinary init containers have ended by then."""
-    spec = spec_of(sized.pod)
-    beside = [c for i, c in enumerate(sequence(spec.get("containers"))) if i != sized.index]
-    for container in sequence(spec.get("initContainers")):
-        if mapping(container).get("restartPolicy") == "Always":
-            beside.append(container)
-    return sum(_asked_or_nothing(mapping(container)) for container in beside)
 
 
 def _asked_or_nothing(container: Mapping[str, Any]) -> int:

@@ -1,4 +1,4 @@
-"""One pod's CPU request sized, beside its memory: requests only, never a limit. Pure."""
+"""One pod's CPU request sized, beside its memory: requests only, never a limit."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from plimsoll_operator.sizing.cpu_bounds import (
     cpu_bounds_for,
     millicores_asked,
 )
-from plimsoll_operator.sizing.cpu_note import CpuNote
-from plimsoll_operator.sizing.decision_note import DecisionNote
+from plimsoll_operator.sizing.decision_note import CpuNote, DecisionNote
 from plimsoll_predictor.core.cpu import CpuAsk, CpuDecision, CpuReason, decide_cpu
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.knowledge.knowledge import Knowledge
@@ -53,9 +52,9 @@ def cpu_asked(pod: Pod, container: SizedContainer, note: DecisionNote | None) ->
     return CpuAsk(request, limit)
 
 
-def may_size_cpu(pod: Pod, known: Knowledge) -> bool:
+def may_size_cpu(pod: Pod, knowledge: Knowledge) -> bool:
     """Whether there is anything to decide: CPU is sized when a pod is made, and not again."""
-    if known.cpu is None or known.policy.cpu.mode is Mode.OFF:
+    if knowledge.cpu is None or knowledge.policy.cpu.mode is Mode.OFF:
         return False
     return "resourceVersion" not in metadata_of(pod)
 
@@ -65,14 +64,14 @@ def decides_class(ask: CpuAsk) -> bool:
     return ask.request_millicores is None or ask.request_millicores == ask.limit_millicores
 
 
-def size_cpu(container: ContainerCpu, known: Knowledge, place: CpuPlace, qos: Qos) -> CpuNote:
+def size_cpu(container: ContainerCpu, knowledge: Knowledge, place: CpuPlace, qos: Qos) -> CpuNote:
     """Decide one container's CPU request. qos: the pod's class, its memory sized already."""
-    policy = known.policy
+    policy = knowledge.policy
     if qos in _LEFT:
         decision = CpuDecision(None, CpuReason.LEFT, _LEFT[qos])
     else:
         bounds = cpu_bounds_for(container, place)
-        decision = decide_cpu(container.ask, known.cpu, policy, bounds)
+        decision = decide_cpu(container.ask, knowledge.cpu, policy, bounds)
     return CpuNote(
         request_millicores=decision.request_millicores,
         was_millicores=container.ask.request_millicores,

@@ -1,34 +1,54 @@
 """The annotation that Plimsoll writes on a pod: what was decided, and why.
 
-Read back it is untrusted: anybody who may create pods may write it. What does not have the right
-shape counts as absent.
+Anybody who may create pods may write it as well. A text that Plimsoll would not have written
+therefore counts as absent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Annotated, Final, TypeAlias
 
+import msgspec
 import orjson
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.names.quantity import BadQuantity, format_bytes, parse_bytes
-from plimsoll_operator.pods.spec import Pod, annotations_of, mapping
-from plimsoll_operator.pods.workflow_items import Context, read_context
-from plimsoll_operator.sizing.cpu_note import CpuNote, cpu_note_from_dict, cpu_note_to_dict
+from plimsoll_operator.names.quantity import (
+    format_bytes,
+    format_millicores,
+    parse_bytes,
+    parse_millicores,
+)
+from plimsoll_operator.pods.spec import Pod, annotations_of
+from plimsoll_operator.pods.workflow_items import Context, WrittenContext
+from plimsoll_predictor.core.cpu import CpuReason
 from plimsoll_predictor.core.decision import Reason
+from plimsoll_predictor.core.documents import from_document, to_document
 from plimsoll_predictor.core.policy import Mode
 
 MAX_ANNOTATION_CHARS: Final = 4096
 MAX_WHY_CHARS: Final = 512
+MAX_CPU_WHY_CHARS: Final = 256
 MAX_ATTEMPT: Final = 1000
 MAX_ALL_ANNOTATIONS_BYTES: Final = 262_144
 """Names and values of one object's annotations; the API server refuses a pod with more."""
 
 _MOST_BYTES_A_CHAR: Final = 4
 
-_T = TypeVar("_T")
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuNote:
+    """One CPU decision as it stands on its pod.
+
+    request_millicores: what was decided; None if nothing was.
+    was_millicores: what the user asked; None if nothing.
+    """
+
+    request_millicores: int | None
+    was_millicores: int | None
+    mode: Mode
+    reason: CpuReason
+    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,33 +86,71 @@ class DecisionNote:
     context: Context = field(default_factory=dict)
 
 
+_Quantity: TypeAlias = str | int | None
+
+
+class _Written(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The annotation's fields, in the order in which they are written. Quantities are texts."""
+
+    task: str
+    run: str | None
+    attempt: Annotated[int, msgspec.Meta(ge=1, le=MAX_ATTEMPT)]
+    container: str
+    allocation: _Quantity
+    was: _Was
+    bin: int | None
+    probability: Annotated[float, msgspec.Meta(ge=0, le=1)] | None
+    model: str | None
+    mode: Mode
+    reason: Reason
+    why: str
+    before: _Quantity = None
+    cpu: _WrittenCpu | None = None
+    context: WrittenContext = {}
+
+
+class _Was(msgspec.Struct):
+    request: _Quantity
+    limit: _Quantity
+
+
+class _WrittenCpu(msgspec.Struct):
+    request: _Quantity
+    was: _Quantity
+    mode: Mode
+    reason: CpuReason
+    why: str
+
+
 def note_to_json(note: DecisionNote) -> str:
     """The annotation's text: one JSON object, memory as quantities, short enough to read."""
-    before = {} if note.before_bytes is None else {"before": _quantity(note.before_bytes)}
-    cpu = {} if note.cpu is None else {"cpu": cpu_note_to_dict(note.cpu)}
-    context = {name: round(need_bytes) for name, need_bytes in note.context.items()}
-    return orjson.dumps(
-        {
-            "task": note.task,
-            "run": note.run,
-            "attempt": note.attempt,
-            "container": note.container,
-            "allocation": _quantity(note.allocation_bytes),
-            "was": {
-                "request": _quantity(note.was_request_bytes),
-                "limit": _quantity(note.was_limit_bytes),
-            },
-            "bin": note.bin,
-            "probability": None if note.probability is None else round(note.probability, 4),
-            "model": note.model,
-            "mode": note.mode.value,
-            "reason": note.reason.value,
-            "why": note.why[:MAX_WHY_CHARS],
-            **before,
-            **cpu,
-            **({"context": context} if context else {}),
-        }
-    ).decode()
+    cpu = note.cpu
+    written = _Written(
+        task=note.task,
+        run=note.run,
+        attempt=note.attempt,
+        container=note.container,
+        allocation=_memory(note.allocation_bytes),
+        was=_Was(_memory(note.was_request_bytes), _memory(note.was_limit_bytes)),
+        bin=note.bin,
+        probability=None if note.probability is None else round(note.probability, 4),
+        model=note.model,
+        mode=note.mode,
+        reason=note.reason,
+        why=note.why[:MAX_WHY_CHARS],
+        before=_memory(note.before_bytes),
+        cpu=None
+        if cpu is None
+        else _WrittenCpu(
+            _cpu(cpu.request_millicores),
+            _cpu(cpu.was_millicores),
+            cpu.mode,
+            cpu.reason,
+            cpu.why[:MAX_CPU_WHY_CHARS],
+        ),
+        context={name: round(need_bytes) for name, need_bytes in note.context.items()},
+    )
+    return orjson.dumps(to_document(written)).decode()
 
 
 def read_note(pod: Pod) -> DecisionNote | None:
@@ -118,53 +176,52 @@ def note_from_json(text: str) -> DecisionNote | None:
     if len(text) > MAX_ANNOTATION_CHARS:
         return None
     try:
-        data = orjson.loads(text)
-        return _note(mapping(data))
-    except (orjson.JSONDecodeError, BadQuantity, KeyError, TypeError, ValueError):
+        return _note(from_document(_Written, orjson.loads(text), "decision"))
+    except ValueError:
         return None
 
 
-def _note(data: Mapping[str, Any]) -> DecisionNote:
-    was = mapping(data["was"])
-    attempt = _checked(data["attempt"], int)
-    probability, cpu = data["probability"], data.get("cpu")
-    if not 1 <= attempt <= MAX_ATTEMPT:
-        raise ValueError("attempt out of range")
-    if probability is not None and not 0 <= float(probability) <= 1:
-        raise ValueError("probability out of range")
+def _note(written: _Written) -> DecisionNote:
+    cpu = written.cpu
     return DecisionNote(
-        task=_checked(data["task"], str),
-        run=_maybe(data["run"], str),
-        attempt=attempt,
-        allocation_bytes=_bytes(data["allocation"]),
-        was_request_bytes=_bytes(was["request"]),
-        was_limit_bytes=_bytes(was["limit"]),
-        bin=_maybe(data["bin"], int),
-        probability=None if probability is None else float(probability),
-        model=_maybe(data["model"], str),
-        reason=Reason(data["reason"]),
-        why=_checked(data["why"], str)[:MAX_WHY_CHARS],
-        mode=Mode(data["mode"]),
-        container=_checked(data["container"], str),
-        before_bytes=_bytes(data.get("before")),
-        cpu=None if cpu is None else cpu_note_from_dict(mapping(cpu)),
-        context=read_context(data.get("context", {})),
+        task=written.task,
+        run=written.run,
+        attempt=written.attempt,
+        allocation_bytes=_bytes(written.allocation),
+        was_request_bytes=_bytes(written.was.request),
+        was_limit_bytes=_bytes(written.was.limit),
+        bin=written.bin,
+        probability=written.probability,
+        model=written.model,
+        reason=written.reason,
+        why=written.why[:MAX_WHY_CHARS],
+        mode=written.mode,
+        container=written.container,
+        before_bytes=_bytes(written.before),
+        cpu=None
+        if cpu is None
+        else CpuNote(
+            request_millicores=_millicores(cpu.request),
+            was_millicores=_millicores(cpu.was),
+            mode=cpu.mode,
+            reason=cpu.reason,
+            why=cpu.why[:MAX_CPU_WHY_CHARS],
+        ),
+        context=written.context,
     )
 
 
-def _checked(value: object, kind: type[_T]) -> _T:
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise TypeError(f"{value!r} is not {kind.__name__}")
-    return value
-
-
-def _maybe(value: object, kind: type[_T]) -> _T | None:
-    return None if value is None else _checked(value, kind)
-
-
-def _quantity(size_bytes: int | None) -> str | None:
+def _memory(size_bytes: int | None) -> str | None:
     return None if size_bytes is None else format_bytes(size_bytes)
 
 
-def _bytes(value: object) -> int | None:
-    return None if value is None else parse_bytes(value)
+def _cpu(millicores: int | None) -> str | None:
+    return None if millicores is None else format_millicores(millicores)
+
+
+def _bytes(quantity: _Quantity) -> int | None:
+    return None if quantity is None else parse_bytes(quantity)
+
+
+def _millicores(quantity: _Quantity) -> int | None:
+    return None if quantity is None else parse_millicores(quantity)

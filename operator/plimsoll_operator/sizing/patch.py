@@ -1,4 +1,7 @@
-"""A decision as a JSON Patch (RFC 6902) of the pod: only what it changes."""
+"""A decision as a JSON Patch (RFC 6902) of the pod, and the pod as it was before.
+
+The patch holds only what the decision changes.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from plimsoll_operator.pods.spec import (
     sequence,
     spec_of,
 )
+from plimsoll_predictor.core.cpu import CpuAsk
 from plimsoll_predictor.core.policy import Limits
 
 Operation = dict[str, Any]
@@ -116,3 +120,30 @@ def _set_memory(present: Mapping[str, Any], path: str, size_bytes: int | None) -
         return [{"op": "add", "path": path, "value": {"memory": format_bytes(size_bytes)}}]
     # "add" on a member that is there replaces it.
     return [{"op": "add", "path": f"{path}/memory", "value": format_bytes(size_bytes)}]
+
+
+def as_written(pod: Pod, container: SizedContainer, memory: Memory, cpu: CpuAsk | None) -> Pod:
+    """The pod with what its author asked in the container. cpu: None leaves its CPU as it is."""
+    spec = spec_of(pod)
+    containers = list(sequence(spec.get("containers")))
+    document = mapping(containers[container.index])
+    resources = mapping(document.get("resources"))
+    asked = {
+        "requests": {"memory": _quantity(memory.request_bytes)},
+        "limits": {"memory": _quantity(memory.limit_bytes)},
+    }
+    if cpu is not None:
+        request = cpu.request_millicores
+        asked["requests"]["cpu"] = None if request is None else format_millicores(request)
+    written = {kind: _with(mapping(resources.get(kind)), asked[kind]) for kind in asked}
+    containers[container.index] = {**document, "resources": {**resources, **written}}
+    return {**pod, "spec": {**spec, "containers": containers}}
+
+
+def _with(present: Mapping[str, Any], asked: Mapping[str, str | None]) -> dict[str, Any]:
+    others = {key: value for key, value in present.items() if key not in asked}
+    return {**others, **{key: value for key, value in asked.items() if value is not None}}
+
+
+def _quantity(size_bytes: int | None) -> str | None:
+    return None if size_bytes is None else format_bytes(size_bytes)

@@ -1,4 +1,4 @@
-"""One pod sized: what it is, what is known of it, what is decided, what changes. Pure."""
+"""One pod sized: what it is, what is known of it, what is decided, what changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from plimsoll_operator.names.labels import RUN_OF
 from plimsoll_operator.pods.features import PodFeatures, read_features
-from plimsoll_operator.pods.identity import Identity, identify
+from plimsoll_operator.pods.identity import RunIdentity, identify
 from plimsoll_operator.pods.spec import (
     NotSizable,
     Pod,
@@ -21,10 +21,8 @@ from plimsoll_operator.pods.spec import (
 )
 from plimsoll_operator.pods.workflow_items import Context, context_of
 from plimsoll_operator.policy.pod_policy import resolve_policy
-from plimsoll_operator.sizing.as_written import as_written
 from plimsoll_operator.sizing.bounds import PodMemory, bounds_for
 from plimsoll_operator.sizing.cpu_bounds import ContainerCpu, CpuPlace
-from plimsoll_operator.sizing.cpu_note import CpuNote
 from plimsoll_operator.sizing.cpu_sizing import (
     cpu_asked,
     decides_class,
@@ -32,8 +30,20 @@ from plimsoll_operator.sizing.cpu_sizing import (
     may_size_cpu,
     size_cpu,
 )
-from plimsoll_operator.sizing.decision_note import DecisionNote, has_room, note_to_json, read_note
-from plimsoll_operator.sizing.patch import Memory, Operation, memory_after, patch_for
+from plimsoll_operator.sizing.decision_note import (
+    CpuNote,
+    DecisionNote,
+    has_room,
+    note_to_json,
+    read_note,
+)
+from plimsoll_operator.sizing.patch import (
+    Memory,
+    Operation,
+    as_written,
+    memory_after,
+    patch_for,
+)
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.decision import Ask, Bounds, Decision, Reason
 from plimsoll_predictor.core.policy import Limits, Mode
@@ -46,7 +56,7 @@ _KEEPS: Final = frozenset({Reason.COLD_START, Reason.KEPT})
 """Decisions for what the author wrote, raised to a minimum at most."""
 
 
-class Outcome(StrEnum):
+class Treatment(StrEnum):
     """What became of one request, for counting."""
 
     ENFORCED = "enforced"
@@ -70,9 +80,9 @@ class Sized:
         written on the pod; None where nothing could be sized.
     """
 
-    outcome: Outcome
+    treatment: Treatment
     patch: list[Operation]
-    identity: Identity | None = None
+    identity: RunIdentity | None = None
     decision: Decision | None = None
     ignored_features: int = 0
     warning: str | None = None
@@ -85,7 +95,7 @@ class _Pod:
     """One pod, read."""
 
     body: Pod
-    identity: Identity
+    identity: RunIdentity
     container: SizedContainer
     was: Memory
     note: DecisionNote | None
@@ -102,27 +112,27 @@ def size(pod: Pod, state: AdmissionState, namespace: str | None = None) -> Sized
     """
     identity = identify(pod, namespace)
     if identity is None:
-        return Sized(Outcome.NOT_OURS, [])
-    known = state.knowledge_of(identity.task)
-    if state.paused or known.paused:
+        return Sized(Treatment.NOT_OURS, [])
+    knowledge = state.knowledge_of(identity.task)
+    if state.paused or knowledge.paused:
         decision = Decision(allocation_bytes=None, reason=Reason.PAUSED, why="sizing is paused")
-        return Sized(Outcome.PAUSED, [], identity, decision)
-    policy, words = resolve_policy(pod, known.policy)
+        return Sized(Treatment.PAUSED, [], identity, decision)
+    policy, words = resolve_policy(pod, knowledge.policy)
     if policy.mode is Mode.OFF:
         decision = Decision(allocation_bytes=None, reason=Reason.OFF, why="the mode is off")
-        return Sized(Outcome.OFF, [], identity, decision)
+        return Sized(Treatment.OFF, [], identity, decision)
     container = sized_container(pod)
     if isinstance(container, NotSizable):
         decision = Decision(
             allocation_bytes=None, reason=Reason.NOT_SIZABLE, why=f"not sized: {container.why}"
         )
-        return Sized(Outcome.NOT_SIZABLE, [], identity, decision)
-    if policy is not known.policy:
-        known = replace(known, policy=policy)
+        return Sized(Treatment.NOT_SIZABLE, [], identity, decision)
+    if policy is not knowledge.policy:
+        knowledge = replace(knowledge, policy=policy)
     note = read_note(pod)
     was = memory_asked(container, note)
     context = context_of(identity.task, identity.work, state.siblings)
-    read = _Pod(pod, identity, container, was, note, known, context, words)
+    read = _Pod(pod, identity, container, was, note, knowledge, context, words)
     return _sized(read, state)
 
 
@@ -156,7 +166,7 @@ def _sized(read: _Pod, state: AdmissionState) -> Sized:
         # Unannotated, nobody could tell later what its author had asked: then rather nothing.
         why = "not sized: its annotations leave no room for the decision"
         left = Decision(allocation_bytes=None, reason=Reason.NOT_SIZABLE, why=why)
-        return Sized(Outcome.NOT_SIZABLE, [], read.identity, left, features.ignored, why)
+        return Sized(Treatment.NOT_SIZABLE, [], read.identity, left, features.ignored, why)
     patch = patch_for(
         read.body,
         read.container,
@@ -165,12 +175,12 @@ def _sized(read: _Pod, state: AdmissionState) -> Sized:
         cpu.request_millicores if cpu is not None and is_enforced(cpu) else None,
     )
     if decision.reason in _KEEPS:
-        outcome = Outcome.KEPT
+        treatment = Treatment.KEPT
     else:
-        outcome = Outcome.ENFORCED if enforced else Outcome.RECOMMENDED
+        treatment = Treatment.ENFORCED if enforced else Treatment.RECOMMENDED
     warning = read.words or None
     ignored = features.ignored
-    return Sized(outcome, patch, read.identity, decision, ignored, warning, wanted, note)
+    return Sized(treatment, patch, read.identity, decision, ignored, warning, wanted, note)
 
 
 def _leaves_best_effort(read: _Pod, wanted: Memory) -> bool:
@@ -200,17 +210,17 @@ def _as_written(read: _Pod) -> Pod:
 
 
 def _cpu(read: _Pod, wanted: Memory, state: AdmissionState) -> CpuNote | None:
-    known, container = read.knowledge, read.container
-    ask = cpu_asked(read.body, container, read.note) if may_size_cpu(read.body, known) else None
+    knowledge, container = read.knowledge, read.container
+    ask = cpu_asked(read.body, container, read.note) if may_size_cpu(read.body, knowledge) else None
     if ask is None:
         return read.note.cpu if read.note is not None else None
     qos = qos_of(_as_written(read)) if decides_class(ask) else Qos.BURSTABLE
-    if qos is Qos.BEST_EFFORT and known.policy.mode is Mode.ENFORCE and wanted.request_bytes:
+    if qos is Qos.BEST_EFFORT and knowledge.policy.mode is Mode.ENFORCE and wanted.request_bytes:
         qos = Qos.BURSTABLE  # its memory makes it so
     place = CpuPlace(
         state.namespace(read.identity.task.namespace).cpu, state.largest_node_millicores
     )
-    return size_cpu(ContainerCpu(read.body, container.index, ask), known, place, qos)
+    return size_cpu(ContainerCpu(read.body, container.index, ask), knowledge, place, qos)
 
 
 def _decided(read: _Pod, features: PodFeatures, state: AdmissionState) -> Decision:

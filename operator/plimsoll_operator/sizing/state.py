@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from plimsoll_operator.sizing.bounds import NamespaceBounds
@@ -54,13 +54,8 @@ class AdmissionState:
 
     def replace(self, other: AdmissionState) -> None:
         """Take over everything another state holds, at once."""
-        self.default_policy = other.default_policy
-        self.largest_node_bytes = other.largest_node_bytes
-        self.largest_node_millicores = other.largest_node_millicores
-        self.tasks, self.models = other.tasks, other.models
-        self.namespaces = other.namespaces
-        self.siblings = other.siblings
-        self.paused = other.paused
+        for each in fields(self):
+            setattr(self, each.name, getattr(other, each.name))
 
     def namespace(self, name: str) -> NamespaceState:
         """What holds in a namespace; one that was never heard of bounds nothing."""
@@ -68,8 +63,8 @@ class AdmissionState:
 
     def knowledge_of(self, task: TaskId) -> Knowledge:
         """What is known of a task; of an unknown one, the policy that holds for it."""
-        known = self.tasks.get(task)
-        if known is not None:
-            return known
+        knowledge = self.tasks.get(task)
+        if knowledge is not None:
+            return knowledge
         policy = self.namespace(task.namespace).policy or self.default_policy
         return Knowledge(task=task, policy=policy)

@@ -1,4 +1,4 @@
-"""Whether a task has changed, in words. Pure."""
+"""Whether a task has changed, in words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.experts.drift import BEFORE, Drift
 
 
-class Change(StrEnum):
+class DriftKind(StrEnum):
     """What changed; a condition's reason."""
 
     NONE = "Steady"
@@ -22,17 +22,17 @@ class Change(StrEnum):
 class DriftFacts:
     """How a task has changed of late. shifts: of level, since it was first seen."""
 
-    change: Change
+    change: DriftKind
     words: str
     shifts: int = 0
 
     @property
     def drifting(self) -> bool:
         """Whether few runs are known since the change."""
-        return self.change is not Change.NONE
+        return self.change is not DriftKind.NONE
 
 
-STEADY = DriftFacts(Change.NONE, "its latest runs need what those before them needed")
+STEADY = DriftFacts(DriftKind.NONE, "its latest runs need what those before them needed")
 
 
 _RESTLESS: Final = (
@@ -44,16 +44,16 @@ def drift_facts(drift: Drift) -> DriftFacts:
     """What there is to say; the words stay the same from run to run while the change does."""
     if not drift.drifting:
         words = f"{STEADY.words}; {_RESTLESS}" if drift.restless else STEADY.words
-        return DriftFacts(Change.NONE, words, drift.shifts)
+        return DriftFacts(DriftKind.NONE, words, drift.shifts)
     until = f"until {BEFORE} runs are known since"
     if len(drift.latest_bytes) == 2 and len(drift.before_bytes) == 2:
         words = (
             f"its latest runs needed {_range(drift.latest_bytes)}, those before"
             f" {_range(drift.before_bytes)}: those before count no longer"
         )
-        return DriftFacts(Change.LEVEL, f"{words}; drifting {until}", drift.shifts)
+        return DriftFacts(DriftKind.LEVEL, f"{words}; drifting {until}", drift.shifts)
     words = "its image or command is new: a change of its needs is believed sooner"
-    return DriftFacts(Change.IMAGE, f"{words}, {until}", drift.shifts)
+    return DriftFacts(DriftKind.IMAGE, f"{words}, {until}", drift.shifts)
 
 
 def _range(least_and_most_bytes: list[float]) -> str:

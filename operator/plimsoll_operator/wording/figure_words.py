@@ -1,4 +1,4 @@
-"""Figures, sizes and times as people read them, wherever they are shown. Pure."""
+"""Figures, sizes and times as people read them, wherever they are shown."""
 
 from __future__ import annotations
 

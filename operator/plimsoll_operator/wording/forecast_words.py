@@ -1,4 +1,4 @@
-"""A forecast's figures, as people and programs are told them. Pure."""
+"""A forecast's figures, as people and programs are told them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from prometheus_client import generate_latest
 
 from plimsoll_operator.admission.expiry import UnreadableCertificate, expires_of, expires_s
 from plimsoll_operator.admission.metrics import AdmissionMetrics
-from plimsoll_operator.sizing.pod_sizing import Outcome, Sized
+from plimsoll_operator.sizing.pod_sizing import Sized, Treatment
 from plimsoll_predictor.core.decision import Decision, Reason
 from tests.rigs.admission_servers import Pair, a_server, knowledge_of
 
@@ -96,8 +96,8 @@ def test_pods_are_counted_by_outcome_and_reason() -> None:
     metrics = AdmissionMetrics()
     decision = Decision(allocation_bytes=1, reason=Reason.PREDICTED, why="")
     for _ in range(2):
-        metrics.answered(Sized(Outcome.ENFORCED, [], decision=decision, ignored_features=3))
-    metrics.answered(Sized(Outcome.NOT_OURS, []))
+        metrics.answered(Sized(Treatment.ENFORCED, [], decision=decision, ignored_features=3))
+    metrics.answered(Sized(Treatment.NOT_OURS, []))
     assert counted(metrics, "enforced", "predicted") == 2
     assert counted(metrics, "not-ours", "") == 1
     assert metrics.registry.get_sample_value("plimsoll_admission_ignored_features_total") == 6

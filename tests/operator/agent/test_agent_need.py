@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll_operator.agent.need import Peaks
-from plimsoll_operator.agent.readings import Reading
+from plimsoll_operator.agent.readings import CgroupSample
 from plimsoll_predictor.core.units import MIB
 from tests.builders.cgroup_trees import a_reading, peaks_of
 
 
-def mib(reading: dict[str, int | None]) -> Reading:
+def mib(reading: dict[str, int | None]) -> CgroupSample:
     """A reading written in MiB, but for counts."""
     counts = ("limit_hits",)
     return a_reading(**{k: v if v is None or k in counts else v * MIB for k, v in reading.items()})
@@ -183,7 +183,7 @@ SIZES = st.integers(0, 2**40)
 
 
 @st.composite
-def readings(draw: st.DrawFn) -> Reading:
+def readings(draw: st.DrawFn) -> CgroupSample:
     return a_reading(
         usage_bytes=draw(SIZES),
         kernel_peak_bytes=draw(st.none() | SIZES),
@@ -200,7 +200,7 @@ def readings(draw: st.DrawFn) -> Reading:
 
 
 @given(st.lists(readings(), min_size=2, max_size=8))
-def test_maxima_never_fall_and_keep_their_order(life: list[Reading]) -> None:
+def test_maxima_never_fall_and_keep_their_order(life: list[CgroupSample]) -> None:
     before = Peaks()
     for reading in life:
         after = before.advance(reading)

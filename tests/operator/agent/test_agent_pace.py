@@ -10,7 +10,7 @@ import pytest
 from plimsoll_operator.agent.cgroups import Version, find_hierarchy, find_kubepods, scan
 from plimsoll_operator.agent.need import Peaks
 from plimsoll_operator.agent.pace import LONGEST_WINDOW_S, Pace
-from plimsoll_operator.agent.readings import Reading
+from plimsoll_operator.agent.readings import CgroupSample
 from plimsoll_operator.agent.sampler import FULL_READING_EVERY, Sampler
 from plimsoll_operator.agent.spool import Spool, Spooled
 from tests.builders.cgroup_trees import UID, RecordedTree
@@ -53,7 +53,7 @@ def test_a_cgroup_that_was_made_again_begins_a_new_minute() -> None:
     assert after((0, 500), (60, 3), (120, 63)).peak_cores == 1.0
 
 
-A_READING = Reading(
+A_READING = CgroupSample(
     usage_bytes=1,
     kernel_peak_bytes=1,
     anon_bytes=1,

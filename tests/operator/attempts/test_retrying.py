@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from plimsoll_operator.attempts.retry_pod import (
-    MAX_NAME_LENGTH,
     NextAttempt,
     next_attempt,
     retry_name,
@@ -97,7 +96,7 @@ def test_a_retrys_retry_does_not_grow_its_name() -> None:
 
 def test_a_long_name_stays_within_a_hostname() -> None:
     name = retry_name(killed().named("x" * 63, uid="u1").built(), 2)
-    assert len(name) <= MAX_NAME_LENGTH
+    assert len(name) <= labels.MAX_LABEL_CHARS
     assert "-a2-" in name
 
 

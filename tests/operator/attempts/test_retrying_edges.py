@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.attempts.retry_pod import (
-    MAX_NAME_LENGTH,
     NextAttempt,
     next_attempt,
     retry_name,
@@ -83,4 +82,4 @@ def test_a_retry_is_named_after_its_runs_first_pod(pod: APod, root: str) -> None
 
 def test_a_long_name_is_cut_to_just_the_length_of_a_hostname() -> None:
     name = retry_name(killed().named("x" * 63, uid="u1").built(), 2)
-    assert len(name) == MAX_NAME_LENGTH == 63
+    assert len(name) == labels.MAX_LABEL_CHARS == 63

@@ -14,8 +14,7 @@ from plimsoll_operator.controller.attempts.peak_book import PeakBook
 from plimsoll_operator.controller.housekeeping import remember_all
 from plimsoll_operator.controller.serving.peak_routes import BadReportsError, read_reports
 from plimsoll_operator.names.labels import DECISION
-from plimsoll_operator.sizing.cpu_note import CpuNote
-from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
+from plimsoll_operator.sizing.decision_note import CpuNote, DecisionNote, note_to_json
 from plimsoll_predictor.core.cpu import CpuReason, CpuUse
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.documents import to_document

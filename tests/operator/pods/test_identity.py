@@ -9,7 +9,7 @@ import pytest
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.engines import recurring_name
-from plimsoll_operator.pods.identity import Identity, Retrier, identify
+from plimsoll_operator.pods.identity import Retrier, RunIdentity, identify
 from plimsoll_predictor.core.task import TaskId
 from tests.builders.pods import JOB_UID, POD_UID, APod, a_pod
 
@@ -249,7 +249,7 @@ def test_who_makes_the_next_attempt(pod: APod, retrier: Retrier) -> None:
     assert identified(pod).retrier is retrier
 
 
-def identified(pod: APod) -> Identity:
+def identified(pod: APod) -> RunIdentity:
     found = identify(pod.built())
     assert found is not None
     return found

@@ -20,13 +20,13 @@ from plimsoll_operator.policy.policy_levels import PausedBy
 from plimsoll_operator.profile import conditions as profile_conditions
 from plimsoll_operator.profile.facts import (
     Ailment,
+    Degradation,
     Measurement,
     ProfileFacts,
     TrainingFact,
-    Trouble,
 )
 from plimsoll_operator.profile.status import changed, newly_shifted, status_of
-from plimsoll_operator.wording.drift_words import Change
+from plimsoll_operator.wording.drift_words import DriftKind
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.units import MIB
@@ -37,7 +37,7 @@ from tests.builders.reports import START_S, TASK, a_model
 from tests.builders.standings import SHIFTED_MIB, a_fleet, facts_of
 
 SHIFTED = facts_of(a_fleet(SHIFTED_MIB[:-1]))
-FULL = (Trouble(Ailment.STORE, "disk full"),)
+FULL = (Degradation(Ailment.STORE, "disk full"),)
 UNSEEN = Measurement(None, 1)
 STALE = Measurement(None, 3, "n1", START_S)
 
@@ -265,14 +265,14 @@ def test_every_condition_and_reason_is_in_the_documentation() -> None:
     documented = (Path(__file__).parents[3] / "docs" / "status.md").read_text()
     written = Path(profile_conditions.__file__).read_text()
     reasons = set(re.findall(r'ConditionStatus\.\w+,\s*"(\w+)"', written))
-    reasons |= {*Ailment, *PausedBy, *Change}
+    reasons |= {*Ailment, *PausedBy, *DriftKind}
     kinds = {each["type"] for each in status_of(facts(), now_s=0.0)["conditions"]}
     assert len(reasons) > 15
     assert [each for each in sorted(reasons | kinds) if f"`{each}`" not in documented] == []
 
 
 def test_the_worst_of_several_troubles_names_the_condition_and_all_are_told() -> None:
-    troubles = (Trouble(Ailment.FEED, "nobody asks"), Trouble(Ailment.STORE, "disk full"))
+    troubles = (Degradation(Ailment.FEED, "nobody asks"), Degradation(Ailment.STORE, "disk full"))
     status = status_of(facts(troubles=troubles, problems=("bins 9 is bad",)), now_s=0.0)
     found = condition(status, "Degraded")
     assert found["reason"] == "StoreUnavailable"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plimsoll_operator.profile.standing_facts import facts_or_none
-from plimsoll_operator.wording.drift_words import Change, drift_facts
+from plimsoll_operator.wording.drift_words import DriftKind, drift_facts
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.experts.drift import BEFORE, Drift
 from plimsoll_predictor.experts.panel import PANEL, YOUNG, YOUNG_RUNS, words_for_expert
@@ -66,7 +66,7 @@ def test_costs_of_nothing_are_no_ratio() -> None:
 
 def test_a_shift_of_level_tells_both_levels() -> None:
     facts = facts_of(a_fleet(SHIFTED_MIB[:-1]))
-    assert facts.drift.change is Change.LEVEL
+    assert facts.drift.change is DriftKind.LEVEL
     assert facts.runs == 8, "only those of the new level count"
     assert "latest runs needed 2.15Gi to 2.22Gi, those before 6.05Gi to 6.79Gi" in facts.drift.words
 
@@ -78,7 +78,7 @@ def test_the_words_of_a_shift_stay_while_it_lasts() -> None:
 
 def test_a_task_that_stays_at_its_level_does_not_drift() -> None:
     drift = facts_of(a_fleet()).drift
-    assert (drift.drifting, drift.change, drift.shifts) == (False, Change.NONE, 0)
+    assert (drift.drifting, drift.change, drift.shifts) == (False, DriftKind.NONE, 0)
 
 
 def test_a_new_image_is_a_change_of_another_kind() -> None:
@@ -86,7 +86,7 @@ def test_a_new_image_is_a_change_of_another_kind() -> None:
     drift.see_version("shop/train:1")
     assert not drift_facts(drift).drifting
     drift.see_version("shop/train:2")
-    assert drift_facts(drift).change is Change.IMAGE
+    assert drift_facts(drift).change is DriftKind.IMAGE
     assert "image or command is new" in drift_facts(drift).words
 
 
@@ -95,7 +95,7 @@ def test_an_image_that_comes_after_a_shift_is_the_newer_change() -> None:
     drift = fleet.standing(next(iter(fleet))).drift
     for image in ("one", "two"):
         drift.see_version(image)
-    assert drift_facts(drift).change is Change.IMAGE
+    assert drift_facts(drift).change is DriftKind.IMAGE
 
 
 def test_drifting_ends_when_enough_runs_are_known_since() -> None:

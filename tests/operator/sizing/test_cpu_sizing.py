@@ -16,7 +16,7 @@ from plimsoll_operator.names.quantity import parse_millicores
 from plimsoll_operator.pods.spec import Qos, qos_of
 from plimsoll_operator.sizing.cpu_bounds import read_namespace_cpu
 from plimsoll_operator.sizing.decision_note import read_note
-from plimsoll_operator.sizing.pod_sizing import Outcome, size
+from plimsoll_operator.sizing.pod_sizing import Treatment, size
 from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
 from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.policy import Limits, Mode, Policy
@@ -92,7 +92,7 @@ def test_a_task_whose_cpu_nobody_measured_says_nothing_of_it() -> None:
 
 def test_the_mode_off_leaves_cpu_alone_too() -> None:
     sized = size(BURSTABLE.built(), state_of(known(memory=Mode.OFF)))
-    assert (sized.outcome, sized.patch) == (Outcome.OFF, [])
+    assert (sized.treatment, sized.patch) == (Treatment.OFF, [])
 
 
 @pytest.mark.parametrize(

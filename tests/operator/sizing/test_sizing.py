@@ -15,7 +15,7 @@ from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_operator.pods.spec import Qos, qos_of
 from plimsoll_operator.policy.pod_policy import resolve_policy
 from plimsoll_operator.sizing.bounds import NamespaceBounds
-from plimsoll_operator.sizing.pod_sizing import Outcome, Sized, size
+from plimsoll_operator.sizing.pod_sizing import Sized, Treatment, size
 from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Limits, Mode, Policy, Retry
@@ -95,29 +95,29 @@ def test_a_recommendation_that_equals_the_request_is_still_the_users_request() -
 
 def test_off_writes_nothing() -> None:
     sized = size(ASKING.built(), state_of(knowledge_of(mode=Mode.OFF)))
-    assert (sized.outcome, sized.patch) == (Outcome.OFF, [])
+    assert (sized.treatment, sized.patch) == (Treatment.OFF, [])
 
 
 @pytest.mark.parametrize(
     ("tasks", "pods", "outcome"),
     [
-        (Mode.RECOMMEND, "enforce", Outcome.ENFORCED),
-        (Mode.ENFORCE, "recommend", Outcome.RECOMMENDED),
-        (Mode.ENFORCE, "off", Outcome.OFF),
-        (Mode.OFF, "enforce", Outcome.ENFORCED),
+        (Mode.RECOMMEND, "enforce", Treatment.ENFORCED),
+        (Mode.ENFORCE, "recommend", Treatment.RECOMMENDED),
+        (Mode.ENFORCE, "off", Treatment.OFF),
+        (Mode.OFF, "enforce", Treatment.ENFORCED),
     ],
 )
-def test_the_pods_own_mode_comes_first(tasks: Mode, pods: str, outcome: Outcome) -> None:
+def test_the_pods_own_mode_comes_first(tasks: Mode, pods: str, outcome: Treatment) -> None:
     state = state_of(knowledge_of(mode=tasks))
-    assert size(ASKING.in_mode(pods).built(), state).outcome is outcome
-    assert size(ASKING.with_labels({labels.MODE: pods}).built(), state).outcome is outcome
+    assert size(ASKING.in_mode(pods).built(), state).treatment is outcome
+    assert size(ASKING.with_labels({labels.MODE: pods}).built(), state).treatment is outcome
 
 
 @pytest.mark.parametrize("mode", ["ENFORCE", "sometimes", " off", "x" * 500])
 def test_an_unknown_mode_is_as_if_it_were_not_there_and_said(mode: str) -> None:
     pod = ASKING.in_mode(mode)
     sized = size(pod.built(), state_of(knowledge_of()))
-    assert sized.outcome is Outcome.ENFORCED
+    assert sized.treatment is Treatment.ENFORCED
     assert sized.warning is not None
     assert "off, recommend, enforce" in sized.warning
     assert "was ignored" in decision_of(pod.patched(sized.patch))["why"]
@@ -128,13 +128,13 @@ def test_a_task_nobody_knows_keeps_its_request_by_its_namespaces_policy() -> Non
     state = state_of(mode=Mode.OFF)
     state.namespaces["shop"] = NamespaceState(Policy(mode=Mode.ENFORCE), NamespaceBounds())
     sized = size(ASKING.built(), state)
-    assert sized.outcome is Outcome.KEPT
+    assert sized.treatment is Treatment.KEPT
     assert memory_of(ASKING.patched(sized.patch)) == ("4Gi", "4Gi")
     assert decision_of(ASKING.patched(sized.patch))["reason"] == "cold-start"
 
 
 def test_a_task_nobody_knows_in_a_plain_namespace_goes_by_the_clusters_policy() -> None:
-    assert size(ASKING.built(), state_of(mode=Mode.OFF)).outcome is Outcome.OFF
+    assert size(ASKING.built(), state_of(mode=Mode.OFF)).treatment is Treatment.OFF
 
 
 def test_a_kept_request_leaves_even_the_limit_alone() -> None:
@@ -144,7 +144,7 @@ def test_a_kept_request_leaves_even_the_limit_alone() -> None:
 
 def test_a_pod_without_label_is_not_touched() -> None:
     sized = size(ASKING.unlabelled().built(), state_of(knowledge_of()))
-    assert sized == Sized(Outcome.NOT_OURS, [])
+    assert sized == Sized(Treatment.NOT_OURS, [])
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_pod_without_label_is_not_touched() -> None:
 )
 def test_a_pod_that_cannot_be_sized_is_not_touched_and_said(pod: APod) -> None:
     sized = size(pod.built(), state_of(knowledge_of()))
-    assert (sized.outcome, sized.patch) == (Outcome.NOT_SIZABLE, [])
+    assert (sized.treatment, sized.patch) == (Treatment.NOT_SIZABLE, [])
     assert sized.decision is not None
     assert sized.decision.why.startswith("not sized: ")
 

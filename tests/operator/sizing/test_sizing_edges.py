@@ -10,7 +10,7 @@ import pytest
 from plimsoll_operator.names import labels
 from plimsoll_operator.sizing.bounds import read_namespace
 from plimsoll_operator.sizing.decision_note import MAX_ALL_ANNOTATIONS_BYTES, note_to_json
-from plimsoll_operator.sizing.pod_sizing import Outcome, size
+from plimsoll_operator.sizing.pod_sizing import Treatment, size
 from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode, Policy
@@ -68,7 +68,7 @@ def full(pod: APod, *, left_bytes: int) -> APod:
 
 def test_a_pod_whose_annotations_leave_no_room_for_the_decision_is_not_touched_and_said() -> None:
     sized = size(full(ASKING, left_bytes=100).built(), KNOWN)
-    assert (sized.outcome, sized.patch) == (Outcome.NOT_SIZABLE, [])
+    assert (sized.treatment, sized.patch) == (Treatment.NOT_SIZABLE, [])
     assert sized.warning == "not sized: its annotations leave no room for the decision"
 
 

@@ -21,7 +21,7 @@ import structlog
 
 from plimsoll_operator.attempts.observation import observe
 from plimsoll_operator.attempts.peaks import PeakReport
-from plimsoll_operator.attempts.truth_table import Verdict, judge
+from plimsoll_operator.attempts.truth_table import AttemptEnd, judge
 from plimsoll_operator.attempts.watched_pod import WatchedPod, read_pod
 from plimsoll_operator.controller.attempts.lifts import Lifts
 from plimsoll_operator.controller.attempts.living import LivingAttempts, Placement
@@ -31,7 +31,8 @@ from plimsoll_operator.controller.hub.hub import AttemptEnded, Hub
 from plimsoll_operator.controller.profiles.profiles import MetTasks
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
-from plimsoll_operator.pods.status import AttemptStatus, Pod
+from plimsoll_operator.pods.spec import Pod
+from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Observation, Outcome
@@ -73,7 +74,7 @@ class AttemptLedger:
     ) -> None:
         verdict = judge(status, watched.limit_bytes, self._kernel_peak_after(watched, status))
         if verdict is None and gone and status.started_s is not None:
-            verdict = Verdict(Outcome.DELETED, "deleted before it ended")
+            verdict = AttemptEnd(Outcome.DELETED, "deleted before it ended")
         if verdict is None:
             await self.living.see(pod, watched, status)
         elif status.attempt_uid not in self._done:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from plimsoll_operator.attempts.running_long import RunForecast
-from plimsoll_operator.attempts.truth_table import Verdict
+from plimsoll_operator.attempts.truth_table import AttemptEnd
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import AttemptStatus
@@ -39,7 +39,7 @@ class AttemptEnded:
     pod: Pod
     watched: WatchedPod
     status: AttemptStatus
-    verdict: Verdict
+    verdict: AttemptEnd
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.permissions import lacking
-from plimsoll_operator.profile.facts import Ailment, Trouble
+from plimsoll_operator.profile.facts import Ailment, Degradation
 from plimsoll_predictor.store import Writer
 
 log = structlog.get_logger()
@@ -46,24 +46,24 @@ class Troubles:
         self._lacking: list[str] = []
         self._unheard = False
 
-    def now(self) -> tuple[Trouble, ...]:
+    def now(self) -> tuple[Degradation, ...]:
         """List what is wrong, as far as it is known; the worst comes first."""
         troubles = []
         if self._writer.trouble is not None:
-            troubles.append(Trouble(Ailment.STORE, self._writer.trouble))
-        troubles += [Trouble(Ailment.FORBIDDEN, words) for words in self._lacking]
+            troubles.append(Degradation(Ailment.STORE, self._writer.trouble))
+        troubles += [Degradation(Ailment.FORBIDDEN, words) for words in self._lacking]
         if self._unheard:
             words = (
                 "no admission replica asks for news: pods are sized by what each knew last, or not"
                 " at all; are they running, and may they reach the controller?"
             )
-            troubles.append(Trouble(Ailment.FEED, words))
+            troubles.append(Degradation(Ailment.FEED, words))
         return tuple(troubles)
 
     async def run(self) -> None:
         """Look until cancelled."""
         loop = asyncio.get_running_loop()
-        published: tuple[Trouble, ...] = ()
+        published: tuple[Degradation, ...] = ()
         asked_s = published_s = -ASK_EVERY_S
         self._heard_s = loop.time()
         while True:
@@ -106,7 +106,7 @@ class Definitions:
             log.info("the definition of TaskProfile knows all that is written")
         return True
 
-    def troubles(self) -> Sequence[Trouble]:
+    def troubles(self) -> Sequence[Degradation]:
         """Say what an admin has to do, if anything."""
         if not self._dropped:
             return ()
@@ -115,7 +115,7 @@ class Definitions:
             f"the cluster's TaskProfile definition is of an older version and drops {names}:"
             " upgrade it with the chart, or kubectl apply -f deploy/crds"
         )
-        return (Trouble(Ailment.DEFINITIONS, words),)
+        return (Degradation(Ailment.DEFINITIONS, words),)
 
 
 class Crowding:
@@ -129,7 +129,7 @@ class Crowding:
         """Say whether no more tasks are met there."""
         return self._book.tasks_in[namespace] >= self.most_tasks
 
-    def troubles(self, namespace: str) -> tuple[Trouble, ...]:
+    def troubles(self, namespace: str) -> tuple[Degradation, ...]:
         """Say what people of a crowded namespace have to do."""
         if not self.is_crowded(namespace):
             return ()
@@ -137,4 +137,4 @@ class Crowding:
             f"the namespace has {self.most_tasks} tasks or more: no new ones are learned;"
             " give runs of one task the same plimsoll.dev/task"
         )
-        return (Trouble(Ailment.CROWDED, words),)
+        return (Degradation(Ailment.CROWDED, words),)

@@ -18,7 +18,7 @@ from plimsoll_operator.late_binding.resizing import Left, resize_for
 from plimsoll_operator.names.labels import CRITICAL, MODE, RETRY
 from plimsoll_operator.policy.policies import resolve
 from plimsoll_operator.policy.policy_levels import PausedBy
-from plimsoll_operator.sizing.pod_sizing import Outcome, size
+from plimsoll_operator.sizing.pod_sizing import Treatment, size
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
@@ -73,11 +73,11 @@ PAUSED_CLUSTER = state_of(paused=True)
 @pytest.mark.parametrize("pod", [POD, KEEN], ids=["a pod", "a pod that says enforce"])
 def test_a_paused_pod_is_left_as_it_is_written(state: AdmissionState, pod: Any) -> None:
     sized = size(pod.built(), state)
-    assert (sized.outcome, sized.patch, sized.note) == (Outcome.PAUSED, [], None)
+    assert (sized.treatment, sized.patch, sized.note) == (Treatment.PAUSED, [], None)
 
 
 def test_the_same_pod_is_sized_where_nothing_is_paused() -> None:
-    assert size(KEEN.built(), state_of()).outcome is Outcome.ENFORCED
+    assert size(KEEN.built(), state_of()).treatment is Treatment.ENFORCED
 
 
 def test_a_waiting_pod_is_not_resized_while_paused() -> None:
