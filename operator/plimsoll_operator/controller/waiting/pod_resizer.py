@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from typing import Final
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -75,6 +76,8 @@ class PodResizer:
         self._waiting = waiting
         self._refused: dict[str, int | None] = {}
         """UID -> the request that the API server refused; not tried again."""
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """UID -> held while the pod is resized."""
         self._untold: deque[tuple[Pod, Resize]] = deque(maxlen=MAX_UNTOLD)
 
     def was_refused(self, uid: str, resize: Resize) -> bool:
@@ -112,13 +115,21 @@ class PodResizer:
             NotAllowed: if RBAC does not let us.
 
         """
+        # The task may learn while the pod is resized: the next resize waits for what comes of this
+        # one, and does not ask again for a size that was refused.
+        async with self._turns.setdefault(uid, asyncio.Lock()):
+            await self._resize(uid)
+
+    async def _resize(self, uid: str) -> None:
         pod = None
         for _ in range(TRIES):
             pod = self._waiting.get(uid)
             if pod is None:
                 return
             decided = self.decide(pod)
-            if isinstance(decided, Left) or await self._try(pod, decided):
+            if isinstance(decided, Left) or self.was_refused(uid, decided):
+                return
+            if await self._try(pod, decided):
                 return
         if pod is not None:
             self._count("failed", pod)
