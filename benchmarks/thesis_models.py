@@ -23,10 +23,10 @@ from plimsoll_predictor.deciding.choosing import cheapest_bins
 from plimsoll_predictor.model.bins import Bins
 from plimsoll_predictor.model.features import FeatureSchema
 from plimsoll_predictor.training.classifier import ClassifierName, Layout, TrainingPart, fit
-from plimsoll_predictor.training.evaluation import Evaluation, confusion_matrix, evaluate
 from plimsoll_predictor.training.folds import stratified_folds
 from plimsoll_predictor.training.sampling import Sampler
 from plimsoll_predictor.training.search import Problem, SearchPlan, search
+from plimsoll_predictor.training.u_score import Evaluation, confusion_matrix, evaluate
 
 TRAINED_SHARE: Final = 0.7
 """30% is what the thesis's own rates are multiples of: 1 of about 440 is its 0.2%."""

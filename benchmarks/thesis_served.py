@@ -28,9 +28,9 @@ from plimsoll_predictor.replay.sizes.engine import ReplaySettings, replay
 from plimsoll_predictor.replay.sizes.figures import ReplayedRow
 from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
 from plimsoll_predictor.replay.sizes.sizer import Knobs, Sizer
-from plimsoll_predictor.training.evaluation import Reliability
 from plimsoll_predictor.training.report import TrainingReport
 from plimsoll_predictor.training.train import TrainingPlan, train
+from plimsoll_predictor.training.u_score import Reliability
 
 FIRST_TRAINING: Final = 60
 """Runs; the first of each following training is a growth further on."""

@@ -26,7 +26,7 @@ from benchmarks.thesis_served import Served
 from benchmarks.thesis_tasks import TaskRows
 from plimsoll_predictor.core.units import GB
 from plimsoll_predictor.model.bins import BinLimits, search_bins
-from plimsoll_predictor.training.evaluation import Evaluation, estimated_improvement
+from plimsoll_predictor.training.u_score import Evaluation, estimated_improvement
 
 SYNTHETIC = "SYNTHETIC data"
 _OWN_BINS = range(2, 6)

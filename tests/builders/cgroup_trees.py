@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from plimsoll_operator.agent.cgroup_memory import CgroupSample
 from plimsoll_operator.agent.need import Peaks
-from plimsoll_operator.agent.readings import CgroupSample
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_predictor.core.units import MIB
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from plimsoll_operator.agent.cgroups import Hierarchy, Version, find_kubepods, scan
+from plimsoll_operator.agent.pod_cgroups import Hierarchy, Version, find_kubepods, scan
 from plimsoll_operator.agent.sampler import Sampler
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_predictor.core.units import MIB

@@ -15,7 +15,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from plimsoll_operator.controller.settings import ControllerSettings
-from plimsoll_operator.credentials.bearer_tokens import UnusableToken
+from plimsoll_operator.credentials.token_file import UnusableToken
 from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_operator.training.mlflow_client import (
     MlflowServer,

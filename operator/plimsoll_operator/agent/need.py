@@ -31,8 +31,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from plimsoll_operator.agent.cgroup_memory import CgroupSample
 from plimsoll_operator.agent.pace import Pace
-from plimsoll_operator.agent.readings import CgroupSample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from plimsoll_operator.agent.cgroups import PodCgroup, Version
-from plimsoll_operator.agent.need import Peaks
-from plimsoll_operator.agent.outbox import Key
-from plimsoll_operator.agent.readings import (
+from plimsoll_operator.agent.cgroup_memory import (
     CgroupFiles,
     CgroupSample,
     Glance,
@@ -19,6 +16,9 @@ from plimsoll_operator.agent.readings import (
     read_v1,
     read_v2,
 )
+from plimsoll_operator.agent.need import Peaks
+from plimsoll_operator.agent.outbox import Key
+from plimsoll_operator.agent.pod_cgroups import PodCgroup, Version
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_predictor.core.units import MIB
 

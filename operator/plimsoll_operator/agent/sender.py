@@ -22,7 +22,7 @@ import structlog
 from plimsoll_operator.agent.outbox import Outbox
 from plimsoll_operator.agent.settings import AgentSettings
 from plimsoll_operator.attempts.peaks import PEAKS_PATH, PeakReport
-from plimsoll_operator.credentials.bearer_tokens import read_token
+from plimsoll_operator.credentials.token_file import read_token
 from plimsoll_predictor.core.documents import to_document
 
 log = structlog.get_logger()

@@ -13,7 +13,7 @@ import aiohttp
 import orjson
 from yarl import URL
 
-from plimsoll_operator.credentials.bearer_tokens import read_token
+from plimsoll_operator.credentials.token_file import read_token
 
 
 class SessionError(Exception):

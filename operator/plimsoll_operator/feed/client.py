@@ -13,7 +13,7 @@ from typing import Final
 import aiohttp
 import structlog
 
-from plimsoll_operator.credentials.bearer_tokens import read_token
+from plimsoll_operator.credentials.token_file import read_token
 from plimsoll_operator.feed.applying import BadEntry, apply, steps
 from plimsoll_operator.feed.wire import FEED_PATH, VERSION, BadMessage, FeedMessage, decode_message
 from plimsoll_operator.sizing.state import AdmissionState

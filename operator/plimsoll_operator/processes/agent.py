@@ -12,15 +12,15 @@ from typing import Final
 
 import structlog
 
-from plimsoll_operator.agent.cgroups import (
+from plimsoll_operator.agent.metrics import AgentMetrics, Held, shown
+from plimsoll_operator.agent.outbox import Outbox, OutboxBounds
+from plimsoll_operator.agent.pod_cgroups import (
     Hierarchy,
     PodCgroup,
     find_hierarchy,
     find_kubepods,
     scan,
 )
-from plimsoll_operator.agent.metrics import AgentMetrics, Held, shown
-from plimsoll_operator.agent.outbox import Outbox, OutboxBounds
 from plimsoll_operator.agent.sampler import Sampler
 from plimsoll_operator.agent.sender import Controller, Sender
 from plimsoll_operator.agent.settings import AgentSettings

@@ -11,11 +11,11 @@ from functools import partial
 
 from plimsoll_operator.controller.hub.hub import Hub
 from plimsoll_operator.controller.settings import ControllerSettings
-from plimsoll_operator.credentials.bearer_tokens import read_token
 from plimsoll_operator.credentials.certificate_keeper import CertificateKeeper, CertificatePlan
 from plimsoll_operator.credentials.deciding import Clocks
 from plimsoll_operator.credentials.keeping import Keeping, Look
 from plimsoll_operator.credentials.secrets import SecretName
+from plimsoll_operator.credentials.token_file import read_token
 from plimsoll_operator.credentials.token_keeper import TokenKeeper
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.own_objects import OwnObjects

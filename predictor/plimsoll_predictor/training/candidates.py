@@ -10,13 +10,13 @@ import numpy as np
 
 from plimsoll_predictor.model.bins import BinOption, labels_with_margin
 from plimsoll_predictor.training.classifier import Layout
-from plimsoll_predictor.training.evaluation import Evaluation, estimated_improvement, evaluate
 from plimsoll_predictor.training.folds import stratified_folds
 from plimsoll_predictor.training.plan import TrainingPlan
 from plimsoll_predictor.training.recipes import quick_recipe
 from plimsoll_predictor.training.runs import RunRows
 from plimsoll_predictor.training.sampling import Rows
 from plimsoll_predictor.training.search import Judge, Problem
+from plimsoll_predictor.training.u_score import Evaluation, estimated_improvement, evaluate
 
 AS_GOOD: Final = 0.01
 """The share of the reference's memory-time within which candidates count as equal: a few folds

@@ -15,10 +15,10 @@ from plimsoll_predictor.model.bins import Bins, labels_with_margin, search_bins
 from plimsoll_predictor.model.calibration import Calibration
 from plimsoll_predictor.model.features import FeatureSchema
 from plimsoll_predictor.training.classifier import Layout, Recipe, TrainingPart, fit
-from plimsoll_predictor.training.evaluation import Reliability, fitting_forecasts
 from plimsoll_predictor.training.folds import Fold
 from plimsoll_predictor.training.out_of_time import Bid, ReplayedBids, ReplayPlan, replayed_bids
 from plimsoll_predictor.training.runs import RunRows
+from plimsoll_predictor.training.u_score import Reliability, fitting_forecasts
 
 LEAST_PAST_RUNS: Final = 4
 """Two bins of two runs each: with fewer there is nothing to classify."""

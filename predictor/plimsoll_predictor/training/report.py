@@ -11,13 +11,13 @@ from plimsoll_predictor.model.bins import BinOption
 from plimsoll_predictor.model.features import FeatureSchema
 from plimsoll_predictor.model.task_model import ModelMetrics
 from plimsoll_predictor.training.candidates import Candidate, Chosen
-from plimsoll_predictor.training.evaluation import Reliability, estimated_improvement
 from plimsoll_predictor.training.forward import ClassifierBids
 from plimsoll_predictor.training.out_of_time import OutOfTimeCost, OutOfTimeCosts, ReplayedBids
 from plimsoll_predictor.training.plan import TrainingPlan
 from plimsoll_predictor.training.runs import RunRows
 from plimsoll_predictor.training.sampling import Sampler
 from plimsoll_predictor.training.search import SearchResult, Trial
+from plimsoll_predictor.training.u_score import Reliability, estimated_improvement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

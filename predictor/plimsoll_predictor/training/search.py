@@ -21,10 +21,10 @@ from plimsoll_predictor.training.classifier import (
     TrainingPart,
     fit,
 )
-from plimsoll_predictor.training.evaluation import Evaluation, confusion_matrix, evaluate
 from plimsoll_predictor.training.folds import Fold
 from plimsoll_predictor.training.recipes import RecipeAsker
 from plimsoll_predictor.training.sampling import Labels, Rows, Sampler
+from plimsoll_predictor.training.u_score import Evaluation, confusion_matrix, evaluate
 
 Clock = Callable[[], float]
 """Seconds that only ever rise."""

@@ -6,16 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.agent.cgroups import (
-    CgroupError,
-    Version,
-    container_id,
-    find_hierarchy,
-    find_kubepods,
-    pod_uid,
-    scan,
-)
-from plimsoll_operator.agent.readings import (
+from plimsoll_operator.agent.cgroup_memory import (
     PAGE_BYTES,
     CgroupFiles,
     Glance,
@@ -23,6 +14,15 @@ from plimsoll_operator.agent.readings import (
     glance_v2,
     read_v1,
     read_v2,
+)
+from plimsoll_operator.agent.pod_cgroups import (
+    CgroupError,
+    Version,
+    container_id,
+    find_hierarchy,
+    find_kubepods,
+    pod_uid,
+    scan,
 )
 from plimsoll_predictor.core.units import MIB
 from tests.builders.cgroup_trees import CONTAINER, UID, RecordedTree

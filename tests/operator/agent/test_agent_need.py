@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plimsoll_operator.agent.cgroup_memory import CgroupSample
 from plimsoll_operator.agent.need import Peaks
-from plimsoll_operator.agent.readings import CgroupSample
 from plimsoll_predictor.core.units import MIB
 from tests.builders.cgroup_trees import a_reading, peaks_of
 

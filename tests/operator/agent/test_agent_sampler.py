@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.agent.cgroups import Version, find_hierarchy, find_kubepods, scan
+from plimsoll_operator.agent.pod_cgroups import Version, find_hierarchy, find_kubepods, scan
 from plimsoll_operator.agent.sampler import FULL_READING_EVERY, Sampler
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_predictor.core.units import MIB

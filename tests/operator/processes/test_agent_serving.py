@@ -14,7 +14,7 @@ import psutil
 import pytest
 from aiohttp import web
 
-from plimsoll_operator.agent.cgroups import Version
+from plimsoll_operator.agent.pod_cgroups import Version
 from plimsoll_operator.agent.spool import FILE_NAME
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.controller.attempts.peak_book import PeakBook

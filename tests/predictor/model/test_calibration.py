@@ -22,9 +22,9 @@ from plimsoll_predictor.training.classifier import (
     calibration_of,
     fit,
 )
-from plimsoll_predictor.training.evaluation import Reliability
 from plimsoll_predictor.training.recipes import starting_recipe
 from plimsoll_predictor.training.sampling import Rows, Sampler
+from plimsoll_predictor.training.u_score import Reliability
 
 NO_SHIFT = np.zeros(3)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plimsoll_predictor.training.evaluation import Reliability, fitting_forecasts
+from plimsoll_predictor.training.u_score import Reliability, fitting_forecasts
 
 
 def test_chances_that_come_true_as_often_as_they_say_have_no_error() -> None:

@@ -19,7 +19,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Final
 
-from plimsoll_operator.agent.readings import CgroupFiles
+from plimsoll_operator.agent.cgroup_memory import CgroupFiles
 
 SEARCH_DEPTH: Final = 4
 """How far below the root kubelet's own cgroup may lie (``--cgroup-root``, kind, k3d)."""

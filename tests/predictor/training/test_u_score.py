@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plimsoll_predictor.training.evaluation import (
+from plimsoll_predictor.training.u_score import (
     confusion_matrix,
     estimated_improvement,
     evaluate,
