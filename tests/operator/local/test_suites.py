@@ -169,8 +169,10 @@ def test_a_database_server_ends_with_whoever_is_killed_while_using_it() -> None:
         [sys.executable, "-c", SERVER], cwd=CHECKOUT, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
-    folder, *servers = process.stdout.readline().split()
-    assert not any(map(is_gone, servers))
+    folder, *started = process.stdout.readline().split()
+    # A server also starts processes that end by themselves, such as its recovery's.
+    servers = [each for each in started if not is_gone(each)]
+    assert servers
     process.kill()
     process.communicate(timeout=60)
     until(lambda: all(map(is_gone, servers)))

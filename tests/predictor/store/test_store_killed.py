@@ -11,12 +11,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from deploy.local.layout import CHECKOUT
 
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.store import Store
 from tests.builders.stores import TRAIN
 
-PROGRAM = Path(__file__).with_name("recording_until_killed.py")
+PROGRAM = CHECKOUT / "tests" / "rigs" / "recording_until_killed.py"
 
 
 def recording(url: str, rounds: int, *names: str) -> list[list[str]]:
