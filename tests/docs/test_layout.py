@@ -96,7 +96,7 @@ def test_a_folder_says_what_it_is_for_and_what_it_imports() -> None:
         for name, path in modules().items()
         if path.name == "__init__.py" and _has_modules(path.parent)
     }
-    assert [name for name, text in said.items() if "import" not in text] == []
+    assert [name for name, text in said.items() if "May import" not in text] == []
 
 
 def _has_modules(folder: Path) -> bool:

@@ -18,6 +18,11 @@ from tests.docs.pages import ROOT, Page, all_pages
 
 PLIMSOLL = get_command(app)
 PAGES = [page for page in all_pages() if "CHANGELOG" not in page.name]
+SOURCES = [
+    path.relative_to(ROOT)
+    for folder in ("operator", "predictor", "deploy", "demo", "benchmarks", "tests", "helm")
+    for path in (ROOT / folder).rglob("*.py")
+]
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
@@ -138,3 +143,13 @@ def test_every_mentioned_file_of_the_checkout_exists(page: Page) -> None:
     for code in page.inline_code():
         if code.startswith(roots) and re.fullmatch(r"[\w./-]+", code):
             assert (ROOT / code).exists() or list(Path(ROOT).glob(code)), f"{page.name}: {code}"
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "/adr/" not in page.name], ids=lambda page: page.name
+)
+def test_every_mentioned_python_file_is_a_source(page: Page) -> None:
+    """A page names a file by the end of its path, an ADR also one that was there at its time."""
+    for code in page.inline_code():
+        if re.fullmatch(r"[\w/]+\.py", code):
+            assert any(f"/{path}".endswith(f"/{code}") for path in SOURCES), f"{page.name}: {code}"
