@@ -106,7 +106,17 @@ def install(helm: Helm, cluster: Cluster, values: Mapping[str, Any]) -> Release:
     began_s = time.monotonic()
     done = helm.run("install", NAME, str(CHART), *words, "--wait", "--timeout", "90s")
     assert done.returncode == 0, f"{done.stderr}\n{_story(cluster)}"
+    _await_agents(cluster)
     return Release(helm, cluster, values, time.monotonic() - began_s, done.stdout)
+
+
+def _await_agents(cluster: Cluster) -> None:
+    # Helm counts a DaemonSet of one node as ready without a pod: that one may be unavailable.
+    for agents in cluster.get("daemonsets", "-A", "-l", "app.kubernetes.io/component=agent")[
+        "items"
+    ]:
+        name, namespace = agents["metadata"]["name"], agents["metadata"]["namespace"]
+        cluster.kubectl("rollout", "status", f"daemonset/{name}", "-n", namespace, "--timeout=90s")
 
 
 def _story(cluster: Cluster) -> str:
