@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import signal
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator
@@ -18,6 +17,7 @@ from typing import Any
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.own_objects import OwnObjects
 from tests.apiserver.controllers import Shop, until
+from tests.rigs.preloaded import Preloaded, start_plimsoll
 
 LEASE = "plimsoll-controller"
 LEASE_S = 4
@@ -32,7 +32,7 @@ class Candidate:
 
     name: str
     folder: Path
-    process: asyncio.subprocess.Process
+    process: Preloaded
 
     @property
     def log(self) -> Path:
@@ -113,12 +113,10 @@ async def a_candidate(
 ) -> AsyncIterator[Candidate]:
     """Started, and ended with the block however that ends."""
     with (folder / f"{name}.log").open("ab") as log:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "plimsoll_operator", "controller"),
-            *("--kubeconfig", str(kubeconfig), "--instance", name),
-            stdout=log,
-            stderr=log,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", **told},
+        process = start_plimsoll(
+            ("controller", "--kubeconfig", str(kubeconfig), "--instance", name),
+            log,
+            {**os.environ, **told},
         )
     candidate = Candidate(name, folder, process)
     try:

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from plimsoll_operator.names import labels
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
+from tests.rigs.preloaded import Preloaded, start_plimsoll
 
 RFC_3339 = "%Y-%m-%dT%H:%M:%SZ"
 ENDED = {
@@ -155,7 +155,7 @@ async def a_shop(kubeconfig: Path) -> AsyncIterator[Shop]:
 class ControllerProcess:
     """``plimsoll controller`` in a process of its own."""
 
-    process: asyncio.subprocess.Process
+    process: Preloaded
     folder: Path
 
     @property
@@ -180,15 +180,12 @@ async def a_controller(
     token = folder / "token"
     token.write_text("secret")
     with (folder / "controller.log").open("ab") as log:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "plimsoll_operator", "controller"),
-            *("--kubeconfig", str(kubeconfig), "--store", store_url(folder)),
+        words = (
+            *("controller", "--kubeconfig", str(kubeconfig), "--store", store_url(folder)),
             *("--port", "0", "--page-port", "0", "--mode", mode, "--token-file", str(token)),
             *("--training-budget", "2"),
-            stdout=log,
-            stderr=log,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
+        process = start_plimsoll(words, log, os.environ)
     running = ControllerProcess(process, folder)
     try:
         yield running

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
-import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,6 +22,7 @@ from tests.builders.pods import APod, a_pod
 from tests.conftest import Cluster
 from tests.operator.processes.test_admission_process import free_port
 from tests.rigs.admission_servers import Caller, calling, patch_in, settings_in
+from tests.rigs.preloaded import start_plimsoll
 
 pytestmark = pytest.mark.cluster
 
@@ -66,15 +67,14 @@ async def an_admission(folder: Path) -> AsyncIterator[Caller]:
     )
     settings.feed_token_file.write_text("secret")
     with (folder / "admission.log").open("wb") as log:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "plimsoll_operator", "admission"),
+        words = (
+            "admission",
             *("--certificate", str(settings.certificate_file), "--key", str(settings.key_file)),
             *("--feed", settings.feed_url, "--token-file", str(settings.feed_token_file)),
             *("--address", "127.0.0.1", "--port", str(settings.listen_port)),
             *("--metrics-port", "0", "--drain", "0"),
-            stdout=log,
-            stderr=log,
         )
+        process = start_plimsoll(words, log, os.environ)
     try:
         async with calling(settings.listen_port, folder / "admission") as caller:
             yield caller
