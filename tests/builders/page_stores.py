@@ -16,7 +16,7 @@ from plimsoll_operator.controller.serving.web import listening
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingFact
 from plimsoll_operator.profile.runtime_status import RuntimeFacts
-from plimsoll_operator.profile.standing_facts import facts_or_none
+from plimsoll_operator.profile.standing_facts import standing_facts
 from plimsoll_operator.profile.status import status_of
 from plimsoll_operator.views.stored_forecasts import READ_RUNS, stored_forecast, succeeded
 from plimsoll_operator.web.page.rows import Live
@@ -85,7 +85,7 @@ class ACluster:
             tally=summary,
             decisions=[each.words for each in self.store.decisions.newest(task, limit=10)],
             training=TrainingFact(at_s=last.at_s, failure=last.failure) if last else None,
-            standing=facts_or_none(self.fleet.standing(str(task)), self.fleet.pool),
+            standing=standing_facts(self.fleet.standing(str(task)), self.fleet.pool),
             measurement=Measurement(PeakSource.AGENT),
             runtime=self._runtime(task),
         )

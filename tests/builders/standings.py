@@ -40,7 +40,9 @@ def a_fleet(needs_mib: Sequence[float] = NEEDS_MIB, task: TaskId = TASK) -> Flee
 def facts_of(fleet: Fleet, task: TaskId = TASK) -> StandingFacts:
     """What there is to say of a task in it, for a run that asks for 4Gi."""
     standing = fleet.standing(str(task))
-    return standing_facts(standing, fleet.pool, standing.bids(REQUEST_BYTES, {}))
+    facts = standing_facts(standing, fleet.pool, standing.bids(REQUEST_BYTES, {}))
+    assert facts is not None, "it has learned a run"
+    return facts
 
 
 def keep(store: Store, fleet: Fleet) -> None:

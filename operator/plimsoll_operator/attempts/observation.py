@@ -1,9 +1,9 @@
-"""A pod's end and its measured peaks, made into an observation."""
+"""Makes an observation of a pod's end and its measured peaks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.pods.status import AttemptStatus
@@ -12,49 +12,47 @@ from plimsoll_predictor.core.record import Features, Observation, Outcome, PeakS
 from plimsoll_predictor.core.task import TaskId
 
 END_SEEN_WITHIN_S = 5.0
-"""Between a container's last reading and its end, whose time Kubernetes cuts to whole seconds."""
+"""The most between a container's last reading and its end; Kubernetes gives whole seconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterLoad:
-    """How full the cluster was, of watched pods. Shares are of what may be allocated.
+class Load:
+    """The load of watched pods on one node or on all. Shares are of the allocatable amounts.
 
-    None where no node says what it may hold.
+    None where no node says how much it can hold. waiting_pods: of the whole cluster only.
     """
 
-    memory_share: float | None
-    cpu_share: float | None
-    waiting_pods: int
+    memory_share: float | None = None
+    cpu_share: float | None = None
+    waiting_pods: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NodeLoad:
-    """How full a node was, of watched pods; as ``ClusterLoad``."""
-
-    memory_share: float | None
-    cpu_share: float | None
+_UNSEEN: Final = Load()
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What an attempt started among: of its node, the labelled pods that Plimsoll watches.
+    """The watched pods on an attempt's node when it started, and the loads around it.
 
-    submitted, started, node: the loads then; None where nobody looked in time.
+    submitted, started: the cluster's load at these times; node: the node's load at the start.
+    None where nobody looked in time.
     """
 
     memory_bytes: int
     cpu: float
     neighbours: tuple[str, ...]
-    submitted: ClusterLoad | None = None
-    started: ClusterLoad | None = None
-    node: NodeLoad | None = None
+    submitted: Load | None = None
+    started: Load | None = None
+    node: Load | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One attempt as it was asked for and sized.
+    """One attempt as its author asked for it and as it was sized; None as in ``Observation``.
 
-    request_bytes: the user's own, before sizing. limit_bytes: what the kernel enforced.
+    request_bytes, request_cores: the user's own, before sizing.
+    limit_bytes: the limit that the kernel enforced.
+    containers: how many the pod has; a peak of the whole pod says something of one only.
     """
 
     task: TaskId
@@ -67,20 +65,13 @@ class Attempt:
     image: str | None
     model_version: str | None
     containers: int
-    """How many containers the pod has; a pod-level peak speaks for one only."""
     work: Work = UNKNOWN_WORK
     request_cores: float | None = None
-    """CPU the user asked for; None if nothing."""
     allocated_cores: float | None = None
-    """CPU request that it ran under; None if none."""
     request_memory_ran_bytes: int | None = None
-    """Memory request that it ran under; None if none."""
     limit_cores: float | None = None
-    """CPU limit that it ran under; None if none."""
     requested_s: float | None = None
-    """Seconds that it may run at most; None if nobody said."""
     node_type: str | None = None
-    """Of the node that it ran on; None if unknown."""
 
 
 def observe(
@@ -90,7 +81,7 @@ def observe(
     peak: PeakReport | None,
     surroundings: Surroundings | None,
 ) -> Observation:
-    """The attempt's observation. peak, surroundings: None where nobody measured or looked."""
+    """Return the attempt's observation. peak, surroundings: None if nobody measured or looked."""
     return Observation(
         attempt_uid=status.attempt_uid,
         task=attempt.task,
@@ -121,7 +112,7 @@ def observe(
 
 
 def with_peak(observation: Observation, peak: PeakReport) -> Observation:
-    """The same attempt, with a peak that came later."""
+    """Return the same attempt, with a peak that came later."""
     return replace(observation, **_measured(peak, observation.finished_s))
 
 
@@ -140,35 +131,25 @@ def _measured(peak: PeakReport | None, finished_s: float | None) -> dict[str, An
 
 
 def _saw_the_end(peak: PeakReport, finished_s: float | None) -> bool:
-    """Whether nothing could have come after it: half a run would teach too small a need."""
+    """Say whether no higher peak could follow: half a run would teach too small a need."""
     return peak.final and (finished_s is None or peak.measured_s >= finished_s - END_SEEN_WITHIN_S)
 
 
 def _among(surroundings: Surroundings | None) -> dict[str, Any]:
     if surroundings is None:
         return {}
+    submitted, started = surroundings.submitted or _UNSEEN, surroundings.started or _UNSEEN
+    node = surroundings.node or _UNSEEN
     return {
         "node_memory_bytes": surroundings.memory_bytes,
         "node_cpu": surroundings.cpu,
         "neighbours": surroundings.neighbours,
-        **_loads(surroundings),
+        "submitted_memory_share": submitted.memory_share,
+        "submitted_cpu_share": submitted.cpu_share,
+        "submitted_waiting_pods": submitted.waiting_pods,
+        "cluster_memory_share": started.memory_share,
+        "cluster_cpu_share": started.cpu_share,
+        "waiting_pods": started.waiting_pods,
+        "node_memory_share": node.memory_share,
+        "node_cpu_share": node.cpu_share,
     }
-
-
-def _loads(surroundings: Surroundings) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if (submitted := surroundings.submitted) is not None:
-        found |= {
-            "submitted_memory_share": submitted.memory_share,
-            "submitted_cpu_share": submitted.cpu_share,
-            "submitted_waiting_pods": submitted.waiting_pods,
-        }
-    if (started := surroundings.started) is not None:
-        found |= {
-            "cluster_memory_share": started.memory_share,
-            "cluster_cpu_share": started.cpu_share,
-            "waiting_pods": started.waiting_pods,
-        }
-    if (node := surroundings.node) is not None:
-        found |= {"node_memory_share": node.memory_share, "node_cpu_share": node.cpu_share}
-    return found

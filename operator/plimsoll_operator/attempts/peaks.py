@@ -1,4 +1,4 @@
-"""What the agent measured of one container or pod, as it goes over the wire to the controller."""
+"""The agent's measurements of one container or pod, as it sends them to the controller."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta
 
 PEAKS_PATH: Final = "/v1/peaks"
-"""Where the controller takes reports: ``{"node": NAME, "reports": [...]}``."""
+"""The path on which the controller takes reports: ``{"node": NAME, "reports": [...]}``."""
 
 MAX_MEMORY_BYTES: Final = 2**50
 
@@ -23,15 +23,15 @@ class PeakReport:
     """Running maxima since the cgroup appeared; later reports of one cgroup replace earlier ones.
 
     container_id: the runtime's id, without its scheme; None for the whole pod.
-    need_peak_bytes: estimate of the need, page cache told apart (plimsoll_operator.agent.need):
+    need_peak_bytes: estimate of the need without page cache (plimsoll_operator.agent.need):
         anon_peak <= need_peak <= kernel_peak.
-    working_set_peak_bytes: as kubelet counts it, at most kernel_peak. It holds page cache that is
-        read often, so it can lie above the need as well as below.
+    working_set_peak_bytes: as kubelet counts it, at most kernel_peak. It includes page cache that
+        is read often, so it can be above the need as well as below.
     peak_cores: of the minute that used most CPU; None if it lived less, or CPU cannot be read.
     limit_bytes: the cgroup's limit; None if unlimited.
-    final: the cgroup is gone or empty, nothing will follow.
+    final: the cgroup is gone or empty, and no report follows.
     measured_s: when it was last read, Unix seconds by the node's clock; 0 if only an agent that
-        was killed meanwhile had read it: then its end was not seen.
+        was killed since had read it, so that nobody saw its end.
     """
 
     pod_uid: Id

@@ -1,4 +1,4 @@
-"""A bare pod's next attempt: whether Plimsoll makes it, and the clean copy it makes."""
+"""Makes a bare pod's next attempt: a clean copy with more memory."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ WRITTEN_BY_THE_CLUSTER = (
     "uid",
 )
 WRITTEN_BY_KUBECTL = "kubectl.kubernetes.io/last-applied-configuration"
-"""Says what was applied under the first pod's name; and it is large, where room is limited."""
+"""It holds the first pod's manifest, and annotations have little room."""
 TOKEN_VOLUME_PREFIX = "kube-api-access-"
 
 
 def retry_name(pod: Pod, attempt: int) -> str:
-    """The next attempt's name: the same for the same killed attempt, whoever computes it.
+    """Return the next attempt's name; everybody computes the same name for the same killed attempt.
 
     >>> retry_name({"metadata": {"name": "train-7", "uid": "u1"}}, 2)
     'train-7-a2-bb82030dbc'
@@ -47,7 +47,7 @@ def retry_name(pod: Pod, attempt: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NextAttempt:
-    """What the copy gets: its name, its allocation, and the decision annotation saying so."""
+    """The copy's name, its allocation, and its decision annotation."""
 
     name: str
     container: str
@@ -56,10 +56,10 @@ class NextAttempt:
 
 
 def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
-    """A clean copy of ``pod`` with a lifted allocation, ready to create.
+    """Return a clean copy of ``pod`` with a lifted allocation, ready to create.
 
-    Labels, annotations and owner are kept; what the cluster wrote is not. The copy is
-    linked to the first pod of its run (RUN_OF) and to the attempt it follows (RETRY_OF).
+    It has the pod's labels, annotations and owner, and nothing that the cluster wrote. RUN_OF links
+    it to the first pod of its run, RETRY_OF to the attempt that it follows.
     """
     meta = copy.deepcopy(dict(pod["metadata"]))
     uid = str(meta["uid"])
@@ -84,19 +84,14 @@ def _clean_spec(spec: Mapping[str, Any], container: str, allocation_bytes: int) 
     for field in ("nodeName", "ephemeralContainers", "priority"):
         clean.pop(field, None)
     clean["volumes"] = [v for v in clean.get("volumes") or [] if not _is_token(v)]
-    for each in (*clean["containers"], *(clean.get("initContainers") or [])):
-        each["volumeMounts"] = [m for m in each.get("volumeMounts") or [] if not _is_token(m)]
-    for each in clean["containers"]:
-        if each["name"] == container:
-            _give(each, allocation_bytes)
+    for part in (*clean["containers"], *(clean.get("initContainers") or [])):
+        part["volumeMounts"] = [m for m in part.get("volumeMounts") or [] if not _is_token(m)]
+    for part in clean["containers"]:
+        if part["name"] == container:
+            resources = part.setdefault("resources", {})
+            for kind in ("requests", "limits"):
+                resources.setdefault(kind, {})["memory"] = format_bytes(allocation_bytes)
     return clean
-
-
-def _give(container: dict[str, Any], allocation_bytes: int) -> None:
-    size = format_bytes(allocation_bytes)
-    resources = container.setdefault("resources", {})
-    resources.setdefault("requests", {})["memory"] = size
-    resources.setdefault("limits", {})["memory"] = size
 
 
 def _is_token(named: Mapping[str, Any]) -> bool:

@@ -1,7 +1,7 @@
-"""When a running attempt has run longer than 99 of 100 like it, and how to say so.
+"""Finds attempts that have run longer than 99 of 100 like them, and says so.
 
-The deadline is a run's own: what was forecast of it when it was submitted, so that neither what
-its siblings did since nor its own lateness moves it.
+A run's deadline comes from the forecast of its submission, so that neither later runs of its
+siblings nor its own lateness move it.
 """
 
 from __future__ import annotations
@@ -16,35 +16,36 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 
 LONG_SHARE: Final = 0.99
-"""Of the runs forecast, so many end before one is told to be running long."""
+"""A run is running long once this share of the forecast runs would have ended."""
 LEAST_KNOWN_RUNS: Final = 5
-"""Of the task, for its forecast to be held against a run of it."""
+"""The fewest known runs of a task whose forecast is compared with a run."""
 _COMPACTED_FROM: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class RunForecast:
-    """What was forecast of one run in flight when it was submitted.
+    """The forecast of one unfinished run, made when it was submitted.
 
-    started_s: Unix seconds; None while it waits. told_s: when it was told to be running long.
+    started_s: Unix seconds; None while it waits.
+    announced_s: when it was announced as running long; None before.
     """
 
     task: TaskId
     forecast: Forecast
     submitted_s: float
     started_s: float | None = None
-    told_s: float | None = None
+    announced_s: float | None = None
 
     @property
     def long_after_s(self) -> float:
-        """Seconds from its start after which it is running long."""
+        """Return the seconds from its start after which it is running long."""
         return self.forecast.quantile_s(LONG_SHARE)
 
     @property
     def deadline_s(self) -> float | None:
-        """When it will be running long, Unix seconds.
+        """Return the time from which it is running long, Unix seconds.
 
-        None while it waits, and of a task of which too few runs are known to say.
+        None while it waits, and while too few runs of its task are known.
         """
         if self.started_s is None or self.forecast.known_runs < LEAST_KNOWN_RUNS:
             return None
@@ -52,7 +53,7 @@ class RunForecast:
 
 
 class Deadlines:
-    """Runs by their deadlines; each step costs the logarithm of how many there are."""
+    """Runs by their deadlines; each step costs O(log n)."""
 
     def __init__(self) -> None:
         self._of: dict[str, float] = {}
@@ -61,46 +62,39 @@ class Deadlines:
     def __len__(self) -> int:
         return len(self._of)
 
-    def put(self, run: str, deadline_s: float) -> None:
-        """Set a run's deadline, in place of the one it had."""
-        self._of[run] = deadline_s
-        heapq.heappush(self._heap, (deadline_s, run))
+    def put(self, uid: str, deadline_s: float) -> None:
+        """Set the deadline of an attempt's run, in place of the one it had."""
+        self._of[uid] = deadline_s
+        heapq.heappush(self._heap, (deadline_s, uid))
         if len(self._heap) > max(_COMPACTED_FROM, 2 * len(self._of)):
-            self._heap = [(at_s, each) for each, at_s in self._of.items()]
+            self._heap = [(at_s, other) for other, at_s in self._of.items()]
             heapq.heapify(self._heap)
 
-    def drop(self, run: str) -> None:
-        """The run ended; nothing if it has no deadline."""
-        self._of.pop(run, None)
+    def drop(self, uid: str) -> None:
+        """Forget the deadline of a run that ended, if it has one."""
+        self._of.pop(uid, None)
 
     def next_s(self) -> float | None:
-        """The first deadline, Unix seconds; None if there is none."""
-        self._skip()
+        """Return the first deadline, Unix seconds; None if there is none."""
+        while self._heap and self._of.get(self._heap[0][1]) != self._heap[0][0]:
+            heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
     def due(self, now_s: float) -> list[str]:
-        """Runs that have passed theirs, the first first; they have none any more."""
-        found: list[str] = []
+        """Take out the runs that have passed their deadlines, in the order of these."""
+        late: list[str] = []
         while (next_s := self.next_s()) is not None and next_s <= now_s:
-            _, run = heapq.heappop(self._heap)
-            del self._of[run]
-            found.append(run)
-        return found
-
-    def _skip(self) -> None:
-        while self._heap and self._of.get(self._heap[0][1]) != self._heap[0][0]:
-            heapq.heappop(self._heap)
+            late.append(heapq.heappop(self._heap)[1])
+            del self._of[late[-1]]
+        return late
 
 
 def running_long_words(run: RunForecast, now_s: float) -> str:
-    """How long it runs, how long others do, and when it is expected to end.
-
-    run: one that started.
-    """
+    """Say how long a run that started has run, how long others run, and when it may end."""
     started_s = run.started_s if run.started_s is not None else now_s
     elapsed_s = max(0.0, now_s - started_s)
     left = run.forecast.given_elapsed(elapsed_s)
-    even_s, surely_s = (started_s + float(each) for each in left.quantiles_s((0.5, 0.95)))
+    even_s, surely_s = (started_s + float(left_s) for left_s in left.quantiles_s((0.5, 0.95)))
     return (
         f"running for {clock_words(elapsed_s)}; 99 of 100 runs of {run.task} end within"
         f" {clock_words(run.long_after_s)}; expected to end by {_moment(even_s)}, 1 in 2,"
@@ -109,7 +103,7 @@ def running_long_words(run: RunForecast, now_s: float) -> str:
 
 
 def _moment(at_s: float) -> str:
-    """A time of day.
+    """Word a time as a date and a time of day.
 
     >>> _moment(1_700_000_000.0), _moment(1e15)
     ('2023-11-14 22:13 UTC', 'no time that can be told')

@@ -1,4 +1,4 @@
-"""The truth table: how an attempt ended, and whether its end teaches a need.
+"""The truth table says how an attempt ended.
 
 | reason    | exit | the pod                    | outcome    | why                              |
 |-----------|------|----------------------------|------------|----------------------------------|
@@ -6,8 +6,8 @@
 | OOMKilled | 0, n |                            | oom-killed | a child was killed               |
 | OOMKilled | any  | no limit                   | evicted    | the node ran out, not the task   |
 | OOMKilled | any  | kernel peak far from limit | evicted    | the node ran out, not the task   |
-| any       | any  | Evicted, preempted, lost   | evicted    | the node's or scheduler's doing  |
-| any       | any  | was deleted before its end | deleted    | whatever it made of SIGTERM      |
+| any       | any  | Evicted, preempted, lost   | evicted    | the node or the scheduler did it |
+| any       | any  | was deleted before its end | deleted    | however it answered SIGTERM      |
 | Completed | 0    |                            | succeeded  |                                  |
 | Error     | 137  |                            | failed     | SIGKILL from outside: unknown    |
 | Error     | 3    |                            | failed     | a JVM's own way out              |
@@ -28,10 +28,10 @@ NODE_REASONS = frozenset(
         *("Shutdown", "Terminated"),
     }
 )
-"""``status.reason`` of pods that ended by their node's or the scheduler's doing."""
+"""``status.reason`` of pods that their node or the scheduler ended."""
 
 FAR_FROM_LIMIT = 0.8
-"""An OOM kill with a kernel peak below this share of the limit was not by the task's own limit."""
+"""An OOM kill with a kernel peak below this share of the limit has another cause than the limit."""
 
 OWN_EXITS = {
     3: "exit 3: a JVM that ended itself on OutOfMemoryError; its heap, not the pod, was too small",
@@ -42,7 +42,7 @@ OWN_EXITS = {
 
 @dataclass(frozen=True, slots=True)
 class AttemptEnd:
-    """How an attempt ended, in one word and one sentence."""
+    """The end of an attempt, in one word and one sentence."""
 
     outcome: Outcome
     why: str
@@ -50,11 +50,10 @@ class AttemptEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """What is known of an attempt's end, while its pod is there or from what was measured of it.
+    """The signs of an attempt's end, from its pod or from a Prometheus' past.
 
-    phase, pod_reason: of the pod. disruption: what of the cluster ended it; None if nothing did.
-    reason, exit_code: of the sized container; None where nobody says.
-    limit_bytes: the sized container's memory limit; None if unlimited.
+    phase, pod_reason: of the pod. disruption: what in the cluster ended it; None if nothing did.
+    reason, exit_code, limit_bytes: of the sized container; None if unknown, or if unlimited.
     kernel_peak_bytes: the kernel's own final peak; None if not (yet) measured.
     """
 
@@ -71,12 +70,11 @@ class End:
 def judge(
     status: AttemptStatus, limit_bytes: int | None, kernel_peak_bytes: int | None = None
 ) -> AttemptEnd | None:
-    """The outcome of an attempt whose pod is there; None while it has not ended.
-
-    limit_bytes, kernel_peak_bytes: as in ``End``.
-    """
+    """Judge the end of a pod's attempt; None while it has not ended. Amounts: see ``End``."""
     if not status.ended:
-        return _gone(status)
+        if status.being_deleted and status.disruption is not None:
+            return AttemptEnd(Outcome.EVICTED, f"ended by the cluster ({status.disruption})")
+        return None
     terminated = status.terminated
     return judge_end(
         End(
@@ -93,17 +91,19 @@ def judge(
 
 
 def judge_end(end: End) -> AttemptEnd:
-    """The table."""
+    """Judge the end of an attempt by the table."""
     if end.reason == "OOMKilled":
         return _oom(end)
     if end.pod_reason in NODE_REASONS or end.disruption is not None:
         cause = end.disruption or end.pod_reason
         return AttemptEnd(Outcome.EVICTED, f"ended by the cluster ({cause}), not by itself")
     if end.taken_away:
-        # Many a task answers SIGTERM with exit 0: half its work, and half its need.
+        # Many tasks answer SIGTERM with exit 0, after half their work and half their need.
         return AttemptEnd(Outcome.DELETED, "deleted before it ended")
     if end.exit_code is None:
-        return _without_exit_code(end)
+        if end.phase == "Succeeded":
+            return AttemptEnd(Outcome.SUCCEEDED, "completed")
+        return AttemptEnd(Outcome.FAILED, end.pod_reason or "failed before its container started")
     if end.exit_code == 0:
         return AttemptEnd(Outcome.SUCCEEDED, "completed")
     return AttemptEnd(
@@ -126,15 +126,3 @@ def _oom(end: End) -> AttemptEnd:
         Outcome.OOM_KILLED,
         f"the kernel killed a child at the limit; it ended with exit {end.exit_code}",
     )
-
-
-def _without_exit_code(end: End) -> AttemptEnd:
-    if end.phase == "Succeeded":
-        return AttemptEnd(Outcome.SUCCEEDED, "completed")
-    return AttemptEnd(Outcome.FAILED, end.pod_reason or "failed before its container started")
-
-
-def _gone(status: AttemptStatus) -> AttemptEnd | None:
-    if status.being_deleted and status.disruption is not None:
-        return AttemptEnd(Outcome.EVICTED, f"ended by the cluster ({status.disruption})")
-    return None

@@ -1,4 +1,4 @@
-"""A watched pod, read once: whose attempt it is, how it was sized, how its lives went."""
+"""Reads a watched pod once: whose attempt it is, how it was sized, how its lives went."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from plimsoll_operator.attempts.observation import Attempt
-from plimsoll_operator.names import labels
-from plimsoll_operator.names.quantity import BadQuantity, parse_millicores
+from plimsoll_operator.names.quantity import BadQuantity
 from plimsoll_operator.pods.features import read_features
 from plimsoll_operator.pods.identity import Retrier, RunIdentity, identify
 from plimsoll_operator.pods.spec import (
     Pod,
     SizedContainer,
+    container_of,
     mapping,
-    said_of,
+    millicores_asked,
     sequence,
     sized_container,
     spec_of,
 )
 from plimsoll_operator.pods.status import AttemptStatus, last_life, read_status
 from plimsoll_operator.pods.workflow_items import NO_CONTEXT
+from plimsoll_operator.policy.pod_policy import resolve_policy
 from plimsoll_operator.sizing.cpu_sizing import cpu_asked
 from plimsoll_operator.sizing.decision_note import DecisionNote, read_note
 from plimsoll_operator.sizing.pod_sizing import memory_asked
@@ -35,7 +36,7 @@ class WatchedPod:
     """One pod as the controller acts on it.
 
     lives: the attempt's states to look at, oldest first; two after an in-place restart.
-    note: what admission decided; None if it was not asked or failed open.
+    note: admission's decision; None if admission was not asked or failed open.
     """
 
     task: TaskId
@@ -51,7 +52,7 @@ class WatchedPod:
 
     @property
     def limit_bytes(self) -> int | None:
-        """What the kernel enforces; None if nothing."""
+        """Return the limit that the kernel enforces; None if there is none."""
         return self.attempt.limit_bytes
 
 
@@ -60,15 +61,17 @@ def read_pod(pod: Pod, knowledge_of: Callable[[TaskId], Knowledge]) -> WatchedPo
     identity, sized = identify(pod), sized_container(pod)
     if identity is None or not isinstance(sized, SizedContainer):
         return None
-    policy = knowledge_of(identity.task).policy
-    note = read_note(pod)
+    policy, note = knowledge_of(identity.task).policy, read_note(pod)
+    own, _ = resolve_policy(pod, policy)
+    # Others may write the note too, so that it can only lower the mode: alone it allows nothing.
+    mode = own.mode if note is None else min(own.mode, note.mode, key=_REACH.index)
     status, earlier = read_status(pod, sized.name), last_life(pod, sized.name)
     return WatchedPod(
         task=identity.task,
         retrier=identity.retrier,
         policy=policy,
-        mode=_mode(pod, note, policy),
-        retry=_retry(pod, policy),
+        mode=mode,
+        retry=own.retry,
         attempt=_attempt(pod, identity, sized, note, policy),
         status=status,
         lives=(earlier, status) if earlier else (status,),
@@ -84,27 +87,27 @@ def _attempt(
     note: DecisionNote | None,
     policy: Policy,
 ) -> Attempt:
-    container = mapping(sequence(spec_of(pod)["containers"])[sized.index])
+    container = container_of(pod, sized.index)
     context = note.context if note else NO_CONTEXT
-    resources = mapping(container.get("resources"))
+    asked = cpu_asked(pod, sized, note)
     return Attempt(
         task=identity.task,
         run=identity.run or "",
         number=note.attempt if note else 1,
-        # As when it was decided: its author's, and over them what was known of its item.
+        # As in the decision, the item's known needs win over the author's features.
         features={**read_features(pod, policy.feature_sources).values, **context},
         work=identity.work,
         container=sized.name,
         request_bytes=memory_asked(sized, note).request_bytes,
-        # The kubelet takes a limit of nothing for no limit.
+        # The kubelet treats a limit of zero as no limit.
         limit_bytes=sized.limit_bytes or None,
         image=str(container.get("image") or "") or None,
         model_version=note.model if note else None,
         containers=len(sequence(spec_of(pod).get("containers"))),
-        request_cores=_asked_cores(pod, sized, note),
-        allocated_cores=_cores(mapping(resources.get("requests"))),
+        request_cores=_cores(asked.request_millicores if asked else None),
+        allocated_cores=_cores_of(container, "requests"),
         request_memory_ran_bytes=sized.request_bytes,
-        limit_cores=_cores(mapping(resources.get("limits"))),
+        limit_cores=_cores_of(container, "limits"),
         requested_s=_requested_s(pod),
     )
 
@@ -112,51 +115,26 @@ def _attempt(
 _REACH: Final = (Mode.OFF, Mode.RECOMMEND, Mode.ENFORCE)
 
 
-def _mode(pod: Pod, note: DecisionNote | None, policy: Policy) -> Mode:
-    """How far Plimsoll may go: no further than now, nor than when the pod was decided.
-
-    The decision is written on the pod, where others may write too: alone it allows nothing.
-    """
-    try:
-        now = Mode(said_of(pod, labels.MODE) or policy.mode)
-    except ValueError:
-        now = policy.mode
-    return now if note is None else min(now, note.mode, key=_REACH.index)
-
-
-def _retry(pod: Pod, policy: Policy) -> Retry:
-    try:
-        return Retry(said_of(pod, labels.RETRY) or policy.retry)
-    except ValueError:
-        return policy.retry
-
-
 def _cpu(pod: Pod) -> float:
-    """Cores requested by all containers; what cannot be read counts as nothing."""
-    return sum(
-        _cores(mapping(mapping(mapping(c).get("resources")).get("requests"))) or 0.0
-        for c in sequence(spec_of(pod).get("containers"))
-    )
+    """Return the cores that all containers request; an unreadable request counts as nothing."""
+    containers = sequence(spec_of(pod).get("containers"))
+    return sum(_cores_of(mapping(container), "requests") or 0.0 for container in containers)
 
 
 def _requested_s(pod: Pod) -> float | None:
-    """How long the pod may run at most, by its own spec; a Job's deadline is of all its pods."""
+    """Return the pod's longest runtime. A Job's deadline covers all its pods, so it is not read."""
     deadline = spec_of(pod).get("activeDeadlineSeconds")
     if isinstance(deadline, bool) or not isinstance(deadline, int) or deadline <= 0:
         return None
     return float(deadline)
 
 
-def _asked_cores(pod: Pod, sized: SizedContainer, note: DecisionNote | None) -> float | None:
-    """What the user asked for the sized container; None if nothing that can be read."""
-    asked = cpu_asked(pod, sized, note)
-    if asked is None or asked.request_millicores is None:
-        return None
-    return asked.request_millicores / 1000
-
-
-def _cores(requests: Mapping[str, Any]) -> float | None:
+def _cores_of(container: Mapping[str, Any], kind: str) -> float | None:
     try:
-        return parse_millicores(requests["cpu"]) / 1000
-    except (KeyError, BadQuantity):
+        return _cores(millicores_asked(container, kind))
+    except BadQuantity:
         return None
+
+
+def _cores(millicores: int | None) -> float | None:
+    return None if millicores is None else millicores / 1000

@@ -9,8 +9,7 @@ from typing import Any
 from plimsoll_operator.feed.item_keys import ItemKey
 from plimsoll_operator.feed.wire import ChangeKind, FeedMessage
 from plimsoll_operator.pods.spec import sequence
-from plimsoll_operator.sizing.bounds import read_namespace
-from plimsoll_operator.sizing.cpu_bounds import read_namespace_cpu
+from plimsoll_operator.sizing.bounds import CPU, read_namespace
 from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
@@ -81,7 +80,7 @@ def namespace_state(data: Mapping[str, Any]) -> NamespaceState:
         policy=None if policy is None else Policy.from_dict(policy),
         bounds=read_namespace(limit_ranges, quotas),
         document=data,
-        cpu=read_namespace_cpu(limit_ranges, quotas),
+        cpu=read_namespace(limit_ranges, quotas, CPU),
     )
 
 

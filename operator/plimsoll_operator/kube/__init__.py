@@ -1,5 +1,5 @@
 """The one client of the Kubernetes API, its errors, its log-in and Plimsoll's own objects.
 
-In: objects as plain mappings. Out: the same, or an error that says what follows from it.
+In and out: objects as plain mappings. An error's class says how a caller can react.
 May import: ``names``.
 """

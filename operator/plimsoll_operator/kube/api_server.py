@@ -1,6 +1,6 @@
-"""The API server: objects by their paths, as plain JSON. All of Plimsoll's calls go through here.
+"""Reads and writes the API server's objects by their paths. All of Plimsoll's calls are here.
 
-As JSON, because making typed objects of each answer takes longer than the API server takes.
+Objects are plain JSON: making typed objects of an answer takes longer than the API server takes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Object = Mapping[str, Any]
 def path_of(
     group: str, plural: str, namespace: str | None = None, name: str | None = None, part: str = ""
 ) -> str:
-    """The path of a list, or of one object; of all namespaces where none is named.
+    """Return the path of a list, or of one object. namespace: None means all of them.
 
     group: with its version, such as CORE. part: a subresource.
 
@@ -43,20 +43,20 @@ def path_of(
     '/api/v1/namespaces/shop/pods/train-x7/resize'
     """
     place = [] if namespace is None else ["namespaces", namespace]
-    parts = [*place, plural, *(each for each in (name, part) if each)]
-    return "/".join([group, *(quote(each, safe="") for each in parts)])
+    parts = [*place, plural, name, part]
+    return "/".join([group, *(quote(text, safe="") for text in parts if text)])
 
 
 def custom_path(plural: str, namespace: str | None = None, name: str | None = None) -> str:
-    """The path of a list or an object of our own kinds."""
+    """Return the path of a list or an object of Plimsoll's own kinds."""
     return path_of(OURS, plural, namespace, name)
 
 
 class ApiServer:
-    """Reads and writes, for one event loop. Raises ``ApiError`` subclasses and nothing else.
+    """The API server, for one event loop. It raises ``ApiError`` subclasses and nothing else.
 
-    within_s: how long an answer may take; None waits as long as the connection stands.
-    most_bytes: of one answer; None takes all.
+    within_s: the most seconds for an answer; None waits as long as the connection exists.
+    most_bytes: the most bytes of an answer; None accepts all.
     """
 
     def __init__(
@@ -72,29 +72,29 @@ class ApiServer:
 
     @property
     def settings(self) -> client.Configuration:
-        """The API server's address and our proof of identity."""
+        """Return the API server's address and Plimsoll's credentials."""
         return self._api.configuration
 
     def within(self, within_s: float) -> ApiServer:
-        """Return the same server, where an answer may take this long."""
+        """Return the same server with this time limit."""
         return ApiServer(self._api, within_s=within_s, most_bytes=self._most_bytes)
 
     async def close(self) -> None:
-        """End its connections."""
+        """Close its connections."""
         await self._api.close()
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """One object, or one page of a list."""
+        """Return one object, or one page of a list."""
         return _document(path, await self.text(path, query))
 
     async def text(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
-        """Return what a path answers, whatever its type."""
+        """Return the answer of a path, whatever its type."""
         return await self._call("GET", path, query=query)
 
     async def items(
         self, path: str, query: Mapping[str, str] | None = None
     ) -> list[dict[str, Any]]:
-        """Read a whole list page by page, MOST_OBJECTS at most."""
+        """Return a list, read page by page: MOST_OBJECTS at most."""
         objects: list[dict[str, Any]] = []
         more = ""
         while True:
@@ -110,11 +110,11 @@ class ApiServer:
         return _document(path, await self._call("POST", path, body=body))
 
     async def replace(self, path: str, body: Object) -> dict[str, Any]:
-        """Replace exactly the version of an object that its resourceVersion names."""
+        """Replace exactly the version of an object that ``body`` names."""
         return _document(path, await self._call("PUT", path, body=body))
 
     async def patch(self, path: str, body: Object, content: str = MERGE_PATCH) -> dict[str, Any]:
-        """Patch one object: a field that is None goes. content: which kind of patch it is."""
+        """Patch one object; None removes a field. content: the kind of patch."""
         return _document(path, await self._call("PATCH", path, body=body, content=content))
 
     async def delete(self, path: str, preconditions: Object | None = None) -> None:
@@ -172,14 +172,12 @@ def _document(path: str, text: bytes) -> dict[str, Any]:
 
 
 async def api_settings(kubeconfig: str | None, context: str | None) -> client.Configuration:
-    """Find the API server's address and our proof of identity.
+    """Return the API server's address and credentials, from a service account or else a kubeconfig.
 
-    Inside a cluster the service account has them, elsewhere a kubeconfig.
     kubeconfig: its path; None takes $KUBECONFIG or the home folder's.
 
     Raises:
-        NoCluster: if neither a service account nor a kubeconfig says.
-
+        NoCluster: if neither a service account nor a kubeconfig has them.
     """
     settings = client.Configuration()
     if kubeconfig is not None and not Path(kubeconfig).exists():
@@ -192,15 +190,11 @@ async def api_settings(kubeconfig: str | None, context: str | None) -> client.Co
         )
     except (config.ConfigException, OSError, TypeError, ValueError, yaml.YAMLError) as error:
         # The client raises TypeError for an empty file, and ValueError for one that is no text.
-        where = kubeconfig or "$KUBECONFIG or ~/.kube/config"
+        where, why = kubeconfig or "$KUBECONFIG or ~/.kube/config", str(error).partition("\n")[0]
         raise NoCluster(
-            f"no cluster: {where}: {_first_line(error)}; name one with --kubeconfig and --context"
+            f"no cluster: {where}: {why}; name one with --kubeconfig and --context"
         ) from error
     return settings
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
 
 
 def _in_cluster(settings: client.Configuration) -> bool:

@@ -1,4 +1,4 @@
-"""The controller's calls of the API server, as dicts in and dicts out.
+"""The controller's calls of the API server; they take and return dicts.
 
 Every call raises only subclasses of ``ApiError``; the class says what the caller can do.
 """
@@ -23,7 +23,7 @@ from plimsoll_operator.kube.errors import NoCluster, NotFound
 
 
 class Kube:
-    """The API server, for one event loop. ``api`` takes what has no method of its own here."""
+    """The API server, for one event loop. ``api`` takes all calls without a method here."""
 
     def __init__(self, api: client.ApiClient) -> None:
         self.api = ApiServer(api)
@@ -34,11 +34,11 @@ class Kube:
         return cls(client.ApiClient(await api_settings(kubeconfig, context)))
 
     async def close(self) -> None:
-        """End its connections."""
+        """Close its connections."""
         await self.api.close()
 
     async def list_bounds(self) -> list[dict[str, Any]]:
-        """Every LimitRange, ResourceQuota and node of the cluster, each with its kind."""
+        """Return all LimitRanges, ResourceQuotas and nodes of the cluster, with their kinds."""
         kinds = {"LimitRange": "limitranges", "ResourceQuota": "resourcequotas", "Node": "nodes"}
         return [
             {**item, "kind": kind}
@@ -47,11 +47,11 @@ class Kube:
         ]
 
     async def list_policies(self) -> list[dict[str, Any]]:
-        """Every SizingPolicy of the cluster."""
+        """Return all SizingPolicies of the cluster."""
         return await self._custom_objects("sizingpolicies")
 
     async def list_profiles(self) -> list[dict[str, Any]]:
-        """Every TaskProfile of the cluster."""
+        """Return all TaskProfiles of the cluster."""
         return await self._custom_objects("taskprofiles")
 
     async def _custom_objects(self, plural: str) -> list[dict[str, Any]]:
@@ -70,11 +70,11 @@ class Kube:
         return await self.api.create(path_of(CORE, "pods", namespace), manifest)
 
     async def read_pod(self, namespace: str, name: str) -> dict[str, Any]:
-        """One pod."""
+        """Return one pod."""
         return await self.api.get(path_of(CORE, "pods", namespace, name))
 
     async def delete_pod(self, namespace: str, name: str, uid: str) -> None:
-        """Delete exactly the pod with this UID, not a successor of the same name."""
+        """Delete exactly the pod with this UID, and not a later one of the same name."""
         await self.api.delete(path_of(CORE, "pods", namespace, name), {"uid": uid})
 
     async def annotate_pod(
@@ -82,12 +82,12 @@ class Kube:
     ) -> dict[str, Any]:
         """Write annotations on exactly this version of a pod; None removes one.
 
-        ``Changed`` if it is another version by now: a scheduler's binding, say, is a change.
+        It raises ``Changed`` if the pod has another version by now, for example after its binding.
         """
         return await self._patch_pod(pod, {"metadata": {"annotations": dict(annotations)}})
 
     async def resize_pod(self, pod: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
-        """Patch the resize subresource of exactly this version of a pod; as ``annotate_pod``."""
+        """Patch the resize subresource of a pod; errors as in ``annotate_pod``."""
         return await self._patch_pod(pod, body, "resize")
 
     async def _patch_pod(
@@ -95,12 +95,12 @@ class Kube:
     ) -> dict[str, Any]:
         meta = pod["metadata"]
         version = {"resourceVersion": meta["resourceVersion"]}
-        patch = {**body, "metadata": {**(body.get("metadata") or {}), **version}}
+        patch = {**body, "metadata": {**body.get("metadata", {}), **version}}
         path = path_of(CORE, "pods", meta["namespace"], meta["name"], part)
         return await self.api.patch(path, patch, STRATEGIC_PATCH)
 
     async def may(self, verb: str, group: str, resource: str, namespace: str = "") -> bool:
-        """Ask RBAC. resource: with its subresource. namespace: "" stands for all of them."""
+        """Say whether RBAC allows a verb on a resource. namespace: "" means all."""
         name, _, subresource = resource.partition("/")
         asked = {"verb": verb, "group": group, "resource": name, "namespace": namespace}
         review = {"spec": {"resourceAttributes": {**asked, "subresource": subresource}}}
@@ -113,7 +113,7 @@ class Kube:
         await self.api.create(path_of("/apis/events.k8s.io/v1", "events", namespace), manifest)
 
     async def delete_profile(self, profile: Mapping[str, Any]) -> None:
-        """Delete exactly this version of a TaskProfile; ``Changed`` if it is another by now."""
+        """Delete exactly this version of a TaskProfile, or raise ``Changed``."""
         meta = profile["metadata"]
         version = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
         path = custom_path("taskprofiles", meta["namespace"], meta["name"])
@@ -122,6 +122,6 @@ class Kube:
     async def patch_status(
         self, plural: str, namespace: str, name: str, status: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Merge ``status`` into the status subresource of one of our own objects."""
+        """Merge ``status`` into the status of one of Plimsoll's own objects."""
         path = f"{custom_path(plural, namespace, name)}/status"
         return await self.api.patch(path, {"status": dict(status)})

@@ -1,4 +1,4 @@
-"""The API server's errors: one class for each thing that a caller can do about one."""
+"""The API server's errors: one class for each way in which a caller can react."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from typing import Any, Final
 
 
 class ApiError(Exception):
-    """A call that did not succeed; the message is the API server's own where it gave one."""
+    """A call failed; the message is the API server's own if it gave one."""
 
 
 class Unreachable(ApiError):
-    """No answer, or one that asks to come back later: retry."""
+    """There is no answer, or one that asks for a later retry."""
 
 
 class NotFound(ApiError):
-    """The object, its namespace or its kind is not there."""
+    """The object, its namespace or its kind does not exist."""
 
 
 class AlreadyThere(ApiError):
-    """The name is taken."""
+    """Another object has the name already."""
 
 
 class Changed(ApiError):
-    """The object is not the one that was meant, or something it depends on changed meanwhile."""
+    """The object is another one by now, or something that it depends on has changed."""
 
 
 class Refused(ApiError):
-    """It will not do it (quota, admission, validation, RBAC): the same again won't help."""
+    """Quota, admission, validation or RBAC refuses the call: the same call will fail again."""
 
 
 class NoCluster(ApiError):
-    """Nothing says which cluster is meant."""
+    """Nothing names the cluster."""
 
 
 UNREACHABLE_PAUSE_S: Final = 2.0
@@ -43,7 +43,7 @@ MOST_WORDS: Final = 500
 
 
 def error_of(status: int | None, body: object, reason: str | None = None) -> ApiError:
-    """The error that an answer is. status: None where there was none. reason: HTTP's own words."""
+    """Return the error for an answer. status: None if there was none. reason: HTTP's own words."""
     answer = _status_object(body)
     words = str(answer.get("message") or _text(body) or reason)[:MOST_WORDS].strip()
     if status == 401:

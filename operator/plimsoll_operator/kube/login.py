@@ -13,7 +13,7 @@ from plimsoll_operator.kube.api_server import api_settings
 def login_with(
     kubeconfig: str | None, context: str | None
 ) -> Callable[..., Awaitable[kopf.ConnectionInfo]]:
-    """Make a login handler; kopf calls it again when its credentials are no longer accepted."""
+    """Return a login handler; kopf calls it again when its credentials are no longer accepted."""
 
     async def login(**_: Any) -> kopf.ConnectionInfo:
         settings = await api_settings(kubeconfig, context)

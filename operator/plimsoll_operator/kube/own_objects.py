@@ -1,7 +1,7 @@
 """The API calls about Plimsoll's own objects: its Lease, Secrets, webhook configuration and pods.
 
-As ``kube``: dicts in, dicts out, ``ApiError`` whatever goes wrong. Each call has a time limit: who
-waits for an answer that never comes cannot know that it has lost the lead.
+They take and return dicts, and raise ``ApiError`` for every failure. Each call has a time limit: a
+leader that waits for an answer without end cannot notice that it has lost the lead.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WEBHOOKS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigur
 
 
 class OwnObjects:
-    """Calls in one namespace: Plimsoll's own. instance: who is named in Events."""
+    """Calls in Plimsoll's own namespace. instance: the name of this process in Events."""
 
     def __init__(self, kube: Kube, namespace: str, instance: str = "plimsoll") -> None:
         self._kube = kube
@@ -29,16 +29,13 @@ class OwnObjects:
         self.instance = instance
 
     async def lease(self, name: str, within_s: float) -> dict[str, Any]:
-        """One Lease."""
+        """Return one Lease."""
         return await self._kube.api.within(within_s).get(self._leases(name))
 
     async def put_lease(
         self, name: str, spec: Mapping[str, Any], version: str | None, within_s: float
     ) -> dict[str, Any]:
-        """Create a Lease, or change exactly the version that was seen.
-
-        version: its resourceVersion; None creates it. Else ``Changed`` if it is another by now.
-        """
+        """Create a Lease if ``version`` is None; else change exactly that resourceVersion."""
         api = self._kube.api.within(within_s)
         if version is None:
             body = {"metadata": {"name": name}, "spec": dict(spec)}
@@ -47,7 +44,7 @@ class OwnObjects:
         return await api.patch(self._leases(name), {"metadata": metadata, "spec": dict(spec)})
 
     async def secret(self, namespace: str, name: str) -> dict[str, Any]:
-        """One Secret."""
+        """Return one Secret."""
         return await self._api.get(path_of(CORE, "secrets", namespace, name))
 
     async def create_secret(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,38 +53,35 @@ class OwnObjects:
         return await self._api.create(path, manifest)
 
     async def replace_secret(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
-        """Replace exactly the version of a Secret that its resourceVersion names."""
+        """Replace exactly the version of a Secret that the manifest names."""
         meta = manifest["metadata"]
         path = path_of(CORE, "secrets", meta["namespace"], meta["name"])
         return await self._api.replace(path, manifest)
 
     async def tell(self, event: Mapping[str, Any]) -> None:
-        """Create an Event, as a comfort: that it could not be told is no trouble."""
+        """Create an Event; a failure is no trouble."""
         with contextlib.suppress(ApiError):
             await self._kube.create_event(event)
 
     async def webhook(self, name: str) -> dict[str, Any]:
-        """One MutatingWebhookConfiguration."""
+        """Return one MutatingWebhookConfiguration."""
         return await self._api.get(f"{WEBHOOKS}/{name}")
 
     async def patch_webhook(self, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Merge into a MutatingWebhookConfiguration; its webhooks are merged by their names."""
+        """Merge into a MutatingWebhookConfiguration; webhooks merge by their names."""
         return await self._api.patch(f"{WEBHOOKS}/{name}", body, STRATEGIC_PATCH)
 
     async def pods(self, selector: str) -> list[dict[str, Any]]:
-        """Plimsoll's own pods with these labels."""
-        page = await self._api.get(
-            path_of(CORE, "pods", self.namespace), {"labelSelector": selector}
-        )
-        items: list[dict[str, Any]] = page["items"]
-        return items
+        """Return Plimsoll's own pods with these labels."""
+        path = path_of(CORE, "pods", self.namespace)
+        return await self._api.items(path, {"labelSelector": selector})
 
     async def mark_leader(self, pod: str, value: str | None) -> None:
         """Set the label by which Services find the leader; None removes it."""
         await self._patch_pod(pod, {"labels": {labels.LEADER: value}})
 
     async def mark_certificate(self, pod: str, value: str) -> None:
-        """Write on one of admission's pods which certificate it is to show."""
+        """Write on one of admission's pods which certificate it should present."""
         await self._patch_pod(pod, {"annotations": {labels.CERTIFICATE: value}})
 
     async def _patch_pod(self, pod: str, metadata: Mapping[str, Any]) -> None:

@@ -1,7 +1,8 @@
-"""Asks RBAC now and then what the controller may do: a role can be taken away while it runs."""
+"""Asks RBAC from time to time what the controller may do, because roles can change."""
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,9 +12,9 @@ from plimsoll_operator.kube.errors import ApiError
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """One thing that is needed.
+    """One permission that the controller needs.
 
-    resource: with its subresource, such as "pods/resize". without: what stops without it.
+    resource: with its subresource, such as "pods/resize". without: the loss without it, in words.
     """
 
     verb: str
@@ -39,18 +40,14 @@ NEEDED: Final = (
 
 
 async def lacking(kube: Kube) -> list[str]:
-    """Say what the controller's role lacks; a permission that cannot be asked counts as given.
+    """Return the permissions that the controller's role lacks, in words; one small call for each.
 
-    Cost: one small call for each that is needed.
+    A permission that cannot be asked counts as given.
     """
-    return [words for needed in NEEDED if (words := await _lacks(kube, needed)) is not None]
-
-
-async def _lacks(kube: Kube, needed: Permission) -> str | None:
-    try:
-        if await kube.may(needed.verb, needed.group, needed.resource):
-            return None
-    except ApiError:
-        return None
-    what = f"{needed.resource}.{needed.group}" if needed.group else needed.resource
-    return f'its role lacks the verb "{needed.verb}" on {what}: {needed.without}'
+    lacks = []
+    for needed in NEEDED:
+        with contextlib.suppress(ApiError):
+            if not await kube.may(needed.verb, needed.group, needed.resource):
+                kind = f"{needed.resource}.{needed.group}" if needed.group else needed.resource
+                lacks.append(f'its role lacks the verb "{needed.verb}" on {kind}: {needed.without}')
+    return lacks

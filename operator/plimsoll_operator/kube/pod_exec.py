@@ -1,7 +1,7 @@
-"""One command run in a container, over the API server's exec: bytes in, bytes out, exit status.
+"""Runs one command in a container over the API server's exec.
 
-The channel protocol cannot say that standard input ends (before v5, which few servers speak), so a
-command that reads it has to know how much is coming.
+Before version 5, which few servers have, the channel protocol cannot say that standard input ends.
+A command that reads it has to know the number of bytes.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from plimsoll_operator.kube.errors import ApiError, Refused, Unreachable
 STDIN, STDOUT, STDERR, STATUS = range(4)
 CHUNK_BYTES: Final = 32 * 1024
 HEARTBEAT_S: Final = 15.0
-"""A connection through a proxy that is silent for a minute is often cut."""
+"""Proxies often cut a connection that is silent for a minute."""
 MOST_STDERR_BYTES: Final = 1024 * 1024
 Sink = Callable[[bytes], object]
 
 
 class Broken(ApiError):
-    """The connection ended before the command did."""
+    """The connection ended before the command."""
 
 
 class TooMuch(ApiError):
-    """The command printed more than is taken."""
+    """The command printed more than is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,12 @@ class Streams:
 async def run_in_pod(
     settings: client.Configuration, pod: PodContainer, argv: Sequence[str], streams: Streams
 ) -> int:
-    """Run a command; its exit status.
+    """Run a command; the result is its exit status.
 
     Raises:
         Refused: if RBAC or the container's image does not allow it.
         Unreachable: if nobody answers.
-        Broken: if nothing tells how it ended.
+        Broken: if the exit status is missing.
         TooMuch: if it printed more than ``streams.most_bytes``.
     """
     where = f"pod {pod.namespace}/{pod.name}"
@@ -105,7 +105,7 @@ async def _feed(channel: aiohttp.ClientWebSocketResponse, stdin: BinaryIO) -> No
 
 
 async def _listen(channel: aiohttp.ClientWebSocketResponse, streams: Streams, where: str) -> int:
-    taken = {STDOUT: 0, STDERR: 0}
+    received = {STDOUT: 0, STDERR: 0}
     most = {STDOUT: streams.most_bytes, STDERR: MOST_STDERR_BYTES}
     sinks = {STDOUT: streams.stdout, STDERR: streams.stderr}
     async for message in channel:
@@ -114,30 +114,30 @@ async def _listen(channel: aiohttp.ClientWebSocketResponse, streams: Streams, wh
         if kind == STATUS:
             return exit_status(data, where)
         if kind in sinks and data:
-            taken[kind] += len(data)
-            if taken[kind] > most[kind]:
+            received[kind] += len(data)
+            if received[kind] > most[kind]:
                 raise TooMuch(f"{where} sends more than {most[kind] >> 20} MiB; ask for less")
             sinks[kind](data)
     raise Broken(f"the connection to {where} ended before the command did; run it again")
 
 
 def exit_status(data: bytes, where: str) -> int:
-    """The exit status from what the status channel said at the end.
+    """Return the exit status from the last message of the status channel.
 
     Raises:
         Refused: if the command could not be run at all.
     """
     try:
-        said: dict[str, Any] = json.loads(data)
+        status: dict[str, Any] = json.loads(data)
     except ValueError as error:
         raise Broken(f"{where}: nothing tells how the command ended: {data[:200]!r}") from error
-    if said.get("status") == "Success":
+    if status.get("status") == "Success":
         return 0
-    causes = (said.get("details") or {}).get("causes") or []
+    causes = (status.get("details") or {}).get("causes") or []
     for cause in causes:
         if cause.get("reason") == "ExitCode" and str(cause.get("message")).isdigit():
             return int(cause["message"])
-    raise Refused(f"{where} cannot run it: {str(said.get('message') or said)[:300]}")
+    raise Refused(f"{where} cannot run it: {str(status.get('message') or status)[:300]}")
 
 
 def _refusal(error: aiohttp.WSServerHandshakeError, where: str) -> ApiError:

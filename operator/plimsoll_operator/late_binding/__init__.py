@@ -1,4 +1,4 @@
-"""Decides which waiting pods are resized, to what, and in which order. Pure.
+"""Decides which waiting pods are resized, to which size, and in which order. Pure.
 
 In: pods without a node and what their tasks have learned. Out: resizes.
 May import: ``sizing``, ``pods``, ``names`` and the predictor.

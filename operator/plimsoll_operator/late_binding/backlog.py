@@ -1,4 +1,4 @@
-"""The order and the pace in which waiting pods are resized. Pure; the clock is an argument."""
+"""Keeps the order and the pace in which waiting pods are resized. Pure; callers pass the time."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _COMPACT_AT: Final = 1024
 class Turn:
     """A place in the order; less is sooner.
 
-    Raises first: a pod that starts too small is killed. Then whoever frees most; among equals,
-    in the order of the scheduler: by priority, then who has waited longest.
+    Raises come first, because a pod that starts too small is killed. Then comes the pod that frees
+    most; equals follow in the scheduler's order, by priority and then by age.
     """
 
     lowers: bool
@@ -27,7 +27,7 @@ class Turn:
 
     @classmethod
     def of(cls, pod: Pod, resize: Resize) -> Turn:
-        """The turn of a pod that would be resized."""
+        """Return the turn of a pod that is to be resized."""
         priority = spec_of(pod).get("priority")
         return cls(
             lowers=resize.freed_bytes >= 0,
@@ -38,7 +38,7 @@ class Turn:
 
 
 class Backlog:
-    """Pods to be resized, each once, by turn. O(log n) each."""
+    """Pods to be resized, each once, by turn. A step costs O(log n)."""
 
     def __init__(self) -> None:
         self._turns: dict[str, Turn] = {}
@@ -48,7 +48,7 @@ class Backlog:
         return len(self._turns)
 
     def put(self, uid: str, turn: Turn) -> None:
-        """Line a pod up; one that stands there already takes its new turn."""
+        """Put a pod into the order, in place of any earlier turn of it."""
         if self._turns.get(uid) == turn:
             return
         self._turns[uid] = turn
@@ -58,11 +58,11 @@ class Backlog:
             heapq.heapify(self._heap)
 
     def drop(self, uid: str) -> None:
-        """The pod is not resized any more."""
+        """Take a pod out: it is not resized any more."""
         self._turns.pop(uid, None)
 
     def pop(self) -> str | None:
-        """The next pod's UID; None if none is left."""
+        """Return the next pod's UID; None if none is left."""
         while self._heap:
             turn, uid = heapq.heappop(self._heap)
             if self._turns.get(uid) == turn:
@@ -73,14 +73,14 @@ class Backlog:
 
 @dataclass(slots=True)
 class Rate:
-    """A token bucket. per_s: tokens a second, as many as it holds at most (but one at least)."""
+    """A token bucket. per_s: tokens a second; it holds as many at most, and at least one."""
 
     per_s: float
     _tokens: float = 1.0
     _filled_s: float = 0.0
 
     def wait_s(self, now_s: float) -> float:
-        """Take a token: how long to wait until it is there. now_s: seconds that never go back."""
+        """Take a token; the seconds until it is there. now_s: by a clock that never goes back."""
         most = max(1.0, self.per_s)
         self._tokens = min(most, self._tokens + (now_s - self._filled_s) * self.per_s)
         self._filled_s = now_s

@@ -1,7 +1,7 @@
-"""Decides whether a waiting pod is resized, to what, and what is written on it. Pure.
+"""Decides whether a waiting pod is resized, to which size, and what is written on it. Pure.
 
-Deciding is admission's own (``sizing.size``). This adds what the API server allows a pod that is
-there already (its QoS class stays, limits cannot be removed), and what is worth a call.
+The size is admission's (``sizing.size``). The API server allows an existing pod less: its QoS class
+stays, and limits cannot be removed. Some changes are not worth the calls.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from plimsoll_operator.pods.spec import (
     spec_of,
 )
 from plimsoll_operator.sizing.decision_note import DecisionNote, read_note
-from plimsoll_operator.sizing.patch import Memory
-from plimsoll_operator.sizing.pod_sizing import MEMORY, Treatment, size
+from plimsoll_operator.sizing.patch import Memory, pod_with
+from plimsoll_operator.sizing.pod_sizing import Treatment, size
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode
@@ -34,10 +34,10 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import words_for_bytes
 
 LEAST_VERSION: Final = (1, 33)
-"""From here on the resize subresource is there without a feature gate; before, it was alpha."""
+"""Since this version the resize subresource needs no feature gate; before, it was alpha."""
 RESIZE: Final = "pods/resize"
 LEAST_CHANGE: Final = 0.05
-"""The least change, as a part of what the container has; less is not worth the calls."""
+"""The least change, as a share of the container's request; a smaller one is not worth the calls."""
 WHILE_WAITING: Final = "resized while waiting: "
 KUEUE_GATES: Final = "kueue.x-k8s.io/"
 """Kueue has counted such a pod against its own quota, at the size that it was created with."""
@@ -48,19 +48,18 @@ def why_not(version: Mapping[str, Any], resources: Mapping[str, Any]) -> str | N
 
     version: what ``/version`` answers. resources: what ``/api/v1`` answers.
     """
-    known = _number(version.get("major")), _number(version.get("minor"))
-    if known < LEAST_VERSION:
+    if (_number(version.get("major")), _number(version.get("minor"))) < LEAST_VERSION:
         shown = str(version.get("gitVersion") or "of an unknown version")[:64]
         return f"the API server is {shown}; from 1.33 on, pods that wait can be resized"
     for resource in sequence(resources.get("resources")):
-        found = mapping(resource)
-        if found.get("name") == RESIZE and "patch" in sequence(found.get("verbs")):
+        entry = mapping(resource)
+        if entry.get("name") == RESIZE and "patch" in sequence(entry.get("verbs")):
             return None
     return f"the API server has no {RESIZE}"
 
 
 def _number(text: object) -> int:
-    """The leading number: some vendors write a minor version as "33+"."""
+    """Return the leading number: some vendors write a minor version as "33+"."""
     digits = re.match(r"\d{1,6}", str(text))
     return int(digits.group()) if digits else 0
 
@@ -69,9 +68,9 @@ class Place(StrEnum):
     """A pod's place on its way to a node."""
 
     WAITING = "waiting"
-    """Never scheduled, and not about to be deleted."""
+    """It was never scheduled and is not being deleted."""
     BOUND = "bound"
-    """It has a node: whatever it asks now was promised to it there."""
+    """It has a node, which has promised it what it asks for now."""
     OVER = "over"
     """It ended, or is being deleted."""
 
@@ -83,8 +82,8 @@ _WHY_UNSIZED: Final = {Treatment.OFF: "its mode is off", Treatment.PAUSED: "it i
 class Resize:
     """One waiting pod's new memory.
 
-    memory: request and limit. freed_bytes: how much less it asks; negative if it is raised.
-    note: what is written on the pod, before it is resized.
+    freed_bytes: how much less it asks for; negative if it is raised.
+    note: the decision that is written on the pod before it is resized.
     """
 
     task: TaskId
@@ -94,10 +93,10 @@ class Resize:
     note: DecisionNote
 
     def body(self) -> dict[str, Any]:
-        """The strategic merge patch of the pod's ``resize`` subresource."""
+        """Return the strategic merge patch of the pod's ``resize`` subresource."""
         sizes = {"requests": self.memory.request_bytes, "limits": self.memory.limit_bytes}
         resources = {
-            kind: {MEMORY: format_bytes(size_bytes)}
+            kind: {"memory": format_bytes(size_bytes)}
             for kind, size_bytes in sizes.items()
             if size_bytes is not None
         }
@@ -106,7 +105,7 @@ class Resize:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A pod is left as it is. why: in words."""
+    """A pod that is left as it is, and the reason in words."""
 
     why: str
 
@@ -121,17 +120,15 @@ def place_of(pod: Pod) -> Place:
 
 def was_passed_over(pod: Pod) -> bool:
     """Say whether the scheduler found no node for the pod, or a gate holds the pod back."""
-    if sequence(spec_of(pod).get("schedulingGates")):
-        return True
-    return any(
-        mapping(condition).get("type") == "PodScheduled"
-        and mapping(condition).get("status") == "False"
-        for condition in sequence(mapping(pod.get("status")).get("conditions"))
+    conditions = map(mapping, sequence(mapping(pod.get("status")).get("conditions")))
+    return bool(sequence(spec_of(pod).get("schedulingGates"))) or any(
+        condition.get("type") == "PodScheduled" and condition.get("status") == "False"
+        for condition in conditions
     )
 
 
 def resize_for(pod: Pod, state: AdmissionState) -> Resize | Left:
-    """Decide what a waiting pod gets by what is known now."""
+    """Decide a waiting pod by its task's present knowledge."""
     if place_of(pod) is not Place.WAITING:
         return Left("it does not wait for a node any more")
     if _is_held_by_kueue(pod):
@@ -154,7 +151,7 @@ def resize_for(pod: Pod, state: AdmissionState) -> Resize | Left:
 
 
 def unapplied(pod: Pod) -> DecisionNote | None:
-    """Return what the annotation should say if the resize that it names never happened.
+    """Return the note that a pod should have if the resize that its note names never happened.
 
     None if the resize was carried out, or if no resize was meant.
     """
@@ -184,37 +181,21 @@ def _is_held_by_kueue(pod: Pod) -> bool:
 
 
 def _allowed(pod: Pod, container: SizedContainer, wanted: Memory) -> Memory | None:
-    """The size wanted, as near as the API server lets a pod come that is there already."""
+    """Return the size nearest to the wanted one that the API server allows an existing pod."""
     request_bytes = wanted.request_bytes
     if request_bytes is None:
         return None
-    kept_bytes = container.limit_bytes
-    limit_bytes = wanted.limit_bytes
-    if limit_bytes is None and kept_bytes is not None:
-        limit_bytes = max(kept_bytes, request_bytes)  # a limit cannot be removed
-    class_now = qos_of(pod)
-    # If limit = request made the pod Guaranteed, the pod keeps the limit that it has.
-    for limit in (limit_bytes, None if kept_bytes is None else max(kept_bytes, request_bytes)):
-        memory = Memory(request_bytes, limit)
-        if qos_of(_resized(pod, container, memory)) is class_now:
+    limit_bytes = container.limit_bytes
+    own = Memory(request_bytes, None if limit_bytes is None else max(limit_bytes, request_bytes))
+    # A limit cannot be removed. Where limit = request would make the pod Guaranteed, its own stays.
+    for memory in (own if wanted.limit_bytes is None else wanted, own):
+        if qos_of(pod_with(pod, container, memory)) is qos_of(pod):
             return memory
     return None
 
 
-def _resized(pod: Pod, container: SizedContainer, memory: Memory) -> Pod:
-    spec = spec_of(pod)
-    containers = list(sequence(spec.get("containers")))
-    document = mapping(containers[container.index])
-    resources = dict(mapping(document.get("resources")))
-    for kind, size_bytes in (("requests", memory.request_bytes), ("limits", memory.limit_bytes)):
-        if size_bytes is not None:
-            resources[kind] = {**mapping(resources.get(kind)), MEMORY: format_bytes(size_bytes)}
-    containers[container.index] = {**document, "resources": resources}
-    return {**pod, "spec": {**spec, "containers": containers}}
-
-
 def _not_worth(pod: Pod, container: SizedContainer, memory: Memory, reason: Reason) -> str | None:
-    """Say why this size is not worth setting or not safe; None if it is both."""
+    """Say why this size is not worth setting or not safe; None if nothing speaks against it."""
     now_bytes, then_bytes = container.request_bytes, memory.request_bytes
     assert then_bytes is not None
     if now_bytes is None:
@@ -226,7 +207,7 @@ def _not_worth(pod: Pod, container: SizedContainer, memory: Memory, reason: Reas
     if then_bytes == now_bytes or (change < LEAST_CHANGE and reason is not Reason.LIFTED):
         return "the change is too small"
     if then_bytes > now_bytes and not was_passed_over(pod):
-        # The scheduler may be placing it by its present request; the kubelet refuses one that grew.
+        # The scheduler may place the pod by its present request; the kubelet refuses one that grew.
         return "it is raised once the scheduler has found no node for it"
     return None
 
@@ -241,6 +222,6 @@ def _written(
         attempt=max(note.attempt, before.attempt if before else 1),
         before_bytes=container.request_bytes,
         why=f"{WHILE_WAITING}{note.why}",
-        # Only memory is resized: the CPU that admission set and the user asked still holds.
+        # Only memory is resized, so admission's decision on CPU still holds.
         cpu=before.cpu if before else None,
     )

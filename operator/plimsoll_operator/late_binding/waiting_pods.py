@@ -1,6 +1,6 @@
-"""A bounded index by task of the pods that wait for a node, O(1) per event. Pure.
+"""Indexes the pods that wait for a node by their task, bounded and O(1) per event. Pure.
 
-A pod is kept as JSON without what deciding never reads, one to two kilobytes of it.
+A pod is held as one to two kilobytes of JSON, without the fields that no decision reads.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from plimsoll_operator.pods.spec import Pod, mapping, metadata_of, sequence, spe
 from plimsoll_predictor.core.task import TaskId
 
 MAX_BYTES: Final = 64 * 2**20
-"""The memory of the index, for some 40,000 pods. When it is full, new pods keep their size."""
+"""The memory of the index, enough for 40,000 pods. When it is full, new pods keep their size."""
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _UNREAD_META: Final = frozenset({"managedFields"})
 _UNREAD_SPEC: Final = frozenset({"volumes", "affinity", "tolerations", "topologySpreadConstraints"})
@@ -34,7 +34,7 @@ class _WaitingPod:
 
 
 class WaitingPods:
-    """The pods that wait, by UID and by task."""
+    """The waiting pods by UID and by task."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -42,7 +42,7 @@ class WaitingPods:
         self._of_task: dict[TaskId, dict[str, None]] = {}
         self.held_bytes = 0
         self.turned_away = 0
-        """How many pods the index had no room for."""
+        """The number of pods for which the index had no room."""
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -51,9 +51,9 @@ class WaitingPods:
         return uid in self._pods
 
     def see(self, pod: Pod, *, gone: bool = False) -> bool:
-        """Take in one event of a pod. True if it is worth deciding: new here, or newly passed over.
+        """Note one event of a pod. True if it should be decided: it is new, or newly passed over.
 
-        gone: it was deleted.
+        gone: whether the pod was deleted.
         """
         uid = str(metadata_of(pod).get("uid"))
         before = self._take_out(uid)
@@ -61,7 +61,7 @@ class WaitingPods:
         if gone or identity is None or place_of(pod) is not Place.WAITING:
             return False
         text = orjson.dumps(_read_parts(pod))
-        # orjson's own bytes hold some 4 KB, however short they are.
+        # orjson's own bytes take some 4 KB, even if the text is short.
         waiting = _WaitingPod(identity.task, bytes(memoryview(text)), was_passed_over(pod))
         if self.held_bytes + len(waiting.document) > self._max_bytes:
             self.turned_away += before is None
@@ -72,7 +72,7 @@ class WaitingPods:
         return before is None or waiting.passed_over > before.passed_over
 
     def get(self, uid: str) -> Pod | None:
-        """A pod that waits, without what deciding never reads; None if it does not wait."""
+        """Return a pod without the fields that no decision reads; None if it does not wait."""
         waiting = self._pods.get(uid)
         return None if waiting is None else mapping(orjson.loads(waiting.document))
 
@@ -81,15 +81,15 @@ class WaitingPods:
         self._take_out(uid)
 
     def of_task(self, task: TaskId) -> list[str]:
-        """UIDs of a task's pods that wait, in the order they were last seen."""
+        """Return the UIDs of a task's waiting pods, in the order of their last events."""
         return list(self._of_task.get(task, ()))
 
     def has(self, task: TaskId) -> bool:
-        """Whether any pod of the task waits."""
+        """Say whether any pod of the task waits."""
         return task in self._of_task
 
     def tasks(self) -> list[TaskId]:
-        """All tasks that have pods waiting."""
+        """Return all tasks that have waiting pods."""
         return list(self._of_task)
 
     def _take_out(self, uid: str) -> _WaitingPod | None:

@@ -1,4 +1,4 @@
-"""How Plimsoll writes things in Kubernetes' objects: labels, quantities, conditions. Pure.
+"""Labels, quantities and conditions, as Kubernetes' objects hold them. Pure.
 
 In and out: text and numbers. May import: the predictor's ``core``, and nothing of the operator.
 """

@@ -1,4 +1,4 @@
-"""Conditions of a status, as Kubernetes defines them (KEP-1623)."""
+"""Makes and reads the conditions of a status, as Kubernetes defines them (KEP-1623)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_MESSAGE: Final = 1024
 
 
 class ConditionStatus(StrEnum):
-    """Whether a condition holds."""
+    """The status of a condition."""
 
     TRUE = "True"
     FALSE = "False"
@@ -20,7 +20,7 @@ class ConditionStatus(StrEnum):
 
 
 class ConditionType(StrEnum):
-    """All conditions there are; docs/status.md has them with their reasons."""
+    """All conditions; docs/status.md lists their reasons."""
 
     DEGRADED = "Degraded"
     LEAKING = "Leaking"
@@ -30,7 +30,7 @@ class ConditionType(StrEnum):
     DRIFTING = "Drifting"
     PAUSED = "Paused"
     IN_FORCE = "InForce"
-    """The only one of a SizingPolicy; the others are a TaskProfile's."""
+    """A SizingPolicy's only condition; the others are a TaskProfile's."""
 
 
 TROUBLE: Final[Mapping[str, str]] = {
@@ -39,12 +39,12 @@ TROUBLE: Final[Mapping[str, str]] = {
     ConditionType.TRAINING_FAILED: ConditionStatus.TRUE,
     ConditionType.MEASUREMENTS_FRESH: ConditionStatus.FALSE,
 }
-"""The status with which a condition is trouble. Unknown is none: nothing was learned yet."""
+"""The status with which a condition is trouble. Unknown is no trouble."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is found of one condition.
+    """The state of one condition.
 
     reason: one CamelCase word. message: a sentence for people, cut to MAX_MESSAGE characters.
     """
@@ -55,42 +55,43 @@ class Finding:
 
 
 def conditions_of(
-    findings: Mapping[ConditionType, Finding],
-    previous: object,
-    now_s: float,
+    findings: Mapping[ConditionType, Finding], previous: object, now_s: float
 ) -> list[dict[str, Any]]:
-    """The conditions as the API server takes them.
+    """Return the conditions as the API server takes them.
 
-    previous: the status' conditions before; lastTransitionTime stays where the status stays.
+    previous: the conditions before; one whose status does not change keeps lastTransitionTime.
     now_s: Unix seconds.
     """
-    before = {old.get("type"): old for old in read_conditions(previous)}
+    since = {
+        (old.get("type"), old.get("status")): old.get("lastTransitionTime")
+        for old in read_conditions(previous)
+    }
     return [
         {
             "type": kind.value,
-            "status": found.status.value,
-            "reason": found.reason,
-            "message": cut(found.message, MAX_MESSAGE),
-            "lastTransitionTime": _since(found, before.get(kind, {})) or timestamp(now_s),
+            "status": finding.status.value,
+            "reason": finding.reason,
+            "message": cut(finding.message, MAX_MESSAGE),
+            "lastTransitionTime": since.get((kind, finding.status)) or timestamp(now_s),
         }
-        for kind, found in findings.items()
+        for kind, finding in findings.items()
     ]
 
 
-def read_conditions(found: object) -> list[Mapping[str, Any]]:
-    """A status' conditions as the API server has them; what is none is left out."""
-    listed = found if isinstance(found, list | tuple) else ()
-    return [each for each in listed if isinstance(each, Mapping)]
+def read_conditions(conditions: object) -> list[Mapping[str, Any]]:
+    """Return a status' conditions as the API server has them, without malformed ones."""
+    listed = conditions if isinstance(conditions, list | tuple) else ()
+    return [condition for condition in listed if isinstance(condition, Mapping)]
 
 
 def is_trouble(condition: Mapping[str, Any]) -> bool:
-    """Whether a status' condition, as the API server has it, is one that somebody should mend."""
+    """Say whether somebody should mend the cause of a condition, as the API server has it."""
     status = TROUBLE.get(str(condition.get("type")))
     return status is not None and status == condition.get("status")
 
 
 def timestamp(at_s: float) -> str:
-    """Unix seconds as RFC 3339, to the second, as Kubernetes writes it.
+    """Write Unix seconds as RFC 3339, to the second, as Kubernetes does.
 
     >>> timestamp(0)
     '1970-01-01T00:00:00Z'
@@ -99,10 +100,5 @@ def timestamp(at_s: float) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """Text of at most ``limit`` characters; what was cut is marked."""
+    """Return the text, cut to ``limit`` characters with an ellipsis as its last."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _since(found: Finding, before: Mapping[str, Any]) -> Any:
-    """Since when its status is the same; None if it changes now."""
-    return before.get("lastTransitionTime") if before.get("status") == found.status else None

@@ -1,4 +1,4 @@
-"""Which TaskProfile is a task's."""
+"""Names a task's TaskProfile, and finds the task of a TaskProfile."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ MAX_NAME: Final = 253
 _HASH_DIGITS: Final = 8
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS_NAME: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*")
-"""What Kubernetes accepts as an object's name: a DNS-1123 subdomain."""
+"""A valid name of an object for Kubernetes: a DNS-1123 subdomain."""
 
 
 def profile_name(task: TaskId) -> str:
-    """The name of a task's TaskProfile, in the task's namespace.
+    """Return the name of a task's TaskProfile, in the task's namespace.
 
-    The task's own name where Kubernetes accepts it; else its nearest valid spelling and a hash
-    of the true name, so that ``Train_A`` and ``train-a`` stay two profiles. Then ``spec.task``
-    carries the true name.
+    It is the task's own name if Kubernetes accepts that. Else it is the nearest valid spelling with
+    a hash of the true name, so that ``Train_A`` and ``train-a`` have two profiles; ``spec.task``
+    then holds the true name.
 
     >>> profile_name(TaskId("shop", "train-demand"))
     'train-demand'
@@ -35,5 +35,5 @@ def profile_name(task: TaskId) -> str:
 
 
 def task_of_profile(namespace: str, name: str, spec_task: str | None) -> TaskId:
-    """The task a TaskProfile is about: inverse of ``profile_name``, with its ``spec.task``."""
+    """Return the task of a TaskProfile: inverse of ``profile_name``, with its ``spec.task``."""
     return TaskId(namespace, spec_task or name)

@@ -1,13 +1,13 @@
-"""Addresses made from a Service's environment variables."""
+"""Mends URLs made from a Service's environment variables."""
 
 from __future__ import annotations
 
 
 def with_brackets(url: str) -> str:
-    """``http://fd00::1:8081`` as ``http://[fd00::1]:8081``; any other URL as it is.
+    """``http://fd00::1:8081`` becomes ``http://[fd00::1]:8081``; any other URL stays as it is.
 
-    Kubernetes gives a Service's address without brackets, and a manifest cannot tell which kind
-    it will be; the port is always written there.
+    Kubernetes gives a Service's address without brackets, and a manifest cannot know the address
+    family; it always writes the port.
     """
     scheme, mark, rest = url.partition("://")
     address, slash, path = rest.partition("/")

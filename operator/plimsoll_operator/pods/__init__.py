@@ -1,4 +1,4 @@
-"""Reads a pod: whose attempt it is, what it asks, what is known before it starts. Pure.
+"""Reads a pod: its task and run, its requests, its features, its status. Pure.
 
 In: a pod as a plain mapping, nothing in it trusted. Out: frozen records.
 May import: ``names`` and the predictor. A workflow engine is added in ``engines.py``.

@@ -1,7 +1,7 @@
-"""What workflow engines write on their pods: the task's and the run's own names.
+"""Reads the names of task and run that workflow engines write on their pods.
 
-``ENGINES`` lists them. A reader never returns a name that was generated for one run, because every
-run would be a new task then.
+``ENGINES`` lists the engines. A reader never returns a name that was generated for one run, because
+every run would then be a new task.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ from plimsoll_operator.pods.workflow_items import UNKNOWN_WORK, Work, bounded_na
 class EngineRun:
     """One run as its engine names it.
 
-    task: the recurring name; None if the engine gave only generated ones.
+    task: the recurring name; None if the engine has only generated ones.
     run: the run's own name within the engine, the same for every retry.
-    work: the workflow's run that it is part of and the item it works on, as far as the engine
-        really says so: an index that only counts is no item.
+    work: the workflow's run and the item, if the engine names them; a mere counter is no item.
     """
 
     engine: str
@@ -51,24 +50,19 @@ _GENERATED: Final = re.compile(
 
 
 def recurring_name(name: str) -> str | None:
-    """A name without the endings that were generated for one run; None if nothing else is left.
+    """Return a name without generated endings; None if nothing else is left.
 
     >>> recurring_name("nightly-report-28391234"), recurring_name("train-x7k2p")
     ('nightly-report', 'train')
     """
-    kept = name.rstrip("-_.")
-    while match := _GENERATED.search(kept):
-        kept = kept[: match.start()].rstrip("-_.")
-    if not kept or _GENERATED.search(f"-{kept}"):
-        return None
-    return kept
+    root = name.rstrip("-_.")
+    while match := _GENERATED.search(root):
+        root = root[: match.start()].rstrip("-_.")
+    return None if not root or _GENERATED.search(f"-{root}") else root
 
 
 def engine_run(pod: Pod, pod_labels: Mapping[str, Any]) -> EngineRun | None:
-    """What the pod's engine says of it; None if no engine known here made it.
-
-    pod_labels: the pod's labels.
-    """
+    """Return the pod's run by its engine; None if no engine in ``ENGINES`` made the pod."""
     for engine in ENGINES:
         if any(mark in pod_labels for mark in engine.marks):
             run = engine.read(pod, pod_labels)
@@ -90,7 +84,7 @@ def _airflow(_: Pod, pod_labels: Mapping[str, Any]) -> EngineRun | None:
     run = _text(pod_labels, "run_id", "execution_date")
     if dag is None or task is None or run is None:
         return None
-    # Mapped tasks share all but the index; try_number differs between attempts and stays out.
+    # Mapped tasks differ only in the index. try_number differs between attempts, so it is not read.
     index = _text(pod_labels, "map_index")
     name = f"{dag}.{task}"
     work = Work(bounded_name(f"airflow:{dag}:{run}"))
@@ -121,7 +115,7 @@ def _argo(pod: Pod, pod_labels: Mapping[str, Any]) -> EngineRun | None:
         workflow,
     )
     items = _ARGO_ITEM.findall(step)
-    # Of loops within loops, the innermost says what is worked on.
+    # In nested loops, the innermost names the item.
     work = Work(bounded_name(f"argo:{uid}"), bounded_name(items[-1]) if items else None)
     return EngineRun("argo", _argo_template(pod, workflow), f"{uid}:{step}", work)
 
@@ -159,7 +153,7 @@ _SPARK_NAMES: Final = (
     "sparkoperator.k8s.io/app-name",
     "spark-app-name",
 )
-"""The operator's names stand first: spark-app-name repeats a scheduled application's run."""
+"""The operator's names come first: spark-app-name has the run of a scheduled application in it."""
 
 
 def _spark(_: Pod, pod_labels: Mapping[str, Any]) -> EngineRun | None:
@@ -167,21 +161,19 @@ def _spark(_: Pod, pod_labels: Mapping[str, Any]) -> EngineRun | None:
     if role is None or app is None:
         return None
     name = _text(pod_labels, *_SPARK_NAMES)
-    kept = recurring_name(name) if name else None
-    # A lost executor's successor has a new id: the role is what stays the same within a run.
-    return EngineRun("spark", f"{kept}.{role}" if kept else None, f"{app}:{role}")
+    root = recurring_name(name) if name else None
+    # The next executor after a lost one has a new id; only the role is the same within a run.
+    return EngineRun("spark", f"{root}.{role}" if root else None, f"{app}:{role}")
 
 
 def _nextflow(_: Pod, pod_labels: Mapping[str, Any]) -> EngineRun | None:
-    process, run = (
-        _text(pod_labels, "nextflow.io/processName"),
-        _text(pod_labels, "nextflow.io/runName"),
-    )
+    process = _text(pod_labels, "nextflow.io/processName")
+    run = _text(pod_labels, "nextflow.io/runName")
     if process is None or run is None:
         return None
     name = _text(pod_labels, "nextflow.io/taskName") or process
     tag = name.removeprefix(f"{process}_") if name.startswith(f"{process}_") else ""
-    # Without a tag, Nextflow counts a process' tasks in the order they come.
+    # Without a tag, Nextflow counts a process' tasks in their order.
     item = None if tag.isdecimal() else bounded_name(tag)
     work = Work(bounded_name(f"nextflow:{run}"), item)
     return EngineRun("nextflow", process, f"{run}:{name}", work)
@@ -193,20 +185,19 @@ def _tekton(_: Pod, pod_labels: Mapping[str, Any]) -> EngineRun | None:
         return None
     parts = [_text(pod_labels, "tekton.dev/pipeline"), _text(pod_labels, "tekton.dev/pipelineTask")]
     named = [part for part in parts if part] or [_text(pod_labels, "tekton.dev/task") or ""]
-    # A pipeline that was written into its run is named after the run.
-    kept = [name for name in map(recurring_name, named) if name]
+    # A pipeline that was written into its run has the run's name.
+    roots = [name for name in map(recurring_name, named) if name]
     pipeline = _text(pod_labels, "tekton.dev/pipelineRun")
     work = Work(bounded_name(f"tekton:{pipeline}") if pipeline else None)
-    return EngineRun("tekton", ".".join(kept) or None, f"{run}:{named[-1]}", work)
+    return EngineRun("tekton", ".".join(roots) or None, f"{run}:{named[-1]}", work)
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
     """A workflow engine, as live pods and pods in a Prometheus' past show it.
 
-    marks: labels that only its pods carry; a pod with one of them is read.
-    labels, annotations: what ``read`` reads besides.
-    main_containers: what it calls the container that does the work, where a pod has several.
+    marks: labels that only its pods have. labels, annotations: all others that ``read`` reads.
+    main_containers: its names for the container that does the work, where a pod has several.
     """
 
     read: Callable[[Pod, Mapping[str, Any]], EngineRun | None]
@@ -246,4 +237,4 @@ ENGINES: Final = (
         labels=("tekton.dev/pipeline", "tekton.dev/pipelineTask", "tekton.dev/task"),
     ),
 )
-"""All engines that are recognised; they are tried in this order. A new one is added here."""
+"""All engines, in the order in which they are tried. A new engine is added here."""

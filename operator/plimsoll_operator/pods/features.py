@@ -1,15 +1,16 @@
-"""The features a pod declares: annotations, and sources that its task's profile names.
+"""Reads a pod's features from annotations, and from the sources in its task's policy.
 
-Everything here is written by strangers: names, lengths and counts are bounded, and what does not
-fit is left out and counted, never an error.
+Strangers write them: names, lengths and counts are bounded. A feature outside the bounds is left
+out and counted; it is never an error.
 """
 
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -19,18 +20,18 @@ from plimsoll_operator.pods.spec import (
     Pod,
     SizedContainer,
     annotations_of,
+    container_of,
     labels_of,
     mapping,
     sequence,
     sized_container,
-    spec_of,
 )
 from plimsoll_predictor.core.record import FeatureValue
 
 MAX_FEATURES: Final = 64
 MAX_VALUE_CHARS: Final = 256
 MAX_TOTAL_CHARS: Final = 8192
-"""Names and values together."""
+"""The most of names and values together."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 
@@ -39,9 +40,9 @@ Sources = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class PodFeatures:
-    """What a pod declares.
+    """A pod's features.
 
-    values: a feature that is missing, not finite or empty is absent.
+    values: without features that are missing, not finite or empty.
     ignored: how many were left out because a name, length or count was out of bounds.
     """
 
@@ -52,47 +53,43 @@ class PodFeatures:
 def read_features(pod: Pod, sources: Sources | None = None) -> PodFeatures:
     """Read the pod's features; a declared source wins over the annotation of the same name.
 
-    sources: feature name -> {"annotation" | "label" | "env" | "arg": where it is read from}.
+    sources: feature name -> {a kind in SOURCES: the name to read}.
     """
-    found = _annotated(pod)
+    texts = _annotated(pod)
     for name, source in (sources or {}).items():
         text = _from_source(pod, source)
         if text is not None:
-            found[name] = text
-    # Which are left out must not depend on their order; nearly always none is.
-    names = found if len(found) <= MAX_FEATURES else heapq.nsmallest(MAX_FEATURES, found)
-    kept = {name: found[name] for name in names if _fits(name, found[name])}
-    if len(kept) * (labels.MAX_LABEL_CHARS + MAX_VALUE_CHARS) > MAX_TOTAL_CHARS:
-        kept = _shortened(kept)
+            texts[name] = text
+    # The order must not decide which are left out; nearly always there are none.
+    names = texts if len(texts) <= MAX_FEATURES else heapq.nsmallest(MAX_FEATURES, texts)
+    fitting = {name: texts[name] for name in names if _fits(name, texts[name])}
+    if len(fitting) * (labels.MAX_LABEL_CHARS + MAX_VALUE_CHARS) > MAX_TOTAL_CHARS:
+        fitting = _shortened(fitting)
     values = {
-        name: value for name, text in kept.items() if (value := feature_value(text)) is not None
+        name: value for name, text in fitting.items() if (value := feature_value(text)) is not None
     }
-    return PodFeatures(values, len(found) - len(kept))
+    return PodFeatures(values, len(texts) - len(fitting))
 
 
 def _fits(name: str, text: str) -> bool:
     return len(text) <= MAX_VALUE_CHARS and len(name) <= labels.MAX_LABEL_CHARS and _is_name(name)
 
 
-def _shortened(kept: dict[str, str]) -> dict[str, str]:
-    total_chars = 0
-    short: dict[str, str] = {}
-    for name in sorted(kept):
-        total_chars += len(name) + len(kept[name])
-        if total_chars > MAX_TOTAL_CHARS:
-            break
-        short[name] = kept[name]
-    return short
+def _shortened(texts: dict[str, str]) -> dict[str, str]:
+    names = sorted(texts)
+    ends = itertools.accumulate(len(name) + len(texts[name]) for name in names)
+    count = sum(end <= MAX_TOTAL_CHARS for end in ends)
+    return {name: texts[name] for name in names[:count]}
 
 
 def feature_value(text: str) -> FeatureValue | None:
-    """A number if it is a finite one, else the text; None for what stands for nothing.
+    """Return a finite number, else the text; None for an empty text and for other numbers.
 
     >>> feature_value("18234"), feature_value("north"), feature_value("NaN")
     (18234.0, 'north', None)
     """
     text = text.strip()
-    # Python also reads "1_000" and other scripts' digits as numbers; people mean text by them.
+    # Python also reads "1_000" and other scripts' digits as numbers; people mean texts.
     if text.isascii() and "_" not in text:
         try:
             number = float(text)
@@ -111,36 +108,36 @@ def _annotated(pod: Pod) -> dict[str, str]:
     }
 
 
-@lru_cache(maxsize=4096)  # a task's features have the same names in every pod
+@lru_cache(maxsize=4096)  # the names are the same in every pod of a task
 def _is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
 def _from_source(pod: Pod, source: Mapping[str, str]) -> str | None:
     for kind, key in source.items():
-        value: object = None
-        if kind == "annotation":
-            value = annotations_of(pod).get(key)
-        elif kind == "label":
-            value = labels_of(pod).get(key)
-        elif kind == "env":
-            value = _environment(_container(pod), key)
-        elif kind == "arg":
-            value = _argument(_container(pod), key)
+        read = SOURCES.get(kind)
+        value = None if read is None else read(pod, key)
         if isinstance(value, str):
             return value
     return None
 
 
+SOURCES: Final[Mapping[str, Callable[[Pod, str], object]]] = {
+    "annotation": lambda pod, key: annotations_of(pod).get(key),
+    "label": lambda pod, key: labels_of(pod).get(key),
+    "env": lambda pod, key: _environment(_container(pod), key),
+    "arg": lambda pod, key: _argument(_container(pod), key),
+}
+"""The kinds of sources that a policy can name, and their readers."""
+
+
 def _container(pod: Pod) -> Mapping[str, Any]:
     sized = sized_container(pod)
-    if not isinstance(sized, SizedContainer):
-        return {}
-    return mapping(sequence(spec_of(pod).get("containers"))[sized.index])
+    return container_of(pod, sized.index) if isinstance(sized, SizedContainer) else {}
 
 
 def _environment(container: Mapping[str, Any], key: str) -> object:
-    # Only values written in the pod itself: what comes from a Secret is nobody's feature.
+    # Only values in the pod itself are read: a Secret's value is no feature.
     for variable in sequence(container.get("env")):
         if mapping(variable).get("name") == key:
             return mapping(variable).get("value")

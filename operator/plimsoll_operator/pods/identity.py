@@ -1,4 +1,4 @@
-"""Which task and which run a pod belongs to, and who makes its next attempt.
+"""Finds a pod's task and run, and who makes its next attempt.
 
 A run key is text, unique within its task, and the same for every attempt of one run:
 ``run:<run>/<item>``, ``airflow:...``, ``job:<uid>[:<index>]`` or ``pod:<uid>``.
@@ -31,27 +31,26 @@ _LONGEST_TASK_NAME: Final = 253
 
 
 class Retrier(StrEnum):
-    """Who makes the next attempt after an OOM kill."""
+    """The maker of the next attempt after an OOM kill."""
 
     JOB = "job"
-    """The Job's controller; with restartPolicy OnFailure only once the pod is deleted."""
+    """The Job's controller; with restartPolicy OnFailure only after the pod is deleted."""
     ENGINE = "engine"
-    """A workflow engine watches its pod; cloning it would run the work twice."""
+    """A workflow engine watches its pod; a copy would do the work twice."""
     PLIMSOLL = "plimsoll"
-    """Nobody else would: a bare pod that is never restarted. A policy may still say never."""
+    """Plimsoll: the pod is bare and never restarted. A policy may forbid it."""
     OWNER = "owner"
-    """Some other controller that owns the pod."""
+    """Another controller owns the pod."""
     KUBELET = "kubelet"
-    """A bare pod whose container is restarted in place, at the size that was too small."""
+    """The kubelet restarts a bare pod's container in place, with too little memory again."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunIdentity:
-    """Whose attempt a pod is.
+    """The task and run of a pod.
 
-    run: the run's key; None for a bare first pod that has no UID yet (at admission).
-    work: the run of a workflow that it is part of, and what it works on; by these its features are
-        found, while attempts are grouped by ``run``.
+    run: the run's key, which groups attempts; None for a bare pod that has no UID yet.
+    work: the workflow's run and the item, by which features are looked up.
     """
 
     task: TaskId
@@ -61,9 +60,9 @@ class RunIdentity:
 
 
 def identify(pod: Pod, namespace: str | None = None) -> RunIdentity | None:
-    """Name the pod's task and run; None if it is not Plimsoll's, or only generated names are left.
+    """Return the pod's task and run; None if it is not Plimsoll's, or has only generated names.
 
-    namespace: where it is created, as the API server says it; over what the pod's author wrote.
+    namespace: by the API server, which wins over the pod's own.
     """
     metadata = metadata_of(pod)
     pod_labels = mapping(metadata.get("labels"))
@@ -86,7 +85,7 @@ def identify(pod: Pod, namespace: str | None = None) -> RunIdentity | None:
 
 
 def controller_of(pod: Pod) -> Mapping[str, Any] | None:
-    """The owner reference of the pod's controller; None for a bare pod."""
+    """Return the owner reference of the pod's controller; None for a bare pod."""
     for reference in sequence(metadata_of(pod).get("ownerReferences")):
         if mapping(reference).get("controller") is True:
             return mapping(reference)
@@ -103,7 +102,7 @@ def _recurring(pod: Pod, engine: EngineRun | None, owner: Mapping[str, Any] | No
 
 
 def _work(written: Work, engine: EngineRun | None) -> Work:
-    """What is written on the pod, else what its engine says."""
+    """Return the work that is written on the pod, else its engine's."""
     if engine is None:
         return written
     return Work(written.run or engine.work.run, written.item or engine.work.item)
@@ -121,7 +120,7 @@ def _run_key(
         made = f"{engine.engine}:{engine.run}" if engine else f"job:{mapping(owner).get('uid')}"
         index = annotations.get(COMPLETION_INDEX) or pod_labels.get(COMPLETION_INDEX)
         return f"{made}:{index}" if index else made
-    # Without an item, the run alone would fold a Job's or engine's pods into one: it comes last.
+    # A run without an item would merge the pods of a Job or an engine, so it comes last.
     if run:
         return f"run:{run}"
     first = annotations.get(labels.RUN_OF) or metadata.get("uid")

@@ -1,18 +1,19 @@
-"""What a pod's spec says of memory: which container is sized, what it asks, how it is restarted.
+"""Reads a pod's spec: its sized container, the requests and limits, the restart policy.
 
-Pods come as plain mappings, from an AdmissionReview or from the API; nothing in them is trusted to
-have the type it should.
+Pods are plain mappings from an AdmissionReview or from the API. Strangers wrote them, so that every
+value can have any type.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.names.quantity import BadQuantity, parse_bytes
+from plimsoll_operator.names.quantity import BadQuantity, parse_bytes, parse_millicores
 
 Pod = Mapping[str, Any]
 
@@ -28,7 +29,7 @@ class Qos(StrEnum):
 
 
 class RestartPolicy(StrEnum):
-    """What the kubelet does when a container ends."""
+    """The kubelet's reaction to the end of a container."""
 
     ALWAYS = "Always"
     ON_FAILURE = "OnFailure"
@@ -37,11 +38,9 @@ class RestartPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SizedContainer:
-    """The container that Plimsoll sizes, and what its spec asks now.
+    """The container that Plimsoll sizes, with the memory in its spec now; None if absent.
 
-    index: its place in ``spec.containers``.
-    request_bytes: None if it asks for nothing; a limit alone counts as a request of the same size.
-    limit_bytes: None if it has none.
+    index: in ``spec.containers``. request_bytes: a limit alone counts as an equal request.
     """
 
     index: int
@@ -52,44 +51,44 @@ class SizedContainer:
 
 @dataclass(frozen=True, slots=True)
 class NotSizable:
-    """Why no container of a pod can be sized, in words."""
+    """The reason why no container of a pod can be sized, in words."""
 
     why: str
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """The value if it is a mapping, else an empty one."""
-    # The first half answers nearly always, at a tenth of what asking an abstract class costs.
+    """Return the value if it is a mapping, else an empty one."""
+    # The first check is nearly always enough, and costs a tenth of the abstract class' check.
     return value if type(value) is dict or isinstance(value, Mapping) else EMPTY
 
 
 def sequence(value: object) -> Sequence[Any]:
-    """The value if it is a list, else an empty one."""
+    """Return the value if it is a list, else an empty one."""
     return value if isinstance(value, (list, tuple)) else ()
 
 
 def metadata_of(pod: Pod) -> Mapping[str, Any]:
-    """The pod's metadata; empty if it has none."""
+    """Return the pod's metadata; empty if it has none."""
     return mapping(pod.get("metadata"))
 
 
 def spec_of(pod: Pod) -> Mapping[str, Any]:
-    """The pod's spec; empty if it has none."""
+    """Return the pod's spec; empty if it has none."""
     return mapping(pod.get("spec"))
 
 
 def labels_of(pod: Pod) -> Mapping[str, Any]:
-    """The pod's labels; empty if it has none."""
+    """Return the pod's labels; empty if it has none."""
     return mapping(metadata_of(pod).get("labels"))
 
 
 def annotations_of(pod: Pod) -> Mapping[str, Any]:
-    """The pod's annotations; empty if it has none."""
+    """Return the pod's annotations; empty if it has none."""
     return mapping(metadata_of(pod).get("annotations"))
 
 
-def said_of(pod: Pod, key: str) -> str | None:
-    """What the pod's annotation says, else its label of that name; None if neither or empty."""
+def text_of(pod: Pod, key: str) -> str | None:
+    """Return the text of the pod's annotation, else of its label; None if neither has any."""
     metadata = metadata_of(pod)
     for source in (mapping(metadata.get("annotations")), mapping(metadata.get("labels"))):
         value = source.get(key)
@@ -99,7 +98,7 @@ def said_of(pod: Pod, key: str) -> str | None:
 
 
 def restart_policy(pod: Pod) -> RestartPolicy:
-    """The pod's restart policy; Kubernetes' own default where it says nothing known."""
+    """Return the pod's restart policy; an unknown one counts as Kubernetes' default."""
     try:
         return RestartPolicy(str(spec_of(pod).get("restartPolicy")))
     except ValueError:
@@ -107,19 +106,17 @@ def restart_policy(pod: Pod) -> RestartPolicy:
 
 
 def sized_container(pod: Pod) -> SizedContainer | NotSizable:
-    """The container to size: the one named by annotation, else the only or first one.
+    """Return the container to size: the one that an annotation names, else the first one.
 
     Init containers and sidecars (init containers with restartPolicy Always) are never sized.
     """
     spec = spec_of(pod)
-    whole_pod = mapping(spec.get("resources"))
-    if whole_pod and any(_asked(whole_pod, kind, "memory") for kind in _KINDS):
+    of_pod = mapping(spec.get("resources"))
+    if of_pod and any(_asked(of_pod, kind, "memory") for kind in _KINDS):
         return NotSizable("its memory is set for the whole pod (spec.resources), not per container")
     containers = sequence(spec.get("containers"))
-    chosen = _chosen(pod, containers)
-    if isinstance(chosen, NotSizable):
-        return chosen
-    return _read(chosen, mapping(containers[chosen]))
+    index = _chosen(pod, containers)
+    return _read(index, mapping(containers[index])) if isinstance(index, int) else index
 
 
 def _chosen(pod: Pod, containers: Sequence[Any]) -> int | NotSizable:
@@ -164,30 +161,49 @@ def _memory(resources: Mapping[str, Any], kind: str) -> int | None:
 
 
 def other_memory_bytes(pod: Pod, sized: SizedContainer) -> tuple[int, int]:
-    """Requests and limits of what runs beside the sized container, in bytes.
+    """Return the sums of requests and limits beside the sized container, in bytes.
 
-    A container that cannot be read counts as nothing: the API server will refuse it itself.
+    A container that cannot be read counts as nothing: the API server will refuse it.
     """
     read = [_read(0, container) for container in containers_beside(pod, sized.index)]
     others = [container for container in read if isinstance(container, SizedContainer)]
     return sum(c.request_bytes or 0 for c in others), sum(c.limit_bytes or 0 for c in others)
 
 
+def millicores_asked(container: Mapping[str, Any], kind: str) -> int | None:
+    """Return a container's CPU or None, or raise BadQuantity. kind: "requests" or "limits"."""
+    value = mapping(mapping(container.get("resources")).get(kind)).get("cpu")
+    return None if value is None else parse_millicores(value)
+
+
+def other_millicores(pod: Pod, index: int) -> int:
+    """Return the sum of CPU requests beside ``spec.containers[index]``."""
+    total = 0
+    for container in containers_beside(pod, index):
+        with contextlib.suppress(BadQuantity):
+            asked = millicores_asked(container, "requests")
+            total += (millicores_asked(container, "limits") if asked is None else asked) or 0
+    return total
+
+
+def container_of(pod: Pod, index: int) -> Mapping[str, Any]:
+    """Return ``spec.containers[index]`` as it is written."""
+    return mapping(sequence(spec_of(pod).get("containers"))[index])
+
+
 def containers_beside(pod: Pod, index: int) -> list[Mapping[str, Any]]:
-    """Containers and sidecars that run beside ``spec.containers[index]``.
+    """Return the containers and sidecars that run beside ``spec.containers[index]``.
 
     Ordinary init containers have ended by then.
     """
     spec = spec_of(pod)
-    beside = [c for i, c in enumerate(sequence(spec.get("containers"))) if i != index]
-    for container in sequence(spec.get("initContainers")):
-        if mapping(container).get("restartPolicy") == RestartPolicy.ALWAYS:
-            beside.append(container)
-    return [mapping(container) for container in beside]
+    beside = [mapping(c) for i, c in enumerate(sequence(spec.get("containers"))) if i != index]
+    init = map(mapping, sequence(spec.get("initContainers")))
+    return beside + [c for c in init if c.get("restartPolicy") == RestartPolicy.ALWAYS]
 
 
 def qos_of(pod: Pod) -> Qos:
-    """The pod's class, by Kubernetes' rule over CPU and memory of all its containers."""
+    """Return the pod's class by Kubernetes' rule, from CPU and memory of all its containers."""
     spec = spec_of(pod)
     containers = [*sequence(spec.get("containers")), *sequence(spec.get("initContainers"))]
     resources = [mapping(mapping(c).get("resources")) for c in containers]
@@ -216,5 +232,5 @@ def _is_guaranteed(resources: Mapping[str, Any], of: str) -> bool:
             return parse_bytes(limit) == parse_bytes(request) > 0
         except BadQuantity:
             return False
-    # The API server has put both in their shortest form by the time it asks us.
+    # The API server has already written both in their shortest form.
     return bool(limit == request)

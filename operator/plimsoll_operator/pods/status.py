@@ -1,4 +1,4 @@
-"""What a pod's status says of the attempt, read once and typed."""
+"""Reads the state of an attempt from its pod's status."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from plimsoll_operator.pods.spec import Pod
 
 DISRUPTION_TARGET = "DisruptionTarget"
-"""Pod condition: something other than the pod itself ended it (KEP-3329)."""
+"""The condition of a pod that something else than the pod itself ended (KEP-3329)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Termination:
-    """How one container ended."""
+    """The end of one container."""
 
     reason: str
     exit_code: int
@@ -28,10 +28,10 @@ class Termination:
 class AttemptStatus:
     """One attempt as the API server shows it.
 
-    restarts: how often the sized container was restarted; each restart is an attempt.
-    terminated: how the sized container's current or last life ended; None while it lives.
-    ended: nothing more will happen in this attempt.
-    deletion_s: when its deletion was asked for; None if it was not.
+    restarts: of the sized container; each restart is an attempt.
+    terminated: the end of the sized container's current or last life; None while it lives.
+    ended: whether the attempt is over.
+    deletion_s: the time of the request to delete it; None if there was none.
     """
 
     uid: str
@@ -51,22 +51,19 @@ class AttemptStatus:
 
     @property
     def taken_away(self) -> bool:
-        """Whether it ended because it was deleted, however gracefully; not deleted after its end.
-
-        Both times are whole seconds: in the same one, the deletion is taken for the cause.
-        """
+        """Say whether a deletion ended it. Within one second, the deletion is the cause."""
         if self.deletion_s is None:
             return False
         return self.finished_s is None or self.finished_s >= self.deletion_s
 
     @property
     def attempt_uid(self) -> str:
-        """The pod's UID; with the restart's number after an in-place restart."""
+        """Return the pod's UID; with the restart's number after an in-place restart."""
         return self.uid if self.restarts == 0 else f"{self.uid}/{self.restarts}"
 
 
 def read_time(text: str | None) -> float | None:
-    """RFC 3339 to Unix seconds; None for absent or unreadable text."""
+    """Read RFC 3339 as Unix seconds; None for absent or unreadable text."""
     if not text:
         return None
     try:
@@ -76,16 +73,12 @@ def read_time(text: str | None) -> float | None:
 
 
 def read_status(pod: Pod, container: str) -> AttemptStatus:
-    """The current attempt of the container named ``container`` in ``pod``.
-
-    A pod that restarts its container in place shows the killed life in ``lastState``;
-    ``last_life`` reads that one.
-    """
+    """Return the current attempt of the container named ``container`` in ``pod``."""
     return _read(pod, _container_status(pod, container))
 
 
 def last_life(pod: Pod, container: str) -> AttemptStatus | None:
-    """The life before the current one, after an in-place restart; None if there was none."""
+    """Return the life before the current one, after an in-place restart; None if there was none."""
     status = _container_status(pod, container)
     restarts = int(status.get("restartCount") or 0)
     ended = (status.get("lastState") or {}).get("terminated")
@@ -121,23 +114,20 @@ def _read(pod: Pod, status: Mapping[str, Any]) -> AttemptStatus:
 
 
 def _deletion_s(meta: Mapping[str, Any]) -> float | None:
-    """``deletionTimestamp`` lies in the future, by the grace that the pod was given."""
+    """``deletionTimestamp`` is in the future, by the pod's grace period."""
     by_s = read_time(meta.get("deletionTimestamp"))
     return None if by_s is None else by_s - float(meta.get("deletionGracePeriodSeconds") or 0)
 
 
 def _container_status(pod: Pod, container: str) -> Mapping[str, Any]:
-    statuses = (pod.get("status") or {}).get("containerStatuses") or []
-    found: Mapping[str, Any] = next((s for s in statuses if s.get("name") == container), {})
-    return found
+    statuses: list[dict[str, Any]] = (pod.get("status") or {}).get("containerStatuses") or []
+    return next((status for status in statuses if status.get("name") == container), {})
 
 
 def _before_restart(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The life that ended while its restart still waits (CrashLoopBackOff): still the current."""
-    if not (status.get("state") or {}).get("waiting"):
-        return None
-    ended: Mapping[str, Any] | None = (status.get("lastState") or {}).get("terminated")
-    return ended
+    """Return the life that ended, while its restart still waits (CrashLoopBackOff)."""
+    waits = (status.get("state") or {}).get("waiting")
+    return (status.get("lastState") or {}).get("terminated") if waits else None
 
 
 def _termination(data: Mapping[str, Any] | None) -> Termination | None:
@@ -160,5 +150,5 @@ def _disruption(pod_status: Mapping[str, Any]) -> str | None:
 
 
 def _bare_id(container_id: str | None) -> str | None:
-    """``containerd://abc`` to ``abc``."""
+    """Return ``abc`` of ``containerd://abc``."""
     return container_id.rpartition("//")[2] or None if container_id else None

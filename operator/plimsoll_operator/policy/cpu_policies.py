@@ -1,6 +1,6 @@
-"""The field ``cpu`` of a SizingPolicy's or TaskProfile's spec.
+"""Reads the field ``cpu`` of a SizingPolicy's or TaskProfile's spec.
 
-Errors follow the field and its value in a sentence: "TaskProfile: cpu {...} " comes before them.
+Errors are the end of a sentence that begins with "TaskProfile: cpu {...}".
 """
 
 from __future__ import annotations
@@ -10,21 +10,17 @@ from dataclasses import replace
 from typing import Any, Final
 
 from plimsoll_operator.names.quantity import BadQuantity, parse_millicores
-from plimsoll_operator.policy.spec_readers import Readers, choice, fields_of, number, whole
+from plimsoll_operator.policy.spec_readers import Readers, choice, fields_of, integer, number
 from plimsoll_predictor.core.policy import CpuPolicy, Mode
 
 
 def read_cpu(value: Any) -> dict[str, Any]:
-    """Fields of CpuPolicy; those that the spec does not name are absent.
-
-    Raises:
-        TypeError, ValueError: if a part of it makes no sense; nothing of it is then read.
-    """
+    """Return the fields of CpuPolicy that the spec names; errors as in ``fields_of``."""
     return fields_of(value, _READERS, "cpu: {mode: enforce}")
 
 
 def lay_over(base: CpuPolicy, read: Mapping[str, Any]) -> CpuPolicy:
-    """``base`` with the fields of ``read_cpu`` over it; a new maximum lowers an inherited minimum.
+    """Return ``base`` with the fields of ``read_cpu``; a new maximum lowers an inherited minimum.
 
     Raises:
         ValueError: if the minimum is above the maximum.
@@ -52,5 +48,5 @@ _READERS: Final[Readers] = {
     "min": ("min_millicores", _millicores),
     "max": ("max_millicores", _millicores),
     "headroom": ("headroom", number(1, 10)),
-    "minRuns": ("min_runs", whole(1, 10_000)),
+    "minRuns": ("min_runs", integer(1, 10_000)),
 }

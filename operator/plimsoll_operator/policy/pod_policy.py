@@ -1,58 +1,55 @@
-"""The task's policy with what a pod itself says over it."""
+"""Lays the words of a pod itself over its task's policy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
 from plimsoll_operator.names.labels import CPU_MODE, CRITICAL, MODE, RETRY
-from plimsoll_operator.pods.spec import Pod, annotations_of, labels_of, said_of
+from plimsoll_operator.pods.spec import Pod, annotations_of, labels_of, text_of
 from plimsoll_predictor.core.policy import Mode, Policy, Retry
 
-_POLICY_KEYS: Final = (MODE, CPU_MODE, RETRY, CRITICAL)
 _TRUTHS: Final = {"true": True, "false": False}
+_WORDS: Final[Mapping[str, Iterable[str]]] = {
+    MODE: Mode,
+    CPU_MODE: Mode,
+    RETRY: Retry,
+    CRITICAL: _TRUTHS,
+}
+"""The words that may stand under each key."""
 
-_Said = TypeVar("_Said", Mode, Retry, bool)
+_Value = TypeVar("_Value", Mode, Retry, bool)
 
 
 def resolve_policy(pod: Pod, policy: Policy) -> tuple[Policy, str]:
-    """The task's policy with what the pod itself says over it, and words for what it ignored.
+    """Return the task's policy with the pod's own words over it, and words for what was ignored.
 
-    The same policy object comes back where the pod says nothing.
+    The same policy object comes back if the pod says nothing.
     """
-    annotations, found = annotations_of(pod), labels_of(pod)
-    if annotations.keys().isdisjoint(_POLICY_KEYS) and found.keys().isdisjoint(_POLICY_KEYS):
+    annotations, pod_labels = annotations_of(pod), labels_of(pod)
+    if annotations.keys().isdisjoint(_WORDS) and pod_labels.keys().isdisjoint(_WORDS):
         return policy, ""
-    mode, mode_words = _own(pod, MODE, policy.mode, Mode)
-    cpu_mode, cpu_words = _own(pod, CPU_MODE, policy.cpu.mode, Mode)
-    retry, retry_words = _own(pod, RETRY, policy.retry, Retry)
-    critical, critical_words = _own(pod, CRITICAL, policy.critical, _truth)
+    ignored: list[str] = []
     own = replace(
         policy,
-        mode=mode,
-        retry=retry,
-        critical=critical,
-        cpu=replace(policy.cpu, mode=cpu_mode),
+        mode=_own(pod, MODE, policy.mode, Mode, ignored),
+        cpu=replace(policy.cpu, mode=_own(pod, CPU_MODE, policy.cpu.mode, Mode, ignored)),
+        retry=_own(pod, RETRY, policy.retry, Retry, ignored),
+        critical=_own(pod, CRITICAL, policy.critical, _TRUTHS.__getitem__, ignored),
     )
-    words = (mode_words, cpu_words, retry_words, critical_words)
-    return policy if own == policy else own, "; ".join(each for each in words if each)
+    return policy if own == policy else own, "; ".join(ignored)
 
 
-def _truth(text: str) -> bool:
-    if text not in _TRUTHS:
-        raise ValueError(text)
-    return _TRUTHS[text]
-
-
-_KNOWN: Final = {Mode: ", ".join(Mode), Retry: ", ".join(Retry), _truth: ", ".join(_TRUTHS)}
-
-
-def _own(pod: Pod, key: str, inherited: _Said, reader: Callable[[str], _Said]) -> tuple[_Said, str]:
-    text = said_of(pod, key)
+def _own(
+    pod: Pod, key: str, inherited: _Value, read: Callable[[str], _Value], ignored: list[str]
+) -> _Value:
+    text = text_of(pod, key)
     if text is None:
-        return inherited, ""
+        return inherited
     try:
-        return reader(text), ""
-    except ValueError:
-        return inherited, f"{key}: {text[:32]!r} is none of {_KNOWN[reader]} and was ignored"
+        return read(text)
+    except (ValueError, KeyError):
+        words = ", ".join(_WORDS[key])
+        ignored.append(f"{key}: {text[:32]!r} is none of {words} and was ignored")
+        return inherited

@@ -1,7 +1,7 @@
-"""From what people wrote in TaskProfile.spec and SizingPolicy.spec to one Policy.
+"""Makes one Policy of the specs of a TaskProfile, a SizingPolicy and the chart.
 
-The CRDs' schemas reject most nonsense at the API server. What slips past (an older schema, two
-levels that contradict each other) costs the bad field only, never the task its policy.
+The CRDs' schemas refuse most mistakes at the API server. A mistake that passes them (by an older
+schema, or by two levels that contradict each other) costs only its field.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from plimsoll_operator.names.labels import MAX_LABEL_CHARS
-from plimsoll_operator.names.quantity import parse_bytes
-from plimsoll_operator.pods.features import MAX_FEATURES
+from plimsoll_operator.names.quantity import BadQuantity, parse_bytes
+from plimsoll_operator.pods.features import MAX_FEATURES, SOURCES
 from plimsoll_operator.policy.cpu_policies import lay_over, read_cpu
-from plimsoll_operator.policy.spec_readers import Readers, choice, fields_of, flag, number, whole
+from plimsoll_operator.policy.spec_readers import Readers, choice, fields_of, flag, integer, number
 from plimsoll_predictor.core.policy import (
     LEAST_FIRST_SIZE,
     CpuPolicy,
@@ -27,34 +27,32 @@ from plimsoll_predictor.core.units import MIB, words_for_bytes
 
 MAX_SOURCE_NAME: Final = 254 + MAX_LABEL_CHARS
 """The longest label or annotation key: 253 of prefix, a slash, and the name."""
-SOURCES: Final = ("annotation", "label", "env", "arg")
+_BOUNDS: Final = ("max", "min")
+"""If they contradict each other, max is tried first, because caps protect nodes."""
 
 
 class BadPolicy(ValueError):
-    """A field of a policy that makes no sense. Says what, where, and what to write instead."""
+    """A field of a policy that makes no sense; the message says where and what to write instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A policy, and what had to be ignored on the way to it."""
+    """A policy. problems: the ignored fields, with reasons; the profile's conditions show them."""
 
     policy: Policy
     problems: tuple[str, ...] = ()
-    """Which fields were ignored and why; the profile's conditions show them."""
 
 
 def policy_from_spec(base: Policy, spec: Mapping[str, Any], where: str) -> Policy:
-    """``base`` with the fields of one spec laid over it.
+    """Return ``base`` with the fields of one spec laid over it.
 
-    spec: as the API server gives it. Absent and null fields leave the base; unknown ones
-        (``task``) are not about the policy. Features are laid over by name. A max below an
-        inherited min lowers that min; a min above an inherited max is an error. What is paused
-        stays so: below a level that pauses, ``paused: false`` says nothing.
-    where: what people know the spec as, such as "TaskProfile shop/train".
+    spec: as the API server gives it. Absent, null and unknown fields leave the base. Features are
+        laid over by name. A max below an inherited min lowers that min; a min above an inherited
+        max is an error. ``paused: false`` does not end the pause of a level above.
+    where: the spec's name for people, such as "TaskProfile shop/train".
 
     Raises:
         BadPolicy: for the first field that makes no sense.
-
     """
     values: dict[str, Any] = {}
     for key in _READERS:
@@ -68,7 +66,7 @@ def policy_from_spec(base: Policy, spec: Mapping[str, Any], where: str) -> Polic
         values["cpu"] = _cpu(base, values["cpu"], where)
     policy = replace(base, **values)
     if "max_bytes" in values and "min_bytes" not in values:
-        # A cap says more than an inherited floor: the floor gives way.
+        # A cap is more important than an inherited floor.
         policy = replace(policy, min_bytes=min(policy.min_bytes, values["max_bytes"]))
     if policy.max_bytes is not None and policy.min_bytes > policy.max_bytes:
         raise BadPolicy(
@@ -83,16 +81,13 @@ def resolve(
     namespace_spec: Mapping[str, Any] | None,
     profile_spec: Mapping[str, Any] | None,
 ) -> Resolved:
-    """The task's policy: TaskProfile over SizingPolicy over the chart. Never raises.
+    """Return the task's policy: TaskProfile over SizingPolicy over the chart. It never raises.
 
-    The specs as the API server gives them; None where there is none.
+    The specs are as the API server gives them; None if there is none.
     """
-    policy, problems = default, []
-    levels: tuple[tuple[object, str], ...] = (
-        (namespace_spec, "SizingPolicy"),
-        (profile_spec, "TaskProfile"),
-    )
-    for spec, where in levels:
+    policy, problems = default, list[str]()
+    levels: Mapping[str, object] = {"SizingPolicy": namespace_spec, "TaskProfile": profile_spec}
+    for where, spec in levels.items():
         if spec is None:
             continue
         if not isinstance(spec, Mapping):
@@ -103,33 +98,20 @@ def resolve(
     return Resolved(policy, tuple(problems))
 
 
-def _lay_over(base: Policy, spec: Mapping[str, Any], where: str) -> tuple[Policy, tuple[str, ...]]:
-    """Field by field, so that a bad one costs only itself; both bounds last and together."""
-    policy, problems = base, []
-    bounds = {key: spec[key] for key in ("min", "max") if key in spec}
-    singles = [{key: spec[key]} for key in sorted(spec, key=str) if key not in bounds]
-    for part in (*singles, bounds):
+def _lay_over(base: Policy, spec: Mapping[str, Any], where: str) -> tuple[Policy, list[str]]:
+    """Lay a spec over field by field, so that a bad one costs only itself; the bounds come last."""
+    policy, problems = base, list[str]()
+    parts = [{key: spec[key]} for key in sorted(spec, key=str) if key not in _BOUNDS]
+    parts.append({key: spec[key] for key in _BOUNDS if key in spec})
+    for part in parts:
         try:
             policy = policy_from_spec(policy, part, where)
         except BadPolicy as error:
-            problems.append(f"{error}; ignored")
-            policy, more = _each_bound(policy, part, where)
-            problems.extend(message for message in more if message not in problems)
-    return policy, tuple(problems)
-
-
-def _each_bound(
-    base: Policy, part: Mapping[str, Any], where: str
-) -> tuple[Policy, tuple[str, ...]]:
-    """One bad bound must not take the good one with it; max first, because caps protect nodes."""
-    policy, problems = base, []
-    for key in ("max", "min"):
-        if key in part and len(part) > 1:
-            try:
-                policy = policy_from_spec(policy, {key: part[key]}, where)
-            except BadPolicy as error:
-                problems.append(f"{error}; ignored")
-    return policy, tuple(problems)
+            if (words := f"{error}; ignored") not in problems:
+                problems.append(words)
+            if len(part) > 1:
+                parts += ({key: value} for key, value in part.items())
+    return policy, problems
 
 
 def _read(key: str, value: Any, where: str) -> dict[str, Any]:
@@ -153,11 +135,9 @@ def _shown(value: Any) -> str:
 
 
 def _bytes(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise TypeError("is not a quantity; write for example '512Mi' or '2Gi'")
     try:
-        size_bytes = parse_bytes(str(value))
-    except ValueError as error:
+        size_bytes = parse_bytes(str(value) if isinstance(value, float) else value)
+    except BadQuantity as error:
         raise ValueError("is not a quantity; write for example '512Mi' or '2Gi'") from error
     if size_bytes < MIB:
         raise ValueError("is below 1Mi; write it with its unit, for example '64Mi'")
@@ -208,9 +188,9 @@ _READERS: Final[Readers] = {
     "risk": ("risk", _risk),
     "firstSize": ("first_size", number(LEAST_FIRST_SIZE, 1)),
     "critical": ("critical", flag),
-    "bins": ("max_bins", whole(1, 8)),
-    "maxLifts": ("max_lifts", whole(0, 10)),
-    "minRuns": ("min_runs", whole(1, 10_000)),
+    "bins": ("max_bins", integer(1, 8)),
+    "maxLifts": ("max_lifts", integer(0, 10)),
+    "minRuns": ("min_runs", integer(1, 10_000)),
     "headroom": ("headroom", number(1, 10)),
     "limits": ("limits", choice(Limits)),
     "retry": ("retry", choice(Retry)),

@@ -1,4 +1,4 @@
-"""Which SizingPolicy holds where: cluster, namespace; and which level pauses a task."""
+"""Says which SizingPolicy applies where, and names the levels that can pause a task."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from enum import StrEnum
 from typing import Final
 
 SIZING_POLICY_NAME: Final = "default"
-"""The one SizingPolicy of a namespace that is in force there."""
+"""The name of the one SizingPolicy that is in force in a namespace."""
 CLUSTER_POLICY_NAME: Final = "cluster"
-"""The SizingPolicy of Plimsoll's own namespace that is the default of all namespaces."""
+"""The name, in Plimsoll's own namespace, of the SizingPolicy for all namespaces."""
 OWN_NAMESPACE: Final = "plimsoll"
-"""Plimsoll's own namespace where nobody says otherwise."""
+"""The default name of Plimsoll's own namespace."""
 
 
 class PausedBy(StrEnum):
-    """Which level pauses a task; a condition's reason."""
+    """The level that pauses a task; a condition's reason."""
 
     CLUSTER = "ClusterPaused"
     NAMESPACE = "NamespacePaused"
@@ -22,12 +22,12 @@ class PausedBy(StrEnum):
 
 
 def is_cluster_policy(namespace: str, name: str, own_namespace: str) -> bool:
-    """Whether a SizingPolicy is the default of all namespaces."""
+    """Say whether a SizingPolicy is the default of all namespaces."""
     return name == CLUSTER_POLICY_NAME and namespace == own_namespace
 
 
 def sizing_policy_problem(namespace: str, name: str, own_namespace: str) -> str | None:
-    """Why a SizingPolicy is not in force; None if it is."""
+    """Return the reason why a SizingPolicy is not in force; None if it is."""
     if name == SIZING_POLICY_NAME or is_cluster_policy(namespace, name, own_namespace):
         return None
     if name == CLUSTER_POLICY_NAME:

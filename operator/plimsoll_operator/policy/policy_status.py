@@ -1,4 +1,4 @@
-"""What a SizingPolicy's status says."""
+"""Makes a SizingPolicy's status."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from plimsoll_operator.policy.policy_levels import is_cluster_policy, sizing_pol
 
 @dataclass(frozen=True, slots=True)
 class PolicyFacts:
-    """What a SizingPolicy's status is made of.
+    """The facts of a SizingPolicy's status.
 
-    own_namespace: Plimsoll's. problems: fields that had to be ignored, in words.
-    paused: whether it says so.
+    own_namespace: Plimsoll's. problems: ignored fields, in words. paused: as the spec says.
     """
 
     namespace: str
@@ -37,10 +36,9 @@ def policy_status_of(
     generation: int | None = None,
     now_s: float,
 ) -> dict[str, Any]:
-    """The whole status.
+    """Return the status. previous, now_s: as in ``plimsoll_operator.profile.status.status_of``.
 
     generation: of the SizingPolicy that was read.
-    previous, now_s: as in ``plimsoll_operator.profile.status.status_of``.
     """
     old = (previous or {}).get("conditions")
     return {
@@ -54,8 +52,7 @@ def _in_force(facts: PolicyFacts) -> Finding:
     if ignored is not None:
         return Finding(ConditionStatus.FALSE, "NotNamedDefault", ignored)
     everywhere = is_cluster_policy(facts.namespace, facts.name, facts.own_namespace)
-    where = "in every namespace" if everywhere else "in its namespace"
-    words = f"in force {where}"
+    words = "in force in every namespace" if everywhere else "in force in its namespace"
     if facts.paused:
         words += (
             "; paused: no pod is sized, retried or resized, whatever the pod itself says;"

@@ -1,4 +1,4 @@
-"""Readers of one value of a spec. An error follows the field and its value in a sentence."""
+"""Readers of one value of a spec. Errors are the end of a sentence that begins with the field."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Readers: TypeAlias = Mapping[str, tuple[str, Reader]]
 
 
 def number(lowest: float, highest: float) -> Callable[[Any], float]:
-    """Reads a number between the bounds, both included."""
+    """Return a reader of numbers between the bounds, both included."""
 
     def read(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -27,8 +27,8 @@ def number(lowest: float, highest: float) -> Callable[[Any], float]:
     return read
 
 
-def whole(lowest: int, highest: int) -> Callable[[Any], int]:
-    """Reads a whole number between the bounds, both included."""
+def integer(lowest: int, highest: int) -> Callable[[Any], int]:
+    """Return a reader of whole numbers between the bounds, both included."""
     read_number = number(lowest, highest)
 
     def read(value: Any) -> int:
@@ -40,33 +40,32 @@ def whole(lowest: int, highest: int) -> Callable[[Any], int]:
 
 
 def flag(value: Any) -> bool:
-    """Reads true or false."""
+    """Read true or false."""
     if not isinstance(value, bool):
         raise TypeError("is neither true nor false; write true or false, without quotes")
     return value
 
 
 def choice(kind: type[StrEnum]) -> Reader:
-    """Reads one of a few words."""
+    """Return a reader of the words of an enumeration."""
 
     def read(value: Any) -> Any:
-        # YAML 1.1 reads an unquoted `off` as false; nothing else is meant by it.
+        # YAML 1.1 reads an unquoted `off` as false, which has no other meaning here.
         if value is False and kind is Mode:
             return Mode.OFF
         try:
             return kind(value)
         except ValueError as error:
-            known = ", ".join(member.value for member in kind)
-            raise ValueError(f"is not known; write one of {known}") from error
+            raise ValueError(f"is not known; write one of {', '.join(kind)}") from error
 
     return read
 
 
 def fields_of(value: Any, readers: Readers, example: str) -> dict[str, Any]:
-    """The policy's fields that a map names; a null field counts as absent.
+    """Return the policy's fields that a map names; a null field counts as absent.
 
     Raises:
-        TypeError, ValueError: if a part of it makes no sense; nothing of it is then read.
+        TypeError, ValueError: if any part of it makes no sense; then no part is read.
     """
     if not isinstance(value, Mapping):
         raise TypeError(f"is not a map; write {example}")
@@ -75,8 +74,8 @@ def fields_of(value: Any, readers: Readers, example: str) -> dict[str, Any]:
         if part is None:
             continue
         if key not in readers:
-            known = ", ".join(readers)
-            raise ValueError(f"has an unknown field {key!r:.40}; write one of {known}")
+            fields = ", ".join(readers)
+            raise ValueError(f"has an unknown field {key!r:.40}; write one of {fields}")
         field, reader = readers[key]
         try:
             read[field] = reader(part)

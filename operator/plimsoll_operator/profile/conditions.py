@@ -1,4 +1,4 @@
-"""A TaskProfile's conditions: what holds, why, and what to do about it."""
+"""Finds a TaskProfile's conditions, with their reasons and what to do about them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WHO_PAUSES: Final[Mapping[PausedBy, str]] = {
 
 
 def profile_conditions(facts: ProfileFacts) -> dict[ConditionType, Finding]:
-    """All of them, trouble first: what does not hold says so too."""
+    """Return all conditions, the most serious first; one that does not hold is there too."""
     return {kind: find(facts) for kind, find in _CONDITIONS.items()}
 
 
@@ -31,10 +31,8 @@ def _model_ready(facts: ProfileFacts) -> Finding:
         learned = f"model {model.version} learned from {counted(model.observations, 'observation')}"
         return Finding(ConditionStatus.TRUE, "ModelTrained", f"{learned}{note}")
     if runs < facts.trains_from:
-        message = (
-            f"no model yet; {runs} of the {facts.trains_from} runs that a training needs are known"
-        )
-        return Finding(ConditionStatus.FALSE, "TooFewRuns", message)
+        count = f"{runs} of the {facts.trains_from} runs that a training needs are known"
+        return Finding(ConditionStatus.FALSE, "TooFewRuns", f"no model yet; {count}")
     message = f"no model yet; {runs} runs are known, a training is due; until then rules decide"
     return Finding(ConditionStatus.FALSE, "NotTrainedYet", message)
 
@@ -45,9 +43,8 @@ def _training_failed(facts: ProfileFacts) -> Finding:
         return Finding(ConditionStatus.FALSE, "NoTrainingYet", "nothing was trained so far")
     at = timestamp(training.at_s)
     if training.failure is None:
-        return Finding(
-            ConditionStatus.FALSE, "TrainingSucceeded", f"the last one, at {at}, succeeded"
-        )
+        message = f"the last one, at {at}, succeeded"
+        return Finding(ConditionStatus.FALSE, "TrainingSucceeded", message)
     serving = f"model {model.version} keeps serving" if model else "sizes are decided by rules"
     message = f"the last training, at {at}, failed: {training.failure}; {serving}"
     return Finding(ConditionStatus.TRUE, "LastTrainingFailed", message)
@@ -56,31 +53,26 @@ def _training_failed(facts: ProfileFacts) -> Finding:
 def _measurements_fresh(facts: ProfileFacts) -> Finding:
     measurement = facts.measurement
     if measurement is None:
-        message = "no attempt has succeeded yet"
-        return Finding(ConditionStatus.UNKNOWN, "NothingEnded", message)
+        return Finding(ConditionStatus.UNKNOWN, "NothingEnded", "no attempt has succeeded yet")
     if measurement.source is not None:
         message = f"the last peak came from: {measurement.source.value}"
         return Finding(ConditionStatus.TRUE, "Measured", message)
     where = f", the last on node {measurement.node}" if measurement.node else ""
     ask = "is the agent running there?" if where else "is the agent running on its node?"
+    count = measurement.unmeasured
+    last = "last attempt" if count <= 1 else f"last {count} attempts"
+    message = f"nobody measured the {last} that succeeded{where}, so nothing is learned"
     if measurement.measured_s is None:
-        message = (
-            f"nobody measured the {_last(measurement.unmeasured)}{where}, so nothing is learned;"
-            f" {ask}"
-        )
-        return Finding(ConditionStatus.FALSE, "NeverMeasured", message)
-    message = (
-        f"nobody measured the {_last(measurement.unmeasured)}{where}, so nothing is learned from"
-        f" them; the last that was measured ended at {timestamp(measurement.measured_s)}; {ask}"
-    )
+        return Finding(ConditionStatus.FALSE, "NeverMeasured", f"{message}; {ask}")
+    at = timestamp(measurement.measured_s)
+    message = f"{message} from them; the last that was measured ended at {at}; {ask}"
     return Finding(ConditionStatus.FALSE, "Stale", message)
 
 
 def _leaking(facts: ProfileFacts) -> Finding:
-    reason = facts.leaking
-    if reason is None:
+    if facts.leaking is None:
         return Finding(ConditionStatus.FALSE, "LiftsHelp", "no run is beyond help")
-    message = f"{reason}; it is left alone: look for a leak, or raise max or maxLifts"
+    message = f"{facts.leaking}; it is left alone: look for a leak, or raise max or maxLifts"
     return Finding(ConditionStatus.TRUE, "LiftsExhausted", message)
 
 
@@ -103,15 +95,11 @@ def _paused(facts: ProfileFacts) -> Finding:
 def _degraded(facts: ProfileFacts) -> Finding:
     ignored = [Degradation(Ailment.FIELDS, words) for words in facts.problems]
     order = list(Ailment)
-    found = sorted([*facts.troubles, *ignored], key=lambda each: order.index(each.ailment))
-    if not found:
+    troubles = sorted([*facts.troubles, *ignored], key=lambda trouble: order.index(trouble.ailment))
+    if not troubles:
         return Finding(ConditionStatus.FALSE, "AllWell", "nothing keeps Plimsoll from its work")
-    message = "; ".join(each.words for each in found)
-    return Finding(ConditionStatus.TRUE, found[0].ailment.value, message)
-
-
-def _last(count: int) -> str:
-    return "last attempt that succeeded" if count <= 1 else f"last {count} attempts that succeeded"
+    message = "; ".join(trouble.words for trouble in troubles)
+    return Finding(ConditionStatus.TRUE, troubles[0].ailment.value, message)
 
 
 _CONDITIONS: Final[Mapping[ConditionType, Callable[[ProfileFacts], Finding]]] = {

@@ -1,7 +1,7 @@
-"""Events on pods and TaskProfiles: their wording and their manifests.
+"""Words Events on pods and TaskProfiles, and makes their manifests.
 
-An Event's name follows from what it tells of, not from when it is told: telling it again, after
-a restart or from two controllers, is an AlreadyExists at the API server and not a second Event.
+An Event's name depends on what happened and not on the time. A second creation, after a restart or
+by two controllers, is therefore an AlreadyExists at the API server and no second Event.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from plimsoll_predictor.core.units import words_for_bytes
 
 CONTROLLER: Final = "plimsoll.dev/controller"
 MAX_NOTE: Final = 1024
-"""What events.k8s.io/v1 accepts: its "characters" are bytes of UTF-8."""
+"""The limit of events.k8s.io/v1, whose "characters" are bytes of UTF-8."""
 MAX_INSTANCE: Final = 128
 _HASH_DIGITS: Final = 16
 
 
 class EventReason(StrEnum):
-    """What happened; people filter by it."""
+    """The kind of an Event; people filter by it."""
 
     SIZED = "Sized"
     LIFTED = "Lifted"
@@ -49,12 +49,12 @@ _ACTIONS: Final = {
 _WARNINGS: Final = frozenset(
     {EventReason.LIFTED, EventReason.LEAKING, EventReason.CROWDED, EventReason.RUNNING_LONG}
 )
-"""A kill, a task left alone or a run that may hang wants a look; the rest is Plimsoll at work."""
+"""Somebody should look at a kill, at a task left alone and at a run that may hang."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regarding:
-    """The object an Event is about."""
+    """The object of an Event."""
 
     kind: str
     namespace: str
@@ -65,10 +65,10 @@ class Regarding:
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """What happened to one object.
+    """Something that happened to one object.
 
-    note: one sentence for people. key: tells it from other happenings of the same reason to the
-        same object (an attempt's number, a size); the same key is the same happening.
+    note: one sentence for people. key: distinguishes happenings of the same reason and object, such
+        as an attempt's number or a size; the same key means the same happening.
     """
 
     reason: EventReason
@@ -78,9 +78,7 @@ class Happening:
 
 def sized(allocation_bytes: int, asked_bytes: int | None, why: str) -> Happening:
     """A pod got its size at admission."""
-    asked = "no request" if asked_bytes is None else words_for_bytes(asked_bytes)
-    note = f"memory {asked} → {words_for_bytes(allocation_bytes)}: {why}"
-    return Happening(EventReason.SIZED, note, str(allocation_bytes))
+    return _sized(EventReason.SIZED, asked_bytes, allocation_bytes, why)
 
 
 def lifted(from_bytes: int, to_bytes: int, next_attempt: int) -> Happening:
@@ -93,13 +91,13 @@ def lifted(from_bytes: int, to_bytes: int, next_attempt: int) -> Happening:
 
 
 def retried(new_pod: str, attempt: int, allocation_bytes: int) -> Happening:
-    """Plimsoll made a bare pod's next attempt; told on the pod that was killed."""
+    """Plimsoll made a bare pod's next attempt; the Event is on the killed pod."""
     note = f"attempt {attempt} is pod {new_pod} with {words_for_bytes(allocation_bytes)}"
     return Happening(EventReason.RETRIED, note, new_pod)
 
 
 def replaced() -> Happening:
-    """A pod whose container would restart at its old size was deleted for its owner to replace."""
+    """A pod was deleted for its owner to replace: its container would restart at its old size."""
     note = (
         "deleted, so that its owner makes a pod with more memory: a container restarted in place"
         " keeps the limit that was too small"
@@ -108,7 +106,7 @@ def replaced() -> Happening:
 
 
 def stuck() -> Happening:
-    """A killed container restarts at its old size, and nobody would replace its pod."""
+    """A killed container restarts at its old size, because its pod has no owner."""
     note = (
         "killed for want of memory and restarted in place at the same size: nobody owns this pod,"
         " so it is left alone; use a Job, or restartPolicy Never"
@@ -117,20 +115,24 @@ def stuck() -> Happening:
 
 
 def leaking(reason: str, run: str) -> Happening:
-    """No further lift for a run; told on its last pod and on the profile."""
+    """A run gets no further lift; the Events are on its last pod and on the profile."""
     note = f"given up on run {run}: {reason}; look for a leak, or raise max or maxLifts"
     return Happening(EventReason.LEAKING, note, run)
 
 
 def resized(from_bytes: int | None, to_bytes: int, why: str) -> Happening:
     """A pod that waits for a node got another size, because its task has learned."""
+    return _sized(EventReason.RESIZED, from_bytes, to_bytes, why)
+
+
+def _sized(reason: EventReason, from_bytes: int | None, to_bytes: int, why: str) -> Happening:
     before = "no request" if from_bytes is None else words_for_bytes(from_bytes)
     note = f"memory {before} → {words_for_bytes(to_bytes)}: {why}"
-    return Happening(EventReason.RESIZED, note, str(to_bytes))
+    return Happening(reason, note, str(to_bytes))
 
 
 def crowded(most: int) -> Happening:
-    """A pod's task is not kept: its namespace has as many tasks as it may."""
+    """A pod's task is ignored: its namespace has the most tasks that are allowed."""
     note = (
         f"nothing is learned of this task: its namespace has {most} others already; give runs of"
         " one task the same plimsoll.dev/task, without a date or a number of the run in it"
@@ -139,21 +141,21 @@ def crowded(most: int) -> Happening:
 
 
 def running_long(words: str, run: str) -> Happening:
-    """A run passed its own P99; told on its pod, once."""
+    """A run passed its own P99; the Event is on its pod, once."""
     return Happening(EventReason.RUNNING_LONG, words, run)
 
 
 def drifting(words: str, shift: int) -> Happening:
-    """A task's needs moved to another level; told on its profile, once a shift."""
+    """A task's needs moved to another level; the Event is on its profile, once a shift."""
     return Happening(EventReason.DRIFTING, words, str(shift))
 
 
 def event_for(
     happening: Happening, regarding: Regarding, *, at_s: float, instance: str
 ) -> dict[str, Any]:
-    """An events.k8s.io/v1 Event.
+    """Return an events.k8s.io/v1 Event.
 
-    at_s: Unix seconds. instance: which controller tells it, such as its pod's name.
+    at_s: Unix seconds. instance: the controller that reports it, by its pod's name.
     """
     return {
         "apiVersion": "events.k8s.io/v1",
@@ -181,9 +183,9 @@ def event_for(
 
 
 def event_name(happening: Happening, regarding: Regarding) -> str:
-    """The object's name and a hash of what happened: at most 253 characters, valid as a name."""
-    told = "\0".join((regarding.uid, happening.reason.value, happening.key))
-    digest = hashlib.sha256(told.encode()).hexdigest()[:_HASH_DIGITS]
+    """Return the object's name and a hash of the happening, as a valid name."""
+    identity = "\0".join((regarding.uid, happening.reason.value, happening.key))
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:_HASH_DIGITS]
     spelled = re.sub(r"[^a-z0-9.-]+", "-", regarding.name.lower())
     return f"{spelled[: MAX_NAME - _HASH_DIGITS - 1].strip('-.') or 'plimsoll'}.{digest}"
 

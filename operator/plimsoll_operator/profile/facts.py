@@ -1,4 +1,4 @@
-"""All that a TaskProfile's status is made of."""
+"""The facts from which a TaskProfile's status is made."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ class Tally(Protocol):
 
     @property
     def observations(self) -> int:
-        """Attempts observed."""
+        """Return the number of observed attempts."""
 
     @property
     def oom_kills(self) -> int:
-        """Attempts killed for want of memory."""
+        """Return the number of attempts that were killed for lack of memory."""
 
     @property
     def requested_gb_h(self) -> float:
-        """Memory-time asked for."""
+        """Return the requested memory-time."""
 
     @property
     def allocated_gb_h(self) -> float:
-        """Memory-time allocated."""
+        """Return the allocated memory-time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingFact:
-    """How the last training ended.
+    """The end of the last training.
 
-    failure: why it failed; None if it made a model. note: such as that its budget cut it short.
+    failure: the cause; None if it made a model. note: a remark, such as that its budget ended it.
     """
 
     at_s: float
@@ -48,11 +48,11 @@ class TrainingFact:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Where peaks of the task's successful attempts come from.
+    """The source of the peaks of the task's successful attempts.
 
-    source: of the last of them; None: nobody measured it.
-    unmeasured: how many of the last ones, in a row, nobody measured. node: where the last one ran.
-    measured_s: when the last one ended that was measured, Unix seconds; None if none was of late.
+    source: of the last attempt's peak; None if nobody measured it.
+    unmeasured: how many of the last attempts, in a row, nobody measured. node: of the last attempt.
+    measured_s: the end of the last measured attempt, Unix seconds; None if none was recently.
     """
 
     source: PeakSource | None
@@ -62,7 +62,7 @@ class Measurement:
 
 
 class Ailment(StrEnum):
-    """What keeps Plimsoll from doing its work; a condition's reason. The worst comes first."""
+    """A cause that keeps Plimsoll from its work; a condition's reason. The worst comes first."""
 
     STORE = "StoreUnavailable"
     FORBIDDEN = "Forbidden"
@@ -74,7 +74,7 @@ class Ailment(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Degradation:
-    """One thing that is wrong, in words that say what to do."""
+    """One trouble, in words that say what to do."""
 
     ailment: Ailment
     words: str
@@ -82,14 +82,14 @@ class Degradation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileFacts:
-    """All a status is made of.
+    """All facts of a status.
 
     decisions: newest first, in words. training, measurement: None before the first.
-    standing: its experts; None before its first run. runtime: what is forecast of its runs' times.
-    leaking: why the task is left alone; None if it is not.
-    paused_by: who pauses it; None if it is not paused.
-    problems: fields of policies that had to be ignored. troubles: whatever else is wrong.
-    trains_from: how many runs have to be known for a training.
+    standing: the task's experts; None before its first run. runtime: the forecast of its next run.
+    leaking: the reason why the task is left alone; None if it is not.
+    paused_by: None if it is not paused.
+    problems: the ignored fields of policies, in words. troubles: all other causes.
+    trains_from: the number of known runs that a training needs.
     generation: of the TaskProfile that was read.
     """
 
@@ -109,5 +109,5 @@ class ProfileFacts:
 
     @property
     def paused(self) -> bool:
-        """Whether its pods are left as they are written."""
+        """Say whether its pods stay as their authors wrote them."""
         return self.paused_by is not None or self.knowledge.paused

@@ -1,4 +1,4 @@
-"""How far Plimsoll has come with a task, in one word. The report page shows it too."""
+"""Says in one word how far Plimsoll has come with a task. The report page shows it too."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from plimsoll_predictor.knowledge.expert_names import REQUEST
 
 
 class Phase(StrEnum):
-    """Printed in TaskProfile.status.phase."""
+    """The values of TaskProfile.status.phase."""
 
     COLD_START = "ColdStart"
-    """Too few runs are known; the request is kept."""
+    """Too few runs are known; pods keep their request."""
     LEARNING = "Learning"
-    """Too few runs are known to say that the request they keep is really the cheapest."""
+    """Pods keep their request; too few runs are known to say that it is really the cheapest."""
     SIZING = "Sizing"
-    """Sizes come from what was learned (in recommend mode: would come)."""
+    """Sizes come from the task's runs; in recommend mode they would."""
     LEAKING = "Leaking"
-    """Lifts did not help; left alone."""
+    """Lifts did not help; the task is left alone."""
     PAUSED = "Paused"
-    """Switched off."""
+    """People paused the task or switched it off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """What the phase follows from.
+    """The facts that decide the phase.
 
-    runs: runs whose need is known. trained: a model exists, serving or not.
-    young: too few runs are known to trust what the experts cost.
+    runs: runs whose need is known. trained: whether a model exists, serving or not.
+    young: whether too few runs are known to trust the experts' costs.
     """
 
     runs: int
@@ -41,7 +41,7 @@ class Progress:
 
 
 def phase_of(progress: Progress) -> Phase:
-    """The phase; people's will first, then trouble, then knowledge."""
+    """Return the phase; a pause comes first, then a leak, then the known runs."""
     if progress.paused:
         return Phase.PAUSED
     if progress.leaking:

@@ -1,7 +1,7 @@
-"""What a TaskProfile's status says of its runs' times.
+"""Makes the part of a TaskProfile's status about runtimes.
 
-All figures have two digits: a forecast moves a little with each run, and a status that trembles
-is patched for nothing.
+All figures have two digits: a forecast moves a little with each run, and each change of the status
+costs a patch.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from plimsoll_predictor.runtimes.shapes.summary import summarise
 
 TWICE: Final = 2.0
 RECENT_RUNS: Final = 20
-"""The last runs, held against those before them."""
+"""This many last runs are compared with the earlier ones."""
 LEAST_EARLIER: Final = 10
 TREND_FROM: Final = 1.2
-"""The last runs' median is so many times the earlier ones', or that much smaller."""
+"""A trend needs this ratio between the two medians, or its inverse."""
 TREND_RANKS: Final = 0.75
-"""So often a run of the last is longer (or shorter) than an earlier one: more than chance."""
+"""A trend needs this share of pairs in which the later run is longer (or shorter)."""
 MOST_WORDS: Final = 512
 
 
 class Trend(StrEnum):
-    """Where a task's runtimes go."""
+    """The direction in which a task's runtimes change."""
 
     UNKNOWN = "unknown"
     STEADY = "steady"
@@ -39,10 +39,10 @@ class Trend(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RuntimeFacts:
-    """What the status is made of.
+    """The runtimes of a task.
 
     forecast: of a run submitted now; None while no run is known.
-    recent_s: runtimes of the newest runs, oldest first, some hundreds at most.
+    recent_s: of the newest runs, oldest first, some hundreds at most.
     """
 
     forecast: Forecast | None = None
@@ -50,19 +50,20 @@ class RuntimeFacts:
 
 
 def runtime_status(facts: RuntimeFacts) -> dict[str, Any] | None:
-    """The status' field ``runtime``; None while nothing is known."""
+    """Return the status' field ``runtime``; None while no run is known."""
     forecast = facts.forecast
     if forecast is None:
         return None
-    p50_s, p95_s = (two_digits(float(each)) for each in forecast.quantiles_s((0.5, 0.95)))
-    recent_s = [max(each, SMALLEST_S) for each in facts.recent_s]
+    p50_s, p95_s = (two_digits(float(time_s)) for time_s in forecast.quantiles_s((0.5, 0.95)))
+    longer_share = forecast.longer_than_usual(TWICE)
+    recent_s = [max(time_s, SMALLEST_S) for time_s in facts.recent_s]
     return {
         "text": range_words(p50_s, p95_s),
         "p50": clock_words(p50_s),
         "p50Seconds": p50_s,
         "p95": clock_words(p95_s),
         "p95Seconds": p95_s,
-        "longerThanTwice": _share(forecast.longer_than_usual(TWICE)),
+        "longerThanTwice": None if longer_share is None else round(longer_share, 2),
         "forecastRuns": forecast.known_runs,
         "shape": summarise(recent_s).words[:MOST_WORDS] if recent_s else None,
         **_trend_fields(recent_s),
@@ -70,19 +71,20 @@ def runtime_status(facts: RuntimeFacts) -> dict[str, Any] | None:
 
 
 def range_words(p50_s: float, p95_s: float) -> str:
-    """The column: the usual run and a long one.
+    """Return the usual run and a long one, for a narrow column.
 
     >>> range_words(40, 120), range_words(40, 40)
     ('40s-2m', '40s')
     """
-    usual, long = (clock_words(each).replace(" ", "") for each in (p50_s, p95_s))
+    usual, long = (clock_words(time_s).replace(" ", "") for time_s in (p50_s, p95_s))
     return usual if usual == long else f"{usual}-{long}"
 
 
 def trend_of(runtimes_s: Sequence[float]) -> Trend:
-    """Whether the last runs take longer or shorter than those before.
+    """Say whether the last runs take longer or shorter than the earlier ones.
 
-    Both must hold: their medians differ by a fifth, and runs do so one by one, by ranks.
+    Two conditions must hold: TREND_FROM of the medians, and TREND_RANKS of the pairs of runs.
+
     runtimes_s: oldest first.
     """
     earlier, last = runtimes_s[:-RECENT_RUNS], runtimes_s[-RECENT_RUNS:]
@@ -97,7 +99,7 @@ def trend_of(runtimes_s: Sequence[float]) -> Trend:
 
 
 def _longer(last: Sequence[float], earlier: Sequence[float]) -> float:
-    """How often a run of the last is longer than one of the earlier; half of the time if alike."""
+    """Return the share of pairs in which the later run is longer; a tie counts half."""
     wins = sum((a > b) + 0.5 * (a == b) for a in last for b in earlier)
     return wins / (len(last) * len(earlier))
 
@@ -107,10 +109,6 @@ def _trend_fields(runtimes_s: Sequence[float]) -> Mapping[str, str | None]:
     if trend is Trend.UNKNOWN:
         return {"trend": None, "trendWords": None}
     last, before = runtimes_s[-RECENT_RUNS:], runtimes_s[:-RECENT_RUNS]
-    usual, usually = (words_for_duration(median(each)) for each in (last, before))
+    usual, usually = (words_for_duration(median(times_s)) for times_s in (last, before))
     words = f"{trend}: the last {len(last)} runs usually took {usual}, the earlier ones {usually}"
     return {"trend": trend.value, "trendWords": words}
-
-
-def _share(share: float | None) -> float | None:
-    return None if share is None else round(share, 2)

@@ -1,13 +1,12 @@
-"""Who bids for a task's sizes, what it costs, and why one of them serves, in words.
+"""Says which experts bid for a task's sizes, what they cost, and why one of them serves.
 
-Read from a standing as the controller has it or as the store keeps it; shown by `plimsoll
-explain`, the page and the TaskProfile's status.
+The facts come from the controller's or the store's standing. `plimsoll explain`, the page and the
+TaskProfile's status show them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from plimsoll_operator.wording.drift_words import DriftFacts, drift_facts
@@ -23,10 +22,10 @@ from plimsoll_predictor.knowledge.expert_names import SAFE
 class ExpertFacts:
     """One expert of a task.
 
-    bid_bytes: what it would give the usual run now; None if it cannot say.
-    cost: what it is held to have cost, in sizes of a run; None before its first bid.
-    times: that over the champion's cost; None where either is unknown or nothing cost anything.
-    eligible: False for one that does not serve a task of so few runs.
+    bid_bytes: its size for the usual run now; None if it has none.
+    cost: its estimated cost, in sizes of a run; None before its first bid.
+    times: its cost over the champion's; None if either is unknown or nothing cost anything.
+    eligible: False if it does not serve a task of so few runs.
     """
 
     name: str
@@ -42,8 +41,8 @@ class ExpertFacts:
 class StandingFacts:
     """A task's experts, the champion first, then the cheapest.
 
-    runs: those that still count, as after a change.
-    would: what enforcing would have come to on the runs that were only recommended for.
+    runs: those that still count after a change of level.
+    would: the result that enforcing would have had on runs in recommend mode.
     """
 
     champion: str
@@ -54,37 +53,38 @@ class StandingFacts:
 
     @property
     def young(self) -> bool:
-        """Whether too few runs are known to trust the task's own costs."""
+        """Say whether the task has too few runs to trust its own costs."""
         return self.runs < YOUNG_RUNS
 
     @property
     def why(self) -> str:
-        """Why the champion serves."""
+        """Return the reason why the champion serves."""
         if self.young:
+            *others, last = sorted(YOUNG)
             return (
-                f"only {counted(self.runs, 'run')} count, so it was chosen of"
-                f" {_list(sorted(YOUNG))}, by what they cost other tasks when those were as young"
+                f"only {counted(self.runs, 'run')} count, so it was chosen of {', '.join(others)}"
+                f" and {last}, by what they cost other tasks when those were as young"
             )
-        rival = self._rival
-        if rival is None or rival.times is None:
+        times = self.times
+        rival = next((name for name in times if name != self.champion), None)
+        if rival is None:
             return "no other expert has bid yet"
         if self.champion != SAFE:
-            return f"it was the cheapest so far; {SAFE} would have cost {self._safe_times} as much"
-        if rival.times >= 1:
+            safe = f"{times[SAFE]:.2f} times" if SAFE in times else "?"
+            return f"it was the cheapest so far; {SAFE} would have cost {safe} as much"
+        if times[rival] >= 1:
             return "no other was cheaper so far"
         return (
-            f"no other was clearly cheaper: the best of them, {rival.name}, cost"
-            f" {rival.times:.2f} times as much, and {1 / HYSTERESIS:.2f} times is asked for"
+            f"no other was clearly cheaper: the best of them, {rival}, cost"
+            f" {times[rival]:.2f} times as much, and {1 / HYSTERESIS:.2f} times is asked for"
         )
 
     @property
     def would_change(self) -> tuple[str, ...]:
-        """What would make another expert serve."""
+        """Return the events that would make another expert serve."""
         if self.young:
-            more = YOUNG_RUNS - self.runs
-            return (
-                f"{counted(more, 'run')} more, and all experts compete on this task's own costs",
-            )
+            more = counted(YOUNG_RUNS - self.runs, "run")
+            return (f"{more} more, and all experts compete on this task's own costs",)
         if self.champion != SAFE:
             return (
                 f"it gives way to {SAFE} once that costs less than {HYSTERESIS:g} times as much,"
@@ -94,25 +94,20 @@ class StandingFacts:
 
     @property
     def times(self) -> dict[str, float]:
-        """Expert -> its cost over the champion's."""
-        return {each.name: each.times for each in self.experts if each.times is not None}
-
-    @property
-    def _rival(self) -> ExpertFacts | None:
-        return next((e for e in self.experts if not e.serves and e.times is not None), None)
-
-    @property
-    def _safe_times(self) -> str:
-        times = self.times.get(SAFE)
-        return "?" if times is None else f"{times:.2f} times"
+        """Expert -> its cost over the champion's, in the experts' order."""
+        return {one.name: one.times for one in self.experts if one.times is not None}
 
 
-def standing_facts(standing: Standing, pool: Pool, bids: Bids) -> StandingFacts:
-    """What there is to say of a standing.
+def standing_facts(
+    standing: Standing | None, pool: Pool, bids: Bids | None = None
+) -> StandingFacts | None:
+    """Return the facts of a standing; None while no run of its task is known.
 
     bids: expert -> bytes for the usual run; ``Standing.bids`` gives those by rule.
     """
-    costs = standing.costs(pool)
+    if standing is None or not standing.past.runs:
+        return None
+    costs, bids = standing.costs(pool), bids or {}
     champion_cost = costs.get(standing.champion)
     experts = [
         ExpertFacts(
@@ -126,7 +121,7 @@ def standing_facts(standing: Standing, pool: Pool, bids: Bids) -> StandingFacts:
         )
         for name in dict.fromkeys([standing.champion, *costs, *bids])
     ]
-    experts.sort(key=lambda each: (not each.serves, math.inf if each.cost is None else each.cost))
+    experts.sort(key=lambda one: (not one.serves, math.inf if one.cost is None else one.cost))
     return StandingFacts(
         champion=standing.champion,
         runs=standing.past.runs,
@@ -136,20 +131,7 @@ def standing_facts(standing: Standing, pool: Pool, bids: Bids) -> StandingFacts:
     )
 
 
-def facts_or_none(
-    standing: Standing | None, pool: Pool, bids: Mapping[str, float] | None = None
-) -> StandingFacts | None:
-    """The facts of a task of which a run is known; None of any other."""
-    if standing is None or not standing.past.runs:
-        return None
-    return standing_facts(standing, pool, bids or {})
-
-
 def _times(cost: float | None, champion_cost: float | None) -> float | None:
     if cost is None or not champion_cost:
         return None
     return cost / champion_cost
-
-
-def _list(names: list[str]) -> str:
-    return ", ".join(names[:-1]) + f" and {names[-1]}"

@@ -1,6 +1,6 @@
-"""What a TaskProfile's status says.
+"""Makes a TaskProfile's status.
 
-The result is meant for a JSON merge patch: a field that no longer holds is None, which deletes it.
+The result is a JSON merge patch: a field that no longer holds is None, which deletes it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from plimsoll_operator.names.conditions import (
     read_conditions,
     timestamp,
 )
-from plimsoll_operator.names.quantity import format_bytes, format_millicores
+from plimsoll_operator.names.quantity import format_bytes, format_millicores, quantity_or_none
 from plimsoll_operator.profile.conditions import profile_conditions
 from plimsoll_operator.profile.facts import ProfileFacts
 from plimsoll_operator.profile.phases import Phase, Progress, phase_of
@@ -36,16 +36,16 @@ MAX_DECISIONS: Final = 10
 MAX_DECISION: Final = 512
 _CPU_FIELDS: Final = ("runs", "used", "peak", "request", "why")
 _ROUNDED: Final = 4
-"""Digits kept of a figure: a status that trembles is patched for nothing."""
+"""Decimals of a figure. With more, small changes would cost patches."""
 
 
 def status_of(
     facts: ProfileFacts, *, previous: Mapping[str, Any] | None = None, now_s: float
 ) -> dict[str, Any]:
-    """The whole status.
+    """Return the whole status.
 
-    previous: the status now on the API server; its conditions keep their times where they stay.
-    now_s: Unix seconds, for conditions that flip.
+    previous: the status now on the API server; conditions that do not change keep its times.
+    now_s: Unix seconds, for conditions that change.
     """
     knowledge, old = facts.knowledge, previous or {}
     asked, given = facts.tally.requested_gb_h, facts.tally.allocated_gb_h
@@ -57,9 +57,7 @@ def status_of(
         "observations": facts.tally.observations,
         "runs": knowledge.runs,
         "oomKills": facts.tally.oom_kills,
-        "maxNeed": None
-        if knowledge.max_need_bytes is None
-        else words_for_bytes(knowledge.max_need_bytes),
+        "maxNeed": quantity_or_none(knowledge.max_need_bytes, words_for_bytes),
         "champion": serving(knowledge),
         "championWords": words_for_expert(serving(knowledge)),
         "expertCosts": _costs(facts.standing, old.get("expertCosts")),
@@ -76,21 +74,20 @@ def status_of(
 
 
 def changed(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> bool:
-    """Whether patching ``new`` over ``old`` would change anything; None and absent are alike."""
+    """Say whether patching ``new`` over ``old`` would change anything; None counts as absent."""
     return bool(_without_nones(old or {}) != _without_nones(new))
 
 
 def newly_shifted(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> bool:
-    """Whether ``new`` says of a shift of level what ``old`` did not."""
-    said = _drifting(new)
-    if said.get("reason") != DriftKind.LEVEL.value:
-        return False
-    return _drifting(old or {}).get("message") != said.get("message")
+    """Say whether ``new`` reports a shift of level that ``old`` did not."""
+    drifting, before = _drifting(new), _drifting(old or {})
+    is_level = drifting.get("reason") == DriftKind.LEVEL.value
+    return is_level and before.get("message") != drifting.get("message")
 
 
 def _drifting(status: Mapping[str, Any]) -> Mapping[str, Any]:
     conditions = read_conditions(status.get("conditions"))
-    return next((each for each in conditions if each.get("type") == ConditionType.DRIFTING), {})
+    return next((one for one in conditions if one.get("type") == ConditionType.DRIFTING), {})
 
 
 def _without_nones(value: Any) -> Any:
@@ -122,7 +119,7 @@ def _phase(facts: ProfileFacts) -> Phase:
 
 
 def _would_fields(facts: ProfileFacts) -> dict[str, Any]:
-    """What enforcing would have come to; nothing of a task that is enforced, or not yet decided."""
+    """Return the result that enforcing would have had; None unless runs were recommended."""
     would = facts.standing.would if facts.standing else Would()
     if facts.knowledge.policy.mode is not Mode.RECOMMEND or not would.runs:
         absent = ("wouldRuns", "wouldSave", "wouldSaveGbH", "wouldKill", "wouldKillShare")
@@ -137,9 +134,9 @@ def _would_fields(facts: ProfileFacts) -> dict[str, Any]:
 
 
 def _costs(standing: StandingFacts | None, shown: object) -> dict[str, float | None] | None:
-    """Each expert's cost over the champion's: two digits, or every run would change them all.
+    """Return each expert's cost over the champion's; more digits would change with every run.
 
-    shown: as before; an expert that is not among them any more is deleted.
+    shown: the costs in the status before; an expert that left is deleted.
     """
     if standing is None:
         return None
@@ -168,10 +165,7 @@ def _model_fields(champion: str, model: Model | None) -> dict[str, Any]:
 
 
 def cpu_status_of(knowledge: Knowledge) -> dict[str, Any]:
-    """``status.cpu``: a field that does not hold is None, which deletes it.
-
-    The request is what a pod would get that asks for nothing, bounds aside.
-    """
+    """Return ``status.cpu``. The request is for a pod that asks for nothing, without bounds."""
     mode = knowledge.policy.cpu.mode if knowledge.policy.mode is not Mode.OFF else Mode.OFF
     use = knowledge.cpu
     if use is None or mode is Mode.OFF:
@@ -182,9 +176,7 @@ def cpu_status_of(knowledge: Knowledge) -> dict[str, Any]:
         "runs": use.runs,
         "used": _quantity(use.high_cores),
         "peak": None if use.peak_cores is None else _quantity(use.peak_cores),
-        "request": None
-        if decision.request_millicores is None
-        else format_millicores(decision.request_millicores),
+        "request": quantity_or_none(decision.request_millicores, format_millicores),
         "why": decision.why,
     }
 

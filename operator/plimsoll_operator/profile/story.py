@@ -1,4 +1,4 @@
-"""What there is to tell of a task, in a few sentences: `kubectl describe` begins with it."""
+"""Tells about a task in a few sentences, with which `kubectl describe` begins."""
 
 from __future__ import annotations
 
@@ -20,16 +20,22 @@ _PAUSED_IN = {
     PausedBy.TASK: "for this task",
 }
 
+_DOES = {
+    Mode.OFF: "off: pods are neither changed nor observed",
+    Mode.RECOMMEND: "nothing is changed: what pods would get is written on them (mode recommend)",
+    Mode.ENFORCE: "pods get the sizes decided here (mode enforce)",
+}
+
 
 def profile_story(facts: ProfileFacts) -> list[str]:
-    """Sentences, the most telling first."""
+    """Return the sentences, the most important first."""
     return [
         f"{words[0].upper()}{words[1:]}." for words in (_does(facts), *_history(facts)) if words
     ]
 
 
 def saving_words(asked_gb_h: float, given_gb_h: float) -> str:
-    """What was saved of what was asked for, as a share and in full.
+    """Return the saving as a share of the requested memory-time, and in full.
 
     >>> saving_words(20.0, 7.6)
     '62% (12.4 GB·h)'
@@ -39,19 +45,14 @@ def saving_words(asked_gb_h: float, given_gb_h: float) -> str:
 
 
 def serving(knowledge: Knowledge) -> str:
-    """Who is asked for the size: below ``min_runs`` nobody but the user."""
+    """Return the expert that decides the size; below ``min_runs`` it is the user's request."""
     return str(knowledge.champion) if knowledge.runs >= knowledge.policy.min_runs else REQUEST
 
 
 def _does(facts: ProfileFacts) -> str:
-    mode = facts.knowledge.policy.mode
     if facts.paused_by is not None:
         return f"paused {_PAUSED_IN[facts.paused_by]}: pods are observed and left as written"
-    if mode is Mode.OFF:
-        return "off: pods are neither changed nor observed"
-    if mode is Mode.RECOMMEND:
-        return "nothing is changed: what pods would get is written on them (mode recommend)"
-    return "pods get the sizes decided here (mode enforce)"
+    return _DOES[facts.knowledge.policy.mode]
 
 
 def _history(facts: ProfileFacts) -> Iterator[str]:
@@ -91,7 +92,7 @@ def _sizes(knowledge: Knowledge) -> str:
     words += f", model {model.version} of {timestamp(model.trained_s)}"
     if champion == BOOSTING:
         return words
-    ceilings = " ".join(words_for_bytes(each) for each in model.bins.ceilings_bytes)
+    ceilings = " ".join(words_for_bytes(ceiling) for ceiling in model.bins.ceilings_bytes)
     metrics = model.metrics
     return (
         f"{words}, bins {ceilings}, right in {metrics.accuracy:.1%} of its predictions,"

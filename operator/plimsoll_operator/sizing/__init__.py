@@ -1,5 +1,5 @@
-"""Decides what one pod gets, and writes the patch. Pure: this is admission's answer.
+"""Decides one pod's size and makes the patch: this is admission's answer. Pure.
 
-In: a pod and what is known of tasks (``state``). Out: a JSON patch with its decision note.
+In: a pod and the knowledge of tasks (``state``). Out: a JSON patch with its decision note.
 May import: ``policy``, ``pods``, ``names`` and the predictor.
 """

@@ -1,4 +1,4 @@
-"""One pod's CPU request sized, beside its memory: requests only, never a limit."""
+"""Sizes one pod's CPU request beside its memory, and never a CPU limit."""
 
 from __future__ import annotations
 
@@ -9,19 +9,14 @@ from plimsoll_operator.pods.spec import (
     Pod,
     Qos,
     SizedContainer,
+    container_of,
     mapping,
     metadata_of,
-    sequence,
+    millicores_asked,
     spec_of,
 )
-from plimsoll_operator.sizing.cpu_bounds import (
-    ContainerCpu,
-    CpuPlace,
-    cpu_bounds_for,
-    millicores_asked,
-)
 from plimsoll_operator.sizing.decision_note import CpuNote, DecisionNote
-from plimsoll_predictor.core.cpu import CpuAsk, CpuDecision, CpuReason, decide_cpu
+from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds, CpuDecision, CpuReason, decide_cpu
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 
@@ -32,14 +27,14 @@ _LEFT: Final = {
 
 
 def cpu_asked(pod: Pod, container: SizedContainer, note: DecisionNote | None) -> CpuAsk | None:
-    """What the user asked: what the container says, unless Plimsoll put it there itself.
+    """Return the user's CPU: the container's, unless Plimsoll itself wrote the request.
 
     None if it cannot be read, or is set for the whole pod (spec.resources).
     """
-    whole = mapping(spec_of(pod).get("resources"))
-    if whole and any("cpu" in mapping(whole.get(kind)) for kind in ("requests", "limits")):
+    of_pod = mapping(spec_of(pod).get("resources"))
+    if of_pod and any("cpu" in mapping(of_pod.get(kind)) for kind in ("requests", "limits")):
         return None
-    document = mapping(sequence(spec_of(pod).get("containers"))[container.index])
+    document = container_of(pod, container.index)
     try:
         request = millicores_asked(document, "requests")
         limit = millicores_asked(document, "limits")
@@ -53,28 +48,27 @@ def cpu_asked(pod: Pod, container: SizedContainer, note: DecisionNote | None) ->
 
 
 def may_size_cpu(pod: Pod, knowledge: Knowledge) -> bool:
-    """Whether there is anything to decide: CPU is sized when a pod is made, and not again."""
+    """Say whether CPU is to be decided. That happens only when a pod is created."""
     if knowledge.cpu is None or knowledge.policy.cpu.mode is Mode.OFF:
         return False
     return "resourceVersion" not in metadata_of(pod)
 
 
 def decides_class(ask: CpuAsk) -> bool:
-    """Whether changing this request could change the pod's quality-of-service class."""
+    """Say whether changing this request could change the pod's quality-of-service class."""
     return ask.request_millicores is None or ask.request_millicores == ask.limit_millicores
 
 
-def size_cpu(container: ContainerCpu, knowledge: Knowledge, place: CpuPlace, qos: Qos) -> CpuNote:
-    """Decide one container's CPU request. qos: the pod's class, its memory sized already."""
+def size_cpu(ask: CpuAsk, knowledge: Knowledge, bounds: CpuBounds, qos: Qos) -> CpuNote:
+    """Decide one container's CPU request. qos: the pod's class after its memory was sized."""
     policy = knowledge.policy
     if qos in _LEFT:
         decision = CpuDecision(None, CpuReason.LEFT, _LEFT[qos])
     else:
-        bounds = cpu_bounds_for(container, place)
-        decision = decide_cpu(container.ask, knowledge.cpu, policy, bounds)
+        decision = decide_cpu(ask, knowledge.cpu, policy, bounds)
     return CpuNote(
         request_millicores=decision.request_millicores,
-        was_millicores=container.ask.request_millicores,
+        was_millicores=ask.request_millicores,
         mode=policy.cpu.mode,
         reason=decision.reason,
         why=decision.why,
@@ -82,5 +76,5 @@ def size_cpu(container: ContainerCpu, knowledge: Knowledge, place: CpuPlace, qos
 
 
 def is_enforced(note: CpuNote) -> bool:
-    """Whether the pod gets, or got, what was decided."""
+    """Say whether the decision is applied to the pod, not only written on it."""
     return note.mode is Mode.ENFORCE and note.request_millicores is not None

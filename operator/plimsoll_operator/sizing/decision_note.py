@@ -1,4 +1,4 @@
-"""The annotation that Plimsoll writes on a pod: what was decided, and why.
+"""Writes and reads the annotation with a pod's decision and its reason.
 
 Anybody who may create pods may write it as well. A text that Plimsoll would not have written
 therefore counts as absent.
@@ -6,11 +6,12 @@ therefore counts as absent.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Any, Final
 
-import msgspec
 import orjson
+from msgspec import Meta
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import (
@@ -18,12 +19,13 @@ from plimsoll_operator.names.quantity import (
     format_millicores,
     parse_bytes,
     parse_millicores,
+    quantity_or_none,
 )
-from plimsoll_operator.pods.spec import Pod, annotations_of
-from plimsoll_operator.pods.workflow_items import Context, WrittenContext
+from plimsoll_operator.pods.spec import Pod, annotations_of, mapping
+from plimsoll_operator.pods.workflow_items import Context
 from plimsoll_predictor.core.cpu import CpuReason
 from plimsoll_predictor.core.decision import Reason
-from plimsoll_predictor.core.documents import from_document, to_document
+from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.policy import Mode
 
 MAX_ANNOTATION_CHARS: Final = 4096
@@ -40,15 +42,15 @@ _MOST_BYTES_A_CHAR: Final = 4
 class CpuNote:
     """One CPU decision as it stands on its pod.
 
-    request_millicores: what was decided; None if nothing was.
-    was_millicores: what the user asked; None if nothing.
+    request_millicores: the decided request; None if nothing was decided.
+    was_millicores: the user's request; None if there was none.
     """
 
     request_millicores: int | None
     was_millicores: int | None
     mode: Mode
     reason: CpuReason
-    why: str
+    why: Annotated[str, Meta(max_length=MAX_CPU_WHY_CHARS)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,28 +59,28 @@ class DecisionNote:
 
     run: the run's key; None for a bare first pod, which had no UID when it was decided.
     allocation_bytes: None if nothing was decided.
-    was_request_bytes, was_limit_bytes: what the user asked; None if nothing.
-    bin: which ceiling of the model, from 0; probability: that the need lies at or below it.
+    was_request_bytes, was_limit_bytes: the user's own; None if there were none.
+    bin: index of the model's ceiling, from 0; probability: that the need is at or below it.
     model: the model's version; None if no model chose.
-    before_bytes: the container's request when it was decided again while it waited. Written before
-        the container is resized, so that what the user asked is known at every moment; None if
-        the decision is admission's.
-    cpu: what was decided of its CPU; None if nothing was.
-    context: features that nobody wrote on the pod, as they were known when it was decided; the
-        observation gets just these, so that nothing learned later can slip in.
+    before_bytes: the container's request before it was decided again while it waited; None if the
+        decision is admission's. It is written before the container is resized, so that the user's
+        request is known at every moment.
+    cpu: the decision on its CPU; None if there was none.
+    context: features that nobody wrote on the pod, as they were known at the decision. The
+        observation gets exactly these, so that nothing learned later enters it.
     """
 
     task: str
     run: str | None
-    attempt: int
+    attempt: Annotated[int, Meta(ge=1, le=MAX_ATTEMPT)]
     allocation_bytes: int | None
     was_request_bytes: int | None
     was_limit_bytes: int | None
     bin: int | None
-    probability: float | None
+    probability: Annotated[float, Meta(ge=0, le=1)] | None
     model: str | None
     reason: Reason
-    why: str
+    why: Annotated[str, Meta(max_length=MAX_WHY_CHARS)]
     mode: Mode
     container: str
     before_bytes: int | None = None
@@ -86,85 +88,53 @@ class DecisionNote:
     context: Context = field(default_factory=dict)
 
 
-_Quantity: TypeAlias = str | int | None
-
-
-class _Written(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The annotation's fields, in the order in which they are written. Quantities are texts."""
-
-    task: str
-    run: str | None
-    attempt: Annotated[int, msgspec.Meta(ge=1, le=MAX_ATTEMPT)]
-    container: str
-    allocation: _Quantity
-    was: _Was
-    bin: int | None
-    probability: Annotated[float, msgspec.Meta(ge=0, le=1)] | None
-    model: str | None
-    mode: Mode
-    reason: Reason
-    why: str
-    before: _Quantity = None
-    cpu: _WrittenCpu | None = None
-    context: WrittenContext = {}
-
-
-class _Was(msgspec.Struct):
-    request: _Quantity
-    limit: _Quantity
-
-
-class _WrittenCpu(msgspec.Struct):
-    request: _Quantity
-    was: _Quantity
-    mode: Mode
-    reason: CpuReason
-    why: str
-
-
 def note_to_json(note: DecisionNote) -> str:
-    """The annotation's text: one JSON object, memory as quantities, short enough to read."""
+    """Return the annotation's text: one JSON object, quantities as texts, short enough to read."""
     cpu = note.cpu
-    written = _Written(
-        task=note.task,
-        run=note.run,
-        attempt=note.attempt,
-        container=note.container,
-        allocation=_memory(note.allocation_bytes),
-        was=_Was(_memory(note.was_request_bytes), _memory(note.was_limit_bytes)),
-        bin=note.bin,
-        probability=None if note.probability is None else round(note.probability, 4),
-        model=note.model,
-        mode=note.mode,
-        reason=note.reason,
-        why=note.why[:MAX_WHY_CHARS],
-        before=_memory(note.before_bytes),
-        cpu=None
-        if cpu is None
-        else _WrittenCpu(
-            _cpu(cpu.request_millicores),
-            _cpu(cpu.was_millicores),
-            cpu.mode,
-            cpu.reason,
-            cpu.why[:MAX_CPU_WHY_CHARS],
-        ),
-        context={name: round(need_bytes) for name, need_bytes in note.context.items()},
-    )
-    return orjson.dumps(to_document(written)).decode()
+    document: dict[str, Any] = {
+        "task": note.task,
+        "run": note.run,
+        "attempt": note.attempt,
+        "container": note.container,
+        "allocation": quantity_or_none(note.allocation_bytes, format_bytes),
+        "was": {
+            "request": quantity_or_none(note.was_request_bytes, format_bytes),
+            "limit": quantity_or_none(note.was_limit_bytes, format_bytes),
+        },
+        "bin": note.bin,
+        "probability": None if note.probability is None else round(note.probability, 4),
+        "model": note.model,
+        "mode": note.mode,
+        "reason": note.reason,
+        "why": note.why[:MAX_WHY_CHARS],
+    }
+    if note.before_bytes is not None:
+        document["before"] = format_bytes(note.before_bytes)
+    if cpu is not None:
+        document["cpu"] = {
+            "request": quantity_or_none(cpu.request_millicores, format_millicores),
+            "was": quantity_or_none(cpu.was_millicores, format_millicores),
+            "mode": cpu.mode,
+            "reason": cpu.reason,
+            "why": cpu.why[:MAX_CPU_WHY_CHARS],
+        }
+    if note.context:
+        document["context"] = {name: round(size) for name, size in note.context.items()}
+    return orjson.dumps(document).decode()
 
 
 def read_note(pod: Pod) -> DecisionNote | None:
-    """The decision written on a pod; None if there is none, or it is not one of ours."""
+    """Return the decision written on a pod; None unless Plimsoll could have written it."""
     text = annotations_of(pod).get(labels.DECISION)
     return note_from_json(text) if isinstance(text, str) else None
 
 
 def has_room(pod: Pod, text: str) -> bool:
-    """False if the API server would take the pod as it is, but not with the annotation ``text``."""
+    """Say whether ``text`` fits on the pod, or whether the pod has too much without it already."""
     annotations = annotations_of(pod)
     chars = sum(map(len, annotations)) + sum(len(str(value)) for value in annotations.values())
     if (chars + len(text) + len(labels.DECISION)) * _MOST_BYTES_A_CHAR <= MAX_ALL_ANNOTATIONS_BYTES:
-        return True  # as nearly always: nothing needs to be encoded to know it
+        return True  # nearly always so; then nothing needs to be encoded
     others = (item for item in annotations.items() if item[0] != labels.DECISION)
     taken = sum(len(key.encode()) + len(str(value).encode()) for key, value in others)
     left = MAX_ALL_ANNOTATIONS_BYTES - taken
@@ -172,56 +142,30 @@ def has_room(pod: Pod, text: str) -> bool:
 
 
 def note_from_json(text: str) -> DecisionNote | None:
-    """Inverse of ``note_to_json``; None for anything that it would not have written."""
+    """Read what ``note_to_json`` wrote; None for anything that it would not have written."""
     if len(text) > MAX_ANNOTATION_CHARS:
         return None
     try:
-        return _note(from_document(_Written, orjson.loads(text), "decision"))
-    except ValueError:
+        written = mapping(orjson.loads(text))
+        was, cpu = mapping(written["was"]), written.get("cpu")
+        if cpu is not None:
+            cpu = {
+                **mapping(cpu),
+                "request_millicores": _read(cpu["request"], parse_millicores),
+                "was_millicores": _read(cpu["was"], parse_millicores),
+            }
+        fields = {
+            **written,
+            "allocation_bytes": _read(written["allocation"], parse_bytes),
+            "was_request_bytes": _read(was["request"], parse_bytes),
+            "was_limit_bytes": _read(was["limit"], parse_bytes),
+            "before_bytes": _read(written.get("before"), parse_bytes),
+            "cpu": cpu,
+        }
+        return from_document(DecisionNote, fields, "decision")
+    except (LookupError, TypeError, ValueError):
         return None
 
 
-def _note(written: _Written) -> DecisionNote:
-    cpu = written.cpu
-    return DecisionNote(
-        task=written.task,
-        run=written.run,
-        attempt=written.attempt,
-        allocation_bytes=_bytes(written.allocation),
-        was_request_bytes=_bytes(written.was.request),
-        was_limit_bytes=_bytes(written.was.limit),
-        bin=written.bin,
-        probability=written.probability,
-        model=written.model,
-        reason=written.reason,
-        why=written.why[:MAX_WHY_CHARS],
-        mode=written.mode,
-        container=written.container,
-        before_bytes=_bytes(written.before),
-        cpu=None
-        if cpu is None
-        else CpuNote(
-            request_millicores=_millicores(cpu.request),
-            was_millicores=_millicores(cpu.was),
-            mode=cpu.mode,
-            reason=cpu.reason,
-            why=cpu.why[:MAX_CPU_WHY_CHARS],
-        ),
-        context=written.context,
-    )
-
-
-def _memory(size_bytes: int | None) -> str | None:
-    return None if size_bytes is None else format_bytes(size_bytes)
-
-
-def _cpu(millicores: int | None) -> str | None:
-    return None if millicores is None else format_millicores(millicores)
-
-
-def _bytes(quantity: _Quantity) -> int | None:
-    return None if quantity is None else parse_bytes(quantity)
-
-
-def _millicores(quantity: _Quantity) -> int | None:
-    return None if quantity is None else parse_millicores(quantity)
+def _read(quantity: object, parse: Callable[[object], int]) -> int | None:
+    return None if quantity is None else parse(quantity)

@@ -1,4 +1,4 @@
-"""One pod sized: what it is, what is known of it, what is decided, what changes."""
+"""Sizes one pod: reads it, looks up its task, decides, and makes the patch."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from plimsoll_operator.pods.spec import (
 )
 from plimsoll_operator.pods.workflow_items import Context, context_of
 from plimsoll_operator.policy.pod_policy import resolve_policy
-from plimsoll_operator.sizing.bounds import PodMemory, bounds_for
-from plimsoll_operator.sizing.cpu_bounds import ContainerCpu, CpuPlace
+from plimsoll_operator.sizing.bounds import PodAmounts, bounds_for, cpu_bounds_for
 from plimsoll_operator.sizing.cpu_sizing import (
     cpu_asked,
     decides_class,
@@ -40,9 +39,9 @@ from plimsoll_operator.sizing.decision_note import (
 from plimsoll_operator.sizing.patch import (
     Memory,
     Operation,
-    as_written,
     memory_after,
     patch_for,
+    pod_with,
 )
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.decision import Ask, Bounds, Decision, Reason
@@ -50,14 +49,12 @@ from plimsoll_predictor.core.policy import Limits, Mode
 from plimsoll_predictor.deciding.decide import decide
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 
-MEMORY: Final = "memory"
-
 _KEEPS: Final = frozenset({Reason.COLD_START, Reason.KEPT})
 """Decisions for what the author wrote, raised to a minimum at most."""
 
 
 class Treatment(StrEnum):
-    """What became of one request, for counting."""
+    """The kind of one answer, for counting."""
 
     ENFORCED = "enforced"
     RECOMMENDED = "recommended"
@@ -70,14 +67,14 @@ class Treatment(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """What admission answers for one pod, and why.
+    """Admission's answer for one pod, and the reason.
 
     patch: JSON Patch operations; empty leaves the pod as it is.
     identity, decision: None if the pod is not Plimsoll's.
     ignored_features: how many were out of bounds.
-    warning: for whoever creates the pod; None almost always.
-    wanted, note: the sized container's memory by the decision, whatever the mode, and what is
-        written on the pod; None where nothing could be sized.
+    warning: for the creator of the pod; None almost always.
+    wanted: the sized container's memory by the decision, whatever the mode.
+    note: the decision as it is written on the pod. Both are None if nothing could be sized.
     """
 
     treatment: Treatment
@@ -92,7 +89,7 @@ class Sized:
 
 @dataclass(frozen=True, slots=True)
 class _Pod:
-    """One pod, read."""
+    """One pod after reading. words: oddities to report beside the decision; usually empty."""
 
     body: Pod
     identity: RunIdentity
@@ -102,31 +99,26 @@ class _Pod:
     knowledge: Knowledge
     context: Context
     words: str
-    """What was odd about the pod, to be said beside the decision; usually empty."""
 
 
 def size(pod: Pod, state: AdmissionState, namespace: str | None = None) -> Sized:
-    """Size one pod. Deterministic; the pod and the state are not changed.
+    """Size one pod. The same input gives the same answer; nothing is changed.
 
-    namespace: where the pod is created, as the API server says it; None if the pod says it.
+    namespace: where the pod is created, by the API server; None reads it from the pod.
     """
     identity = identify(pod, namespace)
     if identity is None:
         return Sized(Treatment.NOT_OURS, [])
     knowledge = state.knowledge_of(identity.task)
     if state.paused or knowledge.paused:
-        decision = Decision(allocation_bytes=None, reason=Reason.PAUSED, why="sizing is paused")
-        return Sized(Treatment.PAUSED, [], identity, decision)
+        return _unsized(identity, Treatment.PAUSED, Reason.PAUSED, "sizing is paused")
     policy, words = resolve_policy(pod, knowledge.policy)
     if policy.mode is Mode.OFF:
-        decision = Decision(allocation_bytes=None, reason=Reason.OFF, why="the mode is off")
-        return Sized(Treatment.OFF, [], identity, decision)
+        return _unsized(identity, Treatment.OFF, Reason.OFF, "the mode is off")
     container = sized_container(pod)
     if isinstance(container, NotSizable):
-        decision = Decision(
-            allocation_bytes=None, reason=Reason.NOT_SIZABLE, why=f"not sized: {container.why}"
-        )
-        return Sized(Treatment.NOT_SIZABLE, [], identity, decision)
+        why = f"not sized: {container.why}"
+        return _unsized(identity, Treatment.NOT_SIZABLE, Reason.NOT_SIZABLE, why)
     if policy is not knowledge.policy:
         knowledge = replace(knowledge, policy=policy)
     note = read_note(pod)
@@ -136,8 +128,12 @@ def size(pod: Pod, state: AdmissionState, namespace: str | None = None) -> Sized
     return _sized(read, state)
 
 
+def _unsized(identity: RunIdentity, treatment: Treatment, reason: Reason, why: str) -> Sized:
+    return Sized(treatment, [], identity, Decision(allocation_bytes=None, reason=reason, why=why))
+
+
 def memory_asked(container: SizedContainer, note: DecisionNote | None) -> Memory:
-    """What the user asked: what the container says, unless Plimsoll put it there itself."""
+    """Return the user's request and limit: the container's, unless Plimsoll itself wrote these."""
     if (
         note is not None
         and note.mode is Mode.ENFORCE
@@ -163,10 +159,10 @@ def _sized(read: _Pod, state: AdmissionState) -> Sized:
     note = _note(read, decision, cpu)
     text = note_to_json(note)
     if not has_room(read.body, text):
-        # Unannotated, nobody could tell later what its author had asked: then rather nothing.
+        # Without the annotation, nobody could tell later what the author had asked.
         why = "not sized: its annotations leave no room for the decision"
-        left = Decision(allocation_bytes=None, reason=Reason.NOT_SIZABLE, why=why)
-        return Sized(Treatment.NOT_SIZABLE, [], read.identity, left, features.ignored, why)
+        unsized = _unsized(read.identity, Treatment.NOT_SIZABLE, Reason.NOT_SIZABLE, why)
+        return replace(unsized, ignored_features=features.ignored, warning=why)
     patch = patch_for(
         read.body,
         read.container,
@@ -178,9 +174,16 @@ def _sized(read: _Pod, state: AdmissionState) -> Sized:
         treatment = Treatment.KEPT
     else:
         treatment = Treatment.ENFORCED if enforced else Treatment.RECOMMENDED
-    warning = read.words or None
-    ignored = features.ignored
-    return Sized(treatment, patch, read.identity, decision, ignored, warning, wanted, note)
+    return Sized(
+        treatment=treatment,
+        patch=patch,
+        identity=read.identity,
+        decision=decision,
+        ignored_features=features.ignored,
+        warning=read.words or None,
+        wanted=wanted,
+        note=note,
+    )
 
 
 def _leaves_best_effort(read: _Pod, wanted: Memory) -> bool:
@@ -189,24 +192,24 @@ def _leaves_best_effort(read: _Pod, wanted: Memory) -> bool:
 
 def _wanted(read: _Pod, decision: Decision) -> Memory:
     allocation_bytes = decision.allocation_bytes
-    kept = decision.reason in _KEEPS
-    if allocation_bytes is None or (kept and allocation_bytes == read.was.request_bytes):
+    keeps = decision.reason in _KEEPS
+    if allocation_bytes is None or (keeps and allocation_bytes == read.was.request_bytes):
         return read.was
-    # A kept request that had to be raised to a minimum is no reason to lower the limit over it.
-    limits = Limits.KEEP if kept else read.knowledge.policy.limits
-    # A Guaranteed pod stays one: there the limit follows the request.
+    # That a kept request was raised to a minimum is no reason to lower the limit over it.
+    limits = Limits.KEEP if keeps else read.knowledge.policy.limits
+    # A Guaranteed pod stays Guaranteed: its limit follows the request.
     if limits is Limits.KEEP and qos_of(_as_written(read)) is Qos.GUARANTEED:
         limits = Limits.EQUAL
     return memory_after(read.was, allocation_bytes, limits)
 
 
 def _as_written(read: _Pod) -> Pod:
-    """The pod as its author wrote it: what Plimsoll changed at an earlier look is taken back."""
+    """Return the pod as its author wrote it, without Plimsoll's own earlier changes."""
     note, container = read.note, read.container
     cpu = cpu_asked(read.body, container, note) if note is not None and note.cpu else None
     if cpu is None and read.was == Memory(container.request_bytes, container.limit_bytes):
         return read.body
-    return as_written(read.body, container, read.was, cpu)
+    return pod_with(read.body, container, read.was, cpu)
 
 
 def _cpu(read: _Pod, wanted: Memory, state: AdmissionState) -> CpuNote | None:
@@ -217,32 +220,25 @@ def _cpu(read: _Pod, wanted: Memory, state: AdmissionState) -> CpuNote | None:
     qos = qos_of(_as_written(read)) if decides_class(ask) else Qos.BURSTABLE
     if qos is Qos.BEST_EFFORT and knowledge.policy.mode is Mode.ENFORCE and wanted.request_bytes:
         qos = Qos.BURSTABLE  # its memory makes it so
-    place = CpuPlace(
-        state.namespace(read.identity.task.namespace).cpu, state.largest_node_millicores
+    namespace = state.namespace(read.identity.task.namespace).cpu
+    bounds = cpu_bounds_for(
+        read.body, container.index, ask, namespace, state.largest_node_millicores
     )
-    return size_cpu(ContainerCpu(read.body, container.index, ask), knowledge, place, qos)
+    return size_cpu(ask, knowledge, bounds, qos)
 
 
 def _decided(read: _Pod, features: PodFeatures, state: AdmissionState) -> Decision:
-    run = read.identity.run
-    others = other_memory_bytes(read.body, read.container)
-    policy = read.knowledge.policy
-    lifted = run is not None and run in read.knowledge.lifts
-    lifted = lifted or RUN_OF in annotations_of(read.body)
-    memory = PodMemory(
-        request_bytes=read.was.request_bytes,
-        kept_limit_bytes=read.was.limit_bytes if policy.limits is Limits.KEEP else None,
-        other_request_bytes=others[0],
-        other_limit_bytes=others[1],
-        may_wait=lifted,
+    run, was = read.identity.run, read.was
+    other_request_bytes, other_limit_bytes = other_memory_bytes(read.body, read.container)
+    memory = PodAmounts(
+        request=was.request_bytes,
+        fixed_limit=was.limit_bytes if read.knowledge.policy.limits is Limits.KEEP else None,
+        other_request=other_request_bytes,
+        other_limit=other_limit_bytes,
+        may_wait=run in read.knowledge.lifts or RUN_OF in annotations_of(read.body),
     )
-    bounds = bounds_for(
-        read.body,
-        memory,
-        state.namespace(read.identity.task.namespace).bounds,
-        state.largest_node_bytes,
-    )
-    was = read.was
+    namespace = state.namespace(read.identity.task.namespace).bounds
+    bounds = bounds_for(read.body, memory, namespace, state.largest_node_bytes)
     ask = Ask(
         features={**features.values, **read.context} if read.context else features.values,
         request_bytes=was.request_bytes,
@@ -259,19 +255,19 @@ def _decided(read: _Pod, features: PodFeatures, state: AdmissionState) -> Decisi
 
 
 def _not_below_retry(read: _Pod, decision: Decision, bounds: Bounds) -> Decision:
-    """A retry that Plimsoll made carries its lifted size: an older feed must not lower it again."""
+    """Keep the lifted size of a retry that Plimsoll made: an older feed must not lower it."""
     note = read.note
     if note is None or note.attempt <= 1 or RUN_OF not in annotations_of(read.body):
         return decision
     if note.allocation_bytes is None or note.allocation_bytes != read.container.request_bytes:
         return decision
     caps = (note.allocation_bytes, bounds.cap_bytes, read.knowledge.policy.max_bytes)
-    kept_bytes = min(cap_bytes for cap_bytes in caps if cap_bytes is not None)
-    if (decision.allocation_bytes or 0) >= kept_bytes:
+    lifted_bytes = min(cap_bytes for cap_bytes in caps if cap_bytes is not None)
+    if (decision.allocation_bytes or 0) >= lifted_bytes:
         return decision
     return replace(
         decision,
-        allocation_bytes=kept_bytes,
+        allocation_bytes=lifted_bytes,
         attempt=note.attempt,
         reason=Reason.LIFTED,
         why=f"attempt {note.attempt} keeps the lifted size it was made with",

@@ -1,4 +1,4 @@
-"""All that sizing knows, held in memory: tasks, namespaces, the cluster's defaults."""
+"""Holds all that sizing reads in memory: tasks, namespaces, the cluster's defaults."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from plimsoll_operator.sizing.bounds import NamespaceBounds
-from plimsoll_operator.sizing.cpu_bounds import UNBOUNDED, NamespaceCpu
+from plimsoll_operator.sizing.bounds import UNBOUNDED, NamespaceBounds
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.siblings import Siblings
 from plimsoll_predictor.core.task import TaskId
@@ -17,30 +16,30 @@ from plimsoll_predictor.model.task_model import Model
 
 @dataclass(frozen=True, slots=True)
 class NamespaceState:
-    """What holds in one namespace.
+    """The policy and bounds of one namespace.
 
-    policy: for tasks that nobody knows yet; None leaves the cluster's.
+    policy: for unknown tasks; None takes the cluster's.
     document: the JSON it was read from, for a copy on disk.
     """
 
     policy: Policy | None
     bounds: NamespaceBounds
     document: Mapping[str, Any] = field(default_factory=dict)
-    cpu: NamespaceCpu = UNBOUNDED
+    cpu: NamespaceBounds = UNBOUNDED
 
 
-UNBOUNDED_NAMESPACE = NamespaceState(policy=None, bounds=NamespaceBounds())
+UNBOUNDED_NAMESPACE = NamespaceState(policy=None, bounds=UNBOUNDED)
 
 
 @dataclass(slots=True)
 class AdmissionState:
-    """The newest state the feed brought. Its values are immutable; keys are replaced whole.
+    """The newest state from the feed. Its values are immutable; keys are replaced whole.
 
     largest_node_bytes: allocatable memory of the largest node; None if unknown.
     largest_node_millicores: that node's allocatable CPU; None if unknown.
-    models: those of ``tasks``, and of tasks that the feed is about to tell of.
-    siblings: what was needed for items of workflows; bounded by itself.
-    paused: whether all of the cluster is; over every policy and pod.
+    models: those of ``tasks``, and of tasks that the feed is about to bring.
+    siblings: the needs for items of workflows; it bounds itself.
+    paused: whether the whole cluster is paused, whatever a policy or pod says.
     """
 
     default_policy: Policy = field(default_factory=Policy)
@@ -54,15 +53,15 @@ class AdmissionState:
 
     def replace(self, other: AdmissionState) -> None:
         """Take over everything another state holds, at once."""
-        for each in fields(self):
-            setattr(self, each.name, getattr(other, each.name))
+        for part in fields(self):
+            setattr(self, part.name, getattr(other, part.name))
 
     def namespace(self, name: str) -> NamespaceState:
-        """What holds in a namespace; one that was never heard of bounds nothing."""
+        """Return a namespace's policy and bounds; an unknown one has none."""
         return self.namespaces.get(name, UNBOUNDED_NAMESPACE)
 
     def knowledge_of(self, task: TaskId) -> Knowledge:
-        """What is known of a task; of an unknown one, the policy that holds for it."""
+        """Return the knowledge of a task; that of an unknown task holds only its policy."""
         knowledge = self.tasks.get(task)
         if knowledge is not None:
             return knowledge

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from plimsoll_operator.profile.standing_facts import StandingFacts, facts_or_none
+from plimsoll_operator.profile.standing_facts import StandingFacts, standing_facts
 from plimsoll_predictor.core.decision import Ask
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.record import Features, Observation
@@ -78,7 +78,7 @@ class StoredStandings:
         known = standing.inform(Knowledge(task=task, policy=Policy(), model=model))
         ask = Ask(features=dict(usual.features), request_bytes=usual.request_bytes)
         by_rule = standing.bids(usual.request_bytes, usual.features)
-        return facts_or_none(standing, self.pool(task), {**by_rule, **modelled_bids(known, ask)})
+        return standing_facts(standing, self.pool(task), {**by_rule, **modelled_bids(known, ask)})
 
 
 def _standing(state: Mapping[str, Any]) -> Standing | None:

@@ -69,7 +69,7 @@ def test_what_was_written_is_loaded(tmp_path: Path) -> None:
     assert state.tasks == expected.tasks
     assert state.default_policy == expected.default_policy
     assert state.largest_node_bytes == 16 * GIB
-    assert state.namespace("shop").bounds.max_bytes == GIB
+    assert state.namespace("shop").bounds.most == GIB
     assert state.namespace("shop").policy == Policy(min_bytes=5)
 
 

@@ -129,7 +129,7 @@ def test_a_run_is_told_once_when_it_passes_its_own_deadline() -> None:
 def test_a_run_that_was_told_before_a_restart_is_counted_and_not_told_again() -> None:
     watching = Watching()
     watching.runs.run_started(
-        RunStarted("u", replace(MINUTES, started_s=NOON_S - 9999, told_s=NOON_S - 9000))
+        RunStarted("u", replace(MINUTES, started_s=NOON_S - 9999, announced_s=NOON_S - 9000))
     )
     watching.runs.see("u", a_pod().named("train-1", uid="u").built())
     watching.look(1)

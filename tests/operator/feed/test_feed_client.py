@@ -94,7 +94,7 @@ async def test_what_the_board_holds_arrives_as_it_was(reader: Reader, board: Fee
     assert reader.state.default_policy.mode is Mode.ENFORCE
     assert reader.state.largest_node_bytes == 16 * GIB
     assert reader.state.namespace("shop").policy == Policy(min_bytes=5)
-    assert reader.state.namespace("shop").bounds.max_bytes == GIB
+    assert reader.state.namespace("shop").bounds.most == GIB
 
 
 async def test_changes_and_removals_arrive(reader: Reader, board: FeedBoard) -> None:

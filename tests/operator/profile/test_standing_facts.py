@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plimsoll_operator.profile.standing_facts import facts_or_none
+from plimsoll_operator.profile.standing_facts import standing_facts
 from plimsoll_operator.wording.drift_words import DriftKind, drift_facts
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.experts.drift import BEFORE, Drift
@@ -54,8 +54,8 @@ def test_of_a_grown_task_the_margin_is_said_that_another_expert_has_to_reach() -
 
 def test_a_task_without_a_run_has_nothing_to_say() -> None:
     pool = a_fleet().pool
-    assert facts_or_none(None, pool) is None
-    assert facts_or_none(Standing(), pool) is None
+    assert standing_facts(None, pool) is None
+    assert standing_facts(Standing(), pool) is None
 
 
 def test_costs_of_nothing_are_no_ratio() -> None:
@@ -114,4 +114,4 @@ def test_a_standing_that_was_saved_tells_the_same(needs: tuple[int, ...]) -> Non
     [task] = fleet
     standing = fleet.standing(task)
     again = Standing.from_dict(standing.to_dict())
-    assert facts_or_none(again, fleet.pool) == facts_or_none(standing, fleet.pool)
+    assert standing_facts(again, fleet.pool) == standing_facts(standing, fleet.pool)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll_operator.profile.facts import ProfileFacts
-from plimsoll_operator.profile.standing_facts import facts_or_none
+from plimsoll_operator.profile.standing_facts import standing_facts
 from plimsoll_operator.profile.status import status_of
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
@@ -165,7 +165,7 @@ def status_in(mode: Mode, would: Would) -> dict[str, object]:
     facts = ProfileFacts(
         knowledge=Knowledge(task=TRAIN, policy=Policy(mode=mode), runs=40),
         tally=TaskSummary(task=TRAIN),
-        standing=facts_or_none(standing, fleet.pool),
+        standing=standing_facts(standing, fleet.pool),
     )
     return status_of(facts, now_s=0.0)
 

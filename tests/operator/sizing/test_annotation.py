@@ -113,6 +113,7 @@ def changed(**fields: Any) -> str:
         pytest.param(changed(mode="always"), id="an unknown mode"),
         pytest.param(changed(reason="because"), id="an unknown reason"),
         pytest.param(changed(task=3), id="a number for a task"),
+        pytest.param(changed(why="x" * 513), id="a reason that would have been cut"),
         pytest.param(changed(why="x" * 5000), id="too long"),
     ],
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.sizing.bounds import NamespaceBounds, PodMemory, bounds_for, read_namespace
+from plimsoll_operator.sizing.bounds import NamespaceBounds, PodAmounts, bounds_for, read_namespace
 from plimsoll_predictor.core.decision import Bounds
 from plimsoll_predictor.core.units import GIB, MIB
 from tests.builders.pods import a_pod
@@ -25,13 +25,13 @@ def a_quota(
 def bounds_of(
     *objects: dict[str, Any],
     quotas: tuple[dict[str, Any], ...] = (),
-    memory: PodMemory | None = None,
+    memory: PodAmounts | None = None,
     node_bytes: int | None = None,
     **spec: Any,
 ) -> Bounds:
     pod = a_pod().with_spec(**spec).built()
     namespace = read_namespace(list(objects), list(quotas))
-    return bounds_for(pod, memory or PodMemory(request_bytes=GIB), namespace, node_bytes)
+    return bounds_for(pod, memory or PodAmounts(request=GIB), namespace, node_bytes)
 
 
 def test_an_empty_namespace_bounds_nothing() -> None:
@@ -55,25 +55,25 @@ def test_a_limit_range_of_cpu_or_volumes_does_not_count() -> None:
 
 
 def test_a_pods_maximum_is_shared_with_what_runs_beside() -> None:
-    memory = PodMemory(request_bytes=GIB, other_limit_bytes=GIB)
+    memory = PodAmounts(request=GIB, other_limit=GIB)
     found = bounds_of(a_limit_range("Pod", max={"memory": "4Gi"}), memory=memory)
     assert found.cap_bytes == 3 * GIB
 
 
 def test_the_largest_node_is_shared_with_what_runs_beside() -> None:
-    memory = PodMemory(request_bytes=GIB, other_request_bytes=GIB)
+    memory = PodAmounts(request=GIB, other_request=GIB)
     assert bounds_of(memory=memory, node_bytes=16 * GIB).cap_bytes == 15 * GIB
 
 
 def test_a_kept_limit_must_not_become_too_large_a_multiple_of_the_request() -> None:
-    kept = PodMemory(request_bytes=4 * GIB, kept_limit_bytes=4 * GIB)
+    kept = PodAmounts(request=4 * GIB, fixed_limit=4 * GIB)
     limit_range = a_limit_range(maxLimitRequestRatio={"memory": "2"})
     assert bounds_of(limit_range, memory=kept).floor_bytes == 2 * GIB
     assert bounds_of(limit_range).floor_bytes is None
 
 
 def test_a_pods_minimum_is_held_together_with_what_runs_beside() -> None:
-    memory = PodMemory(request_bytes=4 * GIB, other_request_bytes=GIB, other_limit_bytes=2 * GIB)
+    memory = PodAmounts(request=4 * GIB, other_request=GIB, other_limit=2 * GIB)
     assert bounds_of(a_limit_range("Pod", min={"memory": "3Gi"}), memory=memory).floor_bytes == (
         2 * GIB
     )
@@ -82,11 +82,11 @@ def test_a_pods_minimum_is_held_together_with_what_runs_beside() -> None:
 
 def test_a_pods_kept_limits_must_not_become_too_large_a_multiple_of_its_requests() -> None:
     limit_range = a_limit_range("Pod", maxLimitRequestRatio={"memory": "2"})
-    memory = PodMemory(
-        request_bytes=4 * GIB,
-        kept_limit_bytes=4 * GIB,
-        other_request_bytes=GIB,
-        other_limit_bytes=2 * GIB,
+    memory = PodAmounts(
+        request=4 * GIB,
+        fixed_limit=4 * GIB,
+        other_request=GIB,
+        other_limit=2 * GIB,
     )
     assert bounds_of(limit_range, memory=memory).floor_bytes == 2 * GIB
     assert bounds_of(limit_range).floor_bytes is None
@@ -105,15 +105,21 @@ def test_used_quota_keeps_a_raise_within_what_is_free() -> None:
     assert bounds_of(quotas=(quota,)).cap_bytes == 2 * GIB
 
 
+def test_of_two_names_for_requests_the_one_with_less_left_counts() -> None:
+    hard = {"requests.memory": "8Gi", "memory": "8Gi"}
+    quota = a_quota(hard, {"requests.memory": "6Gi", "memory": "5Gi"})
+    assert bounds_of(quotas=(quota,)).cap_bytes == 2 * GIB
+
+
 def test_used_quota_lowers_nothing_that_the_user_asked() -> None:
     quota = a_quota({"requests.memory": "8Gi"}, {"requests.memory": "8Gi"})
-    memory = PodMemory(request_bytes=5 * GIB)
+    memory = PodAmounts(request=5 * GIB)
     assert bounds_of(quotas=(quota,), memory=memory).cap_bytes == 5 * GIB
 
 
 def test_a_lifted_attempt_waits_for_quota_rather_than_be_killed_again() -> None:
     quota = a_quota({"requests.memory": "8Gi"}, {"requests.memory": "7Gi"})
-    memory = PodMemory(request_bytes=GIB, may_wait=True)
+    memory = PodAmounts(request=GIB, may_wait=True)
     assert bounds_of(quotas=(quota,), memory=memory).cap_bytes == 8 * GIB
 
 
@@ -185,10 +191,10 @@ def test_only_a_quota_that_counts_the_pod_bounds_it(
 )
 def test_what_cannot_be_read_bounds_nothing(document: Any) -> None:
     namespace = read_namespace([document], [document])
-    assert bounds_for({}, PodMemory(request_bytes=None), namespace, None) == Bounds()
-    assert (namespace.min_bytes, namespace.max_ratio) == (None, None)
+    assert bounds_for({}, PodAmounts(request=None), namespace, None) == Bounds()
+    assert (namespace.least, namespace.max_ratio) == (None, None)
 
 
 def test_caps_never_fall_below_nothing() -> None:
-    memory = PodMemory(request_bytes=GIB, other_request_bytes=64 * GIB)
+    memory = PodAmounts(request=GIB, other_request=64 * GIB)
     assert bounds_for({}, memory, NamespaceBounds(), GIB).cap_bytes == 0

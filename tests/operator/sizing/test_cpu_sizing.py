@@ -14,7 +14,7 @@ from plimsoll_operator.attempts.watched_pod import read_pod
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import parse_millicores
 from plimsoll_operator.pods.spec import Qos, qos_of
-from plimsoll_operator.sizing.cpu_bounds import read_namespace_cpu
+from plimsoll_operator.sizing.bounds import CPU, read_namespace
 from plimsoll_operator.sizing.decision_note import read_note
 from plimsoll_operator.sizing.pod_sizing import Treatment, size
 from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
@@ -180,7 +180,7 @@ def test_the_namespaces_limit_range_and_quota_hold_back_a_raise() -> None:
     ):
         state = state_of(known())
         state.namespaces["shop"] = NamespaceState(
-            None, state.namespace("shop").bounds, {}, read_namespace_cpu(limit_ranges, quotas)
+            None, state.namespace("shop").bounds, {}, read_namespace(limit_ranges, quotas, CPU)
         )
         assert cpu_of(pod.patched(size(pod.built(), state).patch)) == (expected, None)
 

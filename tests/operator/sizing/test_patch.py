@@ -6,7 +6,7 @@ import pytest
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.spec import SizedContainer, sized_container
-from plimsoll_operator.sizing.patch import Memory, memory_after, patch_for, pointer_part
+from plimsoll_operator.sizing.patch import Memory, memory_after, patch_for
 from plimsoll_predictor.core.policy import Limits
 from plimsoll_predictor.core.units import GIB, MIB
 from tests.builders.pods import APod, a_pod, memory_of
@@ -94,10 +94,6 @@ def test_a_pod_without_annotations_gets_them(annotations: dict[str, str] | None)
 def test_the_same_annotation_is_not_written_twice() -> None:
     pod = patched(a_pod(), None, "{}")
     assert patch_for(pod.built(), container_of(pod), None, "{}") == []
-
-
-def test_pointers_are_escaped_as_rfc_6901_says() -> None:
-    assert pointer_part("a/b~c~1") == "a~1b~0c~01"
 
 
 @pytest.mark.parametrize(

@@ -201,15 +201,15 @@ def bounded(bounds: NamespaceBounds) -> AdmissionState:
 
 
 def test_nothing_is_asked_beyond_a_limit_range() -> None:
-    assert memory_of(after(ASKING, bounded(NamespaceBounds(max_bytes=512 * MIB)))) == (
+    assert memory_of(after(ASKING, bounded(NamespaceBounds(most=512 * MIB)))) == (
         "512Mi",
         "512Mi",
     )
-    assert memory_of(after(ASKING, bounded(NamespaceBounds(min_bytes=2 * GIB)))) == ("2Gi", "2Gi")
+    assert memory_of(after(ASKING, bounded(NamespaceBounds(least=2 * GIB)))) == ("2Gi", "2Gi")
 
 
 def test_a_kept_request_that_a_limit_range_forbids_is_raised_to_its_minimum() -> None:
-    state = bounded(NamespaceBounds(min_bytes=256 * MIB))
+    state = bounded(NamespaceBounds(least=256 * MIB))
     state.tasks.clear()
     pod = a_pod().asking("64Mi").limited("1Gi")
     assert memory_of(after(pod, state)) == ("256Mi", "1Gi")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from plimsoll_operator.attempts.observation import ClusterLoad, NodeLoad, Surroundings
+from plimsoll_operator.attempts.observation import Load, Surroundings
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.hub.habits import FirstTimes
@@ -56,7 +56,7 @@ class Placement:
         self._pods_kept = pods_kept
         self._nodes: dict[str, dict[str, Placed]] = {}
         self._started: OrderedDict[str, _Started] = OrderedDict()
-        self._waiting: OrderedDict[str, ClusterLoad | None] = OrderedDict()
+        self._waiting: OrderedDict[str, Load | None] = OrderedDict()
         """Pods that were not seen running, and the load at their submission."""
         self._memory_bytes = 0
         self._millicores = 0
@@ -114,17 +114,17 @@ class Placement:
         self._memory_bytes += sign * placed.memory_bytes
         self._millicores += sign * round(1000 * placed.cpu)
 
-    def _load(self) -> ClusterLoad:
+    def _load(self) -> Load:
         total = self._cluster.total
-        return ClusterLoad(
+        return Load(
             memory_share=_share(self._memory_bytes, total.memory_bytes),
             cpu_share=_share(self._millicores / 1000, total.cpu),
             waiting_pods=len(self._waiting),
         )
 
-    def _on_node(self, node: str, surroundings: Surroundings) -> NodeLoad:
+    def _on_node(self, node: str, surroundings: Surroundings) -> Load:
         capacity = self._cluster.capacity(node)
-        return NodeLoad(
+        return Load(
             memory_share=_share(surroundings.memory_bytes, capacity.memory_bytes),
             cpu_share=_share(surroundings.cpu, capacity.cpu),
         )

@@ -14,7 +14,7 @@ from plimsoll_operator.controller.tasks.leaking import LeakingTasks
 from plimsoll_operator.metrics.runs import RunMetrics
 from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingFact
 from plimsoll_operator.profile.runtime_status import RuntimeFacts
-from plimsoll_operator.profile.standing_facts import StandingFacts, facts_or_none
+from plimsoll_operator.profile.standing_facts import StandingFacts, standing_facts
 from plimsoll_operator.training.when_due import LEAST_NEW_RUNS
 from plimsoll_operator.views.training_facts import facts_of
 from plimsoll_predictor.core.cpu import use_of
@@ -128,7 +128,7 @@ class ProfileGatherer:
     async def _standing(self, task: TaskId) -> StandingFacts | None:
         """Return None for a task that has no known run."""
         standing = await self.standings.standing(task)
-        return facts_or_none(standing, await self.standings.pool(task))
+        return standing_facts(standing, await self.standings.pool(task))
 
     async def _forecast(self, task: TaskId) -> Forecast | None:
         """Return None while no run of the task is known."""

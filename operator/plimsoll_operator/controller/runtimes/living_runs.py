@@ -91,7 +91,7 @@ class LongRuns:
         for uid in self._deadlines.due(now_s):
             made = self._under_way[uid]
             self._long.add(uid)
-            if made.told_s is None and not self._publish(uid, made, now_s):
+            if made.announced_s is None and not self._publish(uid, made, now_s):
                 self._deadlines.put(uid, now_s + LOOK_AGAIN_S)
 
     async def run(self) -> None:

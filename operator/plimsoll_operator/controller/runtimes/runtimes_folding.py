@@ -64,7 +64,7 @@ class Folding:
         """People are told of the run once, and not again after a restart."""
         made = self.flying.get(run)
         if made is not None:
-            self.flying[run] = replace(made, told_s=at_s)
+            self.flying[run] = replace(made, announced_s=at_s)
             self._announced.add(run)
 
     def take_up(self, saved: OpenForecast) -> None:
@@ -144,7 +144,7 @@ class Folding:
             task=made.task,
             submitted_s=made.submitted_s,
             started_s=made.started_s,
-            announced_s=made.told_s,
+            announced_s=made.announced_s,
             forecast=made.forecast.to_dict(),
             state=self.forecaster.state.run(run) or b"",
         )

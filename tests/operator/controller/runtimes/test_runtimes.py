@@ -158,7 +158,7 @@ async def test_runs_in_flight_fly_on_after_a_restart(tmp_path: Path) -> None:
     async with a_life(tmp_path) as again:
         found = again.runtimes.flying("runs")
         assert found is not None
-        assert (found.started_s, found.told_s) == (NOON_S + 9001, NOON_S + 9999)
+        assert (found.started_s, found.announced_s) == (NOON_S + 9001, NOON_S + 9999)
         assert found.long_after_s == pytest.approx(told.long_after_s, rel=1e-3)
         assert again.heard.began == ["runs"]
         waits = again.runtimes.flying("waits")

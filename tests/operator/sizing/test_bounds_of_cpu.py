@@ -14,13 +14,7 @@ from plimsoll_operator.feed.applying import apply, steps
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.wire import decode_message
 from plimsoll_operator.names.quantity import BadQuantity, format_millicores, parse_millicores
-from plimsoll_operator.sizing.cpu_bounds import (
-    UNBOUNDED,
-    ContainerCpu,
-    CpuPlace,
-    cpu_bounds_for,
-    read_namespace_cpu,
-)
+from plimsoll_operator.sizing.bounds import CPU, UNBOUNDED, cpu_bounds_for, read_namespace
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds
 from plimsoll_predictor.core.policy import Policy
@@ -45,13 +39,13 @@ def bounds(
 ) -> CpuBounds:
     ranges = [each for each in objects if "limits" in each["spec"]]
     quotas = [each for each in objects if "hard" in each["spec"]]
-    container = ContainerCpu((pod or a_pod()).built(), 0, CpuAsk(1000, limit))
-    return cpu_bounds_for(container, CpuPlace(read_namespace_cpu(ranges, quotas), node))
+    namespace = read_namespace(ranges, quotas, CPU)
+    return cpu_bounds_for((pod or a_pod()).built(), 0, CpuAsk(1000, limit), namespace, node)
 
 
 def test_nothing_bounds_where_nothing_is_set() -> None:
     assert bounds() == CpuBounds(None, None)
-    assert read_namespace_cpu([], []) == UNBOUNDED
+    assert read_namespace([], [], CPU) == UNBOUNDED
 
 
 @pytest.mark.parametrize(
@@ -130,8 +124,8 @@ def test_a_namespaces_cpu_reaches_admission() -> None:
     board = FeedBoard("e")
     board.set_namespace("shop", policy=None, limit_ranges=[a_range(max="2")], quotas=[a_quota("8")])
     known = told_to_admission(board).namespace("shop").cpu
-    assert known.max_millicores == 2000
-    assert known.quotas[0].hard_millicores == 8000
+    assert known.most == 2000
+    assert known.quotas[0].request == 8000
 
 
 @pytest.mark.parametrize(
