@@ -20,7 +20,7 @@ from tests.apiserver.controllers import Shop, until
 from tests.rigs.preloaded import Preloaded, start_plimsoll
 
 LEASE = "plimsoll-controller"
-LEASE_S = 4
+LEASE_S = 6
 """Shorter than in production, so that the tests are."""
 LOST = 75
 """The exit status of a leader that lost the lead."""
