@@ -12,8 +12,8 @@ import psutil
 
 from benchmarks.scale_data import NOW_S, Size, task_name
 from plimsoll_operator.controller.building import connect_book
-from plimsoll_operator.controller.housekeeping import remember_all
-from plimsoll_operator.controller.hub.hub import Hub, TaskPublished
+from plimsoll_operator.controller.controller import remember_all
+from plimsoll_operator.controller.hub.hub import Hub
 from plimsoll_operator.controller.learning.standings import Standings
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
@@ -23,7 +23,6 @@ from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.store import Store, Writer, pruning
 
 _WRITES: Final = 300
@@ -92,29 +91,18 @@ async def _measure(url: str, size: Size) -> StoreFigures:
 
 
 async def take_up(store: Store, writer: Writer, board: FeedBoard) -> None:
-    """As ``Controller.take_up`` takes up what the store knows."""
+    """As ``Controller.restore`` restores what the store knows."""
     hub = Hub()
     book = TaskBook(TaskPolicies(Policy(), hub), hub)
-    publications = Publications(book, hub)
-    connect_book(hub, book, publications)
-    hub.subscribe(TaskPublished, lambda event: board.publish(event.knowledge))
-    await writer.call(store.totals.mend)
-    for task, known in (await writer.read(remember_all, store)).items():
-        book.restore(
-            Knowledge(
-                task=task,
-                policy=Policy(),
-                runs=known.summary.runs_known,
-                max_need_bytes=known.summary.max_need_bytes,
-                model=known.saved.model if known.saved else None,
-                lifts=known.lifts,
-                cpu=known.cpu,
-            )
-        )
-    ItemNeeds(board).restore(await writer.read(store.observations.item_needs))
     standings = Standings(store, writer, book)
+    publications = Publications(book, standings.fold, board, hub)
+    connect_book(hub, book, publications)
+    await writer.call(store.totals.mend)
+    for remembered in (await writer.read(remember_all, store)).values():
+        book.restore(remembered.knowledge)
+    ItemNeeds(board).restore(await writer.read(store.observations.item_needs))
     await standings.restore()
-    publications.publish_learned()
+    await publications.publish()
 
 
 def _of_one(store: Store, task: TaskId) -> object:

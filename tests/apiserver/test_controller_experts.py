@@ -51,5 +51,5 @@ async def test_killed_and_started_again_the_experts_are_as_if_nothing_had_happen
         for past in (first, second):
             whole.store.observations.record_history(past)
         await whole.standings.fold()
-        wanted = json.loads(json.dumps(whole.standings.to_dict()))
+        wanted = json.loads(json.dumps(whole.state()))
         assert {"pools": pools, "standings": saved} == wanted

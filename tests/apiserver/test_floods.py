@@ -13,7 +13,7 @@ import pytest
 from kubernetes_asyncio import client
 
 from plimsoll_operator.controller.announcing.events_budget import OF_A_TASK
-from plimsoll_operator.controller.building import build
+from plimsoll_operator.controller.controller import Controller
 from plimsoll_operator.controller.profiles.profiles import UNKNOWN_KEPT_S
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.kube.api_server import MERGE_PATCH
@@ -102,7 +102,7 @@ async def keepers(cluster: Cluster, folder: Path, *times_s: float) -> AsyncItera
     kube = await Kube.connect(str(cluster.kubeconfig), None)
     spawner = Spawner(store_url="", command=("false",))
     controllers = [
-        build(ControllerSettings(), kube, store, spawner, lambda now_s=now_s: now_s)  # type: ignore[misc]
+        Controller(ControllerSettings(), kube, store, spawner, lambda now_s=now_s: now_s)  # type: ignore[misc]
         for now_s in times_s
     ]
     try:

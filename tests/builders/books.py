@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from plimsoll_operator.controller.building import connect_book
-from plimsoll_operator.controller.hub.hub import Hub, TaskPublished
+from plimsoll_operator.controller.hub.hub import Hub, ObservationAmended, TaskPublished
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.publishing import Publications
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
+from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.record import Need, Observation, Outcome
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.store import Novelty
+
+Fold = Callable[[], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -23,13 +30,33 @@ class Books:
     publications: Publications
     published: list[Knowledge] = field(default_factory=list)
 
+    def ended(self, task: TaskId, need: Need, *, new_run: bool = True) -> None:
+        """An attempt of the task ended, and this is known of its need."""
+        observation = Observation(
+            attempt_uid="u",
+            task=task,
+            run="r",
+            outcome=Outcome.OOM_KILLED if need.censored else Outcome.SUCCEEDED,
+            allocation_bytes=need.size_bytes,
+            peak_bytes=need.size_bytes,
+        )
+        assert observation.need == need
+        self.book.observed(ObservationAmended(observation, Novelty(new=True, learned=new_run)))
 
-def books(policy: Policy | None = None) -> Books:
+
+def books(policy: Policy | None = None, fold: Fold | None = None) -> Books:
+    """fold: what happens while the experts learn."""
     hub = Hub()
     policies = TaskPolicies(policy or Policy(), hub)
     book = TaskBook(policies, hub)
-    publications = Publications(book, hub)
+    publications = Publications(book, fold or _nothing, FeedBoard("test"), hub)
     connect_book(hub, book, publications)
     made = Books(hub, policies, book, publications)
-    hub.subscribe(TaskPublished, lambda event: made.published.append(event.knowledge))
+    hub.subscribe(
+        TaskPublished, lambda event: made.published.append(publications.deciding(event.task))
+    )
     return made
+
+
+async def _nothing() -> None:
+    return

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from plimsoll_operator.controller.learning.standings import Standings
 from plimsoll_operator.controller.tasks.book import TaskBook
@@ -48,6 +49,14 @@ class Life:
         )
         self.store.decisions.put(decision, bids)
         return dict(bids)
+
+    def state(self) -> dict[str, Any]:
+        """The state in memory, as plain JSON types."""
+        experts = self.standings._experts
+        return {
+            "pools": {name: pool.to_dict() for name, pool in experts.pools.items()},
+            "standings": {task: experts.standing(task).to_dict() for task in experts},
+        }
 
     async def ended(self, *observations: Observation) -> None:
         self.store.observations.record(observations)

@@ -14,7 +14,6 @@ from typing import Any
 from kubernetes_asyncio import client
 
 from plimsoll_operator.attempts.peaks import PeakReport
-from plimsoll_operator.controller.building import build
 from plimsoll_operator.controller.controller import Controller
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.kube.client import Kube
@@ -61,8 +60,8 @@ async def an_inside(folder: Path, mode: Mode = Mode.ENFORCE) -> AsyncIterator[In
     spawner = Spawner(store_url="", command=("false",))
     async with client.ApiClient(client.Configuration(host=NOBODY)) as api:
         settings = ControllerSettings(mode=mode, instance="test")
-        controller = build(settings, Kube(api), store, spawner, _now_s)
-        await controller.take_up()
+        controller = Controller(settings, Kube(api), store, spawner, _now_s)
+        await controller.restore()
         controller.book.get(TRAIN)
         try:
             yield Inside(controller, store)

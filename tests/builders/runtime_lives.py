@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from plimsoll_operator.controller.hub.hub import Hub, ProfileOutdated, RanLong, RunEnded, RunStarted
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
@@ -49,6 +50,17 @@ class Life:
 
     def started(self, uid: str, task: TaskId = TRAIN, at_s: float = NOON_S) -> None:
         self._saw(uid, task, SightingKind.STARTED, at_s)
+
+    def state(self) -> dict[str, Any]:
+        """The state in memory, byte for byte."""
+        folding = self.runtimes._folding
+        state = folding.forecaster.state
+        return {
+            "shared": state.shared(),
+            "tasks": {task: state.task(task) for task in sorted(self.runtimes._used)},
+            "owners": {owner: state.owner(owner) for owner in sorted(self.runtimes._owners)},
+            "runs": {uid: state.run(uid) for uid in sorted(folding.under_way)},
+        }
 
     def _saw(self, uid: str, task: TaskId, kind: SightingKind, at_s: float) -> None:
         seen = NewSighting(task=task, kind=kind, attempt_uid=uid, at_s=at_s)
@@ -128,11 +140,11 @@ def steps(seed: int, n: int = 80) -> Iterator[Step]:
 
 
 def _odd(
-    chance: random.Random, number: int, at_s: float, flying: Sequence[tuple[str, TaskId]]
+    chance: random.Random, number: int, at_s: float, under_way: Sequence[tuple[str, TaskId]]
 ) -> Step:
     """Seen only at its end, an amended end, or one seen again as after a restart."""
-    if flying and chance.random() < 0.5:
-        return _step(Life.submitted, *chance.choice(flying), at_s)
+    if under_way and chance.random() < 0.5:
+        return _step(Life.submitted, *chance.choice(under_way), at_s)
     run = a_run(f"odd{number}", 50.0, at_s=at_s)
     if chance.random() < 0.5:
         return _twice(replace(run, outcome=Outcome.DELETED), run)

@@ -1,8 +1,4 @@
-"""The controller put together: its parts, and who of them hears of what happened.
-
-Each part is made after those that it needs. What it would tell a part that is made later, it
-publishes.
-"""
+"""Puts the controller's parts together, and says which of them hear of what happened."""
 
 from __future__ import annotations
 
@@ -17,8 +13,6 @@ from plimsoll_operator.controller.attempts.lifts import Lifts
 from plimsoll_operator.controller.attempts.living import LivingAttempts, Placement
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
 from plimsoll_operator.controller.attempts.retries import Retries
-from plimsoll_operator.controller.controller import Controller
-from plimsoll_operator.controller.housekeeping import Housekeeping
 from plimsoll_operator.controller.hub.hub import (
     AttemptEnded,
     FinalPeakReported,
@@ -41,20 +35,20 @@ from plimsoll_operator.controller.hub.hub import (
 from plimsoll_operator.controller.learning.standings import Standings
 from plimsoll_operator.controller.profiles.gathering import ProfileGatherer
 from plimsoll_operator.controller.profiles.policy_statuses import PolicyStatuses
-from plimsoll_operator.controller.profiles.profiles import MetTasks, ProfileKeeper
-from plimsoll_operator.controller.profiles.troubles import Crowding, Definitions, Troubles
+from plimsoll_operator.controller.profiles.profiles import MetTasks, TaskProfiles
+from plimsoll_operator.controller.profiles.troubles import Troubles
 from plimsoll_operator.controller.runtimes.living_runs import LongRuns, RunSightings
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.controller.tasks.bounds import ClusterBounds, ClusterNodes
 from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
-from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.controller.tasks.publishing import Publications, SizingState
-from plimsoll_operator.controller.tasks.surroundings import ClusterBounds
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.controller.trainings import Learning
 from plimsoll_operator.controller.waiting.late_binding import LateBinding
+from plimsoll_operator.controller.waiting.pod_resizer import PodResizer
 from plimsoll_operator.controller.watching import ClusterWatch
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.kube.client import Kube
@@ -66,197 +60,191 @@ from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.store import Store, Writer
 
 
-def build(
-    settings: ControllerSettings,
-    kube: Kube,
-    store: Store,
-    spawn: Spawns,
-    now_s: Callable[[], float] = time.time,
-) -> Controller:
-    """Make a controller on the running event loop. It does nothing before its ``start``.
+class ControllerParts:
+    """The parts of one controller, for production and tests alike.
 
-    spawn: starts a trainer. now_s: Unix seconds.
+    Each part is made after those that it needs, and publishes what later parts have to hear.
     """
-    hub, writer, board = Hub(), Writer(store), FeedBoard(uuid.uuid4().hex)
-    metrics = ControllerMetrics(settings.task_metrics)
-    announcer = Announcer(kube, writer, now_s, settings.instance)
 
-    # What is known: of policies, tasks and nodes.
-    policies = TaskPolicies(Policy(mode=settings.mode), hub, settings.namespace)
-    book = TaskBook(policies, hub)
-    publications = Publications(book, hub)
-    crowding, leaking = Crowding(book), LeakingTasks(hub)
-    nodes = ClusterNodes()
-    bounds = ClusterBounds(board, policies, nodes)
-    items, peaks = ItemNeeds(board), PeakBook(hub=hub)
-    standings = Standings(store, writer, book)
-    runtimes = Runtimes(store, writer, hub)
+    def __init__(
+        self,
+        settings: ControllerSettings,
+        kube: Kube,
+        store: Store,
+        spawn: Spawns,
+        now_s: Callable[[], float] = time.time,
+    ) -> None:
+        """Make them on the running event loop.
 
-    # What is shown of it.
-    troubles, definitions = Troubles(kube, writer, board, hub), Definitions()
-    gatherer = ProfileGatherer(
-        store=store,
-        writer=writer,
-        book=book,
-        crowding=crowding,
-        leaking=leaking,
-        standings=standings,
-        runtimes=runtimes,
-        troubles=troubles,
-        definitions=definitions,
-        metrics=metrics.runs,
-        now_s=now_s,
-    )
-    profiles = ProfileKeeper(kube, gatherer, definitions, announcer, now_s)
-    policy_statuses = PolicyStatuses(kube, policies, now_s)
-    long_runs = LongRuns(hub, metrics.runs, now_s)
+        spawn: starts a trainer. now_s: Unix seconds.
+        """
+        self.kube, self.store, self.now_s = kube, store, now_s
+        hub = self.hub = Hub()
+        writer = self.writer = Writer(store)
+        board = self.board = FeedBoard(uuid.uuid4().hex)
+        metrics = self.metrics = ControllerMetrics(settings.task_metrics)
+        announcer = self.announcer = Announcer(kube, writer, now_s, settings.instance)
 
-    # What is done.
-    retries = Retries(
-        kube=kube, store=store, writer=writer, announcer=announcer, policies=policies, now_s=now_s
-    )
-    learning = Learning(book, profiles, store, writer, hub)
-    queue = TrainingQueue(spawn, store, learning.training_ended)
-    late_binding = LateBinding(
-        kube,
-        SizingState(publications, policies, bounds, items),
-        announcer,
-        metrics.late_binding,
-        settings.late_bindings_per_s,
-    )
-    met_tasks = MetTasks(book, crowding, profiles, announcer)
-    placement, late_peaks = Placement(nodes), LatePeaks(writer, peaks, hub)
-    ledger = AttemptLedger(
-        store=store,
-        writer=writer,
-        hub=hub,
-        book=book,
-        met_tasks=met_tasks,
-        living=LivingAttempts(
-            placement=placement,
-            sightings=RunSightings(writer, runtimes, long_runs),
-            standings=standings,
-            announcer=announcer,
-            profiles=profiles,
-            now_s=now_s,
-        ),
-        peaks=peaks,
-        placement=placement,
-        nodes=nodes,
-        lifts=Lifts(
-            store=store,
-            writer=writer,
-            book=book,
-            bounds=bounds,
-            leaking=leaking,
-            retries=retries,
-            announcer=announcer,
-            made=metrics.lifts,
-        ),
-    )
-    return _connected(
-        hub,
-        Controller(
-            kube=kube,
-            writer=writer,
-            board=board,
-            metrics=metrics,
-            announcer=announcer,
-            book=book,
-            publications=publications,
-            leaking=leaking,
-            items=items,
-            peaks=peaks,
-            standings=standings,
-            runtimes=runtimes,
-            troubles=troubles,
-            profiles=profiles,
-            long_runs=long_runs,
-            retries=retries,
-            learning=learning,
-            queue=queue,
-            late_peaks=late_peaks,
-            housekeeping=Housekeeping(
+        # These parts know policies, tasks and nodes.
+        policies = TaskPolicies(Policy(mode=settings.mode), hub, settings.namespace)
+        book = self.book = TaskBook(policies, hub)
+        self.standings = Standings(store, writer, book)
+        self.publications = Publications(book, self.standings.fold, board, hub)
+        self.runtimes = Runtimes(store, writer, hub)
+        self.leaking = LeakingTasks(hub)
+        self.items, self.peaks = ItemNeeds(board), PeakBook(hub=hub)
+        nodes = ClusterNodes()
+        self.bounds = ClusterBounds(board, policies, nodes)
+
+        # These parts show it.
+        self.troubles = Troubles(kube, writer, board, book, hub)
+        self.profiles = TaskProfiles(
+            kube,
+            ProfileGatherer(
                 store=store,
                 writer=writer,
                 book=book,
-                items=items,
-                standings=standings,
-                runtimes=runtimes,
-                learning=learning,
-                met_tasks=met_tasks,
-                profiles=profiles,
+                leaking=self.leaking,
+                standings=self.standings,
+                runtimes=self.runtimes,
+                troubles=self.troubles,
+                metrics=metrics.runs,
                 now_s=now_s,
             ),
-            watch=ClusterWatch(
-                ledger=ledger,
+            announcer,
+            now_s,
+        )
+        self.long_runs = LongRuns(hub, metrics.runs, now_s)
+
+        # These parts act on it.
+        self.retries = Retries(
+            kube=kube,
+            store=store,
+            writer=writer,
+            announcer=announcer,
+            policies=policies,
+            now_s=now_s,
+        )
+        self.learning = Learning(book, self.profiles, store, writer, hub)
+        self.queue = TrainingQueue(spawn, store, self.learning.training_ended)
+        sizing = SizingState(self.publications, policies, self.bounds, self.items)
+        self.late_binding = LateBinding(
+            PodResizer(kube, sizing, announcer, metrics.late_binding), settings.late_bindings_per_s
+        )
+        self.late_peaks = LatePeaks(writer, self.peaks, hub)
+        self.met_tasks = MetTasks(book, self.troubles, self.profiles, announcer)
+        placement = Placement(nodes)
+        self.watch = ClusterWatch(
+            ledger=AttemptLedger(
+                store=store,
+                writer=writer,
+                hub=hub,
                 book=book,
-                bounds=bounds,
-                profiles=profiles,
-                policy_statuses=policy_statuses,
-                late_binding=late_binding,
+                met_tasks=self.met_tasks,
+                living=LivingAttempts(
+                    placement=placement,
+                    sightings=RunSightings(writer, self.runtimes, self.long_runs),
+                    standings=self.standings,
+                    announcer=announcer,
+                    profiles=self.profiles,
+                    now_s=now_s,
+                ),
+                peaks=self.peaks,
+                placement=placement,
+                nodes=nodes,
+                lifts=Lifts(
+                    store=store,
+                    writer=writer,
+                    book=book,
+                    bounds=self.bounds,
+                    leaking=self.leaking,
+                    retries=self.retries,
+                    announcer=announcer,
+                    made=metrics.lifts,
+                ),
             ),
-        ),
-    )
+            book=book,
+            bounds=self.bounds,
+            profiles=self.profiles,
+            policy_statuses=PolicyStatuses(kube, policies, now_s),
+            late_binding=self.late_binding,
+        )
+        self._connect()
 
+    def _connect(self) -> None:
+        """Say who hears of what, in the order in which they hear it."""
+        hub, board, metrics, profiles = self.hub, self.board, self.metrics, self.profiles
 
-def _connected(hub: Hub, made: Controller) -> Controller:
-    """Say who hears of what, in the order in which they hear it."""
-    board, metrics, profiles, watch = made.board, made.metrics, made.profiles, made.watch
+        hub.subscribe(
+            AttemptEnded,
+            self.leaking.observed,
+            profiles.observed,
+            self.book.observed,
+            self.learning.observed,
+            self.standings.news,
+            self.runtimes.news,
+            self.late_peaks.attempt_ended,
+            self.items.attempt_ended,
+            self._count_end,
+        )
+        hub.subscribe(
+            ObservationAmended,
+            self.leaking.observed,
+            profiles.observed,
+            self.book.observed,
+            self.learning.observed,
+            self.standings.news,
+            lambda event: self.items.learn(event.observation),
+            lambda event: metrics.attempts.measured(event.observation),
+        )
+        hub.subscribe(FinalPeakReported, self.late_peaks.final_peak_reported)
 
-    hub.subscribe(
-        AttemptEnded,
-        made.leaking.observed,
-        profiles.observed,
-        made.learning.observed,
-        lambda _: made.standings.news(),
-        lambda _: made.runtimes.news(),
-        made.late_peaks.attempt_ended,
-        made.items.attempt_ended,
-        _counting_ends(metrics),
-    )
-    hub.subscribe(
-        ObservationAmended,
-        made.leaking.observed,
-        profiles.observed,
-        made.learning.observed,
-        lambda _: made.standings.news(),
-        made.items.observation_amended,
-        lambda event: metrics.attempts.measured(event.observation),
-    )
-    hub.subscribe(FinalPeakReported, made.late_peaks.final_peak_reported)
+        connect_book(hub, self.book, self.publications)
+        hub.subscribe(TaskPublished, lambda event: self.late_binding.learned(event.task))
+        hub.subscribe(
+            TaskForgotten,
+            self.learning.task_forgotten,
+            self.leaking.task_forgotten,
+            lambda event: board.remove(event.task),
+        )
 
-    connect_book(hub, made.book, made.publications)
-    hub.subscribe(
-        TaskPublished,
-        lambda event: board.publish(event.knowledge),
-        lambda event: watch.late_binding.learned(event.knowledge.task),
-    )
-    hub.subscribe(
-        TaskForgotten,
-        made.learning.task_forgotten,
-        made.leaking.task_forgotten,
-        lambda event: board.remove(event.task),
-    )
+        hub.subscribe(
+            PolicyChanged,
+            self.bounds.policy_changed,
+            self.late_binding.policy_changed,
+            profiles.namespace_policy_changed,
+        )
+        hub.subscribe(ProfileOutdated, profiles.profile_outdated)
 
-    hub.subscribe(
-        PolicyChanged,
-        watch.bounds.policy_changed,
-        watch.late_binding.policy_changed,
-        profiles.namespace_policy_changed,
-    )
-    hub.subscribe(ProfileOutdated, profiles.profile_outdated)
+        hub.subscribe(TrainingDue, lambda due: self.queue.request(due.task, due.policy, due.why))
+        hub.subscribe(TrainingEnded, self._count_training, self.standings.news)
 
-    hub.subscribe(TrainingDue, lambda due: made.queue.request(due.task, due.policy, due.why))
-    hub.subscribe(TrainingEnded, _counting_trainings(metrics), lambda _: made.standings.news())
+        hub.subscribe(RuntimeForecast, self.long_runs.runtime_forecast)
+        hub.subscribe(RunStarted, self.long_runs.run_started)
+        hub.subscribe(RunEnded, self.long_runs.run_ended)
+        hub.subscribe(RanLong, self.announcer.running_long, self.runtimes.ran_long)
 
-    hub.subscribe(RuntimeForecast, made.long_runs.runtime_forecast)
-    hub.subscribe(RunStarted, made.long_runs.run_started)
-    hub.subscribe(RunEnded, made.long_runs.run_ended)
-    hub.subscribe(RanLong, made.announcer.running_long, made.runtimes.ran_long)
+        metrics.watch(
+            Live(
+                leaking=lambda: len(self.leaking),
+                models_trained_s=self.learning.models_trained_s.values,
+                trainings_waiting=lambda: len(self.queue.waiting),
+                trainings_running=lambda: len(self.queue.running),
+                feed_readers=lambda: board.readers,
+                retries=lambda: self.retries.results,
+                events=lambda: self.announcer.results,
+            )
+        )
 
-    metrics.watch(_live(made))
-    return made
+    def _count_end(self, event: AttemptEnded) -> None:
+        if event.novelty.new:
+            sizes = sizes_of(event.observation, event.watched.mode, event.watched.note)
+            self.metrics.attempts.ended(event.observation, sizes)
+
+    def _count_training(self, event: TrainingEnded) -> None:
+        result = "failed" if event.result.failure else "succeeded"
+        self.metrics.trainings.labels(result).inc()
+        self.metrics.training_seconds.observe(event.result.duration_s)
 
 
 def connect_book(hub: Hub, book: TaskBook, publications: Publications) -> None:
@@ -266,32 +254,3 @@ def connect_book(hub: Hub, book: TaskBook, publications: Publications) -> None:
     hub.subscribe(TaskLearned, publications.task_learned)
     hub.subscribe(TaskChanged, publications.task_changed)
     hub.subscribe(TaskForgotten, publications.task_forgotten)
-
-
-def _counting_ends(metrics: ControllerMetrics) -> Callable[[AttemptEnded], None]:
-    def count(event: AttemptEnded) -> None:
-        if event.novelty.new:
-            sizes = sizes_of(event.observation, event.watched.mode, event.watched.note)
-            metrics.attempts.ended(event.observation, sizes)
-
-    return count
-
-
-def _counting_trainings(metrics: ControllerMetrics) -> Callable[[TrainingEnded], None]:
-    def count(event: TrainingEnded) -> None:
-        metrics.trainings.labels("failed" if event.result.failure else "succeeded").inc()
-        metrics.training_seconds.observe(event.result.duration_s)
-
-    return count
-
-
-def _live(made: Controller) -> Live:
-    return Live(
-        leaking=lambda: len(made.leaking),
-        models_trained_s=made.learning.models_trained_s.values,
-        trainings_waiting=lambda: len(made.queue.waiting),
-        trainings_running=lambda: len(made.queue.running),
-        feed_readers=lambda: made.board.readers,
-        retries=lambda: made.retries.results,
-        events=lambda: made.announcer.results,
-    )

@@ -1,74 +1,70 @@
-"""The controller from its start to its end: what it restores first, and what runs in it."""
+"""Runs the controller from its start to its end, and keeps its memory equal to the store."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import structlog
 
-from plimsoll_operator.controller.announcing.announcer import Announcer
-from plimsoll_operator.controller.attempts.late_peaks import LatePeaks
-from plimsoll_operator.controller.attempts.peak_book import PeakBook
-from plimsoll_operator.controller.attempts.retries import Retries
-from plimsoll_operator.controller.housekeeping import Housekeeping
-from plimsoll_operator.controller.learning.standings import Standings
-from plimsoll_operator.controller.profiles.profiles import ProfileKeeper
-from plimsoll_operator.controller.profiles.troubles import Troubles
-from plimsoll_operator.controller.runtimes.living_runs import LongRuns
-from plimsoll_operator.controller.runtimes.runtimes import Runtimes
-from plimsoll_operator.controller.tasks.book import TaskBook
-from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
-from plimsoll_operator.controller.tasks.leaking import LeakingTasks
-from plimsoll_operator.controller.tasks.publishing import Publications
-from plimsoll_operator.controller.trainings import Learning
-from plimsoll_operator.controller.watching import ClusterWatch
-from plimsoll_operator.feed.board import FeedBoard
-from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.controller.building import ControllerParts
 from plimsoll_operator.kube.errors import UNREACHABLE_PAUSE_S, Refused, Unreachable
-from plimsoll_operator.metrics.controller import ControllerMetrics
-from plimsoll_operator.training.queue import TrainingQueue
-from plimsoll_predictor.store import StoreError, Writer
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.store import SavedModel, Store, TaskSummary
 
 log = structlog.get_logger()
 
-PUBLISH_EVERY_S: Final = 0.5
 CARRY_ON_AFTER_S: Final = 5.0
+
+PRUNE_EVERY_S: Final = 3600.0
+REFRESH_EVERY_S: Final = 10.0
+"""How often the store is asked for tasks that others (an import) put something into."""
 
 Work = Callable[[], Awaitable[None]]
 
 
-@dataclass(slots=True, kw_only=True)
-class Controller:
-    """One per cluster, and its parts; ``building.build`` makes it."""
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """One task at the start, as the store knows it."""
 
-    kube: Kube
-    writer: Writer
-    board: FeedBoard
-    metrics: ControllerMetrics
-    announcer: Announcer
-    book: TaskBook
-    publications: Publications
-    leaking: LeakingTasks
-    items: ItemNeeds
-    peaks: PeakBook
-    standings: Standings
-    runtimes: Runtimes
-    troubles: Troubles
-    profiles: ProfileKeeper
-    long_runs: LongRuns
-    retries: Retries
-    learning: Learning
-    queue: TrainingQueue
-    late_peaks: LatePeaks
-    housekeeping: Housekeeping
-    watch: ClusterWatch
-    started: bool = field(init=False, default=False)
+    knowledge: Knowledge
+    summary: TaskSummary
+    saved: SavedModel | None
+
+
+def remember_all(store: Store) -> dict[TaskId, Remembered]:
+    """Read what the store knows of all tasks, in a handful of queries, whatever their number."""
+    lifts, cpus = store.lifts.waiting(), store.totals.cpu_uses()
+    models = dict(store.models.serving())
+    return {
+        task: Remembered(
+            Knowledge(
+                task=task,
+                policy=Policy(),
+                runs=summary.runs_known,
+                max_need_bytes=summary.max_need_bytes,
+                model=models[task].model if task in models else None,
+                lifts=lifts.get(task, {}),
+                cpu=cpus.get(task),
+            ),
+            summary,
+            models.get(task),
+        )
+        for task, summary in store.totals.by_task().items()
+    }
+
+
+class Controller(ControllerParts):
+    """One per cluster. It does nothing before its ``start``."""
+
+    started = False
     """Whether the feed holds what the store knows; before that, nobody may read the feed."""
-    _beside: list[asyncio.Task[None]] = field(init=False, default_factory=list)
+    _beside: tuple[asyncio.Task[None], ...] = ()
+    _imported = 0
 
     async def start(self) -> None:
         """Restore what people have set and the store knows, then run beside the handlers.
@@ -84,44 +80,51 @@ class Controller:
         for bound in await _answered(self.kube.list_bounds):
             see = watch.see_node if bound["kind"] == "Node" else watch.see_bounds
             await see(bound, gone=False)
-        await self.take_up()
+        await self.restore()
         self.started = True
-        for work in (
-            self.profiles.run,
-            self.announcer.run,
-            self.late_peaks.run,
-            self.standings.run,
-            self.runtimes.run,
-            self.long_runs.run,
-            watch.policy_statuses.run,
-            watch.late_binding.run,
-            self.troubles.run,
-            self.publish_regularly,
-            self.housekeeping.run,
-        ):
-            self._beside.append(asyncio.create_task(_carry_on(work)))
+        parts = (
+            self.profiles,
+            self.announcer,
+            self.late_peaks,
+            self.standings,
+            self.runtimes,
+            self.long_runs,
+            self.watch.policy_statuses,
+            self.late_binding,
+            self.troubles,
+            self.publications,
+        )
+        works = (*(part.run for part in parts), self.keep_equal_to_the_store)
+        self._beside = tuple(asyncio.create_task(_carry_on(work)) for work in works)
         log.info("controller started", tasks=len(self.book))
 
-    async def take_up(self) -> None:
+    async def restore(self) -> None:
         """Have what the store knows in the feed, and go on with the retries it holds."""
-        await self.housekeeping.take_up()
-        self.publications.publish_learned()
+        observations = self.store.observations
+        # This is asked first: an import that comes meanwhile is read twice then, but never missed.
+        self._imported = (await self.writer.read(observations.imported, 0)).serial
+        await self.writer.call(self.store.totals.mend)
+        for task, remembered in (await self.writer.read(remember_all, self.store)).items():
+            self.book.restore(remembered.knowledge)
+            self.learning.restore(remembered.summary, remembered.saved)
+            self.learning.consider(task)
+            self.profiles.mark(task, after_s=0.0)
+        self.items.restore(await self.writer.read(observations.item_needs))
+        await self.standings.restore()
+        await self.runtimes.restore()
+        await self.publications.publish()
         await self.retries.resume()
 
-    async def publish_regularly(self) -> None:
-        """Publish what was learned, until cancelled."""
+    async def keep_equal_to_the_store(self) -> None:
+        """Learn without a restart what an import put into the store, and prune old rows."""
+        loop = asyncio.get_running_loop()
+        pruned_s = loop.time()
         while True:
-            await asyncio.sleep(PUBLISH_EVERY_S)
-            await self.publish()
-
-    async def publish(self) -> None:
-        """Publish what was learned, once the experts know the runs that are counted."""
-        if ahead := self.publications.ahead():
-            # If the store cannot be read, ``Standings.run`` says so and tries again.
-            with contextlib.suppress(StoreError):
-                await self.standings.fold()
-                self.publications.caught_up(ahead)
-        self.publications.publish_learned()
+            await asyncio.sleep(REFRESH_EVERY_S)
+            await self._look_for_imports()
+            if loop.time() - pruned_s > PRUNE_EVERY_S:
+                pruned_s = loop.time()
+                await self._prune()
 
     async def close(self) -> None:
         """Stop; everything acknowledged is in the store."""
@@ -133,6 +136,37 @@ class Controller:
         await self.standings.close()
         await self.runtimes.close()
         await self.writer.close()
+
+    async def _look_for_imports(self) -> None:
+        imported = await self.writer.read(self.store.observations.imported, self._imported)
+        if imported.tasks:
+            # The call queues behind all writes: no need that is learned meanwhile is lost.
+            self.items.restore(await self.writer.call(self.store.observations.item_needs))
+            await self.standings.fold()
+        for task in imported.tasks:
+            # The call queues behind all writes: whatever was recorded before it is in the sum.
+            summary = await self.writer.call(self.store.totals.of, task)
+            self.book.add_up(task, summary.runs_known, summary.max_need_bytes)
+            self.learning.consider(task)
+            self.profiles.mark(task)
+        if imported.tasks:
+            self.standings.news()
+            self.runtimes.news()
+        self._imported = imported.serial
+
+    async def _prune(self) -> None:
+        steps = self.store.prune_steps(self.now_s())
+        # Steps run one by one, so that other writes come in between.
+        while await self.writer.call(next, steps, None) is not None:
+            continue
+        self.book.drop_lifts_except(await self.writer.call(self.store.lifts.waiting))
+        stored = await self.writer.call(self.store.totals.tasks)
+        self.standings.forget_all_but(stored)
+        await self.runtimes.forget_all_but(stored)
+        for task in self.met_tasks.idle(stored):
+            self.book.forget(task)
+            self.profiles.forget(task)
+            await self.profiles.remove(task)
 
 
 async def _answered(call: Callable[[], Awaitable[list[Any]]]) -> list[Any]:

@@ -16,7 +16,7 @@ from plimsoll_operator.controller.hub.hub import (
     TrainingDue,
     TrainingEnded,
 )
-from plimsoll_operator.controller.profiles.profiles import ProfileKeeper
+from plimsoll_operator.controller.profiles.profiles import TaskProfiles
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.training.queue import Trained
 from plimsoll_operator.training.when_due import Since, should_train
@@ -33,7 +33,7 @@ class Learning:
     """Counts what is new of each task, and has models serve."""
 
     def __init__(
-        self, book: TaskBook, profiles: ProfileKeeper, store: Store, writer: Writer, hub: Hub
+        self, book: TaskBook, profiles: TaskProfiles, store: Store, writer: Writer, hub: Hub
     ) -> None:
         self._book = book
         self._profiles = profiles
@@ -47,24 +47,30 @@ class Learning:
         """When each task's model was trained, in Unix seconds; only tasks with a model are here."""
 
     def observed(self, event: AttemptEnded | ObservationAmended) -> None:
-        """One attempt as it was recorded or amended, and what that changed in the store."""
+        """Count a new kill, and train if enough is new. The book has counted the run already."""
         task, need, novelty = event.observation.task, event.observation.need, event.novelty
         if need is None:
             return
-        self._book.learn(task, need, new_runs=int(novelty.learned))
         self._new_kills[task] += need.censored and novelty.new
         if novelty.new or novelty.learned:
             self.consider(task)
 
     def consider(self, task: TaskId) -> None:
         """Train if enough is new."""
-        why = should_train(self._since(task))
+        knowledge = self._book.get(task)
+        since = Since(
+            runs=knowledge.runs,
+            min_runs=knowledge.policy.min_runs,
+            trained_runs=self._trained_runs.get(task),
+            new_kills=self._new_kills[task],
+        )
+        why = should_train(since)
         if why is not None:
             self._new_kills[task] = 0
             self._request(task, why)
 
     async def training_ended(self, result: Trained) -> None:
-        """A training ended; its model serves, or the old one does."""
+        """Let the new model serve; if the training failed, the old one serves on."""
         self._hub.publish(TrainingEnded(result))
         task = result.task
         if result.failure is not None:
@@ -80,7 +86,7 @@ class Learning:
         self._profiles.mark(task, after_s=0.0)
 
     def restore(self, summary: TaskSummary, saved: SavedModel | None) -> None:
-        """After a start: how much the serving model knew, and what came since."""
+        """Note at a start how much the serving model knew, and what came since."""
         if saved is not None:
             self._date(summary.task, saved)
         if saved is not None and saved.runs is not None:
@@ -89,8 +95,9 @@ class Learning:
 
     def task_forgotten(self, event: TaskForgotten) -> None:
         """Forget all of it, so that no flood of names can fill the memory."""
-        for counted in (self._trained_runs, self._new_kills, self._failures):
-            counted.pop(event.task, None)
+        self._trained_runs.pop(event.task, None)
+        self._new_kills.pop(event.task, None)
+        self._failures.pop(event.task, None)
         self.models_trained_s.pop(event.task, None)
 
     def _date(self, task: TaskId, saved: SavedModel) -> None:
@@ -108,12 +115,3 @@ class Learning:
 
     def _request(self, task: TaskId, why: str) -> None:
         self._hub.publish(TrainingDue(task, self._book.get(task).policy, why))
-
-    def _since(self, task: TaskId) -> Since:
-        known = self._book.get(task)
-        return Since(
-            runs=known.runs,
-            min_runs=known.policy.min_runs,
-            trained_runs=self._trained_runs.get(task),
-            new_kills=self._new_kills[task],
-        )

@@ -1,4 +1,4 @@
-"""The handlers' side of the controller: one method for each kind of watched object."""
+"""Receives what kopf's handlers see, by one method for each kind of watched object."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ import structlog
 
 from plimsoll_operator.controller.attempts.ledger import AttemptLedger
 from plimsoll_operator.controller.profiles.policy_statuses import PolicyStatuses
-from plimsoll_operator.controller.profiles.profiles import ProfileKeeper
+from plimsoll_operator.controller.profiles.profiles import TaskProfiles
 from plimsoll_operator.controller.tasks.book import TaskBook
-from plimsoll_operator.controller.tasks.surroundings import ClusterBounds
+from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.waiting.late_binding import LateBinding
 from plimsoll_operator.names.profile_names import profile_name, task_of_profile
 
 log = structlog.get_logger()
 
 TASKS_AT_ONCE: Final = 50
-"""Resolved again, when the cluster's policy changes, before others get a turn."""
+"""So many tasks are resolved again, after the cluster's policy changed, before others' turn."""
 
 Raw = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterWatch:
-    """Hands each object to those that keep what it says. gone: it was deleted."""
+    """Hands each object to the parts that read it. gone: it was deleted."""
 
     ledger: AttemptLedger
     book: TaskBook
     bounds: ClusterBounds
-    profiles: ProfileKeeper
+    profiles: TaskProfiles
     policy_statuses: PolicyStatuses
     late_binding: LateBinding
 
@@ -63,7 +63,7 @@ class ClusterWatch:
             self.profiles.mark(task)
 
     async def see_policy(self, policy: Raw, *, gone: bool) -> None:
-        """A SizingPolicy appeared, changed or went; by far the most often only its status did."""
+        """A SizingPolicy appeared, changed or went; mostly, only its status has changed."""
         policies = self.book.policies
         before = policies.default, policies.paused
         policies.see(policy, gone=gone)

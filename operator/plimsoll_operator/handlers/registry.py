@@ -17,52 +17,23 @@ from plimsoll_operator.names import labels
 LIST_CHUNK = 500
 """Objects per page of the first listing: 5,000 pods never stand in memory at once."""
 API_BACKOFFS_S = (1, 1, 2, 3, 5, 8, 13, *(20 for _ in range(40)))
-"""An API server that goes away for minutes is waited for, not given up."""
+"""The operator waits for an API server that goes away for minutes."""
 
 
-class NoDiffBase(kopf.DiffBaseStorage):
-    """Every object is empty, and was before."""
+class NoDiffBase(kopf.MultiDiffBaseStorage):
+    """Keeps nothing of an object, and copies nothing of it to compare it."""
 
     def build(self, **_: Any) -> kopf.BodyEssence:
-        """Nothing of an object matters."""
+        """Return nothing, because nothing of an object matters."""
         return kopf.BodyEssence()
-
-    def fetch(self, **_: Any) -> None:
-        """Nothing was kept."""
-
-    def store(self, **_: Any) -> None:
-        """Keep nothing."""
-
-
-class NoProgress(kopf.ProgressStorage):
-    """No handler is ever half done."""
-
-    def fetch(self, **_: Any) -> None:
-        """Nothing was kept."""
-
-    def store(self, **_: Any) -> None:
-        """Keep nothing."""
-
-    def purge(self, **_: Any) -> None:
-        """Nothing is there."""
-
-    def touch(self, **_: Any) -> None:
-        """Write nothing on objects: they are not ours."""
-
-    def clear(self, *, essence: kopf.BodyEssence) -> kopf.BodyEssence:
-        """Nothing of ours is in it."""
-        return essence
-
-
-Raw = Mapping[str, Any]
 
 
 def registry_for(watch: ClusterWatch) -> kopf.OperatorRegistry:
-    """Handlers that hand every event to ``watch``."""
+    """Return handlers that hand every event to ``watch``."""
     registry = kopf.OperatorRegistry()
 
     def seen_by(see: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-        async def handler(event: Raw, **_: Any) -> None:
+        async def handler(event: Mapping[str, Any], **_: Any) -> None:
             await see(event["object"], gone=event["type"] == "DELETED")
 
         return handler
@@ -85,8 +56,8 @@ def registry_for(watch: ClusterWatch) -> kopf.OperatorRegistry:
 def configure(settings: kopf.OperatorSettings) -> None:
     """Set kopf up as a watcher of many short-lived pods."""
     settings.posting.enabled = False
-    settings.persistence.diffbase_storage = NoDiffBase()
-    settings.persistence.progress_storage = NoProgress()
+    settings.persistence.diffbase_storage = NoDiffBase([])
+    settings.persistence.progress_storage = kopf.MultiProgressStorage([])
     settings.peering.standalone = True
     settings.scanning.disabled = True
     # The API server selects, so that a cluster's other pods never reach us.

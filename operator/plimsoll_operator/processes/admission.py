@@ -27,7 +27,12 @@ from plimsoll_operator.admission.pages import Pages, Patience
 from plimsoll_operator.admission.server import SizingServer
 from plimsoll_operator.admission.settings import AdmissionSettings
 from plimsoll_operator.feed.client import FeedClient, FeedSource
-from plimsoll_operator.processes.ending import Terminated, unless_terminated, when_terminated
+from plimsoll_operator.processes.ending import (
+    Terminated,
+    beside,
+    unless_terminated,
+    when_terminated,
+)
 from plimsoll_operator.sizing.state import AdmissionState
 
 log = structlog.get_logger()
@@ -54,13 +59,9 @@ class Running:
 
 
 def serve(settings: AdmissionSettings) -> None:
-    """Serve until SIGTERM or SIGINT. The entry of ``plimsoll admission``.
+    """Serve until SIGTERM or SIGINT, or raise OSError if a port is taken.
 
     Without a usable certificate it waits for one, and says so: whoever makes it may be late.
-
-    Raises:
-        OSError: if a port is taken.
-
     """
     with (
         contextlib.suppress(Terminated),
@@ -87,7 +88,7 @@ async def _serve_until_told(settings: AdmissionSettings) -> None:
 
 @asynccontextmanager
 async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
-    """A server that listens for as long as the context is open."""
+    """Have a server listen for as long as the context is open."""
     metrics = AdmissionMetrics()
     state = AdmissionState()
     freshness = Freshness(settings.max_feed_age_s)
@@ -99,22 +100,22 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
         failed=lambda reason: metrics.feed_errors.labels(reason).inc(),
         jitter=random.Random(),
     )
-    keeper = SnapshotKeeper(settings.snapshot_file, state, client, metrics)
-    if keeper.load(time.time()):
+    snapshot = SnapshotKeeper(settings.snapshot_file, state, client, metrics)
+    if snapshot.load(time.time()):
         freshness.load(time.monotonic())
     patience = Patience(settings.unheard_s, time.monotonic, time.monotonic())
     pages = Pages(metrics, freshness, state, patience)
-    # Left in the opposite order: requests in flight end first, while all else still works.
+    # Left in the opposite order: open requests end first, while all else still works.
     async with AsyncExitStack() as stack:
         metrics_port = await stack.enter_async_context(_listening(pages.app(), settings))
-        stack.push_async_callback(keeper.save_now)
+        stack.push_async_callback(snapshot.save_now)
         for name, work in (
             ("feed", client.run),
-            ("snapshot", partial(keeper.keep, settings.snapshot_every_s)),
+            ("snapshot", partial(snapshot.keep, settings.snapshot_every_s)),
         ):
-            await stack.enter_async_context(_background(name, work))
+            await stack.enter_async_context(beside(_again_and_again(name, work)))
         certificate = await _certificate(settings, metrics, pages)
-        await stack.enter_async_context(_background("certificate", certificate.watch))
+        await stack.enter_async_context(beside(_again_and_again("certificate", certificate.watch)))
         server = SizingServer(answerer)
         port = await stack.enter_async_context(
             server.listening(
@@ -131,7 +132,7 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
 async def _certificate(
     settings: AdmissionSettings, metrics: AdmissionMetrics, pages: Pages
 ) -> Certificate:
-    """The certificate to start with, as soon as there is one that can be used."""
+    """Return the certificate to start with, as soon as there is one that can be used."""
     while True:
         try:
             return Certificate(settings.certificate_file, settings.key_file, metrics)
@@ -143,25 +144,14 @@ async def _certificate(
             await asyncio.sleep(POLL_S)
 
 
-@asynccontextmanager
-async def _background(name: str, work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+async def _again_and_again(name: str, work: Callable[[], Awaitable[None]]) -> None:
     """Work beside the server. An error in it is logged and it starts again: pods come first."""
-
-    async def again_and_again() -> None:
-        while True:
-            try:
-                await work()
-            except Exception:
-                log.exception("background-work-failed", work=name, again_in_s=RESTART_PAUSE_S)
-            await asyncio.sleep(RESTART_PAUSE_S)
-
-    task = asyncio.create_task(again_and_again(), name=name)
-    try:
-        yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+    while True:
+        try:
+            await work()
+        except Exception:
+            log.exception("background-work-failed", work=name, again_in_s=RESTART_PAUSE_S)
+        await asyncio.sleep(RESTART_PAUSE_S)
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""The agent's loop: look, tell, remember."""
+"""Runs the agent's loop: it looks at cgroups, sends reports, and saves both."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import signal
 import threading
 import time
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +14,6 @@ import structlog
 from plimsoll_operator.agent.metrics import AgentMetrics, Held, shown
 from plimsoll_operator.agent.outbox import Outbox, OutboxBounds
 from plimsoll_operator.agent.pod_cgroups import (
-    Hierarchy,
     PodCgroup,
     find_hierarchy,
     find_kubepods,
@@ -35,50 +33,43 @@ LAST_SEND_S: Final = 5.0
 def serve(settings: AgentSettings, stop: threading.Event | None = None) -> None:
     """Measure this node's pods until ``stop`` is set; without one, until SIGTERM or SIGINT.
 
-    Raises:
-        CgroupError: if there is no memory cgroup hierarchy at ``settings.cgroup_root``.
-
+    It raises CgroupError if there is no memory cgroup hierarchy at ``settings.cgroup_root``.
     """
     stop = stop or _stop_on_signals()
-    hierarchy = find_hierarchy(settings.cgroup_root)
-    spool = Spool(settings.state_dir)
-    spooled = spool.load()
-    outbox = Outbox(OutboxBounds(settings.spool_bytes, settings.spool_age_s), time.monotonic)
-    outbox.restore(spooled.waiting)
-    sampler = Sampler(hierarchy.version, spooled.running, time.time)
-    seed = zlib.crc32(settings.node_name.encode())
-    sender = Sender(outbox, Controller.of(settings).post, seed)
-    log.info(
-        "agent measures",
-        node=settings.node_name,
-        cgroup_version=hierarchy.version.value,
-        restored=len(spooled.running),
-        unsent=len(outbox),
-    )
-    sender.start()
-    metrics = AgentMetrics(
-        Held(
-            waiting=lambda: len(outbox),
-            dropped=lambda: outbox.dropped,
-            followed=lambda: sampler.followed,
-        )
-    )
-    loop = _Loop(settings, hierarchy, sampler, outbox, spool, sender, metrics)
-    with shown(metrics, settings):
+    loop = _Loop(settings)
+    loop.sender.start()
+    with shown(loop.metrics, settings):
         loop.run(stop)
-    sender.stop(LAST_SEND_S)
+    loop.sender.stop(LAST_SEND_S)
     loop.save()
 
 
-@dataclass(frozen=True, slots=True)
 class _Loop:
-    settings: AgentSettings
-    hierarchy: Hierarchy
-    sampler: Sampler
-    outbox: Outbox
-    spool: Spool
-    sender: Sender
-    metrics: AgentMetrics
+    def __init__(self, settings: AgentSettings) -> None:
+        self.settings = settings
+        self.hierarchy = find_hierarchy(settings.cgroup_root)
+        self.spool = Spool(settings.state_dir)
+        spooled = self.spool.load()
+        bounds = OutboxBounds(settings.spool_bytes, settings.spool_age_s)
+        outbox = self.outbox = Outbox(bounds, time.monotonic)
+        outbox.restore(spooled.waiting)
+        sampler = self.sampler = Sampler(self.hierarchy.version, spooled.running, time.time)
+        seed = zlib.crc32(settings.node_name.encode())
+        self.sender = Sender(outbox, Controller.of(settings).post, seed)
+        self.metrics = AgentMetrics(
+            Held(
+                waiting=lambda: len(outbox),
+                dropped=lambda: outbox.dropped,
+                followed=lambda: sampler.followed,
+            )
+        )
+        log.info(
+            "agent measures",
+            node=settings.node_name,
+            cgroup_version=self.hierarchy.version.value,
+            restored=len(spooled.running),
+            unsent=len(outbox),
+        )
 
     def run(self, stop: threading.Event) -> None:
         """Tick by the monotonic clock: a wall clock that jumps neither stops nor hurries it."""
@@ -104,11 +95,11 @@ class _Loop:
             stop.wait(due_s - now_s)
 
     def save(self) -> None:
-        """Maxima and unsent reports, in one file."""
+        """Save maxima and unsent reports, in one file."""
         self.spool.save(Spooled(self.sampler.running(), tuple(self.outbox.waiting())))
 
     def _tick(self, pods: list[PodCgroup]) -> bool:
-        """True if a cgroup ended: its last report exists nowhere else now and must be saved."""
+        """Return whether a cgroup ended: its last report is nowhere else and must be saved."""
         reports = self.sampler.tick(pods)
         self.metrics.reported(reports)
         dropped = self.outbox.dropped

@@ -16,8 +16,13 @@ from plimsoll_operator.kube.own_objects import OwnObjects
 from plimsoll_operator.leadership.election import AlwaysFit, Election, Fitness, Terms
 from plimsoll_operator.leadership.store_probe import StoreProbe, asking
 from plimsoll_operator.metrics.process import ProcessMetrics
-from plimsoll_operator.processes.ending import Terminated, unless_terminated, when_terminated
-from plimsoll_operator.processes.leading import Leading, lead, watch
+from plimsoll_operator.processes.ending import (
+    Terminated,
+    beside,
+    unless_terminated,
+    when_terminated,
+)
+from plimsoll_operator.processes.leading import lead, watch
 
 log = structlog.get_logger()
 
@@ -43,8 +48,8 @@ async def _serve(settings: ControllerSettings) -> None:
         stack.push_async_callback(kube.close)
         fitness = await stack.enter_async_context(_elected(settings, face, ending))
         metrics.leader.set(1)
-        leading = Leading(settings, face, kube, metrics, fitness)
-        controller = await unless_terminated(ending, stack.enter_async_context(lead(leading)))
+        leading = lead(settings, face, kube, metrics, fitness)
+        controller = await unless_terminated(ending, stack.enter_async_context(leading))
         await watch(settings, controller, ending)
 
 
@@ -52,9 +57,9 @@ async def _serve(settings: ControllerSettings) -> None:
 async def _elected(
     settings: ControllerSettings, face: Face, ending: asyncio.Event
 ) -> AsyncIterator[Fitness]:
-    """Entered when this controller leads, left when it has ended leading; gives its fitness.
+    """Enter when this controller leads, and leave when it has given the lead up.
 
-    In connections of its own: no burst of other calls may delay a renewal.
+    The election has connections of its own: no burst of other calls may delay a renewal.
     """
     if settings.lease is None:
         yield AlwaysFit()
@@ -68,12 +73,8 @@ async def _elected(
         face.readiness = lambda: _standing_by(election)
         await unless_terminated(ending, election.stand_by())
         stack.push_async_callback(election.give_up)
-        keeping = asyncio.create_task(election.keep())
-        try:
-            yield fitness
-        finally:
-            keeping.cancel()
-            await asyncio.gather(keeping, return_exceptions=True)
+        await stack.enter_async_context(beside(election.keep()))
+        yield fitness
 
 
 async def _fitness(settings: ControllerSettings, stack: AsyncExitStack) -> Fitness:

@@ -1,15 +1,13 @@
-"""What the leader keeps in the cluster, put together from the settings: see ``credentials``."""
+"""Puts together from the settings what the leader keeps right in the cluster: ``credentials``."""
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from plimsoll_operator.controller.hub.hub import Hub
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.credentials.certificate_keeper import CertificateKeeper, CertificatePlan
 from plimsoll_operator.credentials.deciding import Clocks
@@ -21,70 +19,51 @@ from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.own_objects import OwnObjects
 from plimsoll_operator.leadership.marking import mark
 from plimsoll_operator.metrics.process import ProcessMetrics
+from plimsoll_operator.processes.ending import beside
 
 
-@dataclass(frozen=True, slots=True)
-class TokensChanged:
-    """The bearer tokens to ask for from now on; None where one is not known."""
-
-    feed: str | None = None
-    peaks: str | None = None
-
-
+@dataclass(slots=True)
 class BearerTokens:
-    """The tokens as they were seen last; the hub hears of each change."""
+    """The tokens to ask for; None where one is not known. changed: called after each change."""
 
-    def __init__(self, from_file: str | None, hub: Hub) -> None:
-        self.latest = TokensChanged(from_file, from_file)
-        self.hub = hub
-
-    def set(self, seen: TokensChanged) -> None:
-        """Take up what was seen."""
-        if seen != self.latest:
-            self.latest = seen
-            self.hub.publish(seen)
+    feed: str | None
+    peaks: str | None
+    changed: Callable[[], None] = lambda: None
 
 
 @asynccontextmanager
 async def keep(
     settings: ControllerSettings, kube: Kube, metrics: ProcessMetrics
 ) -> AsyncIterator[BearerTokens]:
-    """Keep them for as long as the context is open; each was looked at once when it opens."""
+    """Keep all of it right while the context is open; each was looked at once when it opens."""
     objects = OwnObjects(kube, settings.namespace, settings.instance)
     from_file = None if settings.token_file is None else read_token(settings.token_file)
-    tokens = BearerTokens(from_file, Hub())
+    tokens = BearerTokens(from_file, from_file)
     feed = _token(objects, settings.feed_token_secret)
     peaks = _token(objects, settings.peaks_token_secret)
     certificate = _certificate(objects, settings)
+    marking = partial(mark, objects, settings.instance)
     things: dict[str, Look] = {
         **({} if feed is None else {"feed-token": feed.look}),
         **({} if peaks is None else {"peaks-token": peaks.look}),
         **({} if certificate is None else {"certificate": certificate.look}),
-        **({} if settings.lease is None else {"leader-label": partial(_mark, objects, settings)}),
+        **({} if settings.lease is None else {"leader-label": marking}),
     }
 
     def looked() -> None:
-        tokens.set(
-            TokensChanged(
-                feed=feed.value if feed else from_file, peaks=peaks.value if peaks else from_file
-            )
-        )
+        before = tokens.feed, tokens.peaks
+        tokens.feed = feed.value if feed else from_file
+        tokens.peaks = peaks.value if peaks else from_file
+        if (tokens.feed, tokens.peaks) != before:
+            tokens.changed()
         metrics.keeps(things, keeping.troubles)
         if certificate is not None:
             metrics.certificate_expires.set(certificate.expires_s or 0.0)
 
     keeping = Keeping(things, looked)
     await keeping.look()
-    looking = asyncio.create_task(keeping.run())
-    try:
+    async with beside(keeping.run()):
         yield tokens
-    finally:
-        looking.cancel()
-        await asyncio.gather(looking, return_exceptions=True)
-
-
-async def _mark(objects: OwnObjects, settings: ControllerSettings) -> None:
-    await mark(objects, settings.instance)
 
 
 def _token(objects: OwnObjects, secret: str | None) -> TokenKeeper | None:

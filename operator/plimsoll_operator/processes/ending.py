@@ -1,13 +1,25 @@
-"""Ends a process on a signal, also while it only waits for something."""
+"""Ends a process on a signal, even while it only waits, and work with what it is beside."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+
+@asynccontextmanager
+async def beside(work: Coroutine[Any, Any, object]) -> AsyncIterator[None]:
+    """Work for as long as the context is open."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 class Terminated(Exception):
@@ -15,7 +27,7 @@ class Terminated(Exception):
 
 
 def when_terminated() -> asyncio.Event:
-    """Set by SIGTERM or SIGINT from now on; for the event loop that runs."""
+    """Return an event that SIGTERM or SIGINT sets from now on, on the event loop that runs."""
     ending = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -24,11 +36,7 @@ def when_terminated() -> asyncio.Event:
 
 
 async def unless_terminated(ending: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
-    """Do the work to its end.
-
-    Raises:
-        Terminated: if ``ending`` is set before that; the work is cancelled then.
-    """
+    """Do the work to its end, or cancel it and raise Terminated when ``ending`` is set."""
     working, waiting = asyncio.ensure_future(work), asyncio.ensure_future(ending.wait())
     try:
         await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -36,6 +44,6 @@ async def unless_terminated(ending: asyncio.Event, work: Coroutine[Any, Any, T])
             return working.result()
         raise Terminated
     finally:
-        for each in (working, waiting):
-            each.cancel()
+        working.cancel()
+        waiting.cancel()
         await asyncio.gather(working, waiting, return_exceptions=True)

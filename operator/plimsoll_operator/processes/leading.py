@@ -1,22 +1,19 @@
-"""What the controller that leads does: the operator, its feed, its page, and what it keeps."""
+"""Does what the leader does: it runs the operator, serves feed and page, and keeps credentials."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import kopf
 import structlog
 from aiohttp import web
 
 from plimsoll_operator.attempts.peaks import PeakReport
-from plimsoll_operator.controller.building import build
 from plimsoll_operator.controller.controller import Controller
 from plimsoll_operator.controller.serving.page_routes import LiveTasks, page_app
 from plimsoll_operator.controller.serving.peak_routes import peak_routes
@@ -29,7 +26,8 @@ from plimsoll_operator.kube.login import login_with
 from plimsoll_operator.leadership.election import Fitness
 from plimsoll_operator.metrics.controller import metrics_routes
 from plimsoll_operator.metrics.process import ProcessMetrics
-from plimsoll_operator.processes.credentials import BearerTokens, TokensChanged, keep
+from plimsoll_operator.processes.credentials import BearerTokens, keep
+from plimsoll_operator.processes.ending import beside
 from plimsoll_operator.training.mlflow_client import MlflowServer
 from plimsoll_operator.training.shape_learning import ShapeLearning, ShapeRules
 from plimsoll_operator.training.spawning import Spawner
@@ -43,30 +41,25 @@ log = structlog.get_logger()
 STORE_PAUSE_S = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Leading:
-    """What one controller leads with."""
-
-    settings: ControllerSettings
-    face: Face
-    kube: Kube
-    metrics: ProcessMetrics
-    fitness: Fitness
-
-
 @asynccontextmanager
-async def lead(leading: Leading) -> AsyncIterator[Controller]:
-    """Entered when the store's knowledge is taken up and served; left when all is written."""
-    settings, kube, face = leading.settings, leading.kube, leading.face
+async def lead(
+    settings: ControllerSettings, face: Face, kube: Kube, metrics: ProcessMetrics, fitness: Fitness
+) -> AsyncIterator[Controller]:
+    """Enter when the store's knowledge is restored and served; leave when all is written."""
     async with AsyncExitStack() as stack:
         # First: admission's pods cannot start before there are Secrets to mount.
-        tokens = await stack.enter_async_context(keep(settings, kube, leading.metrics))
+        tokens = await stack.enter_async_context(keep(settings, kube, metrics))
         store = await _opened(settings, face)
         stack.callback(store.close)
-        controller = build(settings, kube, store, _spawner(settings))
+        spawner = Spawner(
+            store_url=settings.store_url,
+            budget_s=settings.training_budget_s,
+            memory_mib=settings.training_memory_mib,
+        )
+        controller = Controller(settings, kube, store, spawner)
         stack.push_async_callback(controller.close)
-        face.readiness = lambda: _leader_readiness(controller, leading.fitness)
-        _answer(leading.face, controller, store, tokens)
+        face.readiness = lambda: _leader_readiness(controller, fitness)
+        _answer(face, controller, store, tokens)
         live = LiveTasks(controller.book, controller.profiles.status)
         pages = Pages(store, live, time.monotonic)
         stack.callback(pages.close)
@@ -77,7 +70,14 @@ async def lead(leading: Leading) -> AsyncIterator[Controller]:
         await stack.enter_async_context(_tracking(settings, controller, store))
         await controller.start()
         pages.warm()
-        await stack.enter_async_context(_learning_shapes(settings, controller, store))
+        shapes = ShapeLearning(
+            ShapeRules(store_url=settings.store_url, memory_mib=settings.training_memory_mib),
+            store,
+            controller.writer,
+            controller.queue.turn,
+            time.time,
+        )
+        await stack.enter_async_context(beside(shapes.run()))
         yield controller
 
 
@@ -99,14 +99,7 @@ async def watch(
 
 
 async def _opened(settings: ControllerSettings, face: Face) -> Store:
-    """Open the store.
-
-    One of several controllers waits for it: it would only come back and wait again.
-
-    Raises:
-        StoreError: if it cannot be opened, and this is the only controller.
-
-    """
+    """Open the store. One of several controllers waits for it; the only one raises StoreError."""
     trouble: str | None = None
     while True:
         try:
@@ -131,49 +124,23 @@ def _leader_readiness(controller: Controller, fitness: Fitness) -> Readiness:
 
 
 def _answer(face: Face, controller: Controller, store: Store, tokens: BearerTokens) -> None:
-    """Answer admission and agents, and anew whenever a token changes."""
+    """Answer admission and agents by the tokens known now, and again after each change of them."""
     own = metrics_routes(controller.metrics, controller.writer, lambda: len(controller.book))
     unknown = secrets.token_urlsafe(32)
 
-    def answer(shown: TokensChanged) -> None:
+    async def persist(reports: Sequence[PeakReport]) -> None:
+        await controller.writer.call(store.peaks.put, to_document(reports))
+
+    def answer() -> None:
         routes: list[web.RouteDef] = [
-            *board_routes(controller.board, shown.feed or unknown),
-            *peak_routes(controller.peaks, _persist(controller, store), shown.peaks or unknown),
+            *board_routes(controller.board, tokens.feed or unknown),
+            *peak_routes(controller.peaks, persist, tokens.peaks or unknown),
             *own,
         ]
         face.lead(routes, lambda: controller.started)
 
-    tokens.hub.subscribe(TokensChanged, answer)
-    answer(tokens.latest)
-
-
-def _spawner(settings: ControllerSettings) -> Spawner:
-    return Spawner(
-        store_url=settings.store_url,
-        budget_s=settings.training_budget_s,
-        memory_mib=settings.training_memory_mib,
-    )
-
-
-@asynccontextmanager
-async def _learning_shapes(
-    settings: ControllerSettings, controller: Controller, store: Store
-) -> AsyncIterator[None]:
-    rules = ShapeRules(store_url=settings.store_url, memory_mib=settings.training_memory_mib)
-    learning = ShapeLearning(rules, store, controller.writer, controller.queue.turn, time.time)
-    task = asyncio.create_task(learning.run(), name="learning shapes")
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-def _persist(controller: Controller, store: Store) -> Callable[..., Any]:
-    async def persist(reports: Sequence[PeakReport]) -> None:
-        await controller.writer.call(store.peaks.put, to_document(reports))
-
-    return persist
+    tokens.changed = answer
+    answer()
 
 
 def _tracking(

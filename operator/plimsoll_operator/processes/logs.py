@@ -35,13 +35,13 @@ def log_as_records() -> None:
         )
     )
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    # They tell of every step they take; ours say what came of it.
+    # These libraries log every step; our own records say what came of it.
     for library in ("alembic", "kopf", "aiohttp.access"):
         logging.getLogger(library).setLevel(logging.WARNING)
 
 
 def words_for(error: Exception) -> str | None:
-    """What to tell people of an error they can mend; None for one that is ours."""
+    """Return what to tell people of an error that they can mend; None for any other error."""
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if "ValidationError" in kinds and hasattr(error, "errors"):
         return "; ".join(_of_setting(each) for each in error.errors())
@@ -49,7 +49,7 @@ def words_for(error: Exception) -> str | None:
 
 
 def _of_setting(wrong: Mapping[str, Any]) -> str:
-    """What is wrong with one setting, of which pydantic tells."""
+    """Return what is wrong with one setting, as pydantic found it."""
     name = "_".join(str(part) for part in wrong["loc"])
     where = f"{name} (PLIMSOLL_{name.upper()}): " if name else ""
     return f"{where}{wrong['msg'].removeprefix('Value error, ')}"
@@ -68,4 +68,4 @@ _MENDABLE = frozenset(
         "ValidationError",
     }
 )
-"""By name, because importing them here would make every command pay for all."""
+"""They are named, because importing them here would slow down every command."""

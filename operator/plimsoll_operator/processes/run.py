@@ -29,16 +29,15 @@ READY_WITHIN_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
-    """One machine's Plimsoll.
+    """The settings of one machine's Plimsoll.
 
-    host: where the API server reaches admission; must be an address of this machine.
+    host: an address of this machine at which the API server reaches admission.
     agent: also measure this machine's pods, as the node called ``node_name``.
     """
 
     state_dir: Path
     kubeconfig: str | None = None
     context: str | None = None
-    store_url: str | None = None
     host: str = "127.0.0.1"
     admission_port: int = 9443
     controller_port: int = 8081
@@ -48,16 +47,15 @@ class RunSettings:
     training_budget_s: float = 60.0
     agent: bool = False
     node_name: str = "node-1"
-    cgroup_root: Path = Path("/sys/fs/cgroup")
 
     @property
     def store(self) -> str:
-        """URL of the store: the one given, else a file in ``state_dir``."""
-        return self.store_url or f"sqlite:///{self.state_dir.resolve()}/plimsoll.db"
+        """URL of the store, a file in ``state_dir``."""
+        return f"sqlite:///{self.state_dir.resolve()}/plimsoll.db"
 
 
 class NotReady(Exception):
-    """Not everything came up in time; the message says what and where to look."""
+    """Not everything was ready in time; the message says which part, and where to look."""
 
 
 def run(settings: RunSettings) -> None:
@@ -123,19 +121,13 @@ def _commands(settings: RunSettings, token: Path) -> list[Command]:
     agent = [
         *("agent", "--controller", feed, "--token-file", str(token)),
         *("--node-name", settings.node_name, "--state-dir", str(folder / "agent")),
-        *("--cgroup-root", str(settings.cgroup_root)),
     ]
     chosen = [controller, admission, *([agent] if settings.agent else [])]
-    return [Command(each[0], each, folder / f"{each[0]}.log") for each in chosen]
+    return [Command(words[0], words, folder / f"{words[0]}.log") for words in chosen]
 
 
 async def _until_ready(settings: RunSettings, ending: asyncio.Event) -> None:
-    """Wait until controller and admission answer that they are ready.
-
-    Raises:
-        NotReady: after READY_WITHIN_S.
-
-    """
+    """Wait until controller and admission answer that they are ready; raise NotReady if late."""
     pages = {
         "controller": f"http://127.0.0.1:{settings.controller_port}/readyz",
         "admission": f"http://{settings.host}:{settings.metrics_port}/readyz",

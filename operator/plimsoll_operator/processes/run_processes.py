@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
@@ -28,15 +27,11 @@ GRACE_S = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One of our own commands, run in a process of its own.
-
-    log_file: where its standard error and output go.
-    """
+    """One of our own commands. log_file: where its standard error and output go."""
 
     name: str
     arguments: Sequence[str]
     log_file: Path
-    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 async def keep_running(command: Command) -> None:
@@ -74,11 +69,10 @@ async def _start(command: Command) -> asyncio.subprocess.Process:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=out,
             stderr=out,
-            env={**os.environ, **command.environment},
             # A parent that is killed outright must not leave them running on its ports.
             preexec_fn=_end_with_parent,
         )
-    # Whole or not at all: others read it while we restart.
+    # It is replaced as a whole, because others read it while we restart.
     written = command.log_file.with_suffix(".pid.new")
     written.write_text(f"{process.pid}\n", encoding="utf-8")
     written.replace(command.log_file.with_suffix(".pid"))

@@ -19,10 +19,7 @@ LIFETIME = timedelta(days=365)
 
 
 def webhook_configuration(url: str, authority: bytes) -> dict[str, Any]:
-    """Labelled pods only, never kube-system, fail open after TIMEOUT_S.
-
-    authority: PEM of the certificate authority that signed admission's certificate.
-    """
+    """Return a configuration for labelled pods only. authority: who signed the certificate, PEM."""
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingWebhookConfiguration",
@@ -64,9 +61,9 @@ def webhook_configuration(url: str, authority: bytes) -> dict[str, Any]:
 
 
 def make_certificates(folder: Path, hosts: list[str], now: datetime) -> bytes:
-    """Write ``tls.crt`` and ``tls.key`` into ``folder``; returns the authority's certificate, PEM.
+    """Write ``tls.crt`` and ``tls.key`` for the hosts, the first of which is the subject.
 
-    hosts: names and addresses the API server will call; the first is the subject.
+    Return the authority's certificate, PEM.
     """
     pair = issue(hosts, now, LIFETIME)
     folder.mkdir(parents=True, exist_ok=True)

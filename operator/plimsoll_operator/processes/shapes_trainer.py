@@ -1,4 +1,4 @@
-"""A process that learns the shapes of runtimes from the store, and keeps them in it.
+"""Learns the shapes of runtimes in a process of its own, and stores them.
 
 Prints one JSON line, as training/worker.py does: ``{"ok": true, "words": [...]}``, or
 ``{"ok": false, "message": ...}`` with an exit status that is not 0.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import sys
 import time
@@ -16,22 +15,19 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final
 
+from plimsoll_operator.processes.trainer import print_result
 from plimsoll_operator.training.limits import STORE_BUSY_TIMEOUT_S, cap_memory, give_way
 from plimsoll_operator.training.spawning import STORE_URL
 
 ENDS_ITSELF_S: Final = 1800.0
-"""Longer than a controller waits for it: for when there is none left."""
+"""This is longer than a controller waits; it is for when the controller is gone."""
 _LIBRARIES: Final = ("scipy.optimize", "sklearn.cluster", "sklearn.ensemble", "xgboost")
 
 
 def run(store_url: str, memory_mib: int) -> int:
-    """Learn, print the result's line, return the exit status. Binds the calling process."""
+    """Learn in the calling process, which stays capped; print the result, return the status."""
     give_way(ENDS_ITSELF_S)
-    # What libraries print goes to the log: stdout holds the result and nothing else.
-    with contextlib.redirect_stdout(sys.stderr):
-        result = _result(store_url, memory_mib)
-    print(json.dumps(result), flush=True)
-    return 0 if result["ok"] else 1
+    return print_result(lambda: _result(store_url, memory_mib))
 
 
 def _result(store_url: str, memory_mib: int) -> dict[str, Any]:

@@ -14,9 +14,10 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import version
 from typing import Any, Final
 
 from plimsoll_operator.training.limits import STORE_BUSY_TIMEOUT_S, cap_memory, give_way
@@ -26,31 +27,32 @@ from plimsoll_predictor.core.task import TaskId
 
 _LIBRARIES: Final = ("imblearn.over_sampling", "skopt", "sklearn.svm", "xgboost")
 _ALARM_GRACE_S: Final = 120.0
-"""Longer than a controller waits before it ends a training: for when there is none left."""
+"""This is longer than a controller waits; it is for when the controller is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingOrder:
-    """What to train, and with what means.
-
-    budget_s: for the search; loading, reading, the last fit and saving come on top.
-    memory_mib: cap of the process.
-    """
+    """What to train. budget_s: for the search alone. memory_mib: cap of the process."""
 
     task: TaskId
     store_url: str
-    budget_s: float = 60.0
-    memory_mib: int = 1024
-    seed: int = 1
-    policy: Policy = field(default_factory=Policy)
+    budget_s: float
+    memory_mib: int
+    seed: int
+    policy: Policy
 
 
 def run(order: TrainingOrder) -> int:
-    """Train, print the result's line, return the exit status. Binds the calling process."""
+    """Train in the calling process, which stays capped; print the result, return the status."""
     give_way(order.budget_s + _ALARM_GRACE_S)
+    return print_result(lambda: _result(order))
+
+
+def print_result(work: Callable[[], Mapping[str, Any]]) -> int:
+    """Work, print the result's line, return the exit status."""
     # What libraries print goes to the log: stdout holds the result and nothing else.
     with contextlib.redirect_stdout(sys.stderr):
-        result = _result(order)
+        result = work()
     print(json.dumps(result), flush=True)
     return 0 if result["ok"] else 1
 
@@ -58,8 +60,6 @@ def run(order: TrainingOrder) -> int:
 def _result(order: TrainingOrder) -> dict[str, Any]:
     try:
         trained = _train(order)
-    except MemoryError as error:
-        message = _out_of_memory(order, error)
     except Exception as error:
         message = _words(order, error)
     else:
@@ -76,13 +76,14 @@ def _train(order: TrainingOrder) -> Mapping[str, Any]:
     # Loaded only now: numpy reads its number of threads as it loads.
     from plimsoll_predictor.store import Store
 
-    store = Store.open(order.store_url, busy_timeout_s=STORE_BUSY_TIMEOUT_S)
-    try:
+    with contextlib.closing(
+        Store.open(order.store_url, busy_timeout_s=STORE_BUSY_TIMEOUT_S)
+    ) as store:
         _load()
         from plimsoll_predictor.training.train import TrainingPlan, train
 
         cap_memory(order.memory_mib)
-        known = store.totals.of(order.task)
+        summary = store.totals.of(order.task)
         plan = TrainingPlan(
             policy=order.policy,
             seed=order.seed,
@@ -91,16 +92,14 @@ def _train(order: TrainingOrder) -> Mapping[str, Any]:
             now_s=time.time(),
         )
         done = train(str(order.task), store.observations.of_task(order.task), plan)
-        report = {**done.report.to_dict(), "plimsoll_version": _own_version()}
+        report = {**done.report.to_dict(), "plimsoll_version": version("plimsoll")}
         store.models.save(
             order.task,
             done.model,
             report,
             out_of_time_costs=done.report.out_of_time_costs,
-            known=known,
+            known=summary,
         )
-    finally:
-        store.close()
     return {
         "version": done.model.version,
         "bins": len(done.model.bins),
@@ -123,75 +122,58 @@ def _load() -> None:
 
 
 def _record(order: TrainingOrder, message: str) -> bool:
-    """Leave the failure in the store; False if that is left to whoever started us."""
+    """Store the failure. Return False if whoever started this process has to do so."""
     from plimsoll_predictor.store import Store, StoreError
 
     try:
-        store = Store.open(order.store_url)
-        try:
+        with contextlib.closing(Store.open(order.store_url)) as store:
             began = {
                 "seed": order.seed,
                 "budget_s": order.budget_s,
                 "duration_s": time.process_time(),
                 "policy": order.policy.to_dict(),
-                "plimsoll_version": _own_version(),
+                "plimsoll_version": version("plimsoll"),
             }
             store.trainings.record_failure(order.task, message, time.time(), report=began)
-        finally:
-            store.close()
     except (StoreError, MemoryError) as error:
         print(f"the failure could not be recorded: {error}", file=sys.stderr)
         return False
     return True
 
 
-def _own_version() -> str:
-    from importlib.metadata import version
-
-    return version("plimsoll")
-
-
 def _words(order: TrainingOrder, error: Exception) -> str:
     from plimsoll_predictor.store import StoreError
 
     # XGBoost reports the C++ library's refusal in an exception of its own.
-    if "bad_alloc" in str(error):
-        return _out_of_memory(order, error)
+    if isinstance(error, MemoryError) or "bad_alloc" in str(error):
+        return (
+            f"task {order.task}: training needs more than its cap of {order.memory_mib} MiB "
+            f"({error}); raise the cap, or keep fewer observations"
+        )
     if isinstance(error, ValueError | StoreError):
         return str(error)
     return f"{type(error).__name__}: {error}"
-
-
-def _out_of_memory(order: TrainingOrder, error: Exception) -> str:
-    return (
-        f"task {order.task}: training needs more than its cap of {order.memory_mib} MiB "
-        f"({error}); raise the cap, or keep fewer observations"
-    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; without the controller's help, for instance from an Indexed Job."""
     parser = argparse.ArgumentParser(prog="plimsoll train", description="Train one task's model.")
     parser.add_argument("task", type=_task, metavar="NAMESPACE/NAME")
-    parser.add_argument("--store", metavar="URL", help=f"default: the environment's {STORE_URL}")
-    parser.add_argument("--budget", type=float, default=60.0, metavar="SECONDS")
+    parser.add_argument(
+        "--store",
+        metavar="URL",
+        dest="store_url",
+        default=os.environ.get(STORE_URL),
+        help=f"default: the environment's {STORE_URL}",
+    )
+    parser.add_argument("--budget", type=float, default=60.0, metavar="SECONDS", dest="budget_s")
     parser.add_argument("--memory-mib", type=int, default=1024)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--policy", type=_policy, default=Policy(), metavar="JSON")
-    given = parser.parse_args(arguments)
-    store_url = given.store or os.environ.get(STORE_URL)
-    if not store_url:
+    order = TrainingOrder(**vars(parser.parse_args(arguments)))
+    if not order.store_url:
         parser.error(f"no store: give --store, or set {STORE_URL}")
-    return run(
-        TrainingOrder(
-            task=given.task,
-            store_url=store_url,
-            budget_s=given.budget,
-            memory_mib=given.memory_mib,
-            seed=given.seed,
-            policy=given.policy,
-        )
-    )
+    return run(order)
 
 
 def _task(text: str) -> TaskId:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -61,6 +62,18 @@ class Regarding:
     name: str
     uid: str
     api_version: str = "v1"
+
+    @classmethod
+    def of(cls, obj: Mapping[str, Any], kind: str = "Pod", api_version: str = "v1") -> Regarding:
+        """Return what identifies an object of the API server."""
+        meta = obj["metadata"]
+        return cls(
+            kind=kind,
+            namespace=str(meta["namespace"]),
+            name=str(meta["name"]),
+            uid=str(meta["uid"]),
+            api_version=api_version,
+        )
 
 
 @dataclass(frozen=True, slots=True)

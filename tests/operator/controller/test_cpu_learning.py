@@ -11,7 +11,7 @@ import pytest
 
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
-from plimsoll_operator.controller.housekeeping import remember_all
+from plimsoll_operator.controller.controller import remember_all
 from plimsoll_operator.controller.serving.peak_routes import BadReportsError, read_reports
 from plimsoll_operator.names.labels import DECISION
 from plimsoll_operator.sizing.decision_note import CpuNote, DecisionNote, note_to_json
@@ -103,4 +103,4 @@ def test_a_controller_that_starts_again_knows_what_runs_used(tmp_path: Path) -> 
         store.observations.record([a_run(place)])
     (remembered,) = remember_all(store).values()
     store.close()
-    assert remembered.cpu == CpuUse(runs=3, high_cores=0.5, peak_cores=0.9)
+    assert remembered.knowledge.cpu == CpuUse(runs=3, high_cores=0.5, peak_cores=0.9)

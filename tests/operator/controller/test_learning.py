@@ -25,6 +25,10 @@ async def learning(folder: Path) -> AsyncIterator[tuple[Inside, Learning, Traini
         yield inside, inside.controller.learning, inside.controller.queue
 
 
+def observe(inside: Inside, observation: Observation, novelty: Novelty = NEW) -> None:
+    inside.controller.hub.publish(ObservationAmended(observation, novelty))
+
+
 def wanted(queue: TrainingQueue) -> bool:
     return TRAIN in (*queue.waiting, *queue.running)
 
@@ -54,7 +58,7 @@ async def test_after_a_restart_only_what_came_since_the_training_is_new(tmp_path
         learns.consider(TRAIN)
         assert not wanted(queue)
         for number in range(5):
-            learns.observed(ObservationAmended(a_run(number), NEW))
+            observe(inside, a_run(number))
         assert wanted(queue)
 
 
@@ -75,29 +79,31 @@ async def test_a_training_that_always_fails_is_not_tried_for_ever(tmp_path: Path
             await learns.training_ended(FAILED)
             assert queue._wanted.pop(TRAIN, None) or queue.running
         await learns.training_ended(FAILED)
-        learns.observed(ObservationAmended(a_run(1), NEW))
+        observe(inside, a_run(1))
         assert TRAIN not in queue.waiting
 
 
 async def test_an_amended_observation_is_no_news(tmp_path: Path) -> None:
-    async with learning(tmp_path) as (inside, learns, queue):
+    async with learning(tmp_path) as (inside, _, queue):
         inside.controller.book.add_up(TRAIN, 4, 90 * MIB)
-        learns.observed(ObservationAmended(a_run(1), Novelty(new=False, learned=False)))
+        inside.controller.hub.publish(
+            ObservationAmended(a_run(1), Novelty(new=False, learned=False))
+        )
         assert inside.known.runs == 4
         assert not wanted(queue)
 
 
 async def test_a_kill_counts_as_what_the_need_exceeds(tmp_path: Path) -> None:
-    async with learning(tmp_path) as (inside, learns, _):
+    async with learning(tmp_path) as (inside, _, _):
         killed = a_run(1, Outcome.OOM_KILLED)
-        learns.observed(ObservationAmended(killed, Novelty(new=True, learned=False)))
+        observe(inside, killed, Novelty(new=True, learned=False))
         assert killed.need == Need(128 * MIB, censored=True)
         assert (inside.known.runs, inside.known.max_need_bytes) == (0, 128 * MIB)
 
 
 async def test_a_task_nothing_keeps_is_idle_after_a_round_without_its_pods(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
-        met_tasks = inside.controller.housekeeping.met_tasks
+        met_tasks = inside.controller.met_tasks
         met_tasks.meet(a_train().built(), TRAIN)
         assert met_tasks.idle([]) == []
         assert met_tasks.idle([TRAIN]) == []

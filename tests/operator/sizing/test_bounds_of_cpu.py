@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.controller.hub.hub import Hub
-from plimsoll_operator.controller.tasks.nodes import ClusterNodes
-from plimsoll_operator.controller.tasks.surroundings import ClusterBounds
+from plimsoll_operator.controller.tasks.bounds import ClusterBounds, ClusterNodes
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.feed.applying import apply, steps
 from plimsoll_operator.feed.board import FeedBoard

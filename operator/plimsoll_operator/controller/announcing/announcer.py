@@ -1,12 +1,13 @@
-"""Tells people: Events on pods, and the decisions kept for a profile's status.
+"""Tells people: sends Events on pods, and stores the decisions that a profile's status shows.
 
-Best effort, and never in the way: a queue with one sender, bounded; what does not fit is
-counted and dropped, because an Event is a comfort and an observation is not.
+Events wait in a bounded queue for one sender, and delay nothing. Those that do not fit are counted
+and dropped, because an Event is a comfort and an observation is not.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 import structlog
@@ -46,18 +47,8 @@ class Announcer:
         )
         self._budget = EventsBudget()
         self._hushed: dict[TaskId | None, None] = {}
-        self.dropped = 0
-        self.suppressed = 0
-        self.sent = 0
-
-    @property
-    def results(self) -> Mapping[str, int]:
-        """How many Events, by what became of them."""
-        return {
-            "sent": self.sent,
-            "dropped": self.dropped,
-            "suppressed": self.suppressed,
-        }
+        self.results = Counter({"sent": 0, "dropped": 0, "suppressed": 0})
+        """How many Events were sent, did not fit or were refused, and were over the budget."""
 
     async def run(self) -> None:
         """Send what is queued, until cancelled."""
@@ -68,7 +59,7 @@ class Announcer:
     async def sized(
         self, pod: Pod, task: TaskId, note: DecisionNote, bids: Mapping[str, float]
     ) -> None:
-        """A pod got its size at admission, or would have in recommend mode.
+        """Announce a pod's size: that of admission, or the one recommended.
 
         bids: what each expert would have given it.
         """
@@ -81,7 +72,7 @@ class Announcer:
             self.announce(happening, pod)
 
     async def resized(self, pod: Pod, task: TaskId, note: DecisionNote) -> None:
-        """A pod that waits for a node got another size; this decision replaces admission's."""
+        """Announce a waiting pod's new size; its decision replaces admission's."""
         assert note.allocation_bytes is not None
         happening = events.resized(note.before_bytes, note.allocation_bytes, note.why)
         await self._writer.decide(_record(pod, task, note, self._now_s(), happening.note))
@@ -89,26 +80,19 @@ class Announcer:
 
     def announce(self, happening: events.Happening, pod: Pod) -> None:
         """Queue an Event about a pod."""
-        meta = pod["metadata"]
-        regarding = events.Regarding(
-            kind="Pod",
-            namespace=str(meta["namespace"]),
-            name=str(meta["name"]),
-            uid=str(meta["uid"]),
-        )
         identity = identify(pod)
-        self.tell(happening, regarding, identity.task if identity else None)
+        self.tell(happening, events.Regarding.of(pod), identity.task if identity else None)
 
     def running_long(self, event: RanLong) -> None:
-        """A run takes longer than nearly all like it."""
+        """Announce a run that takes longer than nearly all runs like it."""
         self.tell(events.running_long(event.words, event.attempt_uid), event.pod, event.task)
 
     def tell(
         self, happening: events.Happening, regarding: events.Regarding, task: TaskId | None = None
     ) -> None:
-        """Queue an Event; it is not told if there are too many (see ``events_budget``).
+        """Queue an Event, unless there are too many (see ``events_budget``).
 
-        task: whose object it is; None for none's.
+        task: the task of the object; None if it has none.
         """
         now_s = asyncio.get_running_loop().time()
         # Each reason has its own share: a batch's sizes must not use up the share of its kills.
@@ -120,11 +104,11 @@ class Announcer:
         try:
             self._queue.put_nowait((happening, regarding))
         except asyncio.QueueFull:
-            self.dropped += 1
+            self.results["dropped"] += 1
 
     def _hush(self, happening: events.Happening, task: TaskId | None) -> None:
-        """Count what is not told; the first of a flood is logged, not all of it."""
-        self.suppressed += 1
+        """Count an Event that is not sent; of a flood, only the first is logged."""
+        self.results["suppressed"] += 1
         if task not in self._hushed:
             log.warning("too many Events, some are not told", task=str(task), of=happening.reason)
             self._hushed[task] = None
@@ -144,12 +128,12 @@ class Announcer:
                 await asyncio.sleep(2.0**attempt)
             except ApiError as error:
                 log.warning("event refused", name=manifest["metadata"]["name"], error=str(error))
-                self.dropped += 1
+                self.results["dropped"] += 1
                 return
             else:
-                self.sent += 1
+                self.results["sent"] += 1
                 return
-        self.dropped += 1
+        self.results["dropped"] += 1
 
 
 def _record(pod: Pod, task: TaskId, note: DecisionNote, at_s: float, words: str) -> DecisionRecord:

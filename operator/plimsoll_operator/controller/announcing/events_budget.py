@@ -1,4 +1,4 @@
-"""A budget for Events: enough for people to read, never a flood. Pure; the clock is an argument.
+"""Limits Events to what people can read. This is pure; the clock is an argument.
 
 Every Event is an object in the API server's database. A task that is killed a thousand times, or a
 namespace that makes a thousand tasks, must not fill it: each object, each reason of a task, and the
@@ -18,7 +18,7 @@ MOST_BUCKETS: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """burst: Events at once, after a quiet time. per_minute: what comes back."""
+    """burst: how many Events may come at once. per_minute: how many tokens come back."""
 
     burst: int
     per_minute: float
@@ -26,7 +26,7 @@ class Allowance:
 
 OF_AN_OBJECT: Final = Allowance(burst=20, per_minute=5)
 OF_A_TASK: Final = Allowance(burst=300, per_minute=60)
-"""A batch of a few hundred pods tells of each of them; a flood does not."""
+"""Each pod of a batch of a few hundred has its Event; a flood has not."""
 OF_THE_CLUSTER: Final = Allowance(burst=5000, per_minute=1200)
 
 

@@ -1,4 +1,4 @@
-"""Peaks that come after their attempt was observed: the observation is amended.
+"""Amends observations by peaks that come after the attempt was observed.
 
 A pod's cgroup outlives its containers, so its last report comes after their end, or after a
 restart of the controller.
@@ -28,7 +28,7 @@ PODS_KEPT: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class _Observed:
-    """An observation as it was recorded, and whose peaks may amend it."""
+    """An observation as it was recorded, and the container whose peaks may amend it."""
 
     observation: Observation
     container_id: str | None
@@ -61,7 +61,7 @@ class LatePeaks:
             self._amend_soon(status.uid)
 
     def final_peak_reported(self, event: FinalPeakReported) -> None:
-        """A final report came; if its pod's observation is written already, amend it."""
+        """Amend the observation of the report's pod if it is written already."""
         if event.pod_uid in self._observed:
             self._amend_soon(event.pod_uid)
 

@@ -30,7 +30,7 @@ from plimsoll_operator.controller.hub.habits import FirstTimes, read_patiently
 from plimsoll_operator.controller.hub.hub import AttemptEnded, Hub
 from plimsoll_operator.controller.profiles.profiles import MetTasks
 from plimsoll_operator.controller.tasks.book import TaskBook
-from plimsoll_operator.controller.tasks.nodes import ClusterNodes
+from plimsoll_operator.controller.tasks.bounds import ClusterNodes
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_predictor.core.documents import from_document
@@ -59,7 +59,7 @@ class AttemptLedger:
     """Ended attempts whose repeated events cost nothing; those long ago cost a query."""
 
     async def see(self, pod: Pod, *, gone: bool) -> None:
-        """One event of a labelled pod. ``gone``: it was deleted from the API server."""
+        """Handle one event of a labelled pod. gone: it was deleted from the API server."""
         watched = read_pod(pod, self.book.look)
         if watched is None:
             return
@@ -72,19 +72,19 @@ class AttemptLedger:
     async def _see_life(
         self, pod: Pod, watched: WatchedPod, status: AttemptStatus, *, gone: bool
     ) -> None:
-        verdict = judge(status, watched.limit_bytes, self._kernel_peak_after(watched, status))
-        if verdict is None and gone and status.started_s is not None:
-            verdict = AttemptEnd(Outcome.DELETED, "deleted before it ended")
-        if verdict is None:
+        end = judge(status, watched.limit_bytes, self._kernel_peak_after(watched, status))
+        if end is None and gone and status.started_s is not None:
+            end = AttemptEnd(Outcome.DELETED, "deleted before it ended")
+        if end is None:
             await self.living.see(pod, watched, status)
         elif status.attempt_uid not in self._done:
-            observation = await self._observe(watched, status, verdict.outcome)
+            observation = await self._observe(watched, status, end.outcome)
             novelty = await self.writer.record(observation)
             # Nothing may come in between: what is added up from the store counts it from here on.
-            ended = AttemptEnded(observation, novelty, pod, watched, status, verdict)
+            ended = AttemptEnded(observation, novelty, pod, watched, status)
             self.hub.publish(ended)
             if novelty.new:
-                _log(ended)
+                _log(observation, end.why)
             if await self.lifts.follow(ended):
                 self._done.add(status.attempt_uid)
 
@@ -96,18 +96,16 @@ class AttemptLedger:
         return observe(attempt, status, outcome, await self._peak(watched, status), surroundings)
 
     async def _peak(self, watched: WatchedPod, status: AttemptStatus) -> PeakReport | None:
-        """The best report so far: from memory, else (after a restart) from the store."""
+        """Return the best report so far: from memory, else (after a restart) from the store."""
         best = self._best_peak(watched, status)
-        if best is not None:
-            return best
-        stored = await read_patiently(self.writer, self.store.peaks.of_pod, status.uid)
-        if not stored:
-            return None
-        self.peaks.add(from_document(list[PeakReport], stored, "the stored peaks"))
-        return self._best_peak(watched, status)
+        if best is None:
+            stored = await read_patiently(self.writer, self.store.peaks.of_pod, status.uid)
+            self.peaks.add(from_document(list[PeakReport], stored, "the stored peaks"))
+            best = self._best_peak(watched, status)
+        return best
 
     def _kernel_peak_after(self, watched: WatchedPod, status: AttemptStatus) -> int | None:
-        """The kernel's own peak, if it was read after the end: before, it may still have grown.
+        """Return the kernel's own peak, if it was read after the end and can grow no more.
 
         Only the pod's cgroup is there to be read then; a container's goes with it.
         """
@@ -121,15 +119,14 @@ class AttemptLedger:
         return self.peaks.best(status.uid, status.container_id, watched.attempt.containers)
 
 
-def _log(ended: AttemptEnded) -> None:
-    observation = ended.observation
+def _log(observation: Observation, why: str) -> None:
     log.info(
         "attempt ended",
         task=str(observation.task),
         run=observation.run,
         attempt=observation.attempt,
         outcome=observation.outcome.value,
-        why=ended.verdict.why,
+        why=why,
         allocation_bytes=observation.allocation_bytes,
         peak_bytes=observation.peak_bytes,
     )

@@ -1,4 +1,4 @@
-"""The run's next attempt after an observed end: it is lifted, or it needs no lift.
+"""Lifts a run's next attempt after an observed end, where it needs more memory.
 
 The lift is committed before it is in the feed, and both before a retry is intended.
 """
@@ -14,8 +14,8 @@ from plimsoll_operator.controller.attempts.retries import Retries
 from plimsoll_operator.controller.hub.habits import read_patiently
 from plimsoll_operator.controller.hub.hub import AttemptEnded
 from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
-from plimsoll_operator.controller.tasks.surroundings import ClusterBounds
 from plimsoll_operator.profile import events
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Observation, Outcome
@@ -38,7 +38,7 @@ class Lifts:
     made: Counter
 
     async def follow(self, ended: AttemptEnded) -> bool:
-        """Return whether all is done; False if the pod must be looked at again."""
+        """Return whether all is done; otherwise the pod must be looked at again."""
         if ended.observation.outcome is Outcome.OOM_KILLED:
             return await self._oom_killed(ended)
         if ended.observation.outcome is Outcome.SUCCEEDED:
@@ -56,7 +56,7 @@ class Lifts:
         if ended.watched.mode is not Mode.ENFORCE or ended.status.phase == "Succeeded":
             return True  # a child was killed, but the pod succeeded: nobody makes a next attempt
         if self.book.policies.pauses(ended.watched.task):
-            await self.retries.pass_over(ended.pod, ended.status)
+            await self.retries.pass_over(ended)
             return True
         if await read_patiently(
             self.writer, self.store.observations.got_through, ended.observation
@@ -65,7 +65,7 @@ class Lifts:
         lift = await self._lift(ended)
         if lift is None:
             return True
-        return await self.retries.follow(ended.pod, ended.watched, ended.status, lift)
+        return await self.retries.follow(ended, lift)
 
     async def _lift(self, ended: AttemptEnded) -> Lift | None:
         killed = ended.observation

@@ -1,4 +1,4 @@
-"""Attempts that live: what they run among, when they started, and the size that was decided."""
+"""Notes what living attempts run among, when they started, and the size that was decided."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.hub.habits import FirstTimes
 from plimsoll_operator.controller.learning.standings import Standings
-from plimsoll_operator.controller.profiles.profiles import ProfileKeeper
+from plimsoll_operator.controller.profiles.profiles import TaskProfiles
 from plimsoll_operator.controller.runtimes.living_runs import RunSightings
-from plimsoll_operator.controller.tasks.nodes import ClusterNodes
+from plimsoll_operator.controller.tasks.bounds import ClusterNodes
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_operator.sizing.decision_note import DecisionNote
@@ -23,7 +23,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.experts.charging import DECIDED
 
 MAX_NEIGHBOURS: Final = 50
-"""Neighbours kept per attempt; a node holds 110 pods by default."""
+"""This many neighbours are stored per attempt; a node holds 110 pods by default."""
 PODS_KEPT: Final = 50_000
 SEEN_AT_ONCE_S: Final = 30.0
 """What is seen later than this, as after a restart, happened under another load."""
@@ -46,10 +46,7 @@ class _Started:
 
 
 class Placement:
-    """Labelled pods, waiting or by node. A cache; an attempt seen only after its end has none.
-
-    Bounded: a pod whose end the watch missed must not stay for ever.
-    """
+    """A cache of labelled pods, waiting or by node. It is bounded, as the watch may miss an end."""
 
     def __init__(self, nodes: ClusterNodes | None = None, pods_kept: int = PODS_KEPT) -> None:
         self._cluster = nodes or ClusterNodes()
@@ -66,7 +63,7 @@ class Placement:
         return len(self._started)
 
     def wait(self, uid: str, age_s: float) -> None:
-        """A pod was seen that does not run yet. age_s: since it was submitted."""
+        """Note a pod that does not run yet. age_s: seconds since it was submitted."""
         if uid in self._waiting or uid in self._started:
             return
         self._waiting[uid] = self._load() if age_s <= SEEN_AT_ONCE_S else None
@@ -74,10 +71,7 @@ class Placement:
             self._waiting.popitem(last=False)
 
     def start(self, uid: str, node: str, placed: Placed, age_s: float = 0.0) -> None:
-        """A pod was seen running; the first sight fixes its surroundings.
-
-        age_s: since it started.
-        """
+        """Note a pod that runs, once: its surroundings are those at the start, ``age_s`` ago."""
         if uid in self._started:
             return
         submitted = self._waiting.pop(uid, None)
@@ -99,7 +93,7 @@ class Placement:
             self.end(next(iter(self._started)))
 
     def end(self, uid: str) -> Surroundings | None:
-        """A pod ended or went; what it had started among, if it was seen starting."""
+        """Forget a pod that ended. Return what it had started among, if it was seen starting."""
         self._waiting.pop(uid, None)
         started = self._started.pop(uid, None)
         if started is None:
@@ -142,12 +136,12 @@ class LivingAttempts:
     sightings: RunSightings
     standings: Standings
     announcer: Announcer
-    profiles: ProfileKeeper
+    profiles: TaskProfiles
     now_s: Callable[[], float]
     _sized: FirstTimes = field(init=False, default_factory=FirstTimes)
 
     async def see(self, pod: Pod, watched: WatchedPod, status: AttemptStatus) -> None:
-        """An attempt was seen that has not ended."""
+        """Note an attempt that has not ended."""
         self._place(watched, status)
         await self.sightings.living(pod, watched.task, status)
         if watched.note is not None and self._sized.add(status.uid):

@@ -1,4 +1,4 @@
-"""The agents' latest measurements, in memory. Final reports are also in the store."""
+"""Holds the agents' latest measurements in memory. Final reports are also in the store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plimsoll_predictor.core.units import MIB
 
 PODS_KEPT: Final = 20_000
 CONTAINERS_KEPT: Final = 64
-"""Per pod: one that restarts for ever must not grow for ever."""
+"""A pod that restarts for ever must not grow for ever."""
 PAUSE_BYTES: Final = 16 * MIB
 """A pod's pause container stays below this (3.7 MiB were seen, while runc starts it). Agents report
 it like any other. What stays below distorts its pod's peak by no more than this."""
@@ -22,7 +22,7 @@ _Reports = OrderedDict[str | None, PeakReport]
 
 
 class PeakBook:
-    """Reports by pod, the longest untouched forgotten first. Belongs to one event loop."""
+    """Reports by pod, on one event loop; the pod reported longest ago is forgotten first."""
 
     def __init__(self, pods_kept: int = PODS_KEPT, hub: Hub | None = None) -> None:
         self._pods_kept = pods_kept
@@ -52,11 +52,11 @@ class PeakBook:
 
     def final(self, pod_uid: str) -> bool:
         """Say whether no further report will come for this pod: its own cgroup is empty or gone."""
-        whole = (self._pods.get(pod_uid) or _Reports()).get(None)
-        return whole is not None and whole.final
+        of_pod = (self._pods.get(pod_uid) or _Reports()).get(None)
+        return of_pod is not None and of_pod.final
 
     def best(self, pod_uid: str, container_id: str | None, containers: int) -> PeakReport | None:
-        """The report that tells most of one container; None if none does.
+        """Return the report that tells most of one container; None if none does.
 
         container_id: without its scheme; None if it never got one.
         containers: how many the pod has, those that size it or run beside it.
@@ -66,15 +66,15 @@ class PeakBook:
         earlier life of a restarted one or an init container included, has used memory. In a pod
         of several containers that were never seen, nothing is known of one.
         """
-        pod = self._pods.get(pod_uid) or _Reports()
-        whole, own = pod.get(None), pod.get(container_id) if container_id else None
+        reports = self._pods.get(pod_uid) or _Reports()
+        of_pod, own = reports.get(None), reports.get(container_id) if container_id else None
         others = any(
             report.kernel_peak_bytes > PAUSE_BYTES
-            for key, report in pod.items()
+            for key, report in reports.items()
             if key is not None and key != container_id
         )
-        if whole is not None and containers <= 1 and (own is None or not others):
-            return whole
+        if of_pod is not None and containers <= 1 and (own is None or not others):
+            return of_pod
         return own
 
 

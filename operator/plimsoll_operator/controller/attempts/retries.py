@@ -1,4 +1,4 @@
-"""The next attempt after a lift: where nobody else makes it, it is made here, and only once."""
+"""Makes the next attempt after a lift where nobody else makes it, and only once."""
 
 from __future__ import annotations
 
@@ -7,23 +7,17 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
 from plimsoll_operator.attempts.retry_pod import NextAttempt, next_attempt, retry_name
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.announcing.announcer import Announcer
+from plimsoll_operator.controller.hub.hub import AttemptEnded
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.kube.client import Kube
-from plimsoll_operator.kube.errors import (
-    AlreadyThere,
-    ApiError,
-    Changed,
-    NotFound,
-    Unreachable,
-)
+from plimsoll_operator.kube.errors import AlreadyThere, ApiError, Changed, NotFound, Unreachable
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.identity import Retrier, identify
 from plimsoll_operator.pods.spec import Pod, RestartPolicy, restart_policy
@@ -45,28 +39,21 @@ RETRY_WITHIN_S = 24 * 3600.0
 LONGEST_PAUSE_S = 30.0
 
 
-PASSED_OVER = ""
-"""Manifest of a retry that is not to be made."""
+NO_MANIFEST = ""
+"""A retry with this manifest is not to be made."""
 
 
-class Ending(StrEnum):
-    """How a retry ended; counted by these."""
+class Ending(NamedTuple):
+    """How a retry ended. key: by which it is counted. words: for the log and the store."""
 
-    CREATED = "created"
-    THERE_ALREADY = "there-already"
-    GIVEN_UP = "given-up"
-    PASSED_OVER = "passed-over"
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """How a retry ended. words: for the log and the store."""
-
-    ending: Ending
+    key: str
     words: str
 
 
-_PASSED_OVER = Result(Ending.PASSED_OVER, "passed over: it was killed while its task was paused")
+CREATED = Ending("created", "created")
+THERE_ALREADY = Ending("there-already", "was there already")
+PASSED_OVER = Ending("passed-over", "passed over: it was killed while its task was paused")
+GIVEN_UP = "given-up"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,75 +68,66 @@ class Retries:
     now_s: Callable[[], float]
     results: Counter[str] = field(
         init=False,
-        default_factory=lambda: Counter({ending.value: 0 for ending in Ending}),
+        default_factory=lambda: Counter(
+            dict.fromkeys((CREATED.key, THERE_ALREADY.key, GIVEN_UP, PASSED_OVER.key), 0)
+        ),
     )
     _under_way: dict[str, asyncio.Task[None]] = field(init=False, default_factory=dict)
 
     async def resume(self) -> None:
-        """After a start: carry out what was intended and not known to be done."""
+        """Carry out at a start what was intended and is not known to be done."""
         for intent in await self.writer.read(self.store.retries.waiting):
             self._begin(intent)
 
-    async def follow(
-        self, pod: Pod, watched: WatchedPod, status: AttemptStatus, lift: Lift
-    ) -> bool:
+    async def follow(self, ended: AttemptEnded, lift: Lift) -> bool:
         """See to the attempt after a lifted OOM kill, whoever makes it.
 
-        False if the pod must be seen again: its other containers have not ended yet.
+        Return False if the pod must be seen again: its other containers have not ended yet.
         """
+        watched, status = ended.watched, ended.status
         if watched.retrier is not Retrier.PLIMSOLL:
-            if restart_policy(pod) is not RestartPolicy.NEVER:
-                await self._replace(pod, watched)
+            if restart_policy(ended.pod) is not RestartPolicy.NEVER:
+                await self._replace(ended.pod, watched)
             return True
         if watched.retry is not Retry.AUTO or status.taken_away:
             return True
         if status.phase == "Failed" and not self._is_history(status):
-            await self._intend(pod, watched, status, lift)
+            await self._intend(ended, lift)
         return status.phase in ("Failed", "Succeeded")
 
-    async def pass_over(self, pod: Pod, status: AttemptStatus) -> None:
-        """Make no retry of an attempt that was killed while its task was paused, nor later.
-
-        The decision is stored: after a restart the pod is seen again, and must not be retried then.
-        """
-        meta = pod["metadata"]
-        intent = RetryIntent(
-            attempt_uid=status.attempt_uid,
-            namespace=str(meta["namespace"]),
-            pod=str(meta["name"]),
-            new_pod="",
-            manifest=PASSED_OVER,
-            planned_s=self.now_s(),
-        )
+    async def pass_over(self, ended: AttemptEnded) -> None:
+        """Store that an attempt killed during a pause is not retried, even after a restart."""
+        intent = self._intent(ended, "", NO_MANIFEST)
         if await self.writer.call(self.store.retries.plan, intent):
-            await self._close(intent, _PASSED_OVER)
+            await self._close(intent, PASSED_OVER)
 
     def _is_history(self, status: AttemptStatus) -> bool:
         ended_s = status.finished_s
         return ended_s is not None and self.now_s() - ended_s > RETRY_WITHIN_S
 
+    def _intent(self, ended: AttemptEnded, name: str, manifest: str) -> RetryIntent:
+        return RetryIntent(
+            attempt_uid=ended.status.attempt_uid,
+            namespace=str(ended.pod["metadata"]["namespace"]),
+            pod=str(ended.pod["metadata"]["name"]),
+            new_pod=name,
+            manifest=manifest,
+            planned_s=self.now_s(),
+        )
+
     async def close(self) -> None:
-        """Stop; what is under way stays intended and is resumed at the next start."""
+        """Stop. Retries that are not done stay intended, and the next start resumes them."""
         for task in self._under_way.values():
             task.cancel()
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
 
-    async def _intend(
-        self, pod: Pod, watched: WatchedPod, status: AttemptStatus, lift: Lift
-    ) -> None:
-        meta = pod["metadata"]
+    async def _intend(self, ended: AttemptEnded, lift: Lift) -> None:
+        pod, watched = ended.pod, ended.watched
         name = retry_name(pod, lift.attempt)
         following = NextAttempt(
             name, watched.attempt.container, lift.allocation_bytes, _note(watched, lift)
         )
-        intent = RetryIntent(
-            attempt_uid=status.attempt_uid,
-            namespace=str(meta["namespace"]),
-            pod=str(meta["name"]),
-            new_pod=name,
-            manifest=json.dumps(next_attempt(pod, following)),
-            planned_s=self.now_s(),
-        )
+        intent = self._intent(ended, name, json.dumps(next_attempt(pod, following)))
         if not await self.writer.call(self.store.retries.plan, intent):
             return  # planned before: people were told then, or it was passed over
         self._begin(intent)
@@ -172,24 +150,25 @@ class Retries:
     async def _carry_out(self, intent: RetryIntent) -> None:
         pause_s = 0.5
         while True:
-            result = await self._try(intent)
-            if result is not None:
-                await self._close(intent, result)
+            ending = await self._try(intent)
+            if ending is not None:
+                await self._close(intent, ending)
                 return
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
-    async def _close(self, intent: RetryIntent, result: Result) -> None:
-        await self.writer.call(self.store.retries.close, intent.attempt_uid, result.words)
-        self.results[result.ending.value] += 1
-        log.info("retry", pod=intent.new_pod, follows=intent.pod, result=result.words)
+    async def _close(self, intent: RetryIntent, ending: Ending) -> None:
+        await self.writer.call(self.store.retries.close, intent.attempt_uid, ending.words)
+        self.results[ending.key] += 1
+        log.info("retry", pod=intent.new_pod, follows=intent.pod, result=ending.words)
 
-    async def _try(self, intent: RetryIntent) -> Result | None:
-        """One attempt at creating the pod: what came of it, or None to try again."""
-        if intent.manifest == PASSED_OVER:
-            return _PASSED_OVER  # ended between planning and closing it
+    async def _try(self, intent: RetryIntent) -> Ending | None:
+        """Try once to create the pod. Return None to try again."""
+        if intent.manifest == NO_MANIFEST:
+            return PASSED_OVER  # the controller ended between planning and closing it
         manifest = json.loads(intent.manifest)
-        if self._is_paused(manifest):
+        identity = identify(manifest)
+        if identity is not None and self.policies.pauses(identity.task):
             return None
         try:
             await self.kube.create_pod(manifest)
@@ -205,28 +184,23 @@ class Retries:
                 log.warning("retry refused", pod=intent.new_pod, error=str(error))
                 return None
             return _given_up(str(error))
-        return Result(Ending.CREATED, "created")
+        return CREATED
 
-    def _is_paused(self, manifest: Pod) -> bool:
-        identity = identify(manifest)
-        return identity is not None and self.policies.pauses(identity.task)
-
-    async def _whose(self, intent: RetryIntent, manifest: Mapping[str, Any]) -> Result | None:
+    async def _whose(self, intent: RetryIntent, manifest: Mapping[str, Any]) -> Ending | None:
         """Find out whose pod has the retry's name: one made before a crash, or someone else's."""
         try:
             there = await self.kube.read_pod(intent.namespace, intent.new_pod)
         except ApiError:
             return None
         if _retry_of(there) == _retry_of(manifest):
-            return Result(Ending.THERE_ALREADY, "was there already")
+            return THERE_ALREADY
         log.error("retry given up, another pod has its name", pod=intent.new_pod)
         return _given_up("another pod has its name")
 
     async def _replace(self, pod: Pod, watched: WatchedPod) -> None:
-        """A container restarted in place keeps the pod's old limit: only a new pod gets more.
+        """Delete a pod whose owner makes the next one, which admission lifts.
 
-        See kubernetes/kubernetes#138760. Where a controller owns the pod, deleting it makes
-        that controller create the next one, which admission lifts.
+        A container restarted in place keeps the old limit; see kubernetes/kubernetes#138760.
         """
         meta = pod["metadata"]
         if watched.retrier in (Retrier.KUBELET, Retrier.ENGINE):
@@ -241,8 +215,8 @@ class Retries:
             log.warning("pod not replaced", pod=meta["name"], error=str(error))
 
 
-def _given_up(why: str) -> Result:
-    return Result(Ending.GIVEN_UP, f"given up: {why}")
+def _given_up(why: str) -> Ending:
+    return Ending(GIVEN_UP, f"given up: {why}")
 
 
 def _retry_of(pod: Mapping[str, Any]) -> object:

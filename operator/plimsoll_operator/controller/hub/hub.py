@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from plimsoll_operator.attempts.running_long import RunForecast
-from plimsoll_operator.attempts.truth_table import AttemptEnd
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import AttemptStatus
@@ -21,7 +20,6 @@ from plimsoll_operator.training.queue import Trained
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.store import Novelty
 
 E = TypeVar("E")
@@ -39,12 +37,11 @@ class AttemptEnded:
     pod: Pod
     watched: WatchedPod
     status: AttemptStatus
-    verdict: AttemptEnd
 
 
 @dataclass(frozen=True, slots=True)
 class ObservationAmended:
-    """An ended attempt's peak came late, and its amended observation is committed."""
+    """A peak came after its attempt was observed, and the amended observation is committed."""
 
     observation: Observation
     novelty: Novelty
@@ -84,9 +81,9 @@ class TaskChanged:
 
 @dataclass(frozen=True, slots=True)
 class TaskPublished:
-    """A task's new knowledge decides sizes from now on."""
+    """A task's new knowledge is in the feed, and decides sizes from now on."""
 
-    knowledge: Knowledge
+    task: TaskId
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +110,7 @@ class ProfileOutdated:
 
 @dataclass(frozen=True, slots=True)
 class TrainingDue:
-    """Enough is new of a task for a training. why: in words."""
+    """Enough is new about a task to train it. why: the reason in words."""
 
     task: TaskId
     policy: Policy
@@ -142,7 +139,7 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """A run ended. share: of its forecast below its runtime; None if it left no runtime."""
+    """A run ended. share: how much of its forecast its runtime exceeded; None without one."""
 
     attempt_uid: str
     share: float | None

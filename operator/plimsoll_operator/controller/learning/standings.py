@@ -1,27 +1,19 @@
 """Every task's experts: they learn lessons, bid, and are saved and restored.
 
-The store keeps a log of lessons (see its lessons.py); what the experts know is a fold over it:
-
-    observation committed ─► its lesson committed with it ─► folded here ─► book ─► feed
-                                                               └─► now and then: state saved,
-                                                                   folded lessons forgotten
-A crash loses nothing: the next start restores the saved state and folds what follows it, and so
-comes to the same state. While it lives, this is the only one that folds.
+The store keeps a log of lessons (see its lessons.py); what the experts know is a fold over it (see
+``log_fold``), and the book hears of it.
 
 Memory: a task's experts take some 30 kB, and 40 kB more for each numeric feature that they follow.
-Those of the tasks that learned last are held; the others are read again when they are needed.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 import structlog
 
-from plimsoll_operator.controller.hub.habits import Turns, fold_and_save
+from plimsoll_operator.controller.learning.log_fold import LogFold, Turns
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_predictor.core.decision import Ask
 from plimsoll_predictor.core.record import Features
@@ -40,67 +32,48 @@ HELD_TASKS: Final = 1000
 UNKNOWN_TASKS: Final = 10_000
 
 
-class Standings:
-    """One per controller. ``news`` never waits."""
+class Standings(LogFold):
+    """The experts of one controller, as a fold over the log of lessons."""
+
+    of = "experts"
 
     def __init__(
         self, store: Store, writer: Writer, book: TaskBook, *, held_tasks: int = HELD_TASKS
     ) -> None:
+        super().__init__(writer, held_tasks)
         self._store = store
-        self._writer = writer
         self._book = book
-        self._held_tasks = held_tasks
-        self._fleet = Fleet(namespace_of)
-        self._used: OrderedDict[str, None] = OrderedDict()
-        """Tasks that are held; the one that learned last is at the end."""
-        self._through = 0
-        """Serial of the last lesson folded."""
-        self._saved_through = {0}
-        """Of the last that was saved; and of those that may have been, where nobody heard."""
+        self._experts = Fleet(namespace_of)
         self._unknown: set[str] = set()
         """Tasks of which nothing is saved: else each of their pods would be looked up in vain."""
         self._unsaved: dict[str, None] = {}
         self._unsaved_pools: dict[str, None] = {}
-        self._news = asyncio.Event()
-        self._folding = asyncio.Lock()
-
-    @property
-    def through(self) -> int:
-        """Serial of the last lesson folded."""
-        return self._through
 
     def held(self, task: TaskId) -> Standing | None:
-        """The task's experts if they are in memory, as they are after it has learned."""
-        return self._fleet.seen(str(task))
+        """Return the task's experts if they are in memory, as they are after it has learned."""
+        return self._experts.seen(str(task))
 
     async def standing(self, task: TaskId) -> Standing | None:
-        """The task's experts, to look at only; None if they know nothing of it."""
+        """Return the task's experts, to look at only; None if they know nothing of it."""
         held = self.held(task)
         if held is not None or str(task) in self._unknown:
             return held
-        through = self._through
+        through = self.through
         saved = await self._writer.read(self._store.experts.standings_of, [str(task)])
         # Unless something was learned while the store was read.
-        if not saved and self._through == through and len(self._unknown) < UNKNOWN_TASKS:
+        if not saved and self.through == through and len(self._unknown) < UNKNOWN_TASKS:
             self._unknown.add(str(task))
         return next(iter(_readable(saved).values()), None)
 
     async def pool(self, task: TaskId) -> Pool:
         """Return what the tasks of a namespace share; callers must not change it."""
-        held = self._fleet.pools.get(task.namespace)
+        held = self._experts.pools.get(task.namespace)
         if held is not None:
             return held
         saved = await self._writer.read(self._store.experts.pools, [task.namespace])
         alone = Fleet(namespace_of)
         alone.take_up_pool(task.namespace, saved.get(task.namespace))
         return alone.pool_of(str(task))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The state in memory, as plain JSON types."""
-        return {
-            "pools": {name: pool.to_dict() for name, pool in self._fleet.pools.items()},
-            "standings": {task: self._fleet.standing(task).to_dict() for task in self._fleet},
-        }
 
     async def bids(
         self, task: TaskId, request_bytes: int | None, features: Features
@@ -115,77 +88,61 @@ class Standings:
             standing = None
         return {**standing.bids(request_bytes, features), **by_model} if standing else by_model
 
-    def news(self) -> None:
-        """Something was committed that may teach."""
-        self._news.set()
-
     async def restore(self) -> None:
-        """Take up what was saved, and fold what became known since."""
-        async with self._folding:
+        """Restore what was saved, and fold what became known since."""
+        async with self._lock:
             shared = await self._writer.read(self._store.experts.shared)
-            self._fleet = Fleet(namespace_of)
+            self._experts = Fleet(namespace_of)
             self._used.clear()
             self._unknown.clear()
             self._unsaved.clear()
             self._unsaved_pools.clear()
-            self._through = shared.through
+            self.through = shared.through
             self._saved_through = {shared.through}
             after = ""
             while saved := await self._writer.read(self._store.experts.standings, after):
                 after = max(saved)
                 await self._hold(saved, saved)
-                self._tell(saved)
+                for name in saved:
+                    if (standing := self._experts.seen(name)) is not None:
+                        self._book.inform(TaskId.parse(name), standing)
                 self._let_go()
         await self.fold()
 
     async def fold(self) -> None:
-        """Learn all that became known; afterwards the book says what follows from it."""
+        """Learn all that became known, and tell the book what follows from it."""
         experts = self._store.experts
-        async with self._folding:
-            while lessons := await self._writer.read(experts.lessons, self._through):
-                tasks = {str(lesson.task) for lesson in lessons}
-                if missing := [task for task in tasks if task not in self._used]:
+        async with self._lock:
+            while lessons := await self._writer.read(experts.lessons, self.through):
+                tasks = {lesson.task for lesson in lessons}
+                if missing := [str(task) for task in tasks if str(task) not in self._used]:
                     saved = await self._writer.read(experts.standings_of, missing)
                     await self._hold(saved, missing)
                 turns = Turns()
                 for lesson in lessons:
                     self._learn(lesson)
                     await turns.rest()
-                self._tell(tasks)
+                for task in tasks:
+                    self._book.inform(task, self._experts.standing(str(task)))
 
-    async def save(self) -> None:
-        """Save what changed, as of the last lesson folded.
-
-        If another controller saved meanwhile (two led for a moment), its state is restored.
-        """
-        async with self._folding:
-            if self._saved_through == {self._through}:
-                return
-            follows = frozenset(self._saved_through)
-            self._saved_through.add(self._through)
-            pools = {name: self._fleet.pools[name].to_dict() for name in self._unsaved_pools}
-            shared = SharedState(through=self._through, pools=pools)
-            changed = {task: self._fleet.standing(task).to_dict() for task in self._unsaved}
-            if await self._writer.call(self._store.experts.save, shared, changed, follows):
-                self._saved_through = {shared.through}
-                self._unsaved.clear()
-                self._unsaved_pools.clear()
-                self._let_go()
-                return
-        log.warning("another controller saved the experts meanwhile; taking up what it saved")
-        await self.restore()
-
-    async def run(self) -> None:
-        """Fold what comes and save it now and then, until cancelled."""
-        await fold_and_save(self, self._news)
+    async def _write(self, follows: frozenset[int]) -> bool:
+        pools = {name: self._experts.pools[name].to_dict() for name in self._unsaved_pools}
+        shared = SharedState(through=self.through, pools=pools)
+        changed = {task: self._experts.standing(task).to_dict() for task in self._unsaved}
+        saved = await self._writer.call(self._store.experts.save, shared, changed, follows)
+        if saved:
+            self._unsaved.clear()
+            self._unsaved_pools.clear()
+        return saved
 
     async def close(self) -> None:
-        """Fold and save what is left; what cannot be is folded at the next start."""
+        """Fold and save what is left; what cannot be saved is learned at the next start."""
         try:
             await self.fold()
-            await self.save()
         except StoreError as error:
             log.warning("the experts are not saved; the next start learns again", error=str(error))
+        else:
+            await super().close()
 
     def forget_all_but(self, stored: Collection[TaskId]) -> None:
         """Forget the tasks that the store has forgotten; they are forgotten there already."""
@@ -195,65 +152,56 @@ class Standings:
         self._drop_pools()
 
     async def _hold(self, saved: Mapping[str, Mapping[str, Any]], tasks: Iterable[str]) -> None:
-        """Take up what was saved of tasks, and what their namespaces share."""
-        unknown = {namespace_of(task) for task in tasks} - self._fleet.pools.keys()
+        """Restore what was saved of tasks, and what their namespaces share."""
+        unknown = {namespace_of(task) for task in tasks} - self._experts.pools.keys()
         if unknown:
             pools = await self._writer.read(self._store.experts.pools, unknown)
             for namespace in sorted(unknown):
-                self._fleet.take_up_pool(namespace, pools.get(namespace))
+                self._experts.take_up_pool(namespace, pools.get(namespace))
         for task, standing in _readable(saved).items():
-            self._fleet.take_up(task, standing)
+            self._experts.take_up(task, standing)
             self._used[task] = None
 
     def _let_go(self) -> None:
-        """What is saved need not be held."""
+        """Let go of saved tasks beyond the limit."""
         for task in list(self._used)[: max(0, len(self._used) - self._held_tasks)]:
             self._drop(task)
         self._drop_pools()
 
     def _drop_pools(self) -> None:
-        """Pools of which no task is held; one that is not saved stays until it is."""
+        """Drop the pools of which no task is held, but none that is not saved yet."""
         held = {namespace_of(task) for task in self._used} | self._unsaved_pools.keys()
-        for namespace in self._fleet.pools.keys() - held:
-            self._fleet.forget_pool(namespace)
+        for namespace in self._experts.pools.keys() - held:
+            self._experts.forget_pool(namespace)
 
     def _drop(self, task: str) -> None:
-        self._fleet.forget(task)
+        self._experts.forget(task)
         self._used.pop(task, None)
         self._unsaved.pop(task, None)
 
-    def _tell(self, tasks: Collection[str]) -> None:
-        for name in tasks:
-            standing = self._fleet.seen(name)
-            if standing is not None:
-                self._book.inform(TaskId.parse(name), standing)
-
     def _learn(self, lesson: Lesson) -> None:
+        task, pool = str(lesson.task), self._experts.pool_of(str(lesson.task))
+        standing = self._experts.standing(task)
         try:
-            self._fold(lesson)
+            if lesson.kind is LessonKind.ENDED:
+                self._experts.learn(task, self._ended(lesson, standing))
+            else:
+                if lesson.kind is LessonKind.EXCEEDED:
+                    need_bytes = float(lesson.need_bytes)
+                    self._experts.exceeded(task, lesson.run, need_bytes, lesson.bids)
+                elif lesson.kind is LessonKind.CORRECTED:
+                    standing.correct(float(lesson.before_bytes), float(lesson.need_bytes))
+                else:
+                    _take_in_training(standing, lesson.times)
+                standing.refresh(pool, self._overhead_s(lesson.task))
         except (ArithmeticError, LookupError, TypeError, ValueError):
             # The lesson is half learned, but equally so after a restart; stopping would be worse.
-            log.exception("a lesson could not be learned", task=str(lesson.task), run=lesson.run)
-        self._through = lesson.serial
-        task = str(lesson.task)
+            log.exception("a lesson could not be learned", task=task, run=lesson.run)
+        self.through = lesson.serial
         self._unknown.discard(task)
         self._unsaved[task] = self._used[task] = None
         self._unsaved_pools[lesson.task.namespace] = None
         self._used.move_to_end(task)
-
-    def _fold(self, lesson: Lesson) -> None:
-        task, pool = str(lesson.task), self._fleet.pool_of(str(lesson.task))
-        standing = self._fleet.standing(task)
-        if lesson.kind is LessonKind.ENDED:
-            self._fleet.learn(task, self._ended(lesson, standing))
-            return
-        if lesson.kind is LessonKind.EXCEEDED:
-            self._fleet.exceeded(task, lesson.run, float(lesson.need_bytes), lesson.bids)
-        elif lesson.kind is LessonKind.CORRECTED:
-            standing.correct(float(lesson.before_bytes), float(lesson.need_bytes))
-        else:
-            _take_in_training(standing, lesson.times)
-        standing.refresh(pool, self._overhead_s(lesson.task))
 
     def _ended(self, lesson: Lesson, standing: Standing) -> Ended:
         # A run that was killed first was decided then: those bids would have met its need.
@@ -282,7 +230,7 @@ class Standings:
 
 
 def namespace_of(task: str) -> str:
-    """With whom a task shares: with its own namespace. Strangers' runs are none of its business."""
+    """Return the pool of a task, which is its namespace's: strangers' runs do not concern it."""
     return task.partition("/")[0]
 
 
@@ -296,10 +244,10 @@ def _take_in_training(standing: Standing, times: Mapping[str, float | None]) -> 
 
 def _readable(saved: Mapping[str, Mapping[str, Any]]) -> dict[str, Standing]:
     """Read standings, and leave out those that cannot be read: their experts start again."""
-    found: dict[str, Standing] = {}
+    standings: dict[str, Standing] = {}
     for task, data in saved.items():
         try:
-            found[task] = Standing.from_dict(data)
+            standings[task] = Standing.from_dict(data)
         except (KeyError, TypeError, ValueError) as error:
             log.error("a task's experts cannot be read", task=task, error=repr(error))
-    return found
+    return standings

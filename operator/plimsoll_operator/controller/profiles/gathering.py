@@ -7,20 +7,19 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from plimsoll_operator.controller.learning.standings import Standings
-from plimsoll_operator.controller.profiles.troubles import Crowding, Definitions, Troubles
+from plimsoll_operator.controller.profiles.troubles import Troubles
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
 from plimsoll_operator.metrics.runs import RunMetrics
 from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingFact
 from plimsoll_operator.profile.runtime_status import RuntimeFacts
-from plimsoll_operator.profile.standing_facts import StandingFacts, standing_facts
+from plimsoll_operator.profile.standing_facts import standing_facts
 from plimsoll_operator.training.when_due import LEAST_NEW_RUNS
 from plimsoll_operator.views.training_facts import facts_of
 from plimsoll_predictor.core.cpu import use_of
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.store import Store, TaskSummary, Training, Writer
 
 PEAK_DELAY_S: Final = 30.0
@@ -28,19 +27,19 @@ PEAK_DELAY_S: Final = 30.0
 LATEST: Final = 50
 """Attempts looked through for the last success."""
 RECENT_RUNTIMES: Final = 200
-"""Runs that the status' shape and trend are of."""
+"""The status shows the shape and trend of this many runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """found: None before the first success. awaited: whether a report may still come."""
+    """measurement: None before the first success. awaited: a report may still come."""
 
     measurement: Measurement | None
     awaited: bool = False
 
 
 def measurement_of(latest: Sequence[Observation], now_s: float) -> Measured:
-    """latest: of one task, oldest first. now_s: Unix seconds."""
+    """Find where a task's peaks come from. latest: oldest first. now_s: Unix seconds."""
     succeeded = [each for each in reversed(latest) if each.outcome is Outcome.SUCCEEDED]
     old_enough = [each for each in succeeded if not _awaited(each, now_s)]
     awaited = len(old_enough) < len(succeeded)
@@ -62,13 +61,6 @@ def _awaited(observation: Observation, now_s: float) -> bool:
     )
 
 
-class Gathered(NamedTuple):
-    """peak_awaited: whether a report may still come that changes what is shown."""
-
-    facts: ProfileFacts
-    peak_awaited: bool
-
-
 class _Stored(NamedTuple):
     """The store's part of a task's facts."""
 
@@ -86,56 +78,46 @@ class ProfileGatherer:
     store: Store
     writer: Writer
     book: TaskBook
-    crowding: Crowding
     leaking: LeakingTasks
     standings: Standings
     runtimes: Runtimes
     troubles: Troubles
-    definitions: Definitions
     metrics: RunMetrics
     now_s: Callable[[], float]
 
-    async def gather(self, task: TaskId, generation: int | None) -> Gathered:
-        """Gather the facts of a task. generation: of its profile, None if there is none."""
+    async def gather(self, task: TaskId, generation: int | None) -> tuple[ProfileFacts, bool]:
+        """Gather a task's facts, and whether a report may still come that changes them.
+
+        generation: of its profile; None if there is none.
+        """
         now_s = self.now_s()
         stored = await self.writer.read(_stored, self.store, task, now_s)
         if task in self.book:
             # It is looked up when a profile changes, as often as a run ends but no more than that.
             runs = await self.writer.read(self.store.observations.run_cpus, [task])
             self.book.learn_cpu(task, use_of(runs[task]))
+        forecast = await self.runtimes.forecast(task, now_s)
+        if forecast is not None:
+            self.metrics.forecast(task, forecast)
         knowledge, policies = self.book.look(task), self.book.policies
         facts = ProfileFacts(
             knowledge=knowledge,
             tally=stored.tally,
             decisions=stored.decisions,
             training=stored.training,
-            standing=await self._standing(task),
-            runtime=RuntimeFacts(await self._forecast(task), stored.runtimes_s),
+            standing=standing_facts(
+                await self.standings.standing(task), await self.standings.pool(task)
+            ),
+            runtime=RuntimeFacts(forecast, stored.runtimes_s),
             measurement=stored.measured.measurement,
             leaking=self.leaking.why(task),
             paused_by=policies.paused_by(task),
             problems=policies.of_task(task).problems,
-            troubles=(
-                *self.troubles.now(),
-                *self.definitions.troubles(),
-                *self.crowding.troubles(task.namespace),
-            ),
+            troubles=self.troubles.of(task.namespace),
             trains_from=max(knowledge.policy.min_runs, LEAST_NEW_RUNS),
             generation=generation,
         )
-        return Gathered(facts, stored.measured.awaited)
-
-    async def _standing(self, task: TaskId) -> StandingFacts | None:
-        """Return None for a task that has no known run."""
-        standing = await self.standings.standing(task)
-        return standing_facts(standing, await self.standings.pool(task))
-
-    async def _forecast(self, task: TaskId) -> Forecast | None:
-        """Return None while no run of the task is known."""
-        forecast = await self.runtimes.forecast(task, self.now_s())
-        if forecast is not None:
-            self.metrics.forecast(task, forecast)
-        return forecast
+        return facts, stored.measured.awaited
 
 
 def _stored(store: Store, task: TaskId, now_s: float) -> _Stored:

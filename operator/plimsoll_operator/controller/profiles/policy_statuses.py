@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -25,15 +24,6 @@ Key = tuple[str, str]
 """Namespace and name."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """What the API server has."""
-
-    status: Mapping[str, Any]
-    generation: int | None
-    paused: bool
-
-
 class PolicyStatuses:
     """Writes statuses one after another, each only if it changed."""
 
@@ -41,22 +31,19 @@ class PolicyStatuses:
         self._kube = kube
         self._policies = policies
         self._now_s = now_s
-        self._shown: dict[Key, _Shown] = {}
+        self._shown: dict[Key, Mapping[str, Any]] = {}
+        """The SizingPolicies as the API server has them."""
         self._due: dict[Key, None] = {}
         self._news = asyncio.Event()
 
     def see(self, policy: Mapping[str, Any], *, gone: bool) -> None:
-        """A SizingPolicy appeared, changed or went; the policies know of it already."""
+        """A SizingPolicy appeared, changed or went; ``policies`` knows of it already."""
         meta = policy["metadata"]
         key = (str(meta["namespace"]), str(meta["name"]))
         if gone:
             self._shown.pop(key, None)
             return
-        self._shown[key] = _Shown(
-            policy.get("status") or {},
-            meta.get("generation"),
-            (policy.get("spec") or {}).get("paused") is True,
-        )
+        self._shown[key] = policy
         self._due[key] = None
         self._news.set()
 
@@ -75,17 +62,17 @@ class PolicyStatuses:
 
     async def _written(self, key: Key) -> bool:
         """Return whether the status is as it should be; False to try again."""
-        shown = self._shown.get(key)
-        if shown is None:
+        policy = self._shown.get(key)
+        if policy is None:
             return True
-        namespace, name = key
+        (namespace, name), shown = key, policy.get("status") or {}
         status = policy_status_of(
-            self._facts(namespace, name, shown),
-            previous=shown.status,
-            generation=shown.generation,
+            self._facts(namespace, name, policy.get("spec") or {}),
+            previous=shown,
+            generation=policy["metadata"].get("generation"),
             now_s=self._now_s(),
         )
-        if not changed(shown.status, status):
+        if not changed(shown, status):
             return True
         try:
             await self._kube.patch_status("sizingpolicies", namespace, name, status)
@@ -96,11 +83,11 @@ class PolicyStatuses:
             return False
         return True
 
-    def _facts(self, namespace: str, name: str, shown: _Shown) -> PolicyFacts:
+    def _facts(self, namespace: str, name: str, spec: Mapping[str, Any]) -> PolicyFacts:
         problems: tuple[str, ...] = ()
         own_namespace = self._policies.own_namespace
         if is_cluster_policy(namespace, name, own_namespace):
             problems = self._policies.default_problems
         elif name == SIZING_POLICY_NAME:
             problems = self._policies.in_namespace(namespace).problems
-        return PolicyFacts(namespace, name, own_namespace, problems, shown.paused)
+        return PolicyFacts(namespace, name, own_namespace, problems, spec.get("paused") is True)

@@ -1,4 +1,4 @@
-"""Keeps each task's TaskProfile: made when a task is met, its status patched when it changed.
+"""Makes each task's TaskProfile when the task is met, and patches its status when it changed.
 
 Changes are gathered per task: however many attempts end, a profile is patched at most once in
 ``QUIET_S``. Cost per patch: the task's kept rows, summed by the database.
@@ -21,7 +21,7 @@ from plimsoll_operator.controller.hub.hub import (
     ProfileOutdated,
 )
 from plimsoll_operator.controller.profiles.gathering import PEAK_DELAY_S, ProfileGatherer
-from plimsoll_operator.controller.profiles.troubles import Crowding, Definitions
+from plimsoll_operator.controller.profiles.troubles import Troubles
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.kube.api_server import custom_path
 from plimsoll_operator.kube.client import Kube
@@ -44,20 +44,18 @@ UNKNOWN_KEPT_S = 24 * 3600.0
 API_VERSION = "plimsoll.dev/v1alpha1"
 
 
-class ProfileKeeper:
+class TaskProfiles:
     """Writes profiles; ``mark`` is cheap and may be called for every event."""
 
     def __init__(
         self,
         kube: Kube,
         gatherer: ProfileGatherer,
-        definitions: Definitions,
         announcer: Announcer,
         now_s: Callable[[], float],
     ) -> None:
         self._kube = kube
         self._gatherer = gatherer
-        self._definitions = definitions
         self._announcer = announcer
         self._now_s = now_s
         self._due: dict[TaskId, float] = {}
@@ -72,12 +70,12 @@ class ProfileKeeper:
         self._marked.set()
 
     def profile_outdated(self, event: ProfileOutdated) -> None:
-        """The profile of the task, or of every task, may have to change."""
+        """Mark the task, or every task."""
         for task in self._gatherer.book if event.task is None else (event.task,):
             self.mark(task)
 
     def observed(self, event: AttemptEnded | ObservationAmended) -> None:
-        """An attempt of the task was recorded."""
+        """Mark the task of a recorded attempt."""
         self.mark(event.observation.task)
 
     def namespace_policy_changed(self, event: PolicyChanged) -> None:
@@ -87,22 +85,19 @@ class ProfileKeeper:
                 self.mark(task)
 
     def shown(self, task: TaskId, status: Mapping[str, Any], generation: int | None) -> bool:
-        """Note what the API server has: by it we decide whether anything changed.
-
-        False if that is nothing new, such as after a patch of our own.
-        """
-        known = self._shown.get(task) == status and self._generations.get(task) == generation
+        """Note what the API server has. Return whether it is new; our own patches are not."""
+        new = self._shown.get(task) != status or self._generations.get(task) != generation
         self._shown[task] = status
         if generation is not None:
             self._generations[task] = generation
-        return not known
+        return new
 
     def status(self, task: TaskId) -> Mapping[str, Any]:
         """The status as the API server has it; empty of a task without a profile."""
         return self._shown.get(task, {})
 
     def deleted(self, task: TaskId) -> None:
-        """Its profile was deleted; it is made again when the task is next seen to change."""
+        """Note that the profile was deleted; the task's next change makes it again."""
         self._shown.pop(task, None)
         self._generations.pop(task, None)
 
@@ -112,10 +107,7 @@ class ProfileKeeper:
         return self._shown.keys()
 
     async def remove(self, task: TaskId) -> None:
-        """Delete the profile of a task that is forgotten, if we made it and nobody wrote into it.
-
-        As it was read: what people write into it meanwhile is not lost.
-        """
+        """Delete a forgotten task's profile, if we made it and nobody has written into it."""
         try:
             profile = await self._kube.api.get(
                 custom_path("taskprofiles", task.namespace, profile_name(task))
@@ -125,6 +117,7 @@ class ProfileKeeper:
             made_s = read_time(meta.get("creationTimestamp")) or 0.0
             written = set(profile.get("spec") or {}) - {"task"}
             if ours and not written and self._now_s() - made_s >= UNKNOWN_KEPT_S:
+                # It is deleted as it was read: what people write meanwhile is not lost.
                 await self._kube.delete_profile(profile)
                 log.info("profile deleted: nothing is known of its task", task=str(task))
         except NotFound:
@@ -157,10 +150,11 @@ class ProfileKeeper:
 
     async def _keep(self, task: TaskId) -> None:
         try:
-            gathered = await self._gatherer.gather(task, self._generations.get(task))
-            if gathered.peak_awaited:
+            generation = self._generations.get(task)
+            facts, peak_awaited = await self._gatherer.gather(task, generation)
+            if peak_awaited:
                 self.mark(task, after_s=PEAK_DELAY_S)
-            facts, shown = gathered.facts, self._shown.get(task)
+            shown = self._shown.get(task)
             status = status_of(facts, previous=shown, now_s=self._now_s())
             if changed(shown, status):
                 profile = await self._patch(task, status)
@@ -176,20 +170,13 @@ class ProfileKeeper:
     def _tell_shift(
         self, task: TaskId, profile: Mapping[str, Any], standing: StandingFacts
     ) -> None:
-        """At most one Event a shift: its name follows from the shift's number."""
-        meta = profile["metadata"]
-        regarding = events.Regarding(
-            kind="TaskProfile",
-            namespace=str(meta["namespace"]),
-            name=str(meta["name"]),
-            uid=str(meta["uid"]),
-            api_version=API_VERSION,
-        )
+        """Announce a shift, once: the Event's name follows from the shift's number."""
         happening = events.drifting(standing.drift.words, standing.drift.shifts)
+        regarding = events.Regarding.of(profile, "TaskProfile", API_VERSION)
         self._announcer.tell(happening, regarding, task)
 
     async def _patch(self, task: TaskId, status: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The profile as it is then."""
+        """Write the status. Return the profile as it is then."""
         name = profile_name(task)
         try:
             answer = await self._kube.patch_status("taskprofiles", task.namespace, name, status)
@@ -198,9 +185,9 @@ class ProfileKeeper:
             answer = await self._kube.patch_status("taskprofiles", task.namespace, name, status)
         written = answer.get("status") or {}
         self.shown(task, written, answer["metadata"].get("generation"))
-        if self._definitions.compare(status, written):
-            for each in self._shown:
-                self.mark(each)
+        if self._gatherer.troubles.compare(status, written):
+            for other in self._shown:
+                self.mark(other)
         return answer
 
     async def _create(self, task: TaskId, name: str) -> None:
@@ -221,24 +208,24 @@ class MetTasks:
     """Meets the tasks of pods that are seen."""
 
     def __init__(
-        self, book: TaskBook, crowding: Crowding, profiles: ProfileKeeper, announcer: Announcer
+        self, book: TaskBook, troubles: Troubles, profiles: TaskProfiles, announcer: Announcer
     ) -> None:
         self._book = book
-        self.crowding = crowding
+        self._troubles = troubles
         self._profiles = profiles
         self._announcer = announcer
         self._met: set[TaskId] = set()
         self._turned_away = FirstTimes()
 
     def meet(self, pod: Pod, task: TaskId) -> bool:
-        """A pod of the task was seen; the first time, the task's profile is made.
+        """Add a pod's task to the book and make its profile, unless its namespace is crowded.
 
-        False if the task is not taken in, because its namespace has as many as it may.
+        Return whether the task is in the book.
         """
         if task not in self._book:
-            if self.crowding.is_crowded(task.namespace):
+            if self._troubles.is_crowded(task.namespace):
                 if self._turned_away.add(str(metadata_of(pod)["uid"])):
-                    self._announcer.announce(events.crowded(self.crowding.most_tasks), pod)
+                    self._announcer.announce(events.crowded(self._troubles.most_tasks), pod)
                 return False
             self._book.get(task)
             self._profiles.mark(task, after_s=0.0)
@@ -246,9 +233,9 @@ class MetTasks:
         return True
 
     def idle(self, stored: Collection[TaskId]) -> list[TaskId]:
-        """Tasks that nothing keeps: not stored, and no pod of them seen since the last call.
+        """List the tasks that are not stored and had no pod since the last call.
 
-        Also those of which only a profile is left, as after a restart.
+        Of some of them only a profile is left, as after a restart.
         """
         wanted = {*stored, *self._met}
         self._met.clear()

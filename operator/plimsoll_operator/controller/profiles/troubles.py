@@ -1,4 +1,4 @@
-"""What keeps the controller from its work, gathered for the conditions of profiles.
+"""Finds what prevents the controller's work, for the conditions of profiles.
 
 A trouble concerns the whole controller, the cluster's definition of a TaskProfile, or a namespace.
 """
@@ -6,7 +6,7 @@ A trouble concerns the whole controller, the cluster's definition of a TaskProfi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import structlog
@@ -24,11 +24,11 @@ log = structlog.get_logger()
 LOOK_EVERY_S: Final = 2.0
 ASK_EVERY_S: Final = 20.0
 UNHEARD_S: Final = 90.0
-"""Longer than a replica waits for news: then none is there, or none gets through."""
+"""This is longer than a replica waits for news: none is there then, or none gets through."""
 TELL_EVERY_S: Final = 30.0
 """Every profile is written when this changes: a store that comes and goes must not do it often."""
 TASKS_PER_NAMESPACE: Final = 2_000
-"""A namespace with so many meets no new ones; what the store or people know of is kept.
+"""A namespace with so many tasks gets no new ones, but loses none that is stored or set.
 
 Labels are written by strangers, and each task costs memory, rows and an object.
 """
@@ -37,17 +37,23 @@ Labels are written by strangers, and each task costs memory, rows and an object.
 class Troubles:
     """Looks every few seconds, and publishes when other trouble is found."""
 
-    def __init__(self, kube: Kube, writer: Writer, board: FeedBoard, hub: Hub) -> None:
+    def __init__(
+        self, kube: Kube, writer: Writer, board: FeedBoard, book: TaskBook, hub: Hub
+    ) -> None:
         self._kube = kube
         self._writer = writer
         self._board = board
+        self._book = book
         self._hub = hub
+        self.most_tasks = TASKS_PER_NAMESPACE
+        self._dropped: tuple[str, ...] = ()
+        """Fields of a status that the API server dropped and has not kept since."""
         self._heard_s: float | None = None
         self._lacking: list[str] = []
         self._unheard = False
 
     def now(self) -> tuple[Degradation, ...]:
-        """List what is wrong, as far as it is known; the worst comes first."""
+        """List what is wrong everywhere, as far as it is known; the worst comes first."""
         troubles = []
         if self._writer.trouble is not None:
             troubles.append(Degradation(Ailment.STORE, self._writer.trouble))
@@ -84,17 +90,11 @@ class Troubles:
             self._heard_s = now_s
         self._unheard = now_s - self._heard_s > UNHEARD_S
 
-
-class Definitions:
-    """The fields that were dropped so far and have not come back since."""
-
-    def __init__(self) -> None:
-        self._dropped: tuple[str, ...] = ()
-
     def compare(self, sent: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
-        """Look at a status that was written, and at the answer; whether other trouble is known.
+        """Compare a status that was written with the API server's answer.
 
-        Only its own fields are looked at: the definition has a schema for each.
+        Return whether other fields are dropped than before. A status has a value for each field
+        that the definition's schema knows, so that only the status' own fields are compared.
         """
         lost = {name for name, value in sent.items() if value is not None and name not in stored}
         before, self._dropped = self._dropped, tuple(sorted({*self._dropped, *lost} - set(stored)))
@@ -106,35 +106,24 @@ class Definitions:
             log.info("the definition of TaskProfile knows all that is written")
         return True
 
-    def troubles(self) -> Sequence[Degradation]:
-        """Say what an admin has to do, if anything."""
-        if not self._dropped:
-            return ()
-        names = ", ".join(f"status.{name}" for name in self._dropped)
-        words = (
-            f"the cluster's TaskProfile definition is of an older version and drops {names}:"
-            " upgrade it with the chart, or kubectl apply -f deploy/crds"
-        )
-        return (Degradation(Ailment.DEFINITIONS, words),)
-
-
-class Crowding:
-    """Whether a namespace has as many tasks as it may."""
-
-    def __init__(self, book: TaskBook, most_tasks: int = TASKS_PER_NAMESPACE) -> None:
-        self._book = book
-        self.most_tasks = most_tasks
-
     def is_crowded(self, namespace: str) -> bool:
-        """Say whether no more tasks are met there."""
+        """Say whether no more tasks are met in a namespace."""
         return self._book.tasks_in[namespace] >= self.most_tasks
 
-    def troubles(self, namespace: str) -> tuple[Degradation, ...]:
-        """Say what people of a crowded namespace have to do."""
-        if not self.is_crowded(namespace):
-            return ()
-        words = (
-            f"the namespace has {self.most_tasks} tasks or more: no new ones are learned;"
-            " give runs of one task the same plimsoll.dev/task"
-        )
-        return (Degradation(Ailment.CROWDED, words),)
+    def of(self, namespace: str) -> tuple[Degradation, ...]:
+        """List all that a profile of the namespace shows, the controller's troubles first."""
+        troubles = [*self.now()]
+        if self._dropped:
+            names = ", ".join(f"status.{name}" for name in self._dropped)
+            words = (
+                f"the cluster's TaskProfile definition is of an older version and drops {names}:"
+                " upgrade it with the chart, or kubectl apply -f deploy/crds"
+            )
+            troubles.append(Degradation(Ailment.DEFINITIONS, words))
+        if self.is_crowded(namespace):
+            words = (
+                f"the namespace has {self.most_tasks} tasks or more: no new ones are learned;"
+                " give runs of one task the same plimsoll.dev/task"
+            )
+            troubles.append(Degradation(Ailment.CROWDED, words))
+        return tuple(troubles)

@@ -1,4 +1,4 @@
-"""Runs under way: what their pods show is written down once, and those that run long are found.
+"""Writes down once what the pods of runs under way show, and finds the runs that run long.
 
 One timer over all: runs stand in a heap by their deadlines, and whatever their number, nothing
 is done for one before its deadline has passed.
@@ -17,7 +17,7 @@ from plimsoll_operator.attempts.running_long import Deadlines, RunForecast, runn
 from plimsoll_operator.controller.hub.hub import Hub, RanLong, RunEnded, RunStarted, RuntimeForecast
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.metrics.runs import RunMetrics
-from plimsoll_operator.pods.spec import Pod, metadata_of
+from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_operator.profile import events
 from plimsoll_predictor.core.task import TaskId
@@ -49,21 +49,15 @@ class LongRuns:
         metrics.watch(lambda: len(self._under_way), lambda: len(self._long))
 
     def see(self, uid: str, pod: Pod) -> None:
-        """A run's pod, which its Event is about."""
+        """Note a run's pod, because its Event is about the pod."""
         if uid in self._pods:
             return
-        meta = metadata_of(pod)
-        self._pods[uid] = events.Regarding(
-            kind="Pod",
-            namespace=str(meta.get("namespace")),
-            name=str(meta.get("name")),
-            uid=str(meta.get("uid")),
-        )
+        self._pods[uid] = events.Regarding.of(pod)
         if len(self._pods) > PODS_KEPT:
             self._pods.popitem(last=False)
 
     def runtime_forecast(self, _event: RuntimeForecast) -> None:
-        """A forecast was made of a run when it was submitted."""
+        """Count the forecast."""
         self._metrics.served.inc()
 
     def run_started(self, event: RunStarted) -> None:
@@ -76,7 +70,7 @@ class LongRuns:
         self._news.set()
 
     def run_ended(self, event: RunEnded) -> None:
-        """It is not waited for any more."""
+        """Wait for the run no more."""
         uid = event.attempt_uid
         self._under_way.pop(uid, None)
         self._long.discard(uid)
@@ -108,7 +102,7 @@ class LongRuns:
                 continue
 
     def _publish(self, uid: str, made: RunForecast, now_s: float) -> bool:
-        """False if its pod is not known: after a restart it is seen again, unless it is gone."""
+        """Return False if the pod is unknown: after a restart it is seen again, or it is gone."""
         pod = self._pods.get(uid)
         if pod is None:
             return False
@@ -119,7 +113,7 @@ class LongRuns:
 
 
 class RunSightings:
-    """Sees living attempts, however often; observations report the ends."""
+    """Writes down what living attempts show; observations report their ends."""
 
     def __init__(self, writer: Writer, runtimes: Runtimes, long_runs: LongRuns) -> None:
         self._writer = writer
@@ -128,7 +122,7 @@ class RunSightings:
         self._written: OrderedDict[str, SightingKind] = OrderedDict()
 
     async def living(self, pod: Pod, task: TaskId, status: AttemptStatus) -> None:
-        """An attempt was seen that has not ended."""
+        """Write down what is new of an attempt that has not ended."""
         self._long_runs.see(status.attempt_uid, pod)
         new = self._new(task, status)
         if not new:
@@ -140,22 +134,19 @@ class RunSightings:
         self._runtimes.news()
 
     def _new(self, task: TaskId, status: AttemptStatus) -> list[NewSighting]:
+        """List what was not written yet: by us, or by an earlier leader, by the restored state."""
         uid, started_s = status.attempt_uid, status.started_s
         # A container restarted in place was asked for when it began, not with its pod.
         submitted_s = started_s if status.restarts else status.submitted_s
+        written, forecast = self._written.get(uid), self._runtimes.under_way(uid)
+        if written is SightingKind.STARTED or (forecast and forecast.started_s is not None):
+            return []
         sightings: list[NewSighting] = []
-        if submitted_s is not None and not self._knows(uid, SightingKind.SUBMITTED):
+        if submitted_s is not None and written is None and forecast is None:
             sightings.append(_sighting(task, uid, SightingKind.SUBMITTED, submitted_s))
-        if started_s is not None and not self._knows(uid, SightingKind.STARTED):
+        if started_s is not None:
             sightings.append(_sighting(task, uid, SightingKind.STARTED, started_s))
         return sightings
-
-    def _knows(self, uid: str, kind: SightingKind) -> bool:
-        """Say whether it was written: by us, or by an earlier leader, by the restored state."""
-        written, made = self._written.get(uid), self._runtimes.flying(uid)
-        if written is SightingKind.STARTED or (made is not None and made.started_s is not None):
-            return True
-        return kind is SightingKind.SUBMITTED and (written is not None or made is not None)
 
 
 def _sighting(task: TaskId, uid: str, kind: SightingKind, at_s: float) -> NewSighting:

@@ -1,4 +1,7 @@
-"""Folds sightings into a forecaster one by one, and remembers the runs under way."""
+"""Folds sightings into a forecaster one by one, and remembers the runs under way.
+
+The same sightings give the same state.
+"""
 
 from __future__ import annotations
 
@@ -19,27 +22,23 @@ from plimsoll_predictor.store import OpenForecast, Sighting, SightingKind, Unsav
 log = structlog.get_logger()
 
 Rest = Callable[[], Awaitable[None]]
-"""Gives others their turn, where the event loop was held for long enough."""
 
 
 class Folding:
-    """Holds a forecaster, the runs under way that it forecast, and which parts are unsaved.
-
-    The same sightings give the same state.
-    """
+    """Holds a forecaster, the runs under way that it forecast, and which parts are unsaved."""
 
     def __init__(self, hub: Hub) -> None:
         self.forecaster = Forecaster()
-        self.flying: dict[str, RunForecast] = {}
-        self.in_flight: Counter[str] = Counter()
-        """By task."""
+        self.under_way: dict[str, RunForecast] = {}
+        self.runs_of: Counter[str] = Counter()
+        """How many runs of each task are under way."""
         self._hub = hub
         self._tasks: set[str] = set()
         self._owners: set[str] = set()
         self._unsaved_runs: set[str] = set()
         self._announced: set[str] = set()
         """Runs that people were told of while a save may be under way: the next save has them."""
-        self._landed: set[str] = set()
+        self._ended: set[str] = set()
         self._shares: dict[str, float] = {}
         self._shared = False
 
@@ -60,39 +59,38 @@ class Folding:
                 attempt=sighting.attempt_uid,
             )
 
-    def ran_long(self, run: str, at_s: float) -> None:
-        """People are told of the run once, and not again after a restart."""
-        made = self.flying.get(run)
+    def ran_long(self, uid: str, at_s: float) -> None:
+        """Note that people were told of the run, so that a restart does not tell them again."""
+        made = self.under_way.get(uid)
         if made is not None:
-            self.flying[run] = replace(made, announced_s=at_s)
-            self._announced.add(run)
+            self.under_way[uid] = replace(made, announced_s=at_s)
+            self._announced.add(uid)
 
-    def take_up(self, saved: OpenForecast) -> None:
+    def restore(self, saved: OpenForecast) -> None:
         """Go on with a run that was under way when the state was saved."""
-        run = saved.attempt_uid
+        uid = saved.attempt_uid
         try:
             forecast = Forecast.from_dict(saved.forecast)
-            self.forecaster.state.restore_run(run, saved.state)
+            self.forecaster.state.restore_run(uid, saved.state)
         except ValueError as error:
-            log.error("what was forecast of a run cannot be read", run=run, error=str(error))
+            log.error("what was forecast of a run cannot be read", attempt=uid, error=str(error))
             return
         made = RunForecast(
             saved.task, forecast, saved.submitted_s, saved.started_s, saved.announced_s
         )
-        self._fly(run, made)
+        self._begin(uid, made)
         if made.started_s is not None:
-            self._hub.publish(RunStarted(run, made))
+            self._hub.publish(RunStarted(uid, made))
 
     def end_all(self) -> None:
         """Let go of all runs under way, such as when another controller's state is restored."""
-        for run in self.flying:
-            self._hub.publish(RunEnded(run, None))
+        for uid in self.under_way:
+            self._hub.publish(RunEnded(uid, None))
 
     async def changes(self, through: int, rest: Rest) -> UnsavedRuntimes:
-        """All that is unsaved, to be saved as of that sighting; nothing may be folded meanwhile.
+        """Return all that is unsaved, as of that sighting; nothing may be folded meanwhile.
 
-        Thousands of runs may have been submitted at once, and each takes a fraction of a
-        millisecond to write down.
+        rest: is called between tasks and runs, because there may be thousands of them.
         """
         self._gather(self.forecaster.state.take_unsaved())
         self._unsaved_runs |= self._announced
@@ -103,8 +101,19 @@ class Folding:
             tasks[task] = state.task(task)
             await rest()
         forecasts: list[OpenForecast] = []
-        for run in sorted(self._unsaved_runs & self.flying.keys()):
-            forecasts.append(self._record(run, self.flying[run]))
+        for uid in sorted(self._unsaved_runs & self.under_way.keys()):
+            made = self.under_way[uid]
+            forecasts.append(
+                OpenForecast(
+                    attempt_uid=uid,
+                    task=made.task,
+                    submitted_s=made.submitted_s,
+                    started_s=made.started_s,
+                    announced_s=made.announced_s,
+                    forecast=made.forecast.to_dict(),
+                    state=state.run(uid) or b"",
+                )
+            )
             await rest()
         return UnsavedRuntimes(
             through=through,
@@ -112,13 +121,13 @@ class Folding:
             owners={owner: state.owner(owner) for owner in sorted(self._owners)},
             shared=state.shared() if self._shared else None,
             forecasts=forecasts,
-            ended=sorted(self._landed - self.flying.keys()),
+            ended=sorted(self._ended - self.under_way.keys()),
             shares=dict(self._shares),
         )
 
     def saved(self) -> None:
-        """What ``changes`` said is saved."""
-        for unsaved in (self._tasks, self._owners, self._unsaved_runs, self._landed, self._shares):
+        """Note that all that ``changes`` returned is saved."""
+        for unsaved in (self._tasks, self._owners, self._unsaved_runs, self._ended, self._shares):
             unsaved.clear()
         self._shared = False
 
@@ -126,7 +135,7 @@ class Folding:
         """Forget in memory what is saved; none of the tasks has runs under way."""
         for task in tasks:
             self.forecaster.forget(task)
-            del self.in_flight[task]
+            del self.runs_of[task]
         self.forecaster.state.take_unsaved()
 
     def _gather(self, unsaved: Unsaved) -> None:
@@ -134,64 +143,53 @@ class Folding:
         self._owners |= unsaved.owners
         self._unsaved_runs |= unsaved.runs
         self._shared = self._shared or unsaved.shared
-        for run in unsaved.ended:
-            if run not in unsaved.runs:
-                self._land(run, None)  # the forecaster holds it for one that never ends
-
-    def _record(self, run: str, made: RunForecast) -> OpenForecast:
-        return OpenForecast(
-            attempt_uid=run,
-            task=made.task,
-            submitted_s=made.submitted_s,
-            started_s=made.started_s,
-            announced_s=made.announced_s,
-            forecast=made.forecast.to_dict(),
-            state=self.forecaster.state.run(run) or b"",
-        )
+        for uid in unsaved.ended:
+            if uid not in unsaved.runs:
+                self._end(uid, None)  # the forecaster holds it for one that never ends
 
     def _submitted(self, sighting: Sighting) -> None:
-        run, task = sighting.attempt_uid, sighting.task
-        if run in self.flying:
+        uid, task = sighting.attempt_uid, sighting.task
+        if uid in self.under_way:
             return  # seen again, after a restart
-        forecast = self.forecaster.submit(run, str(task), task.namespace, sighting.at_s)
+        forecast = self.forecaster.submit(uid, str(task), task.namespace, sighting.at_s)
         made = RunForecast(task, forecast, sighting.at_s)
-        self._fly(run, made)
+        self._begin(uid, made)
         self._hub.publish(RuntimeForecast())
 
     def _started(self, sighting: Sighting) -> None:
-        run = sighting.attempt_uid
-        made = self.flying.get(run)
+        uid = sighting.attempt_uid
+        made = self.under_way.get(uid)
         if made is None or made.started_s is not None:
             return
-        self.forecaster.start(run, sighting.at_s)
-        self.flying[run] = made = replace(made, started_s=sighting.at_s)
-        self._unsaved_runs.add(run)
-        self._hub.publish(RunStarted(run, made))
+        self.forecaster.start(uid, sighting.at_s)
+        self.under_way[uid] = made = replace(made, started_s=sighting.at_s)
+        self._unsaved_runs.add(uid)
+        self._hub.publish(RunStarted(uid, made))
 
     def _finished(self, sighting: Sighting) -> None:
-        run, task, at_s = sighting.attempt_uid, sighting.task, sighting.at_s
+        uid, task, at_s = sighting.attempt_uid, sighting.task, sighting.at_s
         runtime_s = sighting.runtime_s if sighting.runtime_s is not None else 0.0
-        share = self.forecaster.finish(run, runtime_s, at_s) if run in self.flying else None
+        share = self.forecaster.finish(uid, runtime_s, at_s) if uid in self.under_way else None
         if share is None:
             self.forecaster.learn(str(task), task.namespace, runtime_s, at_s)
         else:
-            self._shares[run] = share
-        self._land(run, share)
+            self._shares[uid] = share
+        self._end(uid, share)
 
     def _gone(self, sighting: Sighting) -> None:
         self.forecaster.drop(sighting.attempt_uid)
-        self._land(sighting.attempt_uid, None)
+        self._end(sighting.attempt_uid, None)
 
-    def _fly(self, run: str, made: RunForecast) -> None:
-        self.flying[run] = made
-        self.in_flight[str(made.task)] += 1
+    def _begin(self, uid: str, made: RunForecast) -> None:
+        self.under_way[uid] = made
+        self.runs_of[str(made.task)] += 1
 
-    def _land(self, run: str, share: float | None) -> None:
-        made = self.flying.pop(run, None)
+    def _end(self, uid: str, share: float | None) -> None:
+        made = self.under_way.pop(uid, None)
         if made is not None:
-            self.in_flight[str(made.task)] -= 1
-            self._landed.add(run)
-            self._hub.publish(RunEnded(run, share))
+            self.runs_of[str(made.task)] -= 1
+            self._ended.add(uid)
+            self._hub.publish(RunEnded(uid, share))
 
 
 _FOLDS: Final[Mapping[SightingKind, Callable[[Folding, Sighting], None]]] = {

@@ -53,10 +53,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def page_app(pages: Pages, listen_host: str) -> web.Application:
-    """The application of the page's port.
+    """Return the application of the page's port.
 
-    listen_host: where it listens. On loopback, only who names loopback is answered: another site's
-        script, in a browser on this side of a forwarded port, would come by that site's name.
+    On loopback, only who names loopback is answered: another site's script, in a browser on this
+    side of a forwarded port, would come by that site's name.
     """
     middlewares = [_named_here(pages)] if _is_loopback(listen_host) else []
     app = web.Application(middlewares=middlewares)
@@ -92,12 +92,11 @@ def page_routes(pages: Pages) -> list[web.RouteDef]:
         return _response(request, await pages.index(query_of(request.query)))
 
     async def task(request: web.Request) -> web.Response:
-        found = request.match_info
         try:
-            asked = TaskId.parse(f"{found['namespace']}/{found['name']}")
+            name = TaskId.parse("{namespace}/{name}".format_map(request.match_info))
         except ValueError:
             return _response(request, pages.missing("../../"))
-        query = TaskQuery(asked, what_if_query_of(request.query))
+        query = TaskQuery(name, what_if_query_of(request.query))
         return _response(request, await pages.task(query))
 
     async def missing(request: web.Request) -> web.Response:

@@ -44,11 +44,10 @@ def peak_routes(book: PeakBook, persist: Persist, token: str) -> list[web.RouteD
     async def take(request: web.Request) -> web.Response:
         if not is_bearer(request, token):
             return _words(401, "this needs the agents' bearer token")
-        body = await _bounded_body(request)
-        if body is None:
-            return _words(413, f"at most {MAX_BODY_BYTES} bytes at once; send fewer reports")
         try:
-            node, reports = read_reports(body)
+            node, reports = read_reports(await request.read())
+        except web.HTTPRequestEntityTooLarge:
+            return _words(413, f"at most {MAX_BODY_BYTES} bytes at once; send fewer reports")
         except BadReportsError as error:
             return _words(400, str(error))
         try:
@@ -65,12 +64,7 @@ def peak_routes(book: PeakBook, persist: Persist, token: str) -> list[web.RouteD
 
 
 def read_reports(body: bytes) -> tuple[str, list[PeakReport]]:
-    """The node's name and its reports, each field checked for type and range.
-
-    Raises:
-        BadReportsError: at the first mistake.
-
-    """
+    """Read the node's name and its reports; raise BadReportsError at the first mistake."""
     try:
         sent = msgspec.json.decode(body, type=_Sent)
     except (ValueError, RecursionError) as error:
@@ -88,18 +82,6 @@ def _report(where: str, data: dict[str, Any]) -> PeakReport:
                 f"{where}: {name} lies above kernel_peak_bytes, which nothing can exceed"
             )
     return report
-
-
-async def _bounded_body(request: web.Request) -> bytes | None:
-    """The body, or None if it is too long; never holds more than a little over the bound."""
-    chunks: list[bytes] = []
-    size = 0
-    async for chunk in request.content.iter_any():
-        size += len(chunk)
-        if size > MAX_BODY_BYTES:
-            return None
-        chunks.append(chunk)
-    return b"".join(chunks)
 
 
 def _words(status: int, text: str) -> web.Response:

@@ -61,8 +61,8 @@ class Face:
         return web.Response(text="ok\n")
 
     async def _readyz(self, _: web.Request) -> web.Response:
-        found = self.readiness()
-        return web.Response(status=200 if found.ready else 503, text=f"{found.words}\n")
+        readiness = self.readiness()
+        return web.Response(status=200 if readiness.ready else 503, text=f"{readiness.words}\n")
 
     async def _metrics(self, request: web.Request) -> web.StreamResponse:
         body = generate_latest(self._registry)
@@ -77,20 +77,15 @@ class Face:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         if not self._open():
             return web.Response(status=503, text=f"{self.readiness().words}\n")
-        found = await self._routes.resolve(request)
-        if found.http_exception is not None:
+        route = await self._routes.resolve(request)
+        if route.http_exception is not None:
             return web.Response(status=404, text="nothing is here\n")
-        return await found.handler(request)
+        return await route.handler(request)
 
 
 @asynccontextmanager
 async def listening(app: web.Application, host: str, port: int) -> AsyncIterator[int]:
-    """Serve for as long as the context is open; gives the port that was taken.
-
-    Raises:
-        OSError: if the port is in use.
-
-    """
+    """Serve for as long as the context is open. Give the port; raise OSError if it is in use."""
     # Not the application's: kopf and we end the process.
     runner = web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=1.0)
     await runner.setup()

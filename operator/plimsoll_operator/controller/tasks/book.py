@@ -12,7 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from plimsoll_operator.controller.hub.hub import (
+    AttemptEnded,
     Hub,
+    ObservationAmended,
     PolicyChanged,
     ProfileSpecChanged,
     TaskChanged,
@@ -22,7 +24,6 @@ from plimsoll_operator.controller.hub.hub import (
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.names.profile_names import profile_name
 from plimsoll_predictor.core.cpu import CpuUse
-from plimsoll_predictor.core.record import Need
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.experts.standing import Standing
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
@@ -33,7 +34,7 @@ LIFTS_KEPT = lifts.KEPT_PER_TASK
 
 
 class TaskBook:
-    """Knowledge per task; each new version of it is told to the hub."""
+    """Knowledge per task; each new version is published."""
 
     def __init__(self, policies: TaskPolicies, hub: Hub) -> None:
         self.policies = policies
@@ -70,16 +71,16 @@ class TaskBook:
             self._hub.publish(TaskForgotten(task))
 
     def restore(self, knowledge: Knowledge) -> None:
-        """Put in what the store knew, under the policy that holds now.
-
-        It is published with what is learned: at a start the experts come first.
-        """
+        """Put in what the store knew. It is published once the experts are restored, too."""
         self._learn(replace(knowledge, policy=self._unmet(knowledge.task).policy))
 
-    def learn(self, task: TaskId, need: Need, *, new_runs: int) -> None:
-        """One attempt's need. new_runs: 1 if by it a run's need is known that was not, else 0."""
-        knowledge = self.get(task)
-        max_need_bytes = max(knowledge.max_need_bytes or 0, need.size_bytes)
+    def observed(self, event: AttemptEnded | ObservationAmended) -> None:
+        """Count the run if its need became known by this observation."""
+        observation, new_runs = event.observation, int(event.novelty.learned)
+        if observation.need is None:
+            return
+        knowledge = self.get(observation.task)
+        max_need_bytes = max(knowledge.max_need_bytes or 0, observation.need.size_bytes)
         runs = knowledge.runs + new_runs
         self._learn(replace(knowledge, runs=runs, max_need_bytes=max_need_bytes), new_runs)
 
@@ -90,25 +91,18 @@ class TaskBook:
             self._learn(replace(knowledge, cpu=use))
 
     def inform(self, task: TaskId, standing: Standing) -> None:
-        """Note what the task's experts say now. ``learn`` counts the known runs."""
+        """Note what the task's experts say now. Runs and needs are counted by ``observed``."""
         knowledge = self.get(task)
-        said = standing.inform(knowledge)
         informed = replace(
-            knowledge,
-            champion=said.champion,
-            rule=said.rule,
-            largest_bytes=said.largest_bytes,
-            largest_request_bytes=said.largest_request_bytes,
+            standing.inform(knowledge),
+            runs=knowledge.runs,
+            max_need_bytes=knowledge.max_need_bytes,
         )
         if informed != knowledge:
             self._learn(informed)
 
     def add_up(self, task: TaskId, runs: int, max_need_bytes: int | None) -> None:
-        """Note the store's sums, after others than us put something in.
-
-        The experts learn first: what they have not learned must not decide; see
-        ``Publications.deciding``.
-        """
+        """Note the store's sums after an import. The experts learn first; see ``Publications``."""
         self._replace(self.get(task), runs=runs, max_need_bytes=max_need_bytes)
 
     def serve(self, task: TaskId, model: Model | None) -> None:
@@ -124,7 +118,7 @@ class TaskBook:
         self._replace(knowledge, lifts=lifts)
 
     def settle(self, task: TaskId, run: str, attempt: int | None) -> bool:
-        """An attempt succeeded. True if that ends the run's lift, which is then forgotten.
+        """Forget the run's lift if the attempt that succeeded ends it. Return whether it does.
 
         attempt: None if it is not known which it was. One before the lifted attempt ends nothing:
         pods of one Job may share a run, and a lifted one of them may still have to come.
@@ -150,11 +144,8 @@ class TaskBook:
             self._replace(self._tasks[task], policy=self.policies.of_task(task).policy)
 
     def namespace_policy_changed(self, event: PolicyChanged) -> None:
-        """Resolve the policies of a namespace's tasks.
-
-        The whole cluster has too many tasks for one go: ``ClusterWatch`` resolves a few at a time.
-        """
-        for task in [each for each in self._tasks if each.namespace == event.namespace]:
+        """Resolve the policies of a namespace's tasks; the cluster's are for ``ClusterWatch``."""
+        for task in [task for task in self._tasks if task.namespace == event.namespace]:
             self.resolve_again(task)
 
     def profile_spec_changed(self, event: ProfileSpecChanged) -> None:
@@ -187,4 +178,4 @@ class TaskBook:
 
 
 def _without(lifts: Mapping[str, Lift], run: str) -> dict[str, Lift]:
-    return {each: lift for each, lift in lifts.items() if each != run}
+    return {other: lift for other, lift in lifts.items() if other != run}

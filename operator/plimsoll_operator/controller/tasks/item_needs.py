@@ -1,4 +1,4 @@
-"""The needs of runs for the items of workflows: the controller learns them and tells admission.
+"""Learns the needs of runs for the items of workflows, and tells them to admission.
 
 They are a cache, bounded as ``Siblings`` is. A start builds it from the newest observations.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from plimsoll_operator.controller.hub.hub import AttemptEnded, ObservationAmended
+from plimsoll_operator.controller.hub.hub import AttemptEnded
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.item_keys import ItemKey, Scope
 from plimsoll_operator.pods.workflow_items import MAX_TASK_CHARS, bounded_name, place_of
@@ -36,13 +36,9 @@ class ItemNeeds:
             self._tell(key)
 
     def attempt_ended(self, event: AttemptEnded) -> None:
-        """Learn its need once. After a restart it is skipped, because newer needs came since."""
+        """Learn its need once. A restart skips it, because newer needs came since."""
         if event.novelty.new or event.novelty.learned:
             self.learn(event.observation)
-
-    def observation_amended(self, event: ObservationAmended) -> None:
-        """Learn the need that became known or changed."""
-        self.learn(event.observation)
 
     def learn(self, observation: Observation) -> None:
         """Learn what one run needed, if that is known."""

@@ -1,4 +1,4 @@
-"""Tasks beyond lifting: they were killed at their largest size and have not succeeded since."""
+"""Knows the tasks that were killed at their largest size and have not succeeded since."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plimsoll_predictor.core.task import TaskId
 
 
 class LeakingTasks:
-    """Knows for each such task why it is not lifted."""
+    """Says for each such task why it is not lifted."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -30,7 +30,7 @@ class LeakingTasks:
         return self._why.get(task)
 
     def leaked(self, killed: Observation, why: str) -> None:
-        """The task is beyond lifting, unless a run of it has succeeded since."""
+        """Note that a task cannot be lifted, unless a run of it has succeeded since."""
         task, at_s = killed.task, killed.finished_s or 0.0
         if at_s >= self._succeeded_s.get(task, 0.0):
             self._leaked_s[task] = at_s

@@ -1,13 +1,16 @@
-"""The knowledge that decides sizes: what the feed gets, and the same for pods decided here.
+"""Publishes the knowledge that decides sizes, and reads it for pods that are decided here.
 
 The feed gets what is urgent at once, and what is learned now and then.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from plimsoll_operator.controller.hub.hub import (
     Hub,
@@ -17,14 +20,18 @@ from plimsoll_operator.controller.hub.hub import (
     TaskPublished,
 )
 from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
-from plimsoll_operator.controller.tasks.surroundings import ClusterBounds
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
+from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.store import StoreError
+
+PUBLISH_EVERY_S: Final = 0.5
 
 
 class Publications:
@@ -34,34 +41,41 @@ class Publications:
     pass ``min_runs`` while the rule that decides does not know the run yet.
     """
 
-    def __init__(self, book: TaskBook, hub: Hub) -> None:
+    def __init__(
+        self, book: TaskBook, fold: Callable[[], Awaitable[None]], board: FeedBoard, hub: Hub
+    ) -> None:
+        """fold: has the experts learn all runs that are in the store."""
         self._book = book
+        self._fold = fold
+        self._board = board
         self._hub = hub
         self._unpublished: dict[TaskId, None] = {}
         self._ahead: Counter[TaskId] = Counter()
+        """How many runs each task counts that its experts may not know. All are in the store."""
 
     def deciding(self, task: TaskId) -> Knowledge:
         """Return what is known of ``task`` from the runs that its experts have learned."""
         knowledge, ahead = self._book.look(task), self._ahead.get(task)
         return replace(knowledge, runs=max(0, knowledge.runs - ahead)) if ahead else knowledge
 
-    def ahead(self) -> Mapping[TaskId, int]:
-        """How many runs each task counts that its experts may not know. All are in the store."""
-        return dict(self._ahead)
+    async def run(self) -> None:
+        """Publish what was learned, until cancelled."""
+        while True:
+            await asyncio.sleep(PUBLISH_EVERY_S)
+            await self.publish()
 
-    def caught_up(self, ahead: Mapping[TaskId, int]) -> None:
-        """Note that the experts have learned all runs of ``ahead``; later runs are still ahead."""
-        for task in ahead.keys() & self._ahead.keys():
-            self._unpublished[task] = None
-        self._ahead -= Counter(ahead)
-
-    def publish_learned(self) -> None:
-        """Publish what was learned since the last time: once a task, however many attempts ended.
-
-        A publication carries the whole task, without its model; what is urgent goes at once.
-        """
+    async def publish(self) -> None:
+        """Publish what was learned, once a task, when its experts know the runs that it counts."""
+        if ahead := self._ahead.copy():
+            # If the store cannot be read, ``Standings.run`` says so and tries again.
+            with contextlib.suppress(StoreError):
+                await self._fold()
+                # Runs that were counted during the fold are still ahead.
+                self._unpublished.update(dict.fromkeys(ahead.keys() & self._ahead.keys()))
+                self._ahead -= ahead
         for task in self._unpublished:
-            self._hub.publish(TaskPublished(self.deciding(task)))
+            self._board.publish(self.deciding(task))
+            self._hub.publish(TaskPublished(task))
         self._unpublished.clear()
 
     def task_learned(self, event: TaskLearned) -> None:
@@ -73,7 +87,8 @@ class Publications:
     def task_changed(self, event: TaskChanged) -> None:
         """Publish the task now, with all that was learned of it."""
         self._unpublished.pop(event.task, None)
-        self._hub.publish(TaskPublished(self.deciding(event.task)))
+        self._board.publish(self.deciding(event.task))
+        self._hub.publish(TaskPublished(event.task))
 
     def task_forgotten(self, event: TaskForgotten) -> None:
         """Publish nothing of the task any more."""
@@ -83,7 +98,7 @@ class Publications:
 
 @dataclass(frozen=True, slots=True)
 class SizingState:
-    """Reads what the controller knows; keeps nothing."""
+    """Reads what the controller knows, and holds nothing itself."""
 
     publications: Publications
     policies: TaskPolicies

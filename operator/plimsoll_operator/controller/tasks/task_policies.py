@@ -29,7 +29,9 @@ class TaskPolicies:
     """The newest SizingPolicies and specs of TaskProfiles. own_namespace: Plimsoll's own."""
 
     def __init__(self, chart: Policy, hub: Hub, own_namespace: str = OWN_NAMESPACE) -> None:
-        self._chart = self._default = chart
+        self._chart = chart
+        self.default = chart
+        """The policy where no SizingPolicy, profile or pod says otherwise."""
         self._hub = hub
         self.own_namespace = own_namespace
         self.paused = False
@@ -40,23 +42,18 @@ class TaskPolicies:
         self._profile_specs: dict[tuple[str, str], Spec] = {}
 
     @property
-    def default(self) -> Policy:
-        """The policy where no SizingPolicy, profile or pod says otherwise."""
-        return self._default
-
-    @property
     def namespaces(self) -> frozenset[str]:
         """The namespaces that have a SizingPolicy of their own."""
         return frozenset(self._namespace_specs)
 
     def in_namespace(self, namespace: str) -> Resolved:
         """Resolve the policy of a task that was never met, and the fields that were ignored."""
-        return resolve(self._default, self._namespace_specs.get(namespace), None)
+        return resolve(self.default, self._namespace_specs.get(namespace), None)
 
     def of_task(self, task: TaskId) -> Resolved:
         """Resolve the policy of a task, and the fields that had to be ignored."""
         return resolve(
-            self._default,
+            self.default,
             self._namespace_specs.get(task.namespace),
             self._profile_specs.get((task.namespace, profile_name(task))),
         )
@@ -66,7 +63,7 @@ class TaskPolicies:
         return self.paused_by(task) is not None
 
     def paused_by(self, task: TaskId) -> PausedBy | None:
-        """The topmost level that pauses the task; None if it is not paused."""
+        """Return the topmost level that pauses the task; None if it is not paused."""
         if self.paused:
             return PausedBy.CLUSTER
         if self.in_namespace(task.namespace).policy.paused:
@@ -88,23 +85,23 @@ class TaskPolicies:
             self.set_namespace_spec(namespace, spec)
 
     def set_namespace_spec(self, namespace: str, spec: Spec | None) -> None:
-        """The namespace's SizingPolicy changed, or went (None)."""
+        """Note a namespace's SizingPolicy; None if it went."""
         if _put(self._namespace_specs, namespace, spec):
             self._hub.publish(PolicyChanged(namespace))
 
     def set_profile_spec(self, namespace: str, name: str, spec: Spec | None) -> None:
-        """A TaskProfile's spec changed, or went (None); by far the most often only its status."""
+        """Note a TaskProfile's spec; None if it went. Mostly, only its status has changed."""
         if _put(self._profile_specs, (namespace, name), spec):
             self._hub.publish(ProfileSpecChanged(namespace, name))
 
     def _set_default(self, spec: Spec | None) -> None:
-        """A pause holds at once, whatever the number of tasks, and so is not in the default."""
+        """Set the cluster's policy. A pause is apart from it, to hold at once for all tasks."""
         resolved = resolve(self._chart, spec, None)
-        before = self._default, self.paused
+        before = self.default, self.paused
         self.paused = resolved.policy.paused
-        self._default = replace(resolved.policy, paused=self._chart.paused)
+        self.default = replace(resolved.policy, paused=self._chart.paused)
         self.default_problems = resolved.problems
-        if (self._default, self.paused) != before:
+        if (self.default, self.paused) != before:
             self._hub.publish(PolicyChanged(None))
 
 

@@ -7,27 +7,17 @@ pods that wait, in slices, and at most a tenth of the event loop. The cluster is
 from __future__ import annotations
 
 import asyncio
+from itertools import takewhile
 from typing import Final
 
 import structlog
 
-from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.hub.hub import PolicyChanged
-from plimsoll_operator.controller.tasks.publishing import SizingState
 from plimsoll_operator.controller.waiting.pod_resizer import NotAllowed, PodResizer
 from plimsoll_operator.kube.api_server import CORE
-from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import UNREACHABLE_PAUSE_S, ApiError, Unreachable
 from plimsoll_operator.late_binding.backlog import Backlog, Rate, Turn
-from plimsoll_operator.late_binding.resizing import (
-    Left,
-    Place,
-    place_of,
-    unapplied,
-    why_not,
-)
-from plimsoll_operator.late_binding.waiting_pods import WaitingPods
-from plimsoll_operator.metrics.controller import LateBindingMetrics
+from plimsoll_operator.late_binding.resizing import Left, Place, place_of, unapplied, why_not
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.task import TaskId
@@ -38,37 +28,27 @@ AT_ONCE: Final = 8
 """Pods that are resized at the same time."""
 TICK_S: Final = 0.2
 SETTLE_S: Final = 1.0
-"""A new pod is looked at this late: most are bound by then."""
+"""A new pod is looked at after this time, because most are bound by then."""
 PLANNING_SHARE: Final = 0.1
 """The largest part of the event loop's time for looking through one task's waiting pods."""
 YIELD_EVERY: Final = 50
 CHECK_AGAIN_S: Final = 600.0
-"""An API server that cannot may be upgraded, a role that may not be mended."""
+"""An API server that cannot resize may be upgraded, and a role may be given the right."""
 DENIED_PAUSE_S: Final = 5.0
 """The first pause; each further pause is twice as long, up to CHECK_AGAIN_S."""
 EVERYWHERE: Final = PolicyChanged(None)
 
 
 class LateBinding:
-    """One per controller. ``see`` and ``learned`` never wait."""
+    """Resizes the waiting pods of one cluster. ``see`` and ``learned`` never wait."""
 
-    def __init__(
-        self,
-        kube: Kube,
-        sizing: SizingState,
-        announcer: Announcer,
-        metrics: LateBindingMetrics,
-        per_s: float,
-    ) -> None:
+    def __init__(self, resizer: PodResizer, per_s: float) -> None:
         """per_s: how many pods may be resized a second; 0 switches it off."""
-        self._kube = kube
-        self._sizing = sizing
-        self._metrics = metrics
+        self._resizer = resizer
         self._per_s = per_s
-        self._waiting = WaitingPods()
+        self._waiting = resizer.waiting
         self._backlog = Backlog()
         self._rate = Rate(per_s)
-        self._resizer = PodResizer(kube, sizing, announcer, metrics, self._waiting)
         self._fresh: dict[str, float] = {}
         """UID -> when a pod seen first is looked at, in the loop's seconds; soonest first."""
         self._learned: dict[TaskId, None] = {}
@@ -78,12 +58,12 @@ class LateBinding:
         """Pods with a node whose annotation names a resize that never happened."""
         self._news = asyncio.Event()
         self._work = asyncio.Event()
-        self._said: str | None = ""
-        metrics.waiting.set_function(lambda: float(len(self._waiting)))
-        metrics.backlog.set_function(lambda: float(len(self._backlog)))
+        self._logged_why: str | None = ""
+        resizer.metrics.waiting.set_function(lambda: float(len(self._waiting)))
+        resizer.metrics.backlog.set_function(lambda: float(len(self._backlog)))
 
     def see(self, pod: Pod, *, gone: bool) -> None:
-        """One event of a labelled pod."""
+        """Handle one event of a labelled pod."""
         if not self._per_s:
             return
         uid = str(pod["metadata"]["uid"])
@@ -100,13 +80,13 @@ class LateBinding:
                 self._work.set()
 
     def learned(self, task: TaskId) -> None:
-        """Something that decides this task's sizes has changed."""
+        """Decide the task's waiting pods again: something that decides their sizes has changed."""
         if self._waiting.has(task):
             self._learned[task] = None
             self._news.set()
 
     def policy_changed(self, event: PolicyChanged) -> None:
-        """Something that decides the sizes of many tasks has changed."""
+        """Decide the waiting pods again of all tasks that the policy holds for."""
         for task in self._waiting.tasks():
             if event.namespace in (None, task.namespace):
                 self.learned(task)
@@ -140,7 +120,7 @@ class LateBinding:
             pause_s = min(2 * pause_s, CHECK_AGAIN_S)
 
     async def _go_on(self) -> None:
-        """Plan and resize. Ends by a group of exceptions only, ``NotAllowed`` if RBAC refuses."""
+        """Plan and resize until a group of exceptions ends it, ``NotAllowed`` if RBAC refuses."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._plan())
             for _ in range(AT_ONCE):
@@ -149,7 +129,7 @@ class LateBinding:
     async def _why_not(self) -> str | None:
         while True:
             try:
-                api = self._kube.api
+                api = self._resizer.kube.api
                 return why_not(await api.get("/version"), await api.get(CORE))
             except Unreachable:
                 await asyncio.sleep(UNREACHABLE_PAUSE_S)
@@ -157,10 +137,10 @@ class LateBinding:
                 return f"the API server does not say what it can: {error}"
 
     def _say(self, why: str | None) -> None:
-        self._metrics.on.set(float(why is None))
-        if why == self._said:
+        self._resizer.metrics.on.set(float(why is None))
+        if why == self._logged_why:
             return
-        self._said = why
+        self._logged_why = why
         if why is None:
             log.info("late binding is on", per_s=self._per_s)
         else:
@@ -185,7 +165,7 @@ class LateBinding:
         self._learned.pop(task, None)
         self._rests_s.pop(task, None)
         began_s = _loop_s()
-        state = self._sizing.of_task(task)
+        state = self._resizer.sizing.of_task(task)
         for number, uid in enumerate(self._waiting.of_task(task)):
             self._look_at(uid, state)
             await _yield_now_and_then(number)
@@ -226,8 +206,8 @@ class LateBinding:
             await asyncio.sleep(self._rate.wait_s(_loop_s()))
             # The pod is decided again: it may be bound by now, and its task may have learned more.
             await self._resizer.resize(uid)
-            self._work.set()  # it is still to be told of
-        elif not await self._resizer.tell() and not self._backlog and not self._untrue:
+            self._work.set()  # it is still to be announced
+        elif not await self._resizer.announce() and not self._backlog and not self._untrue:
             self._work.clear()
 
 
@@ -242,12 +222,7 @@ async def _yield_now_and_then(number: int) -> None:
 
 
 def _due(times_s: dict[str, float], now_s: float) -> list[str]:
-    due = []
-    for uid, at_s in times_s.items():
-        if at_s > now_s:
-            break
-        due.append(uid)
-    return due
+    return [uid for uid, _ in takewhile(lambda due: due[1] <= now_s, times_s.items())]
 
 
 def _loop_s() -> float:

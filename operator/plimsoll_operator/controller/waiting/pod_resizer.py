@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from dataclasses import dataclass, field
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -47,7 +48,7 @@ log = structlog.get_logger()
 
 TRIES: Final = 5
 """A pod that changes under every try is left until its task learns again."""
-MAX_UNTOLD: Final = 10_000
+MAX_UNANNOUNCED: Final = 10_000
 
 
 class NotAllowed(Exception):
@@ -58,40 +59,37 @@ class NotAllowed(Exception):
         self.namespace = namespace
 
 
+@dataclass(slots=True)
 class PodResizer:
     """Decides and resizes single pods of ``waiting``."""
 
-    def __init__(
-        self,
-        kube: Kube,
-        sizing: SizingState,
-        announcer: Announcer,
-        metrics: LateBindingMetrics,
-        waiting: WaitingPods,
-    ) -> None:
-        self._kube = kube
-        self._sizing = sizing
-        self._announcer = announcer
-        self._metrics = metrics
-        self._waiting = waiting
-        self._refused: dict[str, int | None] = {}
-        """UID -> the request that the API server refused; not tried again."""
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """UID -> held while the pod is resized."""
-        self._untold: deque[tuple[Pod, Resize]] = deque(maxlen=MAX_UNTOLD)
+    kube: Kube
+    sizing: SizingState
+    announcer: Announcer
+    metrics: LateBindingMetrics
+    waiting: WaitingPods = field(default_factory=WaitingPods)
+    _refused: dict[str, int | None] = field(init=False, default_factory=dict)
+    """UID -> the request that the API server refused; not tried again."""
+    _turns: WeakValueDictionary[str, asyncio.Lock] = field(
+        init=False, default_factory=WeakValueDictionary
+    )
+    """UID -> held while the pod is resized."""
+    _unannounced: deque[tuple[Pod, Resize]] = field(
+        init=False, default_factory=lambda: deque(maxlen=MAX_UNANNOUNCED)
+    )
 
     def was_refused(self, uid: str, resize: Resize) -> bool:
         """Say whether the API server has refused this size for the pod (for a quota, say)."""
         return uid in self._refused and self._refused[uid] == resize.memory.request_bytes
 
     def forget(self, uid: str) -> None:
-        """The pod does not wait any more."""
+        """Forget a pod that does not wait any more."""
         self._refused.pop(uid, None)
 
     def decide(self, pod: Pod, state: AdmissionState | None = None) -> Resize | Left:
         """Decide what a waiting pod gets. state: of its task, if the caller has it already."""
         try:
-            return resize_for(pod, state or self._sizing.for_pod(pod))
+            return resize_for(pod, state or self.sizing.for_pod(pod))
         except Exception:
             # Pods are written by strangers: whatever is odd about one, it keeps what it has.
             log.exception("not decided", pod=_name(pod))
@@ -101,7 +99,7 @@ class PodResizer:
         """Say what the role lacks to resize pods in a namespace; None if it lacks nothing."""
         for resource in ("pods", "pods/resize"):
             try:
-                allowed = await self._kube.may("patch", "", resource, namespace)
+                allowed = await self.kube.may("patch", "", resource, namespace)
             except ApiError:
                 continue  # if this cannot be asked, a refusal counts as the pod's own
             if not allowed:
@@ -109,12 +107,7 @@ class PodResizer:
         return None
 
     async def resize(self, uid: str) -> None:
-        """Decide the pod again by what is known now, and resize it if it still waits.
-
-        Raises:
-            NotAllowed: if RBAC does not let us.
-
-        """
+        """Decide the pod again, and resize it if it still waits. NotAllowed if RBAC refuses."""
         # The task may learn while the pod is resized: the next resize waits for what comes of this
         # one, and does not ask again for a size that was refused.
         async with self._turns.setdefault(uid, asyncio.Lock()):
@@ -123,7 +116,7 @@ class PodResizer:
     async def _resize(self, uid: str) -> None:
         pod = None
         for _ in range(TRIES):
-            pod = self._waiting.get(uid)
+            pod = self.waiting.get(uid)
             if pod is None:
                 return
             decided = self.decide(pod)
@@ -135,7 +128,7 @@ class PodResizer:
             self._count("failed", pod)
 
     async def _try(self, pod: Pod, resize: Resize) -> bool:
-        """Try once. True if nothing is left to do, False if the pod must be decided again."""
+        """Try once. Return whether nothing is left to do; else the pod must be decided again."""
         try:
             await self._carry_out(pod, resize)
         except Changed:
@@ -149,15 +142,15 @@ class PodResizer:
             await self._was_refused(pod, resize, error)
         return True
 
-    async def tell(self) -> bool:
-        """Tell people of one pod that was resized; False if all are told.
+    async def announce(self) -> bool:
+        """Announce one pod that was resized. Return False if all are announced.
 
-        Apart from resizing: while pods wait to be resized, Events and records have time.
+        This is apart from resizing, because Events have time while pods wait to be resized.
         """
-        if not self._untold:
+        if not self._unannounced:
             return False
-        pod, resize = self._untold.popleft()
-        await self._announcer.resized(pod, resize.task, resize.note)
+        pod, resize = self._unannounced.popleft()
+        await self.announcer.resized(pod, resize.task, resize.note)
         return True
 
     async def put_right(self, pod: Pod) -> None:
@@ -166,24 +159,24 @@ class PodResizer:
         if note is None:
             return
         try:
-            await self._kube.annotate_pod(pod, {labels.DECISION: note_to_json(note)})
+            await self.kube.annotate_pod(pod, {labels.DECISION: note_to_json(note)})
         except (Changed, NotFound):
             return  # whoever changed it makes another event
         except ApiError as error:
             log.warning("annotation not put right", pod=_name(pod), error=str(error))
 
     async def _carry_out(self, pod: Pod, resize: Resize) -> None:
-        noted = await self._kube.annotate_pod(pod, {labels.DECISION: note_to_json(resize.note)})
+        noted = await self.kube.annotate_pod(pod, {labels.DECISION: note_to_json(resize.note)})
         try:
-            resized = await self._kube.resize_pod(noted, resize.body())
+            resized = await self.kube.resize_pod(noted, resize.body())
         except (Changed, Unreachable, NotFound):
             raise
         except ApiError:
             await self._take_back(noted, pod)
             raise
-        self._waiting.see(resized)
+        self.waiting.see(resized)
         self._count("resized", pod)
-        self._metrics.freed.inc(max(0, resize.freed_bytes))
+        self.metrics.freed.inc(max(0, resize.freed_bytes))
         log.info(
             "resized while waiting",
             task=str(resize.task),
@@ -192,13 +185,13 @@ class PodResizer:
             allocation_bytes=resize.note.allocation_bytes,
             reason=resize.note.reason.value,
         )
-        self._untold.append((pod, resize))
+        self._unannounced.append((pod, resize))
 
     async def _take_back(self, noted: Pod, before: Pod) -> None:
-        """The resize is refused: the annotation says again what it said."""
+        """Restore the annotation after a resize was refused."""
         text = annotations_of(before).get(labels.DECISION)
         try:
-            await self._kube.annotate_pod(noted, {labels.DECISION: text})
+            await self.kube.annotate_pod(noted, {labels.DECISION: text})
         except ApiError as error:
             log.info("annotation not taken back", pod=_name(before), error=str(error))
 
@@ -206,7 +199,7 @@ class PodResizer:
         """Ask the API server whether the pod still waits."""
         meta = pod["metadata"]
         try:
-            now = await self._kube.read_pod(meta["namespace"], meta["name"])
+            now = await self.kube.read_pod(meta["namespace"], meta["name"])
         except NotFound:
             self._count("gone", pod)
             return False
@@ -215,7 +208,7 @@ class PodResizer:
         if now["metadata"]["uid"] != meta["uid"]:
             self._count("gone", pod)
             return False
-        self._waiting.see(now)
+        self.waiting.see(now)
         if place_of(now) is Place.WAITING:
             return True
         self._count("bound", pod)
@@ -230,9 +223,9 @@ class PodResizer:
         log.info("resize refused", pod=_name(pod), error=str(error))
 
     def _count(self, result: str, pod: Pod) -> None:
-        self._metrics.resizes.labels(result).inc()
+        self.metrics.resizes.labels(result).inc()
         if result in ("bound", "gone"):
-            self._waiting.drop(str(pod["metadata"]["uid"]))
+            self.waiting.drop(str(pod["metadata"]["uid"]))
 
 
 def _name(pod: Pod) -> str:

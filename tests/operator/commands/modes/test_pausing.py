@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.controller.hub.hub import PolicyChanged
-from plimsoll_operator.controller.tasks.nodes import ClusterNodes
-from plimsoll_operator.controller.tasks.surroundings import ClusterBounds
+from plimsoll_operator.controller.tasks.bounds import ClusterBounds, ClusterNodes
 from plimsoll_operator.feed.applying import BadEntry, apply
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.wire import ChangeKind, decode_message

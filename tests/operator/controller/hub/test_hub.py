@@ -13,7 +13,7 @@ from plimsoll_operator.controller.hub.hub import (
     TaskForgotten,
     TaskPublished,
 )
-from tests.builders.ledgers import TRAIN, Inside, a_train, an_inside, decided, killed
+from tests.builders.ledgers import TRAIN, a_train, an_inside, decided, killed
 
 
 def test_subscribers_hear_in_the_order_in_which_they_subscribed() -> None:
@@ -43,14 +43,10 @@ def test_an_error_reaches_the_publisher_and_no_later_subscriber() -> None:
     assert heard == []
 
 
-def hub_of(inside: Inside) -> Hub:
-    return inside.controller.watch.ledger.hub
-
-
 async def test_an_end_is_published_after_its_observation_is_committed(tmp_path: Path) -> None:
     committed: list[int] = []
     async with an_inside(tmp_path) as inside:
-        hub_of(inside).subscribe(
+        inside.controller.hub.subscribe(
             AttemptEnded, lambda _: committed.append(len(inside.store.observations.of_task(TRAIN)))
         )
         await inside.see(killed(decided(a_train())))
@@ -61,12 +57,11 @@ async def test_a_lift_is_in_the_feed_after_it_is_committed(tmp_path: Path) -> No
     stored: list[bool] = []
 
     def published(event: TaskPublished) -> None:
-        lifts = event.knowledge.lifts
-        if lifts:
+        if lifts := inside.controller.publications.deciding(event.task).lifts:
             stored.append(inside.store.lifts.waiting() == {TRAIN: lifts})
 
     async with an_inside(tmp_path) as inside:
-        hub_of(inside).subscribe(TaskPublished, published)
+        inside.controller.hub.subscribe(TaskPublished, published)
         await inside.see(killed(decided(a_train())))
     assert stored == [True]
 
@@ -79,7 +74,7 @@ async def test_a_subscriber_that_fails_leaves_the_end_to_be_seen_again(tmp_path:
             raise failures.pop()
 
     async with an_inside(tmp_path) as inside:
-        hub_of(inside).subscribe(AttemptEnded, fail_once)
+        inside.controller.hub.subscribe(AttemptEnded, fail_once)
         pod = killed(decided(a_train()))
         with pytest.raises(ValueError, match="a test"):
             await inside.see(pod)

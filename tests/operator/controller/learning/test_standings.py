@@ -32,7 +32,7 @@ async def test_the_state_is_the_same_whether_or_not_the_controller_was_killed(
     happening = list(steps(seed))
     async with a_life(tmp_path / "whole") as whole:
         await take(whole, happening)
-        wanted = whole.standings.to_dict()
+        wanted = whole.state()
     done = 0
     while done < len(happening):
         async with a_life(tmp_path / "killed") as life:
@@ -43,7 +43,7 @@ async def test_the_state_is_the_same_whether_or_not_the_controller_was_killed(
             await take(life, happening[done : done + 9])
             done += 9
     async with a_life(tmp_path / "killed") as life:
-        assert life.standings.to_dict() == wanted
+        assert life.state() == wanted
         assert {task: life.book.look(task).champion for task in (TRAIN, JOIN)} == {
             task: whole.book.look(task).champion for task in (TRAIN, JOIN)
         }
@@ -55,21 +55,21 @@ async def test_the_state_survives_processes_that_are_killed_at_any_moment(tmp_pa
         (tmp_path / name).mkdir()
     async with a_life(tmp_path / "whole") as whole:
         await take(whole, list(steps(5, trainings=False)))
-        wanted = whole.standings.to_dict()
+        wanted = whole.state()
     assert kills_until_the_end("standings", tmp_path / "killed", seed=5) >= 3
     async with a_life(tmp_path / "killed") as life:
-        assert life.standings.to_dict() == wanted
+        assert life.state() == wanted
 
 
 @pytest.mark.slow
 async def test_the_state_is_the_same_after_an_orderly_end(tmp_path: Path) -> None:
     async with a_life(tmp_path) as life:
         await take(life, list(steps(4)))
-        wanted = life.standings.to_dict()
+        wanted = life.state()
         await life.standings.close()
         assert life.store.experts.lessons(0) == []
     async with a_life(tmp_path) as again:
-        assert again.standings.to_dict() == wanted
+        assert again.state() == wanted
 
 
 async def test_what_was_recorded_while_nobody_led_is_learned_at_the_start(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ async def test_what_is_learned_is_published_with_the_next_publication(tmp_path: 
         life.books.published.clear()
         await life.ran(310)
         assert life.books.published == []
-        life.books.publications.publish_learned()
+        await life.books.publications.publish()
         [known] = life.books.published
         assert (known.task, known.champion, known.largest_bytes) == (TRAIN, YOUNG_SAFE, 310 * MIB)
         assert known.runs == 0, "runs are counted by what is recorded, not here"
@@ -230,7 +230,7 @@ async def test_who_was_overtaken_takes_up_what_its_successor_saved(tmp_path: Pat
         await new.standings.save()
         await new.ran(330)
         await old.standings.save()
-        assert old.standings.to_dict() == new.standings.to_dict()
+        assert old.state() == new.state()
 
 
 async def test_a_task_the_store_forgot_is_forgotten(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.profile.facts import Ailment
 from plimsoll_predictor.store import Store, Writer
+from tests.builders.books import books
 from tests.builders.ledgers import NOBODY
 from tests.builders.stores import an_attempt
 
@@ -25,7 +26,7 @@ async def watched(folder: Path) -> AsyncIterator[tuple[Troubles, FeedBoard, Writ
     store = Store.open(f"sqlite:///{folder}/store.db", busy_timeout_s=0.1)
     writer, board = Writer(store), FeedBoard("epoch")
     async with client.ApiClient(client.Configuration(host=NOBODY)) as api:
-        yield Troubles(Kube(api), writer, board, Hub()), board, writer
+        yield Troubles(Kube(api), writer, board, books().book, Hub()), board, writer
     await writer.close()
     store.close()
 

@@ -27,7 +27,7 @@ async def state_of(life: Life) -> dict[str, object]:
     """All that is known, byte for byte, whatever of it was in memory."""
     for task in life.store.totals.tasks():
         await life.runtimes.forecast(task, NOON_S)
-    return life.runtimes.to_dict()
+    return life.state()
 
 
 def ran_long(uid: str) -> RanLong:
@@ -95,13 +95,13 @@ async def test_a_run_is_held_against_what_was_forecast_when_it_was_submitted(
         await life.ran(30)
         life.submitted("u", at_s=NOON_S + 9000)
         await life.runtimes.fold()
-        made = life.runtimes.flying("u")
+        made = life.runtimes.under_way("u")
         assert made is not None
         await life.ran(30, 600.0)
         life.ended(a_run("u", 600.0, at_s=NOON_S + 9001))
         await life.runtimes.fold()
         assert life.heard.shares["u"] == pytest.approx(made.forecast.share_below(600.0), abs=0.02)
-        assert life.runtimes.flying("u") is None
+        assert life.runtimes.under_way("u") is None
         await life.runtimes.save()
         [*_, last] = [
             each for each in life.store.runtimes.history(TRAIN) if each.attempt_uid == "u"
@@ -153,15 +153,15 @@ async def test_runs_in_flight_fly_on_after_a_restart(tmp_path: Path) -> None:
         await life.runtimes.fold()
         life.hub.publish(ran_long("runs"))
         await life.runtimes.close()
-        told = life.runtimes.flying("runs")
+        told = life.runtimes.under_way("runs")
         assert told is not None
     async with a_life(tmp_path) as again:
-        found = again.runtimes.flying("runs")
+        found = again.runtimes.under_way("runs")
         assert found is not None
         assert (found.started_s, found.announced_s) == (NOON_S + 9001, NOON_S + 9999)
         assert found.long_after_s == pytest.approx(told.long_after_s, rel=1e-3)
         assert again.heard.began == ["runs"]
-        waits = again.runtimes.flying("waits")
+        waits = again.runtimes.under_way("waits")
         assert waits is not None
         assert waits.started_s is None
         again.ended(a_run("runs", 60.0, at_s=NOON_S + 9001))
@@ -195,7 +195,7 @@ async def test_a_run_running_long_is_told_once_though_the_controller_restarts(
             await life.runtimes.fold()
             life.hub.subscribe(RanLong, told.append)
             runs = LongRuns(life.hub, ControllerMetrics().runs, lambda: NOON_S + 12_000)
-            made = life.runtimes.flying("u")
+            made = life.runtimes.under_way("u")
             assert made is not None
             runs.run_started(RunStarted("u", made))
             runs.see("u", a_pod().named("train-1", uid="u").built())
@@ -212,12 +212,12 @@ async def test_tasks_seen_longest_ago_are_not_held_and_lose_nothing(tmp_path: Pa
     (tmp_path / "two").mkdir()
     async with a_life(tmp_path / "all") as every, a_life(tmp_path / "two", held_tasks=2) as few:
         for life in (every, few):
-            life.submitted("flies", tasks[0])
+            life.submitted("runs on", tasks[0])
             for number in range(12):
                 await life.ran(2, 60.0 + number, task=tasks[number * 5 % 6])
                 await life.runtimes.save()
-        held = few.runtimes.to_dict()["tasks"]
-        assert str(tasks[0]) in held, "it has a run in flight"
+        held = few.state()["tasks"]
+        assert str(tasks[0]) in held, "it has a run under way"
         assert len(held) <= 3
         assert await state_of(few) == await state_of(every)
 
@@ -243,7 +243,7 @@ async def test_a_state_of_another_version_is_learned_anew_from_the_observations(
 ) -> None:
     async with a_life(tmp_path) as life:
         await life.ran(9)
-        life.submitted("flies", at_s=NOON_S + 9000)
+        life.submitted("runs on", at_s=NOON_S + 9000)
         await life.runtimes.fold()
         await life.runtimes.save()
         through = life.runtimes.through
@@ -252,14 +252,14 @@ async def test_a_state_of_another_version_is_learned_anew_from_the_observations(
             mine = forecaster_table.c.key == "shared"
             connection.execute(sa.update(forecaster_table).where(mine).values(state=b"of 2030"))
     async with a_life(tmp_path) as again:
-        assert again.runtimes.flying("flies") is None, "it is seen again while it lives"
-        again.submitted("flies", at_s=NOON_S + 9000)
+        assert again.runtimes.under_way("runs on") is None, "it is seen again while it lives"
+        again.submitted("runs on", at_s=NOON_S + 9000)
         await again.runtimes.fold()
         forecast = await again.runtimes.forecast(TRAIN, NOON_S + 9999)
         assert forecast is not None
         assert forecast.known_runs == 11
         assert again.runtimes.through > through
-        assert again.runtimes.flying("flies") is not None
+        assert again.runtimes.under_way("runs on") is not None
         await again.runtimes.save()
         wanted = await state_of(again)
     async with a_life(tmp_path) as at_last:

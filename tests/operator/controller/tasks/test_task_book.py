@@ -9,6 +9,7 @@ from plimsoll_predictor.core.record import Need
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.knowledge import Lift
+from plimsoll_predictor.store import StoreError
 from tests.builders.books import books
 
 TRAIN = TaskId("shop", "train")
@@ -21,47 +22,54 @@ def test_looking_at_a_task_makes_it_not_known() -> None:
     assert TRAIN not in book
 
 
-def test_what_many_attempts_teach_is_told_once() -> None:
+async def test_what_many_attempts_teach_is_told_once() -> None:
     made = books()
-    book, published = made.book, made.published
-    book.get(TRAIN)
+    published = made.published
+    made.book.get(TRAIN)
     for size in range(1, 6):
-        book.learn(TRAIN, Need(size * MIB, censored=False), new_runs=1)
+        made.ended(TRAIN, Need(size * MIB, censored=False))
     assert [each.runs for each in published] == [0]
-    made.publications.caught_up(made.publications.ahead())
-    made.publications.publish_learned()
-    made.publications.publish_learned()
+    await made.publications.publish()
+    await made.publications.publish()
     assert [each.runs for each in published] == [0, 5]
 
 
-def test_a_run_decides_once_the_experts_know_it() -> None:
-    made = books()
-    book, published = made.book, made.published
-    book.learn(TRAIN, Need(MIB, censored=False), new_runs=1)
-    ahead = made.publications.ahead()
-    book.learn(TRAIN, Need(2 * MIB, censored=False), new_runs=1)
-    book.learn(TRAIN, Need(3 * MIB, censored=True), new_runs=0)
-    assert book.look(TRAIN).runs == 2, "trainings and profiles count at once"
-    made.publications.publish_learned()
-    book.lift(TRAIN, "r", LIFT)
-    assert [each.runs for each in published[-2:]] == [0, 0]
-    assert published[-1].max_need_bytes == 3 * MIB
-    made.publications.caught_up(ahead)
-    assert made.publications.deciding(TRAIN).runs == 1, (
-        "what ended since the experts were asked is not known"
-    )
-    made.publications.publish_learned()
-    made.publications.caught_up(made.publications.ahead())
-    made.publications.publish_learned()
+async def test_a_run_decides_once_the_experts_know_it() -> None:
+    async def fold() -> None:
+        for need in while_folding:
+            made.ended(TRAIN, need)
+        while_folding.clear()
+
+    while_folding: list[Need] = []
+    made = books(fold=fold)
+    published = made.published
+    made.ended(TRAIN, Need(MIB, censored=False))
+    made.ended(TRAIN, Need(3 * MIB, censored=True), new_run=False)
+    assert made.book.look(TRAIN).runs == 1, "trainings and profiles count at once"
+    made.book.lift(TRAIN, "r", LIFT)
+    assert (published[-1].runs, published[-1].max_need_bytes) == (0, 3 * MIB)
+    while_folding.append(Need(2 * MIB, censored=False))
+    await made.publications.publish()
+    assert published[-1].runs == 1, "what ended since the experts were asked is not known"
+    await made.publications.publish()
     assert [each.runs for each in published[-2:]] == [1, 2]
-    assert made.publications.ahead() == {}
+
+
+async def test_a_run_does_not_decide_while_the_experts_cannot_learn() -> None:
+    async def fold() -> None:
+        raise StoreError("the database is away")
+
+    made = books(fold=fold)
+    made.ended(TRAIN, Need(MIB, censored=False))
+    await made.publications.publish()
+    assert (made.published[-1].runs, made.published[-1].max_need_bytes) == (0, MIB)
 
 
 def test_a_lift_is_told_at_once_with_all_that_was_learned() -> None:
     made = books()
-    book, published = made.book, made.published
-    book.learn(TRAIN, Need(MIB, censored=True), new_runs=0)
-    book.lift(TRAIN, "r", LIFT)
+    published = made.published
+    made.ended(TRAIN, Need(MIB, censored=True), new_run=False)
+    made.book.lift(TRAIN, "r", LIFT)
     assert (published[-1].max_need_bytes, published[-1].lifts) == (MIB, {"r": LIFT})
 
 
@@ -96,13 +104,13 @@ def test_a_policy_that_did_not_change_is_not_told_again() -> None:
     assert [each.policy.mode for each in published] == [Mode.RECOMMEND, Mode.ENFORCE]
 
 
-def test_a_forgotten_task_starts_anew() -> None:
+async def test_a_forgotten_task_starts_anew() -> None:
     made = books()
     book = made.book
-    book.learn(TRAIN, Need(MIB, censored=False), new_runs=1)
+    made.ended(TRAIN, Need(MIB, censored=False))
     book.forget(TRAIN)
     assert TRAIN not in book
-    made.publications.publish_learned()
+    await made.publications.publish()
     assert book.get(TRAIN).runs == 0
 
 
