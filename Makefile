@@ -15,7 +15,7 @@ WORKERS ?= 2
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-forecast bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-e2e test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched
+.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-forecast bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-local test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -74,18 +74,22 @@ prometheus:
 browser:
 	@command -v chromium >/dev/null || { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q --yes --no-install-recommends chromium; } || { echo "make test: no chromium for the report's tests; as root: apt-get install chromium" >&2; exit 2; }
 
-BROWSED := $(wildcard tests/e2e/test_*_browser.py)
-
 test-browser: setup browser ## the pages in a real browser, no cluster
-	$(BIN)/pytest $(BROWSED)
+	$(BIN)/pytest tests/browser
 
-test-cluster: test-browser test-apiserver test-e2e ## pages, and tests on the real API server and node
+test-cluster: test-browser test-apiserver test-controller test-e2e test-local ## pages, and tests on the real API server and node
 
-test-apiserver: setup cluster-up ## tests on the real API server
+test-apiserver: setup cluster-up ## kinds, rights, people and leadership on the real API server
 	$(INSIDE) $(BIN)/pytest tests/apiserver
 
+test-controller: setup cluster-up ## the controller's loop on the real API server
+	$(INSIDE) $(BIN)/pytest tests/controller
+
 test-e2e: setup image prometheus ## tests on the real node
-	$(INSIDE) $(BIN)/pytest tests/e2e $(BROWSED:%=--ignore=%)
+	$(INSIDE) $(BIN)/pytest tests/e2e
+
+test-local: setup cluster-up ## the local cluster itself: brought up, killed, taken away
+	$(INSIDE) $(BIN)/pytest tests/local
 
 RENDERED := $(wildcard tests/chart/test_rendered_*.py)
 FOLLOWED := tests/chart/test_documented_commands.py
@@ -103,7 +107,7 @@ test-ha: setup postgresql image fetched ## leaders killed and cut off, upgrades 
 	$(INSIDE) $(BIN)/pytest tests/ha
 
 test-alone: setup postgresql image fetched ## of the tests on clusters, what measures speed, and so needs the machine for itself
-	$(INSIDE) $(BIN)/pytest -m alone tests/apiserver tests/chart tests/e2e tests/ha
+	$(INSIDE) $(BIN)/pytest -m alone tests/apiserver tests/controller tests/chart tests/e2e tests/ha tests/local
 
 soak-cluster: setup image ## what kills at random on the node, many times
 	$(INSIDE) $(BIN)/pytest --rounds 50 tests/ha/test_killed_at_random.py

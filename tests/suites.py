@@ -17,7 +17,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -85,10 +85,13 @@ EVERYTHING = Plan(
             on_cluster=False,
         ),
         Lane("chart", ("test-chart",), options=NOT_ALONE),
-        Lane("api", ("test-apiserver",), options=NOT_ALONE),
         Lane("node", ("test-e2e",), options=NOT_ALONE),
+        Lane("controller", ("test-controller",), options=NOT_ALONE),
+        Lane("ha", ("test-ha",), options=NOT_ALONE),
+        Lane("followed", ("test-followed",), options=NOT_ALONE),
+        Lane("api", ("test-apiserver",), options=NOT_ALONE),
     ),
-    shared=("test-ha", "test-followed"),
+    shared=("test-local",),
     afterwards=(Lane("chart", ("test-alone",)),),
 )
 
@@ -163,7 +166,8 @@ class Run:
         async with self.clusters() as up:
             async with asyncio.TaskGroup() as group:
                 for lane in self.plan.side_by_side:
-                    group.create_task(self.lane(lane, up if lane.on_cluster else None))
+                    group.create_task(self.lane(lane, up.get(lane.name)))
+            self.lose(self.shared)
             kept = {lane.name for lane in self.plan.afterwards}
             # An idle cluster takes a tenth of a processor.
             self.down([name for name in self.plan.clusters if name not in kept])
@@ -181,37 +185,57 @@ class Run:
         return 1 if failed else 0
 
     @contextlib.asynccontextmanager
-    async def clusters(self) -> AsyncIterator[asyncio.Task[None]]:
-        """New clusters, coming up; ended with the block however that ends."""
-        up = asyncio.create_task(asyncio.to_thread(self._up))
+    async def clusters(self) -> AsyncIterator[dict[str, asyncio.Future[None]]]:
+        """New clusters, one after the other, each with what tells that it is up or why it is not.
+
+        They are taken away with the block however that ends.
+        """
+        loop = asyncio.get_running_loop()
+        up: dict[str, asyncio.Future[None]] = {n: loop.create_future() for n in self.plan.clusters}
+        ending = asyncio.Event()
+        bringing = asyncio.create_task(self._bring_up(up, ending))
         try:
             yield up
         finally:
             # A thread cannot be interrupted: what it brings up is waited for, and taken away.
-            await asyncio.wait([up])
+            ending.set()
+            await asyncio.wait([bringing])
             self.down(self.plan.clusters)
 
-    def _up(self) -> None:
-        # All before any suite: one of them counts what clusters leave on this machine.
-        for name in self.plan.clusters:
-            lifecycle.down(self.cluster(name))  # left by a run that was killed
-            lifecycle.up(self.cluster(name), self.say)
+    async def _bring_up(
+        self, up: Mapping[str, asyncio.Future[None]], ending: asyncio.Event
+    ) -> None:
+        for name, is_up in up.items():
+            if ending.is_set():
+                return
+            try:
+                await asyncio.to_thread(self._up, name)
+            except Trouble as trouble:
+                is_up.set_exception(trouble)
+            else:
+                is_up.set_result(None)
+
+    def _up(self, name: str) -> None:
+        lifecycle.down(self.cluster(name))  # left by a run that was killed
+        lifecycle.up(self.cluster(name), self.say)
 
     def down(self, names: Sequence[str]) -> None:
         """Take clusters away, with all that runs in their networks."""
         for name in names:
             lifecycle.down(self.cluster(name))
 
-    async def lane(self, lane: Lane, up: asyncio.Task[None] | None = None) -> None:
+    def lose(self, targets: Sequence[str]) -> None:
+        """Count targets as failed that have no cluster to run on."""
+        self.ended += [Ended(target, NO_CLUSTER, 0.0) for target in targets]
+
+    async def lane(self, lane: Lane, up: asyncio.Future[None] | None = None) -> None:
         """Run the targets of a lane, once its cluster is up."""
         try:
             if up is not None:
                 await asyncio.shield(up)
         except Trouble as trouble:
             self.say(f"{lane.name}: {trouble}")
-            lost = (*lane.targets, *self.shared)
-            self.shared.clear()
-            self.ended += [Ended(target, NO_CLUSTER, 0.0) for target in lost]
+            self.lose(lane.targets)
             return
         environment = {k: v for k, v in os.environ.items() if k not in MAKES_OWN}
         environment[self.mark] = "1"

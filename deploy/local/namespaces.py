@@ -27,8 +27,6 @@ _Answer = TypeVar("_Answer")
 _MARK: Final = "plimsoll-cluster:"
 _CLONE_NEWNET: Final = 0x40000000
 _END_S: Final = 30.0
-_COLLECTS_LESS: Final = {"GOGC": "400"}
-"""Of the environment of Kubernetes' programs: their heaps are small, and processors are scarce."""
 
 # Mounts of the host still arrive in here and none of ours goes out. Folders whose path is fixed
 # in containerd and kubelet are covered by the cluster's own. Ignoring SIGCHLD makes the kernel
@@ -166,7 +164,7 @@ def start_inside(layout: Layout, keeper: Process, name: str, argv: Sequence[str]
             ["nsenter", f"--net={layout.netns}", f"--target={keeper.pid}", "--pid", "--mount",
              "--", "setsid", "--fork", *argv],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
-            env={**plain_environment(), **_COLLECTS_LESS}, check=True,
+            env=plain_environment(), check=True,
         )  # fmt: skip
 
 

@@ -16,9 +16,9 @@ from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.runtimes.forecast import ForecastRequest, forecast_command
 from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import Shop, store_url
-from tests.apiserver.test_forecasting_live import a_node, a_pod, begin
 from tests.builders.runtimes import steady_runs
 from tests.conftest import Cluster
+from tests.controller.test_forecasting_live import a_node, a_pod, begin
 
 pytestmark = pytest.mark.cluster
 

@@ -11,8 +11,8 @@ import pytest
 from aiohttp import ClientSession
 
 from tests.apiserver.controllers import Shop, a_controller, until
-from tests.apiserver.test_pausing_live import say
 from tests.conftest import Cluster
+from tests.controller.test_pausing_live import say
 
 pytestmark = pytest.mark.cluster
 
