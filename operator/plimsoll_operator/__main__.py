@@ -90,7 +90,7 @@ def as_in_terminal(
 ) -> None:
     """Options of every command; the hidden ones come from a command line elsewhere."""
     if terminal_width is not None:
-        # What rich reads; what is printed here is shown in a terminal elsewhere.
+        # rich reads these variables; the output is shown in a terminal elsewhere.
         os.environ.update(COLUMNS=str(terminal_width), FORCE_COLOR="1")
     if no_colour:
         os.environ["NO_COLOR"] = "1"

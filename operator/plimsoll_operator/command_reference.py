@@ -1,6 +1,6 @@
 """The help of every command as one page: ``python -m plimsoll_operator.command_reference``.
 
-docs/cli.md is what this prints; a test holds the two together.
+This prints docs/cli.md; a test compares the two.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ This page is made by `python -m plimsoll_operator.command_reference > docs/cli.m
 
 def reference() -> str:
     """The whole page."""
-    # Before typer is loaded: it reads the width once.
+    # Set before typer is loaded, because it reads the width once.
     os.environ.update(
         TERMINAL_WIDTH=str(WIDTH), COLUMNS=str(WIDTH), _TYPER_FORCE_DISABLE_TERMINAL="1"
     )
@@ -58,7 +58,7 @@ def _section(title: str, words: list[str]) -> str:
 
 
 def help_of(words: list[str]) -> str:
-    """What ``plimsoll WORDS --help`` prints, without blanks at the ends."""
+    """The text that ``plimsoll WORDS --help`` prints, without blanks at the ends."""
     from plimsoll_operator.__main__ import app
 
     printed = io.StringIO()

@@ -1,7 +1,7 @@
-"""As a plugin of kubectl: ``kubectl plimsoll ...`` and its completion.
+"""The plugin of kubectl: ``kubectl plimsoll ...`` and its completion.
 
 kubectl runs ``kubectl-plimsoll`` with what follows the plugin's name, and for completion
-``kubectl_complete-plimsoll`` with the words typed so far, the last one perhaps unfinished.
+``kubectl_complete-plimsoll`` with the words typed so far, of which the last may be unfinished.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ def main() -> None:
 
 
 def complete() -> None:
-    """Print what may follow, one a line, with what it is after a tab."""
+    """Print the words that may follow, one a line, with a description after a tab."""
     from plimsoll_operator.__main__ import run_as
 
     *typed, unfinished = sys.argv[1:] or [""]
-    # fish's form is kubectl's: a word, a tab, what it is.
+    # fish and kubectl have the same form: a word, a tab, a description.
     os.environ["_PLIMSOLL_COMPLETE"] = "complete_fish"
     os.environ["_TYPER_COMPLETE_FISH_ACTION"] = "get-args"
     os.environ["_TYPER_COMPLETE_ARGS"] = f"{shlex.join(['plimsoll', *typed])} {unfinished}"

@@ -99,7 +99,7 @@ def a_condition(kind: str, status: str, reason: str, message: str = "why") -> An
 
 
 def what_is_seen(**changes: Any) -> ClusterState:
-    """A healthy installation with one task; changes: fields of Seen."""
+    """A healthy installation with one task; changes: fields of ClusterState."""
     healthy: dict[str, Any] = {
         "installed_in": "plimsoll",
         "deployments": [a_deployment("admission", ready=2, wanted=2), a_deployment("controller")],

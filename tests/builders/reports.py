@@ -9,10 +9,8 @@ from typing import Any
 from plimsoll_operator.profile.phases import Phase
 from plimsoll_operator.views.counting import figures_of, lifts_of, points_of
 from plimsoll_operator.views.records import (
-    ExpertBar,
     ModelFigures,
     ReportData,
-    SaidDecision,
     TaskDetail,
     TaskReport,
 )
@@ -24,7 +22,8 @@ from plimsoll_predictor.knowledge.expert_names import CLASSIFIER
 from plimsoll_predictor.model.bins import Bins
 from plimsoll_predictor.model.features import FeatureSchema
 from plimsoll_predictor.model.task_model import Model, ModelMetrics
-from plimsoll_predictor.store import Training
+from plimsoll_predictor.store import DecisionRecord, Training
+from plimsoll_predictor.training.out_of_time import OutOfTimeCost
 
 TASK = TaskId("shop", "train-demand")
 START_S = 1_790_000_000.0
@@ -104,21 +103,23 @@ def _need_bytes(dice: random.Random) -> int:
 
 def model_figures() -> ModelFigures:
     """Three bins, one under-prediction and two over."""
+    ceilings_bytes = (320 * MIB, 700 * MIB, 1800 * MIB)
     return ModelFigures(
         version="3fa9c1d2e0",
         trained_s=START_S,
         observations=118,
-        classifier="xgboost",
-        sampler="smote",
-        penalty=10.0,
-        u_score=10.2,
-        accuracy=0.975,
-        u_rate=0.0085,
-        optimal_improvement=0.871,
-        estimated_improvement=0.8407,
-        confusion=((70, 1, 0), (0, 34, 1), (0, 1, 11)),
-        ceilings_bytes=(320 * MIB, 700 * MIB, 1800 * MIB),
-        counts=(71, 35, 12),
+        metrics=ModelMetrics(
+            classifier="xgboost",
+            sampler="smote",
+            penalty=10.0,
+            u_score=10.2,
+            accuracy=0.975,
+            u_rate=0.0085,
+            optimal_improvement=0.871,
+            estimated_improvement=0.8407,
+            confusion=((70, 1, 0), (0, 34, 1), (0, 1, 11)),
+        ),
+        bins=Bins(ceilings_bytes, (71, 35, 12), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
     )
 
 
@@ -146,23 +147,37 @@ def a_model(task: TaskId = TASK) -> Model:
     )
 
 
+def a_decision(at_s: float, words: str) -> DecisionRecord:
+    """One in words alone."""
+    return DecisionRecord(
+        task=TASK,
+        attempt_uid=f"at-{at_s:g}",
+        at_s=at_s,
+        words=words,
+        allocation_bytes=None,
+        request_bytes=None,
+        reason="predicted",
+    )
+
+
 def a_task_report(observations: list[Observation], name: str = "train-demand") -> TaskReport:
     """A sized task with everything to show."""
+    points = points_of(observations)
     detail = TaskDetail(
-        points=points_of(observations),
-        lifts=lifts_of(observations, limit=200),
+        points=points,
+        lifts=lifts_of(points, limit=200),
         decisions=(
-            SaidDecision(
+            a_decision(
                 START_S, "bin 1 of 3 (up to 320Mi): 97% of its probability lies at or below"
             ),
-            SaidDecision(START_S - 60, "too little is known: 4 of 5 runs; the request 4Gi is kept"),
+            a_decision(START_S - 60, "too little is known: 4 of 5 runs; the request 4Gi is kept"),
         ),
         model=model_figures(),
-        out_of_time_costs=(
-            ExpertBar("request", 51.2),
-            ExpertBar("max-seen", 17.9),
-            ExpertBar("classifier", 4.03),
-        ),
+        out_of_time_costs={
+            "request": OutOfTimeCost(cost_gb_h=51.2, failed_attempts=0),
+            "max-seen": OutOfTimeCost(cost_gb_h=17.9, failed_attempts=0),
+            "classifier": OutOfTimeCost(cost_gb_h=4.03, failed_attempts=0),
+        },
         trainings=past_trainings(some_trainings()),
     )
     return TaskReport(

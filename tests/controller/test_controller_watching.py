@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.commands.past_runs.import_file import ImportRequest, import_command
+from plimsoll_operator.commands.past_runs.import_file import import_command
 from tests.apiserver.controllers import Shop, a_controller, store_url, until
 from tests.apiserver.sentinels import is_in_force, policy_of
 from tests.conftest import Cluster
@@ -74,7 +74,7 @@ def _import(shop: Shop, folder: Path, runs: int) -> None:
     ]
     path = folder / "history.csv"
     path.write_text("\n".join((HEADER, *rows)))
-    assert import_command(ImportRequest(path=path, store_url=store_url(folder))) == 0
+    assert import_command(path, store_url(folder)) == 0
 
 
 async def _runs(shop: Shop, number: int) -> bool:

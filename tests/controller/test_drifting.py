@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.commands.past_runs.import_file import ImportRequest, import_command
+from plimsoll_operator.commands.past_runs.import_file import import_command
 from tests.apiserver.controllers import Shop, a_controller, store_url, until
 from tests.conftest import Cluster
 
@@ -48,7 +48,7 @@ def _import(shop: Shop, folder: Path, needs_mib: Sequence[int]) -> None:
     ]
     path = folder / "history.csv"
     path.write_text("\n".join((HEADER, *rows)))
-    assert import_command(ImportRequest(path=path, store_url=store_url(folder))) == 0
+    assert import_command(path, store_url(folder)) == 0
 
 
 async def _status(shop: Shop) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.reaching.installation import Installation
-from plimsoll_operator.commands.runtimes.forecast import ForecastRequest, forecast_command
+from plimsoll_operator.commands.runtimes.forecast import forecast_command
 from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import Shop, store_url
 from tests.builders.runtimes import steady_runs
@@ -31,13 +31,14 @@ async def test_a_pods_run_is_forecast_by_how_long_it_has_run(
     store.close()
 
     async def told(pod: str) -> Any:
-        request = ForecastRequest(
-            named=f"{shop.namespace}/{pod}",
-            store_url=store_url(tmp_path),
+        status = await asyncio.to_thread(
+            forecast_command,
+            f"{shop.namespace}/{pod}",
+            store_url(tmp_path),
+            Installation(kubeconfig=str(cluster.kubeconfig)),
+            OutputForm.JSON,
             now_s=time.time(),
-            installation=Installation(kubeconfig=str(cluster.kubeconfig)),
         )
-        status = await asyncio.to_thread(forecast_command, request, OutputForm.JSON)
         said = capsys.readouterr()
         return said.err if status else json.loads(said.out)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.commands.past_runs.import_file import ImportRequest, import_command
+from plimsoll_operator.commands.past_runs.import_file import import_command
 from plimsoll_operator.names import labels
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
@@ -132,7 +132,7 @@ def _import(shop: Shop, folder: Path, *, runs: int) -> None:
     ]
     path = folder / "history.csv"
     path.write_text("\n".join((HEADER, *rows)))
-    assert import_command(ImportRequest(path=path, store_url=store_url(folder))) == 0
+    assert import_command(path, store_url(folder)) == 0
 
 
 async def _runtime(shop: Shop, runs: int) -> Mapping[str, Any]:

@@ -15,13 +15,13 @@ app = typer.Typer()
 @app.command(rich_help_panel=PROCESSES)
 def admission(
     certificate: Annotated[Path | None, typer.Option(help="TLS certificate, PEM.")] = None,
-    key: Annotated[Path | None, typer.Option(help="Its key, PEM.")] = None,
+    key: Annotated[Path | None, typer.Option(help="Key of the certificate, PEM.")] = None,
     feed: Annotated[str | None, typer.Option(help="The controller's URL.")] = None,
     token_file: Annotated[Path | None, typer.Option(help="File with the feed's token.")] = None,
     address: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="HTTPS port; 9443 otherwise.")] = None,
     metrics_port: Annotated[
-        int | None, typer.Option(help="Plain port of /metrics, /readyz; 9090 otherwise.")
+        int | None, typer.Option(help="HTTP port of /metrics and /readyz; 9090 otherwise.")
     ] = None,
     snapshot: Annotated[Path | None, typer.Option(help="File for a copy of the feed.")] = None,
     drain: Annotated[float | None, typer.Option(help="Seconds to serve after SIGTERM.")] = None,

@@ -15,7 +15,7 @@ app = typer.Typer()
     rich_help_panel=LOOK,
     epilog=examples(
         ("a task: who decides its sizes, and why", "plimsoll explain shop/train-demand"),
-        ("a pod: what was decided of it", "plimsoll explain shop/train-demand-x7k2p"),
+        ("a pod: the decision about its size", "plimsoll explain shop/train-demand-x7k2p"),
     ),
 )
 @needs_store()
@@ -27,7 +27,6 @@ def explain(
     installation: Installation,
 ) -> None:
     """Tell why a task or pod gets its size, what else was considered, and what would change it."""
-    from plimsoll_operator.commands.sizes.explain import ExplainRequest, explain_command
+    from plimsoll_operator.commands.sizes.explain import explain_command
 
-    request = ExplainRequest(named=named, store_url=store, installation=installation)
-    raise typer.Exit(explain_command(request, output))
+    raise typer.Exit(explain_command(named, store, installation, output))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import PAST_RUNS, complete_task, examples, needs_store
+from plimsoll_operator.cli.options import PAST_RUNS, examples, needs_store, task_argument
 
 app = typer.Typer()
 
@@ -26,11 +26,7 @@ HISTORY_FILE = Path("plimsoll-history.csv")
 def export_history(
     tasks: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[NAMESPACE/TASK]...",
-            autocompletion=complete_task,
-            help="Some tasks; all otherwise.",
-        ),
+        task_argument(metavar="[NAMESPACE/TASK]...", help="Some tasks; all otherwise."),
     ] = None,
     out: Annotated[
         Path,
@@ -43,9 +39,6 @@ def export_history(
     store: str,
 ) -> None:
     """Write what was observed, in the form that `plimsoll import` reads."""
-    from plimsoll_operator.commands.past_runs.export import export_command, print_command
+    from plimsoll_operator.commands.past_runs.export import export_command
 
-    chosen = tuple(tasks or ())
-    if str(out) == "-":
-        raise typer.Exit(print_command(chosen, store, stdout_ending))
-    raise typer.Exit(export_command(chosen, store, out))
+    raise typer.Exit(export_command(tasks or (), store, out, stdout_ending))

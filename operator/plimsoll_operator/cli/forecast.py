@@ -32,9 +32,6 @@ def forecast(
     """
     import time
 
-    from plimsoll_operator.commands.runtimes.forecast import ForecastRequest, forecast_command
+    from plimsoll_operator.commands.runtimes.forecast import forecast_command
 
-    request = ForecastRequest(
-        named=named, store_url=store, now_s=time.time(), installation=installation
-    )
-    raise typer.Exit(forecast_command(request, output))
+    raise typer.Exit(forecast_command(named, store, installation, output, now_s=time.time()))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -12,66 +13,7 @@ from plimsoll_operator.commands.reaching.installation import Installation
 
 app = typer.Typer()
 
-PANEL: Final = "From a Prometheus"
-
-Address = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help="Take past pods from its kube-state-metrics and cAdvisor series.",
-        envvar="PLIMSOLL_PROMETHEUS_URL",
-        rich_help_panel=PANEL,
-    ),
-]
-
-Since = Annotated[
-    str, typer.Option(help="How far back to read, or a date: 30d, 12h.", rich_help_panel=PANEL)
-]
-
-Until = Annotated[
-    str | None, typer.Option(help="Until when to read; now otherwise.", rich_help_panel=PANEL)
-]
-
-TaskLabel = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LABEL",
-        help="A label of pods that names their task, where plimsoll.dev/task does not.",
-        rich_help_panel=PANEL,
-    ),
-]
-
-Match = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="MATCHER",
-        help='One more matcher of series, such as cluster="prod".',
-        rich_help_panel=PANEL,
-    ),
-]
-
-Margin = Annotated[
-    float,
-    typer.Option(
-        min=0.0,
-        max=1.0,
-        help="Share added to the highest sample, for spikes between two samples.",
-        rich_help_panel=PANEL,
-    ),
-]
-
-TokenFile = Annotated[
-    Path | None, typer.Option(help="File with a bearer token.", rich_help_panel=PANEL)
-]
-
-CaFile = Annotated[
-    Path | None, typer.Option(help="Certificates to trust, PEM.", rich_help_panel=PANEL)
-]
-
-Save = Annotated[
-    Path | None,
-    typer.Option(help="Only write the past runs to this history file.", rich_help_panel=PANEL),
-]
+from_prometheus = partial(typer.Option, rich_help_panel="From a Prometheus")
 
 
 @app.command(
@@ -104,15 +46,44 @@ def import_history(
     strict: Annotated[
         bool, typer.Option("--strict", help="Import nothing if any row is bad.")
     ] = False,
-    prometheus: Address = None,
-    since: Since = "30d",
-    until: Until = None,
-    task_label: TaskLabel = None,
-    match: Match = None,
-    margin: Margin = 0.1,
-    token_file: TokenFile = None,
-    ca_file: CaFile = None,
-    save: Save = None,
+    prometheus: Annotated[
+        str | None,
+        from_prometheus(
+            metavar="URL",
+            help="Take past pods from its kube-state-metrics and cAdvisor series.",
+            envvar="PLIMSOLL_PROMETHEUS_URL",
+        ),
+    ] = None,
+    since: Annotated[
+        str, from_prometheus(help="How far back to read, or a date: 30d, 12h.")
+    ] = "30d",
+    until: Annotated[str | None, from_prometheus(help="Until when to read; now otherwise.")] = None,
+    task_label: Annotated[
+        str | None,
+        from_prometheus(
+            metavar="LABEL",
+            help="A label of pods that names their task, where plimsoll.dev/task does not.",
+        ),
+    ] = None,
+    match: Annotated[
+        list[str] | None,
+        from_prometheus(
+            metavar="MATCHER", help='One more matcher of series, such as cluster="prod".'
+        ),
+    ] = None,
+    margin: Annotated[
+        float,
+        from_prometheus(
+            min=0.0,
+            max=1.0,
+            help="Share added to the highest sample, for spikes between two samples.",
+        ),
+    ] = 0.1,
+    token_file: Annotated[Path | None, from_prometheus(help="File with a bearer token.")] = None,
+    ca_file: Annotated[Path | None, from_prometheus(help="Certificates to trust, PEM.")] = None,
+    save: Annotated[
+        Path | None, from_prometheus(help="Only write the past runs to this history file.")
+    ] = None,
     stdin_bytes: Annotated[int | None, typer.Option(hidden=True, min=0)] = None,
     store: StoreUrl = None,
     *,
@@ -146,10 +117,10 @@ def import_history(
         ca_file=ca_file,
     )
     with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
-        found = save or Path(folder) / "past.csv.gz"
-        status = prometheus_command(request, found, time.time())
+        history_file = save or Path(folder) / "past.csv.gz"
+        status = prometheus_command(request, history_file, time.time())
         if status == 0 and save is None:
-            status = _take_in(found, None, strict, store, installation)
+            status = _take_in(history_file, None, strict, store, installation)
         raise typer.Exit(status)
 
 
@@ -164,8 +135,6 @@ def _take_in(
         words += ["--namespace", namespace] if namespace else []
         words += ["--strict"] if strict else []
         return run_in_controller(Errand(words=words, installation=installation, stdin=path))
-    from plimsoll_operator.commands.past_runs.import_file import ImportRequest, import_command
+    from plimsoll_operator.commands.past_runs.import_file import import_command
 
-    return import_command(
-        ImportRequest(path=path, store_url=store, namespace=namespace, strict=strict)
-    )
+    return import_command(path, store, namespace, strict=strict)

@@ -15,8 +15,8 @@ app = typer.Typer()
 @app.command(
     rich_help_panel=LOOK,
     epilog=examples(
-        ("all that are kept, newest first", "plimsoll models shop/train-demand"),
-        ("one in full", "plimsoll models shop/train-demand --version 3fa9"),
+        ("all stored trainings, newest first", "plimsoll models shop/train-demand"),
+        ("one training in full", "plimsoll models shop/train-demand --version 3fa9"),
     ),
 )
 @needs_store()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, get_type_hints
 
@@ -21,77 +22,67 @@ LOOK: Final = "Look"
 SET: Final = "Set"
 PAST_RUNS: Final = "Past runs"
 PROCESSES: Final = "Processes"
-CLUSTER: Final = "Which cluster and store"
 
+_cluster_option = partial(typer.Option, rich_help_panel="Which cluster and store")
 Kubeconfig = Annotated[
     str | None,
-    typer.Option(
-        metavar="PATH",
-        help="Path of a kubeconfig.",
-        envvar="PLIMSOLL_KUBECONFIG",
-        rich_help_panel=CLUSTER,
-    ),
+    _cluster_option(metavar="PATH", help="Path of a kubeconfig.", envvar="PLIMSOLL_KUBECONFIG"),
 ]
 Context = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Context in the kubeconfig; its current one otherwise.",
-        rich_help_panel=CLUSTER,
-    ),
+    _cluster_option(metavar="NAME", help="Context in the kubeconfig; its current one otherwise."),
 ]
 InstalledIn = Annotated[
     str | None,
-    typer.Option(
+    _cluster_option(
         "--installed-in",
         metavar="NAMESPACE",
-        help="Namespace that Plimsoll runs in; looked for otherwise.",
+        help="Namespace of Plimsoll; found by its labels otherwise.",
         envvar="PLIMSOLL_INSTALLED_IN",
-        rich_help_panel=CLUSTER,
     ),
 ]
 StoreUrl = Annotated[
     str | None,
-    typer.Option(
+    _cluster_option(
         "--store",
         metavar="URL",
         help="The store, if it can be reached from here; the command runs in the controller's pod"
         " otherwise.",
         envvar="PLIMSOLL_STORE_URL",
-        rich_help_panel=CLUSTER,
     ),
+]
+Namespace = Annotated[
+    str | None,
+    typer.Option("--namespace", "-n", metavar="NAMESPACE", help="All tasks of this namespace."),
 ]
 Output = Annotated[OutputForm, typer.Option("--output", "-o", help="For people, or for programs.")]
 
 
 def complete_task(incomplete: str) -> list[str]:
     """Tasks whose ``namespace/name`` begins so; none if the cluster does not answer at once."""
-    from plimsoll_operator.commands.status.completing import task_names
+    from plimsoll_operator.commands.status.status import task_names
 
     return task_names(incomplete)
 
 
-Task = Annotated[str, typer.Argument(metavar="NAMESPACE/TASK", autocompletion=complete_task)]
-TaskOrPod = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAMESPACE/NAME", help="A task, or a pod.", autocompletion=complete_task
-    ),
-]
+task_argument = partial(typer.Argument, autocompletion=complete_task)
+some_task = partial(task_argument, metavar="[NAMESPACE/TASK]")
+Task = Annotated[str, task_argument(metavar="NAMESPACE/TASK")]
+TaskOrPod = Annotated[str, task_argument(metavar="NAMESPACE/NAME", help="A task, or a pod.")]
 
 
 def given_only(**options: Any) -> dict[str, Any]:
-    """The options on the command line; for the others the environment holds."""
+    """The options on the command line; for the others the environment or a default holds."""
     return {name: value for name, value in options.items() if value is not None}
 
 
 def examples(*shown: tuple[str, str]) -> str:
-    r"""Examples below a command's help, with rich's markup: what for, and the command.
+    r"""Examples below a command's help, with rich's markup: a purpose and a command each.
 
     >>> examples(("all of it", "plimsoll status"))
     '[bold]Examples[/bold]\n[dim]# all of it[/dim]\n$ plimsoll status'
     """
-    lines = [f"[dim]# {what}[/dim]\n$ {command}" for what, command in shown]
+    lines = [f"[dim]# {purpose}[/dim]\n$ {command}" for purpose, command in shown]
     return "\n".join(["[bold]Examples[/bold]", *lines])
 
 
@@ -152,7 +143,7 @@ def needs_store(
 def given_words(ctx: typer.Context, files: Mapping[str, str]) -> list[str]:
     """The command and the words that people gave it, as the controller's pod understands them.
 
-    files: parameter -> what the pod reads or writes in place of a file of this machine.
+    files: parameter -> the file of the pod in place of a file of this machine.
     """
     words = [str(ctx.command.name)]
     for parameter in ctx.command.params:

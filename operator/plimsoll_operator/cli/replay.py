@@ -59,11 +59,13 @@ def replay(
     *,
     installation: Installation,
 ) -> None:
-    """Play past runs through policies: what each would have wasted, and how often failed."""
+    """Play past runs through policies: tell how much each wastes, and how often it fails."""
     if runtime:
         if traces or from_store or html:
             raise typer.BadParameter("a log of runtimes is replayed alone, and has no page")
-        raise typer.Exit(_replay_runtimes(runtime, method, json))
+        from plimsoll_operator.commands.past_runs.runtime_replay import runtime_replay_command
+
+        raise typer.Exit(runtime_replay_command(runtime, method or ["plimsoll"], json))
     if method:
         raise typer.BadParameter("--method is of --runtime LOG; a trace has --policy")
     import time
@@ -82,14 +84,3 @@ def replay(
         html_file=html,
     )
     raise typer.Exit(replay_command(request, time.time()))
-
-
-def _replay_runtimes(logs: list[Path], methods: list[str] | None, json: Path | None) -> int:
-    from plimsoll_operator.commands.past_runs.runtime_replay import (
-        RuntimeReplayRequest,
-        runtime_replay_command,
-    )
-
-    chosen = tuple(methods or ("plimsoll",))
-    request = RuntimeReplayRequest(logs=logs, methods=chosen, json_file=json)
-    return runtime_replay_command(request)

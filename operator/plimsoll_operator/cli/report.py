@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import LOOK, complete_task, examples, needs_store
+from plimsoll_operator.cli.options import LOOK, examples, needs_store, some_task
 
 app = typer.Typer()
 
@@ -23,14 +23,7 @@ REPORT_FILE = Path("plimsoll.html")
 )
 @needs_store(out="out")
 def report(
-    task: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAMESPACE/TASK]",
-            autocompletion=complete_task,
-            help="One task; all tasks otherwise.",
-        ),
-    ] = None,
+    task: Annotated[str | None, some_task(help="One task; all tasks otherwise.")] = None,
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="The HTML file to write; - prints it.")
     ] = REPORT_FILE,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import PROCESSES, Context, Kubeconfig
+from plimsoll_operator.cli.options import PROCESSES, Context, Kubeconfig, given_only
 from plimsoll_predictor.core.policy import Mode
 
 app = typer.Typer()
@@ -20,35 +20,24 @@ def run(
     context: Context = None,
     mode: Annotated[Mode, typer.Option(help="Default mode of every task.")] = Mode.RECOMMEND,
     host: Annotated[str, typer.Option(help="Address the API server reaches.")] = "127.0.0.1",
-    training_budget: Annotated[float, typer.Option(help="Seconds per training.")] = 60.0,
+    training_budget_s: Annotated[
+        float, typer.Option("--training-budget", help="Seconds per training.")
+    ] = 60.0,
     agent: Annotated[bool, typer.Option(help="Also measure this machine's pods.")] = False,
     node_name: Annotated[str, typer.Option(help="This machine's node name.")] = "node-1",
     admission_port: Annotated[int, typer.Option(help="The webhook's HTTPS port.")] = 9443,
     controller_port: Annotated[int, typer.Option(help="Port of feed, peaks and metrics.")] = 8081,
     page_port: Annotated[int, typer.Option(help="Port of the page.")] = 8082,
     metrics_port: Annotated[
-        int, typer.Option(help="Port of admission's /metrics, /readyz.")
+        int, typer.Option(help="Port of admission's /metrics and /readyz.")
     ] = 9090,
 ) -> None:
     """Run controller, admission and agent together, on a laptop or a one-node cluster."""
+    given = given_only(**locals())
+
     from plimsoll_operator.processes.logs import log_as_records
     from plimsoll_operator.processes.run import RunSettings
     from plimsoll_operator.processes.run import run as run_all
 
     log_as_records()
-    run_all(
-        RunSettings(
-            state_dir=state_dir,
-            kubeconfig=kubeconfig,
-            context=context,
-            mode=mode,
-            host=host,
-            training_budget_s=training_budget,
-            agent=agent,
-            node_name=node_name,
-            admission_port=admission_port,
-            controller_port=controller_port,
-            page_port=page_port,
-            metrics_port=metrics_port,
-        )
-    )
+    run_all(RunSettings(**given))

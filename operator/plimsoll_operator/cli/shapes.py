@@ -15,8 +15,8 @@ app = typer.Typer()
 @app.command(
     rich_help_panel=LOOK,
     epilog=examples(
-        ("those that were learned last", "plimsoll shapes"),
-        ("anew, with why each task has its own", "plimsoll shapes --learn"),
+        ("the shapes that were learned last", "plimsoll shapes"),
+        ("learn them again, and tell why each task has its shape", "plimsoll shapes --learn"),
     ),
 )
 @needs_store()
@@ -31,7 +31,6 @@ def shapes(
     """List the typical shapes that tasks' runtimes come in."""
     import time
 
-    from plimsoll_operator.commands.runtimes.shapes import ShapesRequest, shapes_command
+    from plimsoll_operator.commands.runtimes.shapes import shapes_command
 
-    request = ShapesRequest(store_url=store, now_s=time.time(), learn=learn)
-    raise typer.Exit(shapes_command(request, output))
+    raise typer.Exit(shapes_command(store, output, learn=learn, now_s=time.time()))

@@ -16,7 +16,7 @@ app = typer.Typer()
 @app.command(
     rich_help_panel=LOOK,
     epilog=examples(
-        ("how likely all has ended in two hours", "plimsoll sla plan.json --within 2h"),
+        ("the chance that all tasks end within two hours", "plimsoll sla plan.json --within 2h"),
         ("for an engine", "plimsoll sla plan.json --at-least 0.95 --output json | jq .chance"),
     ),
 )

@@ -44,7 +44,6 @@ def status(
     It reads the Kubernetes API only, and says what you may not see.
     The exit status is 0 if Plimsoll is healthy, else 1.
     """
-    from plimsoll_operator.commands.status.status import StatusRequest, status_command
+    from plimsoll_operator.commands.status.status import status_command
 
-    request = StatusRequest(installation=installation, namespace=namespace, limit=limit)
-    raise typer.Exit(status_command(request, output))
+    raise typer.Exit(status_command(installation, namespace, limit, output))

@@ -33,10 +33,11 @@ def traces_convert(
         Path, typer.Option(metavar="FILE", help="Trace to write: .csv, .csv.gz or .parquet.")
     ],
     run: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The run's name; else each file's.")
+        str | None,
+        typer.Option(metavar="NAME", help="Name of the run; each file's name otherwise."),
     ] = None,
     timezone: Annotated[
-        str, typer.Option(metavar="ZONE", help="Zone of dates that name none.")
+        str, typer.Option(metavar="ZONE", help="Time zone of dates that name none.")
     ] = "UTC",
     namespace: Annotated[
         str | None,
@@ -46,10 +47,9 @@ def traces_convert(
     ] = None,
 ) -> None:
     """Bring Nextflow's traces or exported history into the schema of a trace."""
-    from plimsoll_operator.commands.past_runs.traces import TracingRequest, tracing_command
+    from plimsoll_operator.commands.past_runs.traces import tracing_command
 
-    request = TracingRequest(files=files, out=out, run=run, timezone=timezone, namespace=namespace)
-    raise typer.Exit(tracing_command(request))
+    raise typer.Exit(tracing_command(files, out, run=run, timezone=timezone, namespace=namespace))
 
 
 app.add_typer(traces_app, name="traces", rich_help_panel=PAST_RUNS)

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from plimsoll_operator.cli.options import PROCESSES, complete_task, needs_store
+from plimsoll_operator.cli.options import PROCESSES, Task, needs_store
 
 app = typer.Typer()
 
 
 @needs_store()
 def train(
-    task: Annotated[str, typer.Argument(metavar="NAMESPACE/TASK", autocompletion=complete_task)],
+    task: Task,
     budget: Annotated[float, typer.Option(help="Seconds to search.")] = 60.0,
     memory_mib: Annotated[int, typer.Option(help="Memory cap in MiB.")] = 1024,
     seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same model.")] = 1,

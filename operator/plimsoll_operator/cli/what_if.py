@@ -17,7 +17,7 @@ app = typer.Typer()
 
 
 class Limit(StrEnum):
-    """What limits may be imagined as."""
+    """The limits that may be imagined."""
 
     EQUAL = "equal"
 
@@ -67,8 +67,7 @@ def what_if(
 
     Several conditions hold together.
     """
-    from plimsoll_operator.commands.runtimes.what_if import WhatIfRequest, what_if_command
+    from plimsoll_operator.commands.runtimes.what_if import what_if_command
 
     scenario = _scenario(node_type=node_type, limit=limit, even_load=even_load, memory=memory)
-    request = WhatIfRequest(named=task, store_url=store, scenario=scenario)
-    raise typer.Exit(what_if_command(request, output))
+    raise typer.Exit(what_if_command(task, scenario, store, output))

@@ -58,7 +58,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrometheusServer(HttpService):
-    """Where the server is, and how to show who asks. pause_s: before the second try."""
+    """The server's address and our credentials. pause_s: before the second try."""
 
     pause_s: float = FIRST_PAUSE_S
 
@@ -74,7 +74,7 @@ class PrometheusServer(HttpService):
             # super() without arguments does not work in a dataclass with slots.
             server = super(PrometheusServer, cls).at(address, **settings)
         except ValueError:
-            # Neither quoted nor chained: it may hold a password.
+            # Neither quoted nor chained, because the address may hold a password.
             raise PrometheusError(
                 "--prometheus is no address of a Prometheus; write"
                 " http(s)://[user:password@]HOST[:PORT][/PATH], as far as its /api/v1"
@@ -93,7 +93,7 @@ class PrometheusClient:
         except SessionError as error:
             raise PrometheusError(str(error)) from error
         self.warnings: dict[str, None] = {}
-        """What the server warned of, such as an answer that lacks a store's part."""
+        """Warnings of the server, such as that an answer lacks a store's part."""
 
     async def __aenter__(self) -> PrometheusClient:
         return self
@@ -102,7 +102,7 @@ class PrometheusClient:
         await self._session.close()
 
     async def ask(self, promql: str, at_s: float) -> list[Sample]:
-        """The answer to an instant query at ``at_s``, Unix seconds; what is no number is left out.
+        """The answer to an instant query at ``at_s``, Unix seconds; its finite values alone.
 
         Raises:
             TooMuch: if less should be asked at once.
@@ -136,29 +136,29 @@ class PrometheusClient:
 
     def _judged(self, answer: Answer) -> dict[str, Any]:
         document = answer.document
-        status, said = answer.status, str(document.get("error") or "")[:_WORDS]
+        status, error = answer.status, str(document.get("error") or "")[:_WORDS]
         if status == 200 and document.get("status") == "success":
             return document
         if status == 422 or document.get("errorType") in ("timeout", "execution"):
-            raise TooMuch(f"{self._server.where} could not work it out: {said or status}")
+            raise TooMuch(f"{self._server.where} could not answer the question: {error or status}")
         if status in (401, 403):
             raise PrometheusError(
                 f"{self._server.where} refused with {status}: give --token-file, or"
                 " user:password@ in PLIMSOLL_PROMETHEUS_URL, of someone who may query"
             )
         if status in _NOT_NOW or status == 503:
-            raise _NotNow(f"it answered {status} {said}", _retry_after_s(answer))
+            raise _NotNow(f"it answered {status} {error}", _retry_after_s(answer))
         if 300 <= status < 400:
             to = answer.headers.get("Location", "")[:_WORDS]
             raise PrometheusError(
-                f"{self._server.where} points to {to!r}; give that address, if it is it"
+                f"{self._server.where} points to {to!r}; give that address if it is the Prometheus"
             )
-        if status == 200 or not said:
+        if status == 200 or not error:
             raise PrometheusError(
                 f"{self._server.where} answered {status} and not as a Prometheus does; the address"
                 " should be all that comes before /api/v1/query"
             )
-        raise PrometheusError(f"{self._server.where} answered {status}: {said}")
+        raise PrometheusError(f"{self._server.where} answered {status}: {error}")
 
     def _pause_s(self, tried: int, error: Exception) -> float:
         asked_s = error.pause_s if isinstance(error, _NotNow) else None
@@ -166,7 +166,7 @@ class PrometheusClient:
         return min(LONGEST_PAUSE_S, pause_s)
 
     def _timeout(self) -> str:
-        # The server should give up before we do: then it says why.
+        # The server should give up before the client does, because then it says why.
         return f"{max(1, math.floor(self._server.timeout_s * 0.9))}s"
 
 

@@ -1,18 +1,23 @@
-"""One window of time, asked about: what it tells goes into the pods of the past."""
+"""Asks about one window of time, and writes the answers into the pods of the past."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final
 
 from plimsoll_operator.attempts.truth_table import NODE_REASONS
-from plimsoll_operator.prometheus_history import questions
-from plimsoll_operator.prometheus_history.client import Sample
+from plimsoll_operator.prometheus_history.client import PrometheusClient, Sample
 from plimsoll_operator.prometheus_history.past_pods import PastContainer, PastPod
-from plimsoll_operator.prometheus_history.questions import Where
+from plimsoll_operator.prometheus_history.questions import (
+    CGROUP,
+    CONTAINER,
+    POD,
+    Question,
+    Where,
+    latest,
+)
 
 MOST_BYTES: Final = 2.0**50
 MOST_SECONDS: Final = 2.0**33
@@ -22,14 +27,9 @@ _POD_IN_CGROUP: Final = re.compile(
     r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})"
 )
 Pods = dict[str, PastPod]
-"""By UID."""
-
-
-class Asks(Protocol):
-    """Answers PromQL as of a moment; see client.py."""
-
-    async def ask(self, promql: str, at_s: float) -> list[Sample]:
-        """The answer to an instant query."""
+"""UID -> pod."""
+Take = Callable[[Any, Sample], None]
+"""Writes a series of an answer into the pod or the container that it is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,68 +51,60 @@ class Window:
         return Window(middle_s, early_s), Window(self.end_s, self.length_s - early_s)
 
 
-async def present(client: Asks, window: Window, where: Where) -> Pods:
-    """The pods that were there in the window, with what names them."""
+async def present(client: PrometheusClient, window: Window, where: Where) -> Pods:
+    """The pods that were there in the window, with their nodes and owners."""
     pods: Pods = {}
-    for each in await client.ask(questions.known(where, window.length_s), window.end_s):
-        uid, owner_kind = each.get("uid"), each.get("created_by_kind")
-        if not uid or not each.get("pod") or not each.get("namespace"):
+    for series in await client.ask(_PODS.promql(where, window.length_s), window.end_s):
+        uid, owner_kind = series.get("uid"), series.get("created_by_kind")
+        if not uid or not series.get("pod") or not series.get("namespace"):
             continue
-        pod = pods.setdefault(uid, PastPod(each.get("namespace"), each.get("pod"), uid))
-        pod.node = each.get("node") or pod.node
+        pod = pods.setdefault(uid, PastPod(series.get("namespace"), series.get("pod"), uid))
+        pod.node = series.get("node") or pod.node
         pod.met_s = window.start_s
         if owner_kind and owner_kind != "<none>":
-            pod.owner_kind, pod.owner_name = owner_kind, each.get("created_by_name")
+            pod.owner_kind, pod.owner_name = owner_kind, series.get("created_by_name")
     return pods
 
 
-async def name(client: Asks, window: Window, where: Where, pods: Pods) -> None:
-    """Labels and annotations of pods; where kube-state-metrics may show none, there are none."""
-    length_s, end_s = window.length_s, window.end_s
-    for each in await client.ask(questions.labelled(where, length_s), end_s):
-        if (pod := pods.get(each.get("uid"))) is not None:
-            pod.add_labels(each.labels)
-    for each in await client.ask(questions.annotated(where, length_s), end_s):
-        if (pod := pods.get(each.get("uid"))) is not None:
-            pod.add_annotations(each.labels)
+async def name(client: PrometheusClient, window: Window, where: Where, pods: Pods) -> None:
+    """Add labels and annotations to pods, as far as kube-state-metrics may show them."""
+    for metric, add in (
+        ("kube_pod_labels", PastPod.add_labels),
+        ("kube_pod_annotations", PastPod.add_annotations),
+    ):
+        for series in await client.ask(latest(metric, where, window.length_s), window.end_s):
+            if (pod := pods.get(series.get("uid"))) is not None:
+                add(pod, series.labels)
 
 
-async def fill(client: Asks, window: Window, where: Where, pods: Pods) -> None:
-    """All that is asked about the pods given: ends, sizes, peaks."""
-    length_s, end_s = window.length_s, window.end_s
+async def fill(client: PrometheusClient, window: Window, where: Where, pods: Pods) -> None:
+    """Ask for the ends, sizes and peaks of these pods."""
     narrow = where.narrowed([pod.namespace for pod in pods.values()])
-    for metric, take in _OF_PODS.items():
-        asked = questions.of_pods(narrow, length_s, metric, by=take.by, only=take.only)
-        for each in await client.ask(asked, end_s):
-            if (pod := pods.get(each.get("uid"))) is not None:
-                take.into(pod, each)
-    for metric, put in _OF_CONTAINERS.items():
-        asked = questions.of_containers(narrow, length_s, metric, by=put.by)
-        for each in await client.ask(asked, end_s):
-            if (pod := pods.get(each.get("uid"))) is not None and each.get("container"):
-                put.into(pod.container(each.get("container")), each)
-    await _fill_measured(client, window, narrow, pods)
+    by_cgroup = _ByCgroup(pods.values())
 
+    def pod_of(series: Sample) -> PastPod | None:
+        return pods.get(series.get("uid"))
 
-async def _fill_measured(client: Asks, window: Window, where: Where, pods: Pods) -> None:
-    owners = _ByCgroup(pods.values())
-    for metric, take in _OF_CGROUPS.items():
-        asked = questions.of_cgroups(where, window.length_s, metric)
-        for each in await client.ask(asked, window.end_s):
-            if (container := owners.container(each)) is not None:
-                take(container, each.value)
-    asked = questions.samples_of_cgroups(
-        where, window.length_s, "container_memory_working_set_bytes"
-    )
-    for each in await client.ask(asked, window.end_s):
-        if (container := owners.container(each)) is not None:
-            container.samples += int(min(each.value, 1e9))
+    def container_of(series: Sample) -> PastContainer | None:
+        pod, container = pod_of(series), series.get("container")
+        return pod.container(container) if pod is not None and container else None
+
+    for questions, owner_of in (
+        (_OF_PODS, pod_of),
+        (_OF_CONTAINERS, container_of),
+        (_OF_CGROUPS, by_cgroup.container),
+    ):
+        for question, take in questions:
+            asked = question.promql(narrow, window.length_s)
+            for series in await client.ask(asked, window.end_s):
+                if (owner := owner_of(series)) is not None:
+                    take(owner, series)
 
 
 class _ByCgroup:
-    """Whose a series of cAdvisor's is: the pod's UID is in its cgroup's path, else its name says.
+    """Finds the container of cAdvisor's series by the pod's UID in the cgroup's path, or its name.
 
-    Another pod may have had the name in the same window: then only the path tells them apart.
+    If two pods had the name in one window, only the path tells them apart.
     """
 
     def __init__(self, pods: Iterable[PastPod]) -> None:
@@ -125,106 +117,100 @@ class _ByCgroup:
 
     def container(self, series: Sample) -> PastContainer | None:
         """The container, if its pod is one of those asked about and has it."""
-        found = _POD_IN_CGROUP.search(series.get("id"))
-        if found is not None:
-            pod = self._by_uid.get(found[1].replace("_", "-"))
+        in_path = _POD_IN_CGROUP.search(series.get("id"))
+        if in_path is not None:
+            pod = self._by_uid.get(in_path[1].replace("_", "-"))
         else:
             pod = self._by_name.get((series.get("namespace"), series.get("pod")))
         return None if pod is None else pod.containers.get(series.get("container"))
 
 
-def _largest(name: str, most: float, target: object, value: float) -> None:
-    """Raise one field to a value that makes sense."""
-    known = getattr(target, name)
-    if 0 <= value <= most and (known is None or value > known):
-        setattr(target, name, value)
+def _raise(field: str, most: float = MOST_SECONDS) -> Take:
+    """Raise a field to the series' value where that makes sense."""
+
+    def take(owner: object, series: Sample) -> None:
+        before = getattr(owner, field)
+        if 0 <= series.value <= most and (before is None or series.value > before):
+            setattr(owner, field, series.value)
+
+    return take
 
 
-@dataclass(frozen=True, slots=True)
-class _OfPod:
-    into: Callable[[PastPod, Sample], None]
-    by: str = ""
-    only: str = ""
+def _note(field: str, label: str) -> Take:
+    """Note a label of the series whose value is not 0: that is the one that holds."""
+
+    def take(owner: object, series: Sample) -> None:
+        if series.value > 0:
+            setattr(owner, field, series.get(label))
+
+    return take
 
 
-@dataclass(frozen=True, slots=True)
-class _OfContainer:
-    into: Callable[[PastContainer, Sample], None]
-    by: str = ""
+def _by_resource(**takes: Take) -> Take:
+    def take(owner: object, series: Sample) -> None:
+        if (of_resource := takes.get(series.get("resource"))) is not None:
+            of_resource(owner, series)
+
+    return take
 
 
-def _time(name: str) -> _OfPod:
-    return _OfPod(lambda pod, each: _largest(name, MOST_SECONDS, pod, each.value))
+def _image(container: PastContainer, series: Sample) -> None:
+    container.image = series.get("image_spec") or series.get("image") or container.image
 
 
-def _phase(pod: PastPod, each: Sample) -> None:
-    if each.value > 0:
-        pod.phase = each.get("phase")
+def _restarts(container: PastContainer, series: Sample) -> None:
+    container.restarts = max(container.restarts, int(min(series.value, 1e6)))
 
 
-def _reason(pod: PastPod, each: Sample) -> None:
-    if each.value > 0:
-        pod.reason = each.get("reason")
+def _samples(container: PastContainer, series: Sample) -> None:
+    container.samples += int(min(series.value, 1e9))
 
 
-_OF_PODS: Final[Mapping[str, _OfPod]] = {
-    "kube_pod_created": _time("created_s"),
-    "kube_pod_start_time": _time("started_s"),
-    "kube_pod_completion_time": _time("finished_s"),
-    "kube_pod_status_phase": _OfPod(_phase, by="phase", only='phase=~"Succeeded|Failed"'),
-    "kube_pod_status_reason": _OfPod(
-        _reason, by="reason", only=f'reason=~"{"|".join(sorted(NODE_REASONS))}"'
+def _of_container(metric: str, *by: str) -> Question:
+    return Question(f"kube_pod_container_{metric}", ", ".join([CONTAINER, *by]))
+
+
+def _of_cgroup(metric: str, over: str = "max_over_time") -> Question:
+    """A metric of cAdvisor's, of containers and not of pods' pauses."""
+    only = ('container!=""', 'container!="POD"')
+    return Question(f"container_{metric}", CGROUP, only, over)
+
+
+_PODS: Final = Question("kube_pod_info", f"{POD}, node, created_by_kind, created_by_name")
+_BY_CLUSTER: Final = f'reason=~"{"|".join(sorted(NODE_REASONS))}"'
+_OF_PODS: Final[Sequence[tuple[Question, Take]]] = (
+    (Question("kube_pod_created", POD), _raise("created_s")),
+    (Question("kube_pod_start_time", POD), _raise("started_s")),
+    (Question("kube_pod_completion_time", POD), _raise("finished_s")),
+    (
+        Question("kube_pod_status_phase", f"{POD}, phase", ('phase=~"Succeeded|Failed"',)),
+        _note("phase", "phase"),
     ),
-}
-
-
-def _asked(container: PastContainer, each: Sample) -> None:
-    if each.get("resource") == "memory":
-        _largest("request_bytes", MOST_BYTES, container, each.value)
-    elif each.get("resource") == "cpu":
-        _largest("request_cores", 1e6, container, each.value)
-
-
-def _limit(container: PastContainer, each: Sample) -> None:
-    if each.get("resource") == "memory":
-        _largest("limit_bytes", MOST_BYTES, container, each.value)
-
-
-def _image(container: PastContainer, each: Sample) -> None:
-    container.image = each.get("image_spec") or each.get("image") or container.image
-
-
-def _ended(container: PastContainer, each: Sample) -> None:
-    if each.value > 0:
-        container.ended = each.get("reason")
-
-
-def _ended_before(container: PastContainer, each: Sample) -> None:
-    if each.value > 0:
-        container.ended_before = each.get("reason")
-
-
-def _restarts(container: PastContainer, each: Sample) -> None:
-    container.restarts = max(container.restarts, int(min(each.value, 1e6)))
-
-
-def _started(container: PastContainer, each: Sample) -> None:
-    _largest("started_s", MOST_SECONDS, container, each.value)
-
-
-_OF_CONTAINERS: Final[Mapping[str, _OfContainer]] = {
-    # First: it names the containers, so that those of pods without any figures are known.
-    "kube_pod_container_info": _OfContainer(_image, by="image, image_spec"),
-    "kube_pod_container_resource_requests": _OfContainer(_asked, by="resource"),
-    "kube_pod_container_resource_limits": _OfContainer(_limit, by="resource"),
-    "kube_pod_container_state_started": _OfContainer(_started),
-    "kube_pod_container_status_terminated_reason": _OfContainer(_ended, by="reason"),
-    "kube_pod_container_status_last_terminated_reason": _OfContainer(_ended_before, by="reason"),
-    "kube_pod_container_status_restarts_total": _OfContainer(_restarts),
-}
-_OF_CGROUPS: Final[Mapping[str, Callable[[PastContainer, float], None]]] = {
-    "container_memory_working_set_bytes": partial(_largest, "working_set_bytes", MOST_BYTES),
-    "container_memory_rss": partial(_largest, "anon_bytes", MOST_BYTES),
-    "container_memory_max_usage_bytes": partial(_largest, "kernel_bytes", MOST_BYTES),
-    "container_cpu_usage_seconds_total": partial(_largest, "cpu_s", MOST_SECONDS),
-}
+    (
+        Question("kube_pod_status_reason", f"{POD}, reason", (_BY_CLUSTER,)),
+        _note("reason", "reason"),
+    ),
+)
+_OF_CONTAINERS: Final[Sequence[tuple[Question, Take]]] = (
+    # The first question names the containers, also those without any figures.
+    (_of_container("info", "image", "image_spec"), _image),
+    (
+        _of_container("resource_requests", "resource"),
+        _by_resource(memory=_raise("request_bytes", MOST_BYTES), cpu=_raise("request_cores", 1e6)),
+    ),
+    (
+        _of_container("resource_limits", "resource"),
+        _by_resource(memory=_raise("limit_bytes", MOST_BYTES)),
+    ),
+    (_of_container("state_started"), _raise("started_s")),
+    (_of_container("status_terminated_reason", "reason"), _note("ended", "reason")),
+    (_of_container("status_last_terminated_reason", "reason"), _note("ended_before", "reason")),
+    (_of_container("status_restarts_total"), _restarts),
+)
+_OF_CGROUPS: Final[Sequence[tuple[Question, Take]]] = (
+    (_of_cgroup("memory_working_set_bytes"), _raise("working_set_bytes", MOST_BYTES)),
+    (_of_cgroup("memory_rss"), _raise("anon_bytes", MOST_BYTES)),
+    (_of_cgroup("memory_max_usage_bytes"), _raise("kernel_bytes", MOST_BYTES)),
+    (_of_cgroup("cpu_usage_seconds_total"), _raise("cpu_s")),
+    (_of_cgroup("memory_working_set_bytes", "count_over_time"), _samples),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final
 
 from plimsoll_operator.attempts.truth_table import End, judge_end
@@ -17,10 +17,10 @@ from plimsoll_operator.prometheus_history.past_pods import (
     as_pod,
     sized_container_of,
 )
-from plimsoll_predictor.core.record import Features, Observation, Outcome, PeakSource
+from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 
 LEAST_SAMPLES: Final = 3
-"""Of a container's memory; fewer, and its peak is anybody's guess."""
+"""With fewer samples of a container's memory its peak is unknown."""
 LEAST_COVERED: Final = 2 / 3
 """Share of a run in which its memory has to have been read, or a spike may lie in the gap."""
 MET_LATE_S: Final = 120.0
@@ -35,47 +35,40 @@ def observations_of(
     if name is None:
         return
     container = pod.containers[name]
-    features = read_features(as_pod(pod, pod.labels)).values
-    killed_before = container.ended_before == "OOMKilled" and container.restarts > 0
-    if killed_before:
-        yield _observation(pod, identity, container, _Life.killed(pod, container), features)
-    yield _observation(pod, identity, container, _Life.last(pod, container, how), features)
+    last = _last(pod, identity, container)
+    if container.restarts > 0:
+        if container.ended_before == "OOMKilled":
+            yield replace(
+                last,
+                attempt_uid=_uid(pod, container.restarts - 1),
+                outcome=_outcome(pod, container, container.ended_before),
+                started_s=None,
+                # It was killed when the last life began.
+                finished_s=container.started_s,
+            )
+        yield last
+        return
+    # The series of a container continue over its restarts: without one they are of this life.
+    started_s = container.started_s or pod.started_s
+    watched = _watched(pod, container, started_s, how.interval_s)
+    yield replace(
+        last,
+        started_s=started_s,
+        peak_bytes=_peak_bytes(container, how.margin) if watched else None,
+        kernel_peak_bytes=_whole(container.kernel_bytes),
+        working_set_peak_bytes=_whole(container.working_set_bytes),
+        anon_peak_bytes=_whole(container.anon_bytes),
+        cpu_s=container.cpu_s,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _Life:
-    """One life of the container. peak_bytes: None where it cannot be known."""
-
-    uid: str
-    outcome: Outcome
-    started_s: float | None
-    finished_s: float | None
-    peak_bytes: int | None
-    sampled: bool
-
-    @classmethod
-    def killed(cls, pod: PastPod, container: PastContainer) -> _Life:
-        """The life before the last: killed when the last began, and its start is not told."""
-        number = container.restarts - 1
-        uid = pod.uid if number == 0 else f"{pod.uid}/{number}"
-        outcome = _outcome(pod, container, container.ended_before)
-        return cls(uid, outcome, None, container.started_s, None, sampled=False)
-
-    @classmethod
-    def last(cls, pod: PastPod, container: PastContainer, how: ReadingRules) -> _Life:
-        restarted = container.restarts > 0
-        uid = f"{pod.uid}/{container.restarts}" if restarted else pod.uid
-        # The series of a container go on over its restarts: whose the highest sample is, is lost.
-        started_s = container.started_s or (None if restarted else pod.started_s)
-        watched = not restarted and _watched(pod, container, started_s, how.interval_s)
-        peak_bytes = _peak_bytes(container, how.margin) if watched else None
-        outcome = _outcome(pod, container, container.ended)
-        return cls(uid, outcome, started_s, pod.finished_s, peak_bytes, sampled=not restarted)
+def _uid(pod: PastPod, restarts: int) -> str:
+    return f"{pod.uid}/{restarts}" if restarts else pod.uid
 
 
 def _outcome(pod: PastPod, container: PastContainer, reason: str | None) -> Outcome:
-    """By the rules for pods that are there. reason: why that life of the container ended."""
-    # The kernel's peak is only as new as its last sample, so it says nothing of the end.
+    """Judge by the rules for living pods. reason: why that life of the container ended."""
+    # The kernel's peak is as old as its last sample, so it says nothing about the end.
     end = End(
         phase=pod.phase,
         pod_reason=pod.reason,
@@ -88,7 +81,7 @@ def _outcome(pod: PastPod, container: PastContainer, reason: str | None) -> Outc
 def _watched(
     pod: PastPod, container: PastContainer, started_s: float | None, interval_s: float | None
 ) -> bool:
-    """Whether its memory was read from its start to its end, but for the usual intervals."""
+    """Whether its memory was read from start to end, with gaps no longer than usual."""
     if container.samples < LEAST_SAMPLES or started_s is None or pod.finished_s is None:
         return False
     if started_s < pod.met_s - MET_LATE_S:
@@ -115,30 +108,22 @@ def _peak_bytes(container: PastContainer, margin: float) -> int | None:
     return round(max(seen_bytes, min(bounds)))
 
 
-def _observation(
-    pod: PastPod, identity: RunIdentity, container: PastContainer, life: _Life, features: Features
-) -> Observation:
-    asked_bytes = container.request_bytes or container.limit_bytes
-    sampled = container if life.sampled else PastContainer()
+def _last(pod: PastPod, identity: RunIdentity, container: PastContainer) -> Observation:
+    """The last life of the container, without its measurements."""
     return Observation(
-        attempt_uid=life.uid,
+        attempt_uid=_uid(pod, container.restarts),
         task=identity.task,
         run=identity.run or f"pod:{pod.uid}",
-        features=dict(features),
-        outcome=life.outcome,
-        request_bytes=_whole(asked_bytes),
+        features=dict(read_features(as_pod(pod, pod.labels)).values),
+        outcome=_outcome(pod, container, container.ended),
+        request_bytes=_whole(container.request_bytes or container.limit_bytes),
         allocation_bytes=_whole(container.limit_bytes),
-        peak_bytes=life.peak_bytes,
         peak_source=PeakSource.IMPORTED,
-        kernel_peak_bytes=_whole(sampled.kernel_bytes),
-        working_set_peak_bytes=_whole(sampled.working_set_bytes),
-        anon_peak_bytes=_whole(sampled.anon_bytes),
-        cpu_s=sampled.cpu_s,
         request_cores=container.request_cores,
         allocated_cores=container.request_cores,
         submitted_s=pod.created_s,
-        started_s=life.started_s,
-        finished_s=life.finished_s,
+        started_s=container.started_s,
+        finished_s=pod.finished_s,
         node=pod.node,
         image=container.image,
         workflow_run=identity.work.run,

@@ -16,7 +16,7 @@ _FEATURE: Final = "annotation_features_plimsoll_dev_"
 _SERVICES: Final = frozenset(
     {"ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Node"}
 )
-"""What owns pods that run until they are taken away."""
+"""Kinds of owners whose pods run until they are deleted."""
 _MAIN_CONTAINERS: Final = [name for engine in ENGINES for name in engine.main_containers]
 _ENGINE_LABELS: Final = {name for engine in ENGINES for name in (*engine.marks, *engine.labels)}
 _KNOWN_LABELS: Final = {labels.TASK, labels.RUN, labels.ITEM, COMPLETION_INDEX, *_ENGINE_LABELS}
@@ -31,7 +31,7 @@ _KNOWN_ANNOTATIONS: Final = {
 
 
 def metric_label(name: str, prefix: str = "label_") -> str:
-    """How kube-state-metrics writes a label's or annotation's name.
+    """The name of a label or annotation as kube-state-metrics writes it.
 
     >>> metric_label("nextflow.io/processName")
     'label_nextflow_io_process_name'
@@ -46,7 +46,7 @@ _BY_ANNOTATION: Final = {metric_label(name, _ANNOTATION): name for name in _KNOW
 
 @dataclass(slots=True)
 class PastContainer:
-    """What is known of one container; None where no series says."""
+    """The facts of one container; None where no series has one."""
 
     request_bytes: float | None = None
     limit_bytes: float | None = None
@@ -54,9 +54,9 @@ class PastContainer:
     image: str | None = None
     started_s: float | None = None
     ended: str | None = None
-    """Why it ended, as the kubelet says: Completed, OOMKilled, Error ..."""
+    """The kubelet's reason for its end: Completed, OOMKilled, Error ..."""
     ended_before: str | None = None
-    """Why its life before ended, where it was restarted in place."""
+    """The reason why its life before ended, if it was restarted in place."""
     restarts: int = 0
     samples: int = 0
     working_set_bytes: float | None = None
@@ -78,25 +78,25 @@ class PastPod:
     owner_kind: str = ""
     owner_name: str = ""
     labels: dict[str, str] = field(default_factory=dict)
-    """As its author wrote them, of those known here."""
+    """The labels that Plimsoll knows, under the names that the author wrote."""
     annotations: dict[str, str] = field(default_factory=dict)
     other_labels: dict[str, str] = field(default_factory=dict)
-    """All others, by kube-state-metrics' names."""
+    """All other labels, under the names of kube-state-metrics."""
     created_s: float | None = None
     started_s: float | None = None
     finished_s: float | None = None
     phase: str | None = None
     reason: str | None = None
-    """What of the cluster ended it, of truth.NODE_REASONS; None if nothing did."""
+    """The reason of ``truth_table.NODE_REASONS`` for which it ended; None if there is none."""
     containers: dict[str, PastContainer] = field(default_factory=dict)
 
     def container(self, name: str) -> PastContainer:
         """The container of that name."""
         return self.containers.setdefault(name, PastContainer())
 
-    def add_labels(self, found: Mapping[str, str]) -> None:
-        """From a series of kube_pod_labels."""
-        for name, text in found.items():
+    def add_labels(self, series_labels: Mapping[str, str]) -> None:
+        """Add the labels of a series of kube_pod_labels."""
+        for name, text in series_labels.items():
             if not name.startswith("label_") or not text:
                 continue
             if name in _BY_LABEL:
@@ -104,9 +104,9 @@ class PastPod:
             else:
                 self.other_labels[name] = text
 
-    def add_annotations(self, found: Mapping[str, str]) -> None:
-        """From a series of kube_pod_annotations."""
-        for name, text in found.items():
+    def add_annotations(self, series_labels: Mapping[str, str]) -> None:
+        """Add the annotations of a series of kube_pod_annotations."""
+        for name, text in series_labels.items():
             if name in _BY_ANNOTATION:
                 self.annotations[_BY_ANNOTATION[name]] = text
             elif name.startswith(_FEATURE) and text:
@@ -121,10 +121,10 @@ class PastPod:
 
 @dataclass(frozen=True, slots=True)
 class ReadingRules:
-    """How pods are read. task_label: a label that names the task where Plimsoll's own does not.
+    """Rules of reading pods. task_label: a label that names the task where Plimsoll's own does not.
 
-    margin: share added to the highest sample, for what came between two of them.
-    interval_s: between two samples of a container's memory; None if nobody knows.
+    margin: share added to the highest sample, for spikes between two samples.
+    interval_s: between two samples of a container's memory; None if it is unknown.
     """
 
     task_label: str | None = None
@@ -133,33 +133,30 @@ class ReadingRules:
 
 
 def identity_of(pod: PastPod, how: ReadingRules) -> RunIdentity | None:
-    """Whose attempt it was by the operator's own rules; None if it is no batch task's."""
-    found = dict(pod.labels)
-    named = found.get(labels.TASK)
+    """The run of the pod by the operator's own rules; None if it is of no batch task."""
+    pod_labels = dict(pod.labels)
+    named = pod_labels.get(labels.TASK)
     if named is None and how.task_label is not None:
         named = pod.other_labels.get(metric_label(how.task_label))
-    if named is None and (pod.owner_kind in _SERVICES or not (pod.owner_kind or _engine(found))):
+    by_engine = any(name not in (labels.TASK, labels.RUN, labels.ITEM) for name in pod_labels)
+    if named is None and (pod.owner_kind in _SERVICES or not (pod.owner_kind or by_engine)):
         return None
-    found[labels.TASK] = named or AUTO
-    return identify(as_pod(pod, found))
+    pod_labels[labels.TASK] = named or AUTO
+    return identify(as_pod(pod, pod_labels))
 
 
-def _engine(found: Mapping[str, str]) -> bool:
-    return any(name not in (labels.TASK, labels.RUN, labels.ITEM) for name in found)
-
-
-def as_pod(pod: PastPod, found: Mapping[str, str]) -> dict[str, Any]:
-    """The pod as the operator's own rules read one. found: its labels."""
+def as_pod(pod: PastPod, pod_labels: Mapping[str, str]) -> dict[str, Any]:
+    """The pod with these labels, as the operator's own rules read one."""
     metadata: dict[str, Any] = {
         "namespace": pod.namespace,
         "name": pod.name,
         "uid": pod.uid,
-        "labels": found,
+        "labels": pod_labels,
         "annotations": pod.annotations,
     }
     if pod.owner_kind:
         owner = {"kind": pod.owner_kind, "name": pod.owner_name, "controller": True}
-        # A Job's UID is not told; its name stands in for it.
+        # No series has a Job's UID; its name stands in.
         metadata["ownerReferences"] = [{**owner, "uid": pod.owner_name}]
     return {"metadata": metadata, "spec": {"restartPolicy": "Never"}}
 

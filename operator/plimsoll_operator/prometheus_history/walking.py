@@ -1,7 +1,7 @@
-"""The past, window by window, oldest first: pods whose end was seen become observations.
+"""Reads the past window by window, oldest first: pods whose end was seen become observations.
 
-A window that is too much for the server, or its answer for us, is halved; after some that were
-not, windows grow again. In memory are the pods that ran at the end of a window, no others.
+A window that is too large for the server or for the client is halved; after some windows that
+were not, they grow again. Memory holds only the pods that ran at the end of a window.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ SHORTEST_WINDOW_S: Final = 60
 GROWS_AFTER: Final = 4
 """Windows in a row that were answered."""
 RUNS_KEPT: Final = 100_000
-"""Runs whose next attempt is still told as theirs."""
+"""The runs that are remembered, so that their next attempt counts as theirs."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far the reading is. left_out: pods of tasks that are no observation, by reason."""
+    """The progress of the reading. left_out: reason -> pods of tasks that are no observation."""
 
     done_s: float = 0.0
     pods: int = 0
@@ -49,7 +49,7 @@ class Progress:
 
 @dataclass(slots=True)
 class _Run:
-    """executions: of one key, which a Job made again under its old name shares with the last."""
+    """executions: how often a Job was made again under its old name, and so shares the key."""
 
     executions: int = 1
     attempts: int = 0
@@ -66,7 +66,7 @@ class PastReader:
         self._running: Pods = {}
         self._named: dict[str, RunIdentity | None] = {}
         self._ended: set[str] = set()
-        """UIDs of pods that were told and are still there."""
+        """UIDs of pods that were yielded and are still in the series."""
         self._runs: OrderedDict[tuple[TaskId, str], _Run] = OrderedDict()
         self._interval_s: dict[str, float] = {}
         """Node -> the shortest time between two samples that was seen there."""
@@ -75,7 +75,7 @@ class PastReader:
         self.progress = Progress()
 
     async def read(self, start_s: float, end_s: float) -> AsyncIterator[list[Observation]]:
-        """Observations of pods that ended in between, window by window; often none.
+        """Observations of pods that ended in between, one list a window, which is often empty.
 
         Raises:
             PrometheusError: if the server cannot be asked; what was yielded stays right.
@@ -112,13 +112,13 @@ class PastReader:
             yield observations
 
     async def _gathered(self, window: Window) -> Pods:
-        """The tasks' pods of the window that are not told yet, filled in.
+        """The tasks' pods of the window that were not yielded yet, filled in.
 
-        Nothing is kept of a window that failed: it is asked again as its halves.
+        A window that failed leaves nothing behind: its halves are asked again.
         """
         there = await gathering.present(self._client, window, self._where)
         fresh = {uid: pod for uid, pod in there.items() if uid not in self._ended}
-        # A pod's labels may be scraped a window after the pod: it is asked for until it is named.
+        # A pod's labels may be scraped a window later, so it is asked for until it has a name.
         unnamed = {uid: pod for uid, pod in fresh.items() if uid not in self._running}
         if unnamed:
             await gathering.name(self._client, window, self._where, unnamed)
@@ -136,7 +136,7 @@ class PastReader:
         return pods
 
     def _observations_of_ended(self, pods: Pods, start_s: float) -> list[Observation]:
-        found: list[Observation] = []
+        observations: list[Observation] = []
         ended = [pod for pod in pods.values() if pod.ended]
         self._time_samples(ended)
         for pod in sorted(ended, key=lambda each: each.finished_s or 0.0):
@@ -150,12 +150,12 @@ class PastReader:
                 self.progress.left_out["nobody says which of its containers is sized"] += 1
                 continue
             how = replace(self._how, interval_s=self._interval_s.get(pod.node or ""))
-            found += [self._placed(each) for each in observations_of(pod, identity, how)]
+            observations += [self._placed(each) for each in observations_of(pod, identity, how)]
         self._named = {uid: self._named[uid] for uid in self._running}
-        return found
+        return observations
 
     def _time_samples(self, pods: Iterable[PastPod]) -> None:
-        """How often a node's containers are read is nowhere written; the densest series tells."""
+        """Learn how often a node's containers are read from its densest series."""
         for pod in pods:
             name, node = sized_container_of(pod), pod.node or ""
             interval_s = seconds_a_sample(pod, pod.containers[name]) if name else None
@@ -163,7 +163,7 @@ class PastReader:
                 self._interval_s[node] = min(interval_s, self._interval_s.get(node, interval_s))
 
     def _placed(self, observation: Observation) -> Observation:
-        """With its number within its run; a run ends with its first success."""
+        """Number the attempt within its run; a run ends with its first success."""
         key = (observation.task, observation.run)
         run = self._runs.pop(key, None) or _Run()
         if run.over:

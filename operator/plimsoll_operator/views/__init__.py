@@ -1,4 +1,4 @@
-"""What is shown, as data: read from the store at a bounded cost.
+"""The data that is shown, read from the store at a bounded cost.
 
 In: the store and a task. Out: frozen records that pages, files and tables draw from.
 May import: ``profile``, ``sizing``, ``pods``, ``wording`` and the predictor.

@@ -1,9 +1,9 @@
-"""What would change a task's size: the decision of now, taken again with one thing other. Pure."""
+"""Finds what would change a task's size: decides again with one thing changed. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any, Final
 
@@ -33,53 +33,49 @@ MOST_VALUES: Final = 2
 class Situation:
     """One run as it would be decided now.
 
-    seen: feature -> values that the latest runs had, the commonest first.
+    values: feature -> values that the latest runs had, the commonest first.
     standing, pool: the task's experts; None where the store knows none.
     """
 
     ask: Ask
     knowledge: Knowledge
     bounds: Bounds = field(default_factory=Bounds)
-    seen: Mapping[str, Sequence[FeatureValue]] = field(default_factory=dict)
+    values: Mapping[str, Sequence[FeatureValue]] = field(default_factory=dict)
     standing: Standing | None = None
     pool: Pool | None = None
 
     def with_policy(self, **changes: Any) -> Situation:
-        """The same under another policy."""
+        """The same situation under another policy."""
         policy = replace(self.knowledge.policy, **changes)
         return replace(self, knowledge=replace(self.knowledge, policy=policy))
 
     def decided(self) -> Decision:
-        """What the run would get; the mode and a pause aside, which say whether it does."""
+        """The decision for the run, as if it were enforced and not paused."""
         free = self.with_policy(mode=Mode.ENFORCE, paused=False)
         return decide(free.ask, free.knowledge, free.bounds)
 
     @property
     def size_bytes(self) -> int | None:
-        """What the run would have; None if it asks for nothing and gets nothing."""
+        """The memory that the run would have; None if it asks for nothing and gets nothing."""
         allocation_bytes = self.decided().allocation_bytes
         return self.ask.request_bytes if allocation_bytes is None else allocation_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """One thing that is otherwise, and the size then. change: in words, "without max 64Gi"."""
+    """One change and the size with it. change: in words, "without max 64Gi"."""
 
     change: str
     size_bytes: int | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
-        return {"change": self.change, "size_bytes": self.size_bytes}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What a run would get now, and what would change that.
+    """The size that a run would get now, and what would change that.
 
-    applied: None if pods get it; else why they do not, and what would change that.
-    after_kill: what follows an OOM kill at that size. assumed: what could not be read; None if all
-    was.
+    applied: None if pods get this size; else why they do not, and what would change that.
+    after_kill: the step after an OOM kill at that size. assumed: parts that could not be read, in
+    words, or None.
     """
 
     size_bytes: int | None
@@ -98,26 +94,26 @@ class Outlook:
             "why": self.why,
             "not_applied": self.applied,
             "after_kill": self.after_kill,
-            "if": [each.to_dict() for each in self.changes],
+            "if": [asdict(each) for each in self.changes],
             "assumed": self.assumed,
         }
 
 
 def outlook_of(now: Situation, assumed: str | None = None) -> Outlook:
-    """All there is to say of a situation."""
+    """Decide a situation and its alternatives."""
     decision, size_bytes = now.decided(), now.size_bytes
-    found: dict[str, Counterfactual] = {}
+    changes: dict[str, Counterfactual] = {}
     for change, otherwise in _alternatives(now, decision):
         then_bytes = otherwise.size_bytes
         if differs(size_bytes, then_bytes):
-            found.setdefault(change, Counterfactual(change, then_bytes))
+            changes.setdefault(change, Counterfactual(change, then_bytes))
     return Outlook(
         size_bytes=size_bytes,
         reason=decision.reason,
         why=decision.why,
         applied=_applied(now.knowledge.policy),
         after_kill=_after_kill(now, size_bytes),
-        changes=tuple(found.values()),
+        changes=tuple(changes.values()),
         assumed=assumed,
     )
 
@@ -162,8 +158,8 @@ def _of_bounds(now: Situation) -> Iterator[tuple[str, Situation]]:
 
 
 def _of_risk(now: Situation, decision: Decision) -> Iterator[tuple[str, Situation]]:
-    policy, known = now.knowledge.policy, now.knowledge
-    if known.champion == CLASSIFIER:
+    policy, knowledge = now.knowledge.policy, now.knowledge
+    if knowledge.champion == CLASSIFIER:
         for penalty in PENALTIES:
             yield f"at risk.penalty {penalty:g}", now.with_policy(penalty=penalty)
     for overhead_s in OVERHEADS_S:
@@ -191,15 +187,15 @@ def _repriced(now: Situation, overhead_s: float) -> Situation:
 def _of_features(now: Situation) -> Iterator[tuple[str, Situation]]:
     for name, value in islice(now.ask.features.items(), MOST_FEATURES):
         if isinstance(value, str):
-            for other in islice((v for v in now.seen.get(name, ()) if v != value), MOST_VALUES):
+            for other in islice((v for v in now.values.get(name, ()) if v != value), MOST_VALUES):
                 yield f"if {name} were {_shown(other)}, not {value[:40]}", _with(now, name, other)
         else:
             for factor in FACTORS:
                 words = f"if {name} were {_shown(value * factor)}, not {_shown(value)}"
                 yield words, _with(now, name, value * factor)
-        without = {each: kept for each, kept in now.ask.features.items() if each != name}
-        unsaid = replace(now, ask=replace(now.ask, features=without))
-        yield f"if {name} were not said", unsaid
+        without = dict(now.ask.features)
+        del without[name]
+        yield f"if {name} were not said", replace(now, ask=replace(now.ask, features=without))
 
 
 def _with(now: Situation, name: str, value: FeatureValue) -> Situation:

@@ -1,16 +1,12 @@
-"""From a task's observations to its figures, points and lifts. Pure."""
+"""A task's figures, points and lifts, counted from its observations. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
-from plimsoll_operator.views.records import AttemptPoint, Figures, LiftRow
+from plimsoll_operator.views.records import AttemptPoint, CpuFigures, Figures
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
-from plimsoll_predictor.core.units import gb_hours
-
-Successors = Mapping[tuple[str, int], Observation]
-"""(run, attempt) -> that attempt."""
+from plimsoll_predictor.core.units import HOUR_S, gb_hours
 
 
 def figures_of(observations: Sequence[Observation]) -> Figures:
@@ -35,33 +31,39 @@ def figures_of(observations: Sequence[Observation]) -> Figures:
 
 def points_of(observations: Sequence[Observation]) -> tuple[AttemptPoint, ...]:
     """One point per attempt, in the order given."""
-    following = _successors(observations)
-    return tuple(_point(each, following) for each in observations)
+    by_number = {(each.run, each.attempt): each for each in observations}
+    return tuple(_point(each, by_number.get((each.run, each.attempt + 1))) for each in observations)
 
 
-def lifts_of(observations: Sequence[Observation], *, limit: int) -> tuple[LiftRow, ...]:
-    """The newest ``limit`` kills that were not history, newest first, with what followed."""
-    following = _successors(observations)
-    killed = [
-        each
-        for each in reversed(observations)
-        if each.outcome is Outcome.OOM_KILLED and not _imported(each)
-    ]
-    return tuple(_lift(each, following) for each in killed[:limit])
+def lifts_of(points: Sequence[AttemptPoint], *, limit: int) -> tuple[AttemptPoint, ...]:
+    """The newest ``limit`` kills that were not history, newest first."""
+    killed = [point for point in reversed(points) if point.killed and not point.imported]
+    return tuple(killed[:limit])
 
 
-def latest_request_bytes(observations: Sequence[Observation]) -> int | None:
-    """What the user asked for last; None if never."""
-    return next((each.request_bytes for each in reversed(observations) if each.request_bytes), None)
+def cpu_figures_of(observations: Sequence[Observation]) -> CpuFigures | None:
+    """Sums over the attempts; None if none of them asked for CPU and was measured."""
+    counted = [each for each in observations if _counts_cpu(each)]
+    if not counted:
+        return None
+    hours = [(each, (each.runtime_s or 0.0) / HOUR_S) for each in counted]
+    return CpuFigures(
+        requested_core_h=sum((each.request_cores or 0.0) * hour for each, hour in hours),
+        allocated_core_h=sum((each.allocated_cores or 0.0) * hour for each, hour in hours),
+        used_core_h=sum((each.cpu_s or 0.0) for each in counted) / HOUR_S,
+        most_cores=max((e.peak_cores for e in counted if e.peak_cores is not None), default=None),
+    )
 
 
-def _successors(observations: Sequence[Observation]) -> Successors:
-    return {(each.run, each.attempt): each for each in observations}
+def _counts_cpu(each: Observation) -> bool:
+    measured = each.outcome is Outcome.SUCCEEDED and each.cpu_s is not None
+    return bool(measured and not _imported(each) and each.runtime_s and each.request_cores)
 
 
-def _point(each: Observation, following: Successors) -> AttemptPoint:
+def _point(each: Observation, following: Observation | None) -> AttemptPoint:
     need = each.need
-    point = AttemptPoint(
+    lifted = following if each.outcome is Outcome.OOM_KILLED else None
+    return AttemptPoint(
         at_s=each.finished_s,
         run=each.run,
         attempt=each.attempt,
@@ -69,23 +71,9 @@ def _point(each: Observation, following: Successors) -> AttemptPoint:
         request_bytes=each.request_bytes,
         allocation_bytes=each.allocation_bytes,
         need_bytes=None if need is None else need.size_bytes,
+        lifted_to_bytes=None if lifted is None else lifted.allocation_bytes,
+        lift_outcome=None if lifted is None else lifted.outcome,
         imported=_imported(each),
-    )
-    after = following.get((each.run, each.attempt + 1))
-    if after is None or each.outcome is not Outcome.OOM_KILLED:
-        return point
-    return replace(point, lifted_to_bytes=after.allocation_bytes)
-
-
-def _lift(each: Observation, following: Successors) -> LiftRow:
-    after = following.get((each.run, each.attempt + 1))
-    return LiftRow(
-        at_s=each.finished_s,
-        run=each.run,
-        attempt=each.attempt,
-        from_bytes=each.allocation_bytes,
-        to_bytes=after.allocation_bytes if after else None,
-        outcome=after.outcome if after else None,
     )
 
 

@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from plimsoll_operator.views.records import GroupsReport, ModelFigures, TaskReport
+from plimsoll_operator.views.records import GroupsReport, TaskReport
 from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds, RunCpu, decide_cpu, use_of
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.savings import by_group, run_level, task_level
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.task_groups import TaskUse, group_tasks
+from plimsoll_predictor.model.bins import Bins
 from plimsoll_predictor.store import Store
 
 FEWEST_TASKS: Final = 2
-"""Of fewer, no group tells anything."""
+"""A group of fewer tells nothing."""
 NAMED_TASKS: Final = 12
-"""Of a group, before the rest is counted only."""
+"""Names of a group's tasks that are shown; the rest is only counted."""
 
 
 def gather_groups(store: Store, reports: Sequence[TaskReport]) -> GroupsReport | None:
@@ -45,12 +46,12 @@ def groups_of(uses: Sequence[TaskUse]) -> GroupsReport | None:
 
 
 def _sized(use: TaskUse, report: TaskReport, runs: Mapping[TaskId, Sequence[RunCpu]]) -> TaskUse:
-    """With what sizing gives it: by its model's bins where the report shows one, else by its most.
+    """Add the size that a task gets: by its model's bins if the report shows one, else by its most.
 
-    What too few runs are known of is left as it is.
+    A task of which too few runs are known keeps its size.
     """
     policy, model = Policy(), report.detail.model if report.detail else None
-    sized_bytes = _bins_mean_bytes(model) if model else use.most_bytes * policy.headroom
+    sized_bytes = _mean_bytes(model.bins) if model else use.most_bytes * policy.headroom
     ask = CpuAsk(None)  # so that only what was used decides
     decision = decide_cpu(ask, use_of(runs.get(report.task, ())), policy, CpuBounds())
     cpu = decision.request_millicores
@@ -61,8 +62,8 @@ def _sized(use: TaskUse, report: TaskReport, runs: Mapping[TaskId, Sequence[RunC
     )
 
 
-def _bins_mean_bytes(model: ModelFigures) -> float:
+def _mean_bytes(bins: Bins) -> float:
     """The mean allocation, were every run given the ceiling of its own bin."""
-    total = sum(model.counts)
-    weighted = zip(model.ceilings_bytes, model.counts, strict=True)
+    total = sum(bins.counts)
+    weighted = zip(bins.ceilings_bytes, bins.counts, strict=True)
     return sum(size * count for size, count in weighted) / total if total else 0.0

@@ -12,10 +12,10 @@ from plimsoll_operator.names.conditions import is_trouble, read_conditions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileStatus:
-    """What a status says. None where it says nothing, or what this version does not understand.
+    """The fields of a status. None where one is absent, or this version does not understand it.
 
-    saved, would_save, runtime: in words. would_runs: that recommend mode decided, and whose need is
-    known; would_kill: those of them that the first size would have killed.
+    saved, would_save, runtime: in words. would_runs: runs that recommend mode decided, and whose
+    need is known; would_kill: those among them that the first size would have killed.
     troubles: sentences, each with the condition's reason.
     """
 

@@ -1,26 +1,30 @@
-"""What a report shows, gathered and counted; rendering only draws it."""
+"""The records that a report shows, gathered and counted; rendering only draws them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TypeVar
 
 from plimsoll_operator.profile.phases import Phase
 from plimsoll_operator.profile.standing_facts import StandingFacts
-from plimsoll_operator.views.cpu_savings import CpuFigures
 from plimsoll_operator.views.training_facts import PastTraining
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.savings import Saving
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.task_groups import Group
 from plimsoll_predictor.experts.charging import Would
+from plimsoll_predictor.model.bins import Bins
+from plimsoll_predictor.model.task_model import ModelMetrics
+from plimsoll_predictor.store import DecisionRecord
+from plimsoll_predictor.training.out_of_time import OutOfTimeCost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
     """Counts and memory-time of one task or of several.
 
-    Only attempts that ran under Plimsoll's eyes count in kills, retries and GB·h; ``imported``
+    Only attempts that Plimsoll watched count in kills, retries and GB·h; ``imported``
     ones were history before it came. GB·h count attempts whose request and runtime are known; an
     attempt killed below its request is left out of ``requested_gb_h``, which would have carried it.
     """
@@ -42,10 +46,11 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptPoint:
-    """One attempt as the plots draw it. None where nobody said.
+    """One attempt as the plots draw it. None where a value is unknown.
 
-    need_bytes: the peak of a success; what was exceeded where ``killed``.
-    lifted_to_bytes: of a killed attempt, what the run's next attempt got.
+    need_bytes: the peak of a success; the size that was exceeded where ``killed``.
+    lifted_to_bytes, lift_outcome: the allocation of the attempt that followed a kill, and how it
+        ended; None while it has not ended.
     """
 
     at_s: float | None
@@ -56,6 +61,7 @@ class AttemptPoint:
     allocation_bytes: int | None
     need_bytes: int | None
     lifted_to_bytes: int | None = None
+    lift_outcome: Outcome | None = None
     imported: bool = False
 
     @property
@@ -65,73 +71,53 @@ class AttemptPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LiftRow:
-    """One lift: what was too small, what followed, and how that ended.
+class CpuFigures:
+    """CPU over time, in core·h, of attempts that Plimsoll watched and measured.
 
-    to_bytes, outcome: None while the next attempt has not ended.
+    requested_core_h: what the user asked for; allocated_core_h: the requests they ran under.
+    most_cores: of the busiest minute; None if none lasted one.
     """
 
-    at_s: float | None
-    run: str
-    attempt: int
-    from_bytes: int | None
-    to_bytes: int | None
-    outcome: Outcome | None
+    requested_core_h: float
+    allocated_core_h: float
+    used_core_h: float
+    most_cores: float | None
+
+    @property
+    def saved(self) -> float:
+        """Share of what was asked for that was not allocated; negative if more was."""
+        return 1 - self.allocated_core_h / self.requested_core_h
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFigures:
-    """The newest model. Shares are 0 to 1, u_score per hundred, times Unix seconds."""
+    """The newest model without its trees, which a report of many tasks has no room for.
+
+    trained_s: Unix seconds.
+    """
 
     version: str
     trained_s: float
     observations: int
-    classifier: str
-    sampler: str
-    penalty: float
-    u_score: float
-    accuracy: float
-    u_rate: float
-    optimal_improvement: float
-    estimated_improvement: float
-    confusion: tuple[tuple[int, ...], ...]
-    """Row: true bin. Column: predicted bin."""
-    ceilings_bytes: tuple[int, ...]
-    counts: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ExpertBar:
-    """An expert's out-of-time cost, as the task's last training measured it."""
-
-    expert: str
-    cost_gb_h: float
-
-
-@dataclass(frozen=True, slots=True)
-class SaidDecision:
-    """One decision in words. allocation_bytes: None where the pod was left as it was."""
-
-    at_s: float
-    words: str
-    request_bytes: int | None = None
-    allocation_bytes: int | None = None
+    metrics: ModelMetrics
+    bins: Bins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDetail:
-    """What a task's own section shows. points: oldest first; all else newest first.
+    """The contents of a task's own section. points: oldest first; all else newest first.
 
+    lifts: kills that were not history. out_of_time_costs: expert -> as the last training measured.
     experts: None in a store that no controller with experts has served; the out-of-time costs of
         the last training stand in.
     unread: older attempts in the store, in neither the figures nor the plots.
     """
 
     points: tuple[AttemptPoint, ...] = ()
-    lifts: tuple[LiftRow, ...] = ()
-    decisions: tuple[SaidDecision, ...] = ()
+    lifts: tuple[AttemptPoint, ...] = ()
+    decisions: tuple[DecisionRecord, ...] = ()
     model: ModelFigures | None = None
-    out_of_time_costs: tuple[ExpertBar, ...] = ()
+    out_of_time_costs: Mapping[str, OutOfTimeCost] = field(default_factory=dict)
     experts: StandingFacts | None = None
     training_failure: str | None = None
     trainings: tuple[PastTraining, ...] = ()
@@ -151,7 +137,7 @@ class TaskReport:
 
     @property
     def would(self) -> Would:
-        """What enforcing would have come to on its runs that were only recommended for."""
+        """The outcome that enforcing would have had on the runs that were only recommended for."""
         experts = self.detail.experts if self.detail else None
         return experts.would if experts else Would()
 
@@ -168,37 +154,27 @@ class GroupsReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportData:
-    """All of a report. omitted: tasks there was no room to list. since_s: None shows everything.
+    """A whole report. omitted: tasks there was no room to list.
 
     groups: of the listed tasks, over all their runs; None where too few were measured.
     """
 
     tasks: tuple[TaskReport, ...] = ()
     omitted: int = 0
-    since_s: float | None = None
     groups: GroupsReport | None = None
 
     @property
     def would(self) -> Would:
-        """The same of all tasks with a section of their own."""
-        found = [report.would for report in self.tasks]
-        return Would(
-            runs=sum(each.runs for each in found),
-            asked_gb_h=sum(each.asked_gb_h for each in found),
-            decided_gb_h=sum(each.decided_gb_h for each in found),
-            killed=sum(each.killed for each in found),
-        )
+        """The sum over all tasks with a section of their own."""
+        return total(Would, [report.would for report in self.tasks])
 
 
-def total(figures: Sequence[Figures]) -> Figures:
-    """The sum of several tasks' figures."""
-    return Figures(
-        runs=sum(each.runs for each in figures),
-        attempts=sum(each.attempts for each in figures),
-        imported=sum(each.imported for each in figures),
-        oom_kills=sum(each.oom_kills for each in figures),
-        retries=sum(each.retries for each in figures),
-        requested_gb_h=sum(each.requested_gb_h for each in figures),
-        allocated_gb_h=sum(each.allocated_gb_h for each in figures),
-        peak_gb_h=sum(each.peak_gb_h for each in figures),
-    )
+Sum = TypeVar("Sum", Figures, Would)
+
+
+def total(kind: type[Sum], records: Sequence[Sum]) -> Sum:
+    """The sum of several tasks' figures, field by field."""
+    sums = {
+        each.name: sum(getattr(record, each.name) for record in records) for each in fields(kind)
+    }
+    return kind(**sums)

@@ -14,7 +14,7 @@ LATE_SHARE: Final = 0.95
 
 
 class Punctuality(StrEnum):
-    """How a run that goes on stands beside what was forecast of it."""
+    """How long a run has taken, compared with its forecast."""
 
     WAITING = "waiting"
     ENDED = "ended"
@@ -29,7 +29,7 @@ class Punctuality(StrEnum):
 class RunningRun:
     """One attempt, as of ``now_s``.
 
-    forecast: of its runtime, when it was submitted, or now where nobody forecast it then.
+    forecast: of its runtime, made when it was submitted or, where there is none, now.
     started_s: None while it waits. finished_s: None while it has not ended.
     """
 

@@ -7,13 +7,13 @@ from plimsoll_predictor.runtimes.what_if.scenario import Scenario
 
 
 class BadScenario(ValueError):
-    """What was written is no scenario; says what to write."""
+    """The text is no scenario; the message says what to write."""
 
 
 def scenario_of(
     *, node_type: str | None, memory: str | None, limit_equal: bool, even_load: bool
 ) -> Scenario:
-    """The scenario that is meant. memory: a quantity such as 4Gi.
+    """The scenario of these conditions. memory: a quantity such as 4Gi.
 
     Raises:
         BadScenario: naming what cannot be.

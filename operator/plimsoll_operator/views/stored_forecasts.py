@@ -1,7 +1,7 @@
-"""What is forecast of tasks' runs, read from the store by those who only look.
+"""Forecasts of tasks' runs, read from the store by those who only look.
 
-The controller keeps the forecaster's state; a task that it has not come to yet, or of a store that
-none has served, is learned from its newest runs as they are read.
+The controller stores the forecaster's state. A task whose state it has not stored yet is learned
+from its newest runs as they are read.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ READ_RUNS: Final = 250
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredForecast:
-    """What is forecast of a task's next run, and where its past runs fell in their own forecasts.
+    """The forecast of a task's next run, and where its past runs fell in their own forecasts.
 
-    shares: of the forecast below the runtime, by attempt uid: as kept from the run's submission
-        or, of a run that nobody forecast, as it would have been from those before it.
+    shares: attempt uid -> share of the forecast below the runtime: as stored when the run was
+        submitted or, for a run that nobody forecast, as the runs before it would have told.
     """
 
     forecast: Forecast
@@ -37,7 +37,7 @@ class StoredForecast:
 def stored_forecast(
     store: Store, task: TaskId, at_s: float, past: Sequence[PastRuntime]
 ) -> StoredForecast:
-    """The runtime of a run of the task submitted then, Unix seconds.
+    """Forecast the runtime of a run that is submitted at ``at_s``, Unix seconds.
 
     past: its newest attempts, oldest first. Where no run of the task is known, the forecast is its
     owner's or everybody's, and its ``known_runs`` are 0.
@@ -45,41 +45,39 @@ def stored_forecast(
     Raises:
         StoreError: if the store cannot be read now.
     """
-    name, owner = str(task), task.namespace
     runs = succeeded(past)
-    kept = {
+    stored = {
         each.attempt_uid: each.forecast_share for each in runs if each.forecast_share is not None
     }
     forecaster = store.runtimes.forecaster_for(task)
-    found = forecaster.forecast(name, owner, at_s)
-    if found.known_runs:
-        missing = len(kept) < len(runs)
-        return StoredForecast(
-            found, {**(_learned(Forecaster(), task, runs) if missing else {}), **kept}
-        )
-    shares = _learned(forecaster, task, runs)
-    return StoredForecast(forecaster.forecast(name, owner, at_s), {**shares, **kept})
+    forecast = forecaster.forecast(str(task), task.namespace, at_s)
+    if not forecast.known_runs:
+        learned = _learned(forecaster, task, runs)
+        forecast = forecaster.forecast(str(task), task.namespace, at_s)
+    else:
+        learned = _learned(Forecaster(), task, runs) if len(stored) < len(runs) else {}
+    return StoredForecast(forecast, {**learned, **stored})
 
 
 def stored_forecasts(
     store: Store, tasks: Sequence[TaskId], at_s: float
 ) -> Mapping[TaskId, Forecast]:
     """Forecasts of several tasks; without those of which no run is known."""
-    found = {task: _forecast(store, task, at_s) for task in dict.fromkeys(tasks)}
-    return {task: forecast for task, forecast in found.items() if forecast.known_runs}
+    forecasts = {task: _forecast(store, task, at_s) for task in dict.fromkeys(tasks)}
+    return {task: forecast for task, forecast in forecasts.items() if forecast.known_runs}
 
 
 def succeeded(past: Sequence[PastRuntime]) -> list[PastRuntime]:
-    """Those whose time is a runtime: a killed attempt's is none."""
+    """The attempts whose time is a runtime: a killed attempt's is none."""
     return [each for each in past if each.outcome is Outcome.SUCCEEDED]
 
 
 def _forecast(store: Store, task: TaskId, at_s: float) -> Forecast:
     name, owner = str(task), task.namespace
     forecaster = store.runtimes.forecaster_for(task)
-    found = forecaster.forecast(name, owner, at_s)
-    if found.known_runs:
-        return found
+    forecast = forecaster.forecast(name, owner, at_s)
+    if forecast.known_runs:
+        return forecast
     for each in succeeded(store.runtimes.history(task, limit=READ_RUNS)):
         forecaster.learn(name, owner, each.ran_s, each.finished_s)
     return forecaster.forecast(name, owner, at_s)
@@ -89,8 +87,8 @@ def _learned(forecaster: Forecaster, task: TaskId, runs: Sequence[PastRuntime]) 
     """Forecast each run, then learn it; the shares of those before which enough was known."""
     name, shares = str(task), {}
     for each in runs:
-        said = forecaster.forecast(name, task.namespace, each.started_s)
-        if said.known_runs >= LEAST_KNOWN_RUNS:
-            shares[each.attempt_uid] = said.share_below(each.ran_s)
+        forecast = forecaster.forecast(name, task.namespace, each.started_s)
+        if forecast.known_runs >= LEAST_KNOWN_RUNS:
+            shares[each.attempt_uid] = forecast.share_below(each.ran_s)
         forecaster.learn(name, task.namespace, each.ran_s, each.finished_s)
     return shares

@@ -1,16 +1,15 @@
-"""What the store tells of tasks' experts, with what they would bid for the usual run now."""
+"""Tasks' experts as the store has them, with what they would bid for the usual run now."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from plimsoll_operator.profile.standing_facts import StandingFacts, standing_facts
 from plimsoll_predictor.core.decision import Ask
 from plimsoll_predictor.core.policy import Policy
-from plimsoll_predictor.core.record import Features, Observation
+from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.deciding.modelled import modelled_bids
 from plimsoll_predictor.experts.fleet import Fleet
@@ -24,29 +23,21 @@ LATEST: Final = 50
 """Attempts that the usual one is looked for in."""
 
 
-@dataclass(frozen=True, slots=True)
-class UsualRun:
-    """The run that a task most often has of late.
+def usual_run(latest: Sequence[Observation]) -> Ask:
+    """The commonest request of the latest attempts, the newest of equals, and its features.
 
-    request_bytes: None if it asks for nothing. features: of the newest run that asked for that.
+    latest: oldest first. The features are those of the newest run with that request.
     """
-
-    request_bytes: int | None = None
-    features: Features = field(default_factory=dict)
-
-
-def usual_run(latest: Sequence[Observation]) -> UsualRun:
-    """The commonest request of the latest attempts, the newest of equals. latest: oldest first."""
     newest = list(reversed(latest[-LATEST:]))
     if not newest:
-        return UsualRun()
+        return Ask(features={}, request_bytes=None)
     [(request_bytes, _)] = Counter(each.request_bytes for each in newest).most_common(1)
     features = next(each.features for each in newest if each.request_bytes == request_bytes)
-    return UsualRun(request_bytes, features)
+    return Ask(features=dict(features), request_bytes=request_bytes)
 
 
 class StoredStandings:
-    """Reads standings; what the tasks of a namespace share is read once.
+    """Reads standings; the pool that the tasks of a namespace share is read once.
 
     Raises StoreError if the store cannot be read now.
     """
@@ -56,7 +47,7 @@ class StoredStandings:
         self._fleet = Fleet(lambda task: TaskId.parse(task).namespace)
 
     def pool(self, task: TaskId) -> Pool:
-        """What a task shares with those of its namespace."""
+        """The pool that a task shares with those of its namespace."""
         if task.namespace not in self._fleet.pools:
             saved = self._store.experts.pools([task.namespace])
             self._fleet.take_up_pool(task.namespace, saved.get(task.namespace))
@@ -67,23 +58,23 @@ class StoredStandings:
         state = self._store.experts.standing(task)
         return None if state is None else _standing(state)
 
-    def facts(self, task: TaskId, usual: UsualRun, model: Model | None) -> StandingFacts | None:
+    def facts(self, task: TaskId, ask: Ask, model: Model | None) -> StandingFacts | None:
         """A task's experts; None if the store knows nothing of them, as before its first run.
 
-        usual: for which they bid. model: of the experts that bid by one.
+        ask: the run for which they bid. model: used by the experts that bid with a model.
         """
         standing = self.standing(task)
         if standing is None:
             return None
-        known = standing.inform(Knowledge(task=task, policy=Policy(), model=model))
-        ask = Ask(features=dict(usual.features), request_bytes=usual.request_bytes)
-        by_rule = standing.bids(usual.request_bytes, usual.features)
-        return standing_facts(standing, self.pool(task), {**by_rule, **modelled_bids(known, ask)})
+        knowledge = standing.inform(Knowledge(task=task, policy=Policy(), model=model))
+        by_rule = standing.bids(ask.request_bytes, ask.features)
+        bids = {**by_rule, **modelled_bids(knowledge, ask)}
+        return standing_facts(standing, self.pool(task), bids)
 
 
 def _standing(state: Mapping[str, Any]) -> Standing | None:
     try:
         return Standing.from_dict(state)
     except (KeyError, TypeError, ValueError):
-        # Another version's: the controller makes it anew.
+        # Another version wrote it; the controller makes it again.
         return None

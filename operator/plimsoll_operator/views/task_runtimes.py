@@ -1,4 +1,4 @@
-"""What is known and forecast of one task's runtimes, at a bounded cost however much is stored."""
+"""One task's runtimes, known, forecast and imagined, at a bounded cost however much is stored."""
 
 from __future__ import annotations
 
@@ -17,15 +17,22 @@ from plimsoll_predictor.runtimes.forecasting.grid import SMALLEST_S
 from plimsoll_predictor.runtimes.shapes.catalogue import Shape, ShapeLabel
 from plimsoll_predictor.runtimes.shapes.normalising import Normalisation
 from plimsoll_predictor.runtimes.shapes.summary import RuntimeSummary, summarise
+from plimsoll_predictor.runtimes.what_if.estimating import estimate
+from plimsoll_predictor.runtimes.what_if.past_run import of_observations
+from plimsoll_predictor.runtimes.what_if.scenario import Scenario
+from plimsoll_predictor.runtimes.what_if.what_if import WhatIf
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.store.learned.past_runtimes import PastRuntime
 
 LONG_FROM: Final = 0.99
 SHORT_TO: Final = 0.01
+OWN_RUNS: Final = 5_000
+OTHER_TASKS: Final = 20
+RUNS_OF_OTHERS: Final = 500
 
 
 class Anomaly(StrEnum):
-    """What is unusual of a run, beside what was forecast of it."""
+    """How a run differs from its forecast."""
 
     LONG = "longer than 99 of 100 forecast"
     SHORT = "shorter than 99 of 100 forecast"
@@ -35,7 +42,7 @@ class Anomaly(StrEnum):
 class TypicalShape:
     """The learned shape that a task's runs are most like.
 
-    place: of ``shapes``, from the narrowest, 0. share: how sure that is, of 1.
+    place: among ``shapes``, the narrowest is 0. share: the probability of the shape.
     """
 
     shape: Shape
@@ -48,10 +55,10 @@ class TypicalShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TaskRuntimes:
-    """All that is told of one task's runtimes.
+    """One task's runtimes and their forecast.
 
     at_s: when the run that is forecast is submitted. past: its newest attempts that were timed,
-        oldest first. shares: of their forecasts below their runtimes, by attempt uid, as far as
+        oldest first. shares: attempt uid -> share of its forecast below its runtime, as far as
         known. summary, trend, typical: None where there are no, or too few, runs or shapes; trend
         is in the words of the task's profile.
     """
@@ -66,22 +73,17 @@ class TaskRuntimes:
     typical: TypicalShape | None
 
     @property
-    def known(self) -> bool:
-        """Whether the forecast is from runs of the task itself."""
-        return self.forecast.known_runs > 0
-
-    @property
     def runs(self) -> tuple[PastRuntime, ...]:
-        """Those of ``past`` that succeeded: a killed attempt's time is no runtime."""
+        """The attempts of ``past`` that succeeded: a killed attempt's time is no runtime."""
         return tuple(succeeded(self.past))
 
     @property
     def runtimes_s(self) -> tuple[float, ...]:
-        """Of the attempts that succeeded, oldest first, as the grid can hold them."""
+        """Runtimes of the attempts that succeeded, oldest first, as the grid can hold them."""
         return runtimes_of(self.past)
 
     def anomaly(self, each: PastRuntime) -> Anomaly | None:
-        """What is unusual of one of ``past``; None of the usual, and where nobody can tell."""
+        """How one of ``past`` differs from its forecast; None if it does not, or has none."""
         share = self.shares.get(each.attempt_uid)
         if share is None or each.outcome is not Outcome.SUCCEEDED:
             return None
@@ -114,18 +116,39 @@ def gather_runtimes(store: Store, task: TaskId, at_s: float) -> TaskRuntimes:
     """
     past = store.runtimes.history(task, limit=READ_RUNS)
     runtimes_s = runtimes_of(past)
-    found = stored_forecast(store, task, at_s, past)
-    status = runtime_status(RuntimeFacts(found.forecast, runtimes_s)) or {}
+    stored = stored_forecast(store, task, at_s, past)
+    status = runtime_status(RuntimeFacts(stored.forecast, runtimes_s)) or {}
     return TaskRuntimes(
         task=task,
         at_s=at_s,
-        forecast=found.forecast,
+        forecast=stored.forecast,
         past=tuple(past),
-        shares=found.shares,
+        shares=stored.shares,
         summary=summarise(runtimes_s) if runtimes_s else None,
         trend=status.get("trendWords"),
         typical=_typical(store, runtimes_s),
     )
+
+
+def ask_what_if(
+    store: Store,
+    task: TaskId,
+    scenario: Scenario,
+    *,
+    own_runs: int = OWN_RUNS,
+    others: int = OTHER_TASKS,
+) -> WhatIf:
+    """Tell how the scenario would change the task's runtimes.
+
+    own_runs: newest attempts of its own that are read. others: tasks of its owner beside it.
+
+    Raises:
+        StoreError: if the store cannot be read now.
+    """
+    runs = of_observations(store.observations.of_task(task, limit=own_runs))
+    beside = store.runtimes.others(task, tasks=others, limit=RUNS_OF_OTHERS) if others else {}
+    of_others = {str(other): of_observations(past) for other, past in beside.items()}
+    return estimate(runs, scenario, of_others)
 
 
 def runtimes_of(past: list[PastRuntime] | tuple[PastRuntime, ...]) -> tuple[float, ...]:

@@ -1,6 +1,6 @@
-"""Which of many points are drawn. Pure.
+"""Chooses the points that are drawn. Pure.
 
-Kills are what people look for, so they are kept before anything else; the rest is thinned evenly
+People look for kills, so kills are drawn before anything else; the rest is thinned evenly
 in time, and the plot says that it was.
 """
 
@@ -28,7 +28,7 @@ class Thinned:
 
     @property
     def words(self) -> str | None:
-        """What was left out, for the plot's caption; None if nothing was."""
+        """Tell in the plot's caption what was left out; None if nothing was."""
         if len(self.points) == self.total:
             return None
         drawn = sum(point.killed for _, point in self.points)

@@ -1,7 +1,7 @@
 """A task's past trainings and their reports, read for people and a tracking server. Pure.
 
-Reports outlive the version that wrote them, and a failed training's says little: what cannot be
-read is None or empty, never an error.
+Reports outlive the version that wrote them, and a failed training's says little: a field that
+cannot be read is None or empty, never an error.
 """
 
 from __future__ import annotations
@@ -74,21 +74,21 @@ class ReportFacts(BaseModel):
 
     @property
     def u_score(self) -> float | None:
-        """Of the chosen recipe; 0 with one bin, which cannot be wrong; None if nobody said."""
+        """The chosen recipe's u-score; 0 with one bin, which cannot be wrong; None if unknown."""
         if self.recipe is not None:
             return self.recipe.u_score
         return 0.0 if len(self.ceilings_bytes) == 1 else None
 
     @property
     def accuracy(self) -> float | None:
-        """Of the chosen recipe; 1 with one bin; None if nobody said."""
+        """The chosen recipe's accuracy; 1 with one bin; None if unknown."""
         if self.recipe is not None:
             return self.recipe.accuracy
         return 1.0 if len(self.ceilings_bytes) == 1 else None
 
     @property
     def recipe_words(self) -> str | None:
-        """What predicts the bin."""
+        """Tell what predicts the bin."""
         if self.recipe is not None:
             return self.recipe.words
         return "one bin" if len(self.ceilings_bytes) == 1 else None

@@ -1,4 +1,4 @@
-"""How figures, spans of time and forecasts are said to people. Pure.
+"""Words for figures, spans of time and forecasts. Pure.
 
 In: numbers with units. Out: a few words. May import: the predictor.
 """

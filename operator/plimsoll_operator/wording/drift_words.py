@@ -1,4 +1,4 @@
-"""Whether a task has changed, in words."""
+"""Words for a task's change, or for its steadiness."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plimsoll_predictor.experts.drift import BEFORE, Drift
 
 
 class DriftKind(StrEnum):
-    """What changed; a condition's reason."""
+    """The kind of change; a condition's reason."""
 
     NONE = "Steady"
     IMAGE = "NewImage"
@@ -20,7 +20,7 @@ class DriftKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DriftFacts:
-    """How a task has changed of late. shifts: of level, since it was first seen."""
+    """A task's latest change. shifts: changes of its level since its first run."""
 
     change: DriftKind
     words: str
@@ -41,7 +41,7 @@ _RESTLESS: Final = (
 
 
 def drift_facts(drift: Drift) -> DriftFacts:
-    """What there is to say; the words stay the same from run to run while the change does."""
+    """Describe a drift; the words stay the same from run to run while the change does."""
     if not drift.drifting:
         words = f"{STEADY.words}; {_RESTLESS}" if drift.restless else STEADY.words
         return DriftFacts(DriftKind.NONE, words, drift.shifts)

@@ -8,7 +8,7 @@ from typing import Final
 from plimsoll_predictor.core.units import words_for_bytes
 
 _DECIMALS: Final = ((0, 99.95), (1, 9.995), (2, 0.9995), (3, 0.09995), (4, 0.0))
-"""Digits after the point, and from which size on."""
+"""The digits after the point, and the size from which on they are shown."""
 
 
 def words_for_gb_h(gb_h: float) -> str:
@@ -40,7 +40,7 @@ def words_for_share(part: float, whole: float) -> str:
 
 
 def words_for_minute(at_s: float | None) -> str:
-    """Unix seconds to the minute, UTC; '-' for none or for what is no date.
+    """Unix seconds to the minute, UTC; '-' for None or for a time that is no date.
 
     >>> words_for_minute(0), words_for_minute(None), words_for_minute(1e300)
     ('1970-01-01 00:00', '-', '-')

@@ -1,4 +1,4 @@
-"""A forecast's figures, as people and programs are told them."""
+"""A forecast's figures in words and as JSON."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Final
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 
 TOLD_SHARES: Final = (0.5, 0.75, 0.9, 0.95, 0.99)
-"""Quantiles that are told."""
+"""The quantiles that are shown."""
 _LEAST: Final = 0.001
 _FINE_BELOW: Final = 0.0995
 
 
 def quantiles_dict(forecast: Forecast) -> dict[str, float]:
     """Seconds that a run stays within, by share: ``p50_s`` to ``p99_s``."""
-    found = forecast.quantiles_s(TOLD_SHARES)
+    quantiles_s = forecast.quantiles_s(TOLD_SHARES)
     return {
         f"p{100 * share:.0f}_s": round(float(each), 3)
-        for share, each in zip(TOLD_SHARES, found, strict=True)
+        for share, each in zip(TOLD_SHARES, quantiles_s, strict=True)
     }
 
 
@@ -33,7 +33,7 @@ def words_for_odds(share: float) -> str:
 
 
 def words_for_chance(chance: float | None) -> str:
-    """A probability in percent; one that cannot be told from 0 or 1 is not told as it.
+    """A probability in percent; one that is nearly 0 or 1 is not rounded to it.
 
     >>> [words_for_chance(each) for each in (None, 0.0, 0.0324, 0.41, 0.9999)]
     ['unknown', 'below 0.1%', '3.2%', '41%', 'above 99.9%']

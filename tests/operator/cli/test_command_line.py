@@ -65,7 +65,7 @@ def test_a_command_that_only_tells_loads_nothing_heavy(words: list[str]) -> None
 
 @pytest.mark.slow
 def test_what_asks_only_the_api_loads_a_client_and_nothing_that_computes() -> None:
-    modules = ("status.status", "modes.pause", "modes.enforce", "status.completing")
+    modules = ("status.status", "modes.pause", "modes.enforce")
     names = ", ".join(f"plimsoll_operator.commands.{module}" for module in modules)
     done = subprocess.run(
         [

@@ -10,6 +10,7 @@ from plimsoll_operator.commands.status.cluster_state import part
 from plimsoll_operator.kube.api_server import GROUP, VERSION, ApiServer, custom_path
 from plimsoll_operator.kube.errors import NotFound
 from plimsoll_operator.names.profile_names import profile_name
+from plimsoll_operator.policy.policy_levels import CLUSTER_POLICY_NAME, SIZING_POLICY_NAME
 from plimsoll_predictor.core.task import TaskId
 
 KINDS = {"sizingpolicies": "SizingPolicy", "taskprofiles": "TaskProfile"}
@@ -17,7 +18,7 @@ KINDS = {"sizingpolicies": "SizingPolicy", "taskprofiles": "TaskProfile"}
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One object of ours. task: whose profile it is; None for a SizingPolicy."""
+    """One object of ours. task: the task of a TaskProfile; None for a SizingPolicy."""
 
     plural: str
     namespace: str
@@ -25,16 +26,31 @@ class Target:
     task: TaskId | None = None
 
     @classmethod
-    def of_task(cls, task: TaskId) -> Target:
-        """A task's TaskProfile."""
-        return cls("taskprofiles", task.namespace, profile_name(task), task)
+    def of(cls, task: str | None, namespace: str | None) -> Target:
+        """The TaskProfile of a task, ``namespace/name``, or else the SizingPolicy of a namespace.
+
+        Raises:
+            ValueError: if the task has another form.
+        """
+        if task is None:
+            return cls("sizingpolicies", str(namespace), SIZING_POLICY_NAME)
+        named = TaskId.parse(task)
+        return cls("taskprofiles", named.namespace, profile_name(named), named)
+
+    @property
+    def covers(self) -> str:
+        """The pods that it is about, in words."""
+        if self.task is not None:
+            return f"task {self.task}"
+        whole_cluster = self.name == CLUSTER_POLICY_NAME
+        return "the whole cluster" if whole_cluster else f"namespace {self.namespace}"
 
     def __str__(self) -> str:
         return f"{KINDS[self.plural]} {self.namespace}/{self.name}"
 
     @property
     def path(self) -> str:
-        """Where it is on the API server."""
+        """Its path on the API server."""
         return custom_path(self.plural, self.namespace, self.name)
 
     def manifest(self, spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,7 +66,7 @@ class Target:
 
 
 async def spec_of(objects: ApiServer, target: Target) -> Mapping[str, Any]:
-    """What people wrote; empty if there is no such object."""
+    """The spec that people wrote; empty if there is no such object."""
     try:
         spec: Mapping[str, Any] = part(await objects.get(target.path), "spec") or {}
     except NotFound:
@@ -59,7 +75,7 @@ async def spec_of(objects: ApiServer, target: Target) -> Mapping[str, Any]:
 
 
 async def write_spec(objects: ApiServer, target: Target, spec: Mapping[str, Any]) -> None:
-    """Set fields of the spec, None takes one away; the object is made if it is not there.
+    """Set fields of the spec; None removes one. The object is made if it is not there.
 
     Raises:
         ApiError: if it may not be written.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -11,81 +11,60 @@ from rich.console import Console
 from plimsoll_operator.commands.past_runs.history_files import printed_history
 from plimsoll_operator.commands.printing.printing import refuse
 from plimsoll_operator.commands.reaching.stored import existing_store
-from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.store import Store, StoreError
 from plimsoll_predictor.tables.cells import TableError
-from plimsoll_predictor.tables.history import Written, write_history
+from plimsoll_predictor.tables.history import write_history
 
 ATTEMPTS: Final = 1_000_000
-"""Of a task, the newest that are written; the store keeps fewer."""
+"""The newest attempts of a task are written, no more than these; the store keeps fewer."""
 
 
-def export_command(
-    tasks: Sequence[str], store_url: str, out: Path, console: Console | None = None
-) -> int:
+def export_command(tasks: Sequence[str], store_url: str, out: Path, ending: str = ".csv") -> int:
     """Write the attempts of some tasks (``namespace/name``), or of all; the exit status.
 
-    1: nothing was written; what to do was said.
+    out: ``-`` prints them; ending: of a file name, which then gives the format.
+    The status is 1 if nothing was written; a message then says what to do.
     """
-    errors = console or Console(stderr=True)
-    return _export(tasks, store_url, (out, str(out)), (console or Console(), errors))
-
-
-def print_command(tasks: Sequence[str], store_url: str, ending: str) -> int:
-    """Print what ``export_command`` would write; the exit status.
-
-    ending: of a file's name, which tells the format.
-    """
-    # What is said beside it goes where it does no harm.
-    errors = Console(stderr=True)
+    if str(out) != "-":
+        return _export(tasks, store_url, out, str(out), Console())
+    # Messages go to stderr, so that stdout holds the history alone.
+    news = Console(stderr=True)
     return printed_history(
-        ending, lambda file: _export(tasks, store_url, (file, "standard output"), (errors, errors))
+        ending, lambda file: _export(tasks, store_url, file, "standard output", news)
     )
 
 
-def _export(
-    tasks: Sequence[str],
-    store_url: str,
-    where: tuple[Path, str],
-    consoles: tuple[Console, Console],
-) -> int:
-    """Write them. where: the file, and what people know it as. consoles: for news, for errors."""
-    console, errors = consoles
-    out, shown = where
+def _export(tasks: Sequence[str], store_url: str, out: Path, shown: str, news: Console) -> int:
+    """Write them. shown: what people know the file as."""
+    errors = Console(stderr=True)
     try:
         named = [TaskId.parse(task) for task in tasks]
         with existing_store(store_url) as store:
             chosen = _chosen(store, named)
-            written = write_history(out, lambda: _batches(store, chosen))
+            # One task at a time, because the whole store may not fit into memory.
+            written = write_history(
+                out, lambda: (store.observations.of_task(each, limit=ATTEMPTS) for each in chosen)
+            )
     except (StoreError, TableError, ValueError) as error:
         refuse(errors, "export", str(error))
         return 1
     except OSError as error:
         refuse(errors, "export", f"{shown} cannot be written: {error.strerror or error}")
         return 1
-    _say(console, shown, written, len(chosen))
+    for reason, count in written.left_out.most_common():
+        news.print(f"{count:,} left out: {reason}", markup=False, soft_wrap=True)
+    words = f"{shown}: {written.rows:,} attempts of {counted(len(chosen), 'task')}"
+    news.print(words, markup=False, soft_wrap=True)
     return 0
 
 
 def _chosen(store: Store, named: Sequence[TaskId]) -> Sequence[TaskId]:
-    known = store.totals.tasks()
-    unknown = [str(task) for task in named if task not in known]
+    observed = store.totals.tasks()
+    unknown = [str(task) for task in named if task not in observed]
     if unknown:
         raise ValueError(f"{', '.join(unknown)}: no attempt was observed; is the name right?")
-    if not known:
+    if not observed:
         raise ValueError(f"{store.where} has no observations; is the --store right?")
-    return named or known
-
-
-def _batches(store: Store, tasks: Sequence[TaskId]) -> Iterator[list[Observation]]:
-    # A task at a time: the whole store may be more than memory has room for.
-    return (store.observations.of_task(task, limit=ATTEMPTS) for task in tasks)
-
-
-def _say(console: Console, shown: str, written: Written, tasks: int) -> None:
-    for reason, count in written.left_out.most_common():
-        console.print(f"{count:,} left out: {reason}", markup=False, soft_wrap=True)
-    words = f"{shown}: {written.rows:,} attempts of {counted(tasks, 'task')}"
-    console.print(words, markup=False, soft_wrap=True)
+    return named or observed

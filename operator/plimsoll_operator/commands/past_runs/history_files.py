@@ -19,9 +19,9 @@ ENDINGS: Final = (".csv", ".gz", ".parquet")
 
 @contextmanager
 def given_history(path: Path, size_bytes: int | None) -> Iterator[Path]:
-    """The file to read: the one named or, for ``-``, all of standard input in one of ours.
+    """The file to read: the named one or, for ``-``, a temporary copy of standard input.
 
-    size_bytes: how much comes by standard input; None reads to its end.
+    size_bytes: the length of standard input; None reads to its end.
 
     Raises:
         HistoryError: if less comes, as when a connection breaks: nothing of it is taken.
@@ -43,9 +43,9 @@ def given_history(path: Path, size_bytes: int | None) -> Iterator[Path]:
 
 
 def printed_history(ending: str, write: Callable[[Path], int]) -> int:
-    """Let a file be written, then print it; the exit status of the writing.
+    """Write a temporary file, then print it; the exit status of the writing.
 
-    ending: of the file's name, which tells the format.
+    ending: of the file's name, which gives the format.
     """
     ending = ending if ending in ENDINGS else ".csv"
     with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
@@ -62,7 +62,7 @@ def _copy(source: BinaryIO, file: BinaryIO, size_bytes: int | None) -> int:
     got_bytes = 0
     while size_bytes is None or got_bytes < size_bytes:
         wanted = CHUNK_BYTES if size_bytes is None else min(CHUNK_BYTES, size_bytes - got_bytes)
-        # What is there already is taken: waiting for a full chunk would wait for the sender.
+        # os.read returns the bytes that are there; it does not wait for a chunk.
         chunk = os.read(source.fileno(), wanted)
         if not chunk:
             break

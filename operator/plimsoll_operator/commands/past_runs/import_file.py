@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress, TaskID, TaskProgressColumn
+from rich.progress import TaskProgressColumn
 from rich.table import Table
 
 from plimsoll_operator.commands.printing.printing import progress_bars, refuse
@@ -26,23 +26,9 @@ BATCH: Final = 1000
 SHOWN_BAD_ROWS: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportRequest:
-    """What to import, and where to.
-
-    namespace: of rows that name none.
-    strict: keep nothing if any row is bad; else the good ones are kept and the bad ones told.
-    """
-
-    path: Path
-    store_url: str
-    namespace: str | None = None
-    strict: bool = False
-
-
 @dataclass(slots=True)
 class _Tally:
-    """What was read, for the table at the end."""
+    """Counts of the rows that were read, for the table at the end."""
 
     rows: Counter[TaskId] = field(default_factory=Counter)
     new: Counter[TaskId] = field(default_factory=Counter)
@@ -55,8 +41,8 @@ class _Tally:
         self.rows[row.task] += 1
         self.oom_kills[row.task] += row.outcome is Outcome.OOM_KILLED
         if row.need is not None:
-            known = self.largest_bytes.get(row.task, 0)
-            self.largest_bytes[row.task] = max(known, row.need.size_bytes)
+            before = self.largest_bytes.get(row.task, 0)
+            self.largest_bytes[row.task] = max(before, row.need.size_bytes)
 
     def refuse(self, row: BadRow) -> None:
         self.bad += 1
@@ -64,52 +50,62 @@ class _Tally:
             self.first_bad.append(row)
 
 
-def import_command(request: ImportRequest, console: Console | None = None) -> int:
+def import_command(
+    path: Path,
+    store_url: str,
+    namespace: str | None = None,
+    *,
+    strict: bool = False,
+    console: Console | None = None,
+) -> int:
     """Import a history file; the exit status of the process.
 
-    0: rows were kept (bad ones, if any, were told and left out), or all were known already.
-    1: nothing was kept, or not all that should have been; what to do was said.
-    Importing a file again doubles nothing.
+    namespace: of rows that name none. strict: store nothing if any row is bad; else the good rows
+    are stored, and the bad ones listed.
+
+    The status is 0 if rows were stored, or all were stored before; else it is 1, and a message says
+    what to do. Importing a file again doubles nothing.
     """
     console = console or Console()
     tally = _Tally()
     try:
-        with (
-            request.path.open("rb") as file,
-            progress_bars(console, TaskProgressColumn()) as progress,
-        ):
-            bar = progress.add_task(f"reading {request.path.name}", total=_size(file))
-            if request.strict and not _all_good(file, request, tally):
+        with path.open("rb") as file, progress_bars(console, TaskProgressColumn()) as progress:
+            bar = progress.add_task(f"reading {path.name}", total=_size(file))
+            if strict and not _all_good(file, namespace, tally):
                 progress.stop()
-                return _refused(console, request, tally)
-            _keep(file, request, tally, (progress, bar))
+                return _refused(console, path, tally)
+            rows = _good(read_history(file, namespace=namespace), tally)
+            for _ in _stored(rows, store_url, tally):
+                progress.update(bar, completed=file.tell())
     except (HistoryError, StoreError, OSError) as error:
-        refuse(console, "import", _words(error, request))
-        _say_kept(console, tally)
+        unread = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
+        refuse(console, "import", unread if isinstance(error, OSError) else str(error))
+        if tally.rows:
+            console.print(
+                f"{tally.rows.total()} rows were kept before that; import the file again, "
+                "rows that were kept are not doubled"
+            )
         return 1
     _say_bad(console, tally)
     console.print(_table(tally))
     return 0 if tally.rows or not tally.bad else 1
 
 
-def _keep(
-    file: BinaryIO, request: ImportRequest, tally: _Tally, bar: tuple[Progress, TaskID]
-) -> None:
-    rows = _good(read_history(file, namespace=request.namespace), tally)
+def _stored(rows: Iterator[Observation], store_url: str, tally: _Tally) -> Iterator[int]:
+    """Store all rows; yields after each batch how many it had."""
     # The header is checked before the store is touched.
     batch = list(islice(rows, BATCH))
-    store = Store.open(request.store_url)
+    store = Store.open(store_url)
     try:
         while batch:
             uids = store.observations.record_history(batch).new
             for row in batch:
                 tally.count(row)
                 tally.new[row.task] += row.attempt_uid in uids
-            bar[0].update(bar[1], completed=file.tell())
+            yield len(batch)
             batch = list(islice(rows, BATCH))
     finally:
         store.close()
-    bar[0].update(bar[1], completed=file.tell())
 
 
 def _good(rows: Iterator[Observation | BadRow], tally: _Tally) -> Iterator[Observation]:
@@ -120,17 +116,17 @@ def _good(rows: Iterator[Observation | BadRow], tally: _Tally) -> Iterator[Obser
             tally.refuse(row)
 
 
-def _all_good(file: BinaryIO, request: ImportRequest, tally: _Tally) -> bool:
-    for _ in _good(read_history(file, namespace=request.namespace), tally):
+def _all_good(file: BinaryIO, namespace: str | None, tally: _Tally) -> bool:
+    for _ in _good(read_history(file, namespace=namespace), tally):
         pass
     file.seek(0)
     return tally.bad == 0
 
 
-def _refused(console: Console, request: ImportRequest, tally: _Tally) -> int:
+def _refused(console: Console, path: Path, tally: _Tally) -> int:
     _say_bad(console, tally)
     console.print(
-        f"[red]plimsoll import:[/red] nothing was kept of {escape(str(request.path))}, because "
+        f"[red]plimsoll import:[/red] nothing was kept of {escape(str(path))}, because "
         "--strict was asked for; mend the rows, or import without it"
     )
     return 1
@@ -141,20 +137,6 @@ def _say_bad(console: Console, tally: _Tally) -> None:
         console.print(f"[yellow]line {row.line}:[/yellow] {escape(row.reason)}")
     if tally.bad > len(tally.first_bad):
         console.print(f"... and {tally.bad - len(tally.first_bad)} more bad rows")
-
-
-def _say_kept(console: Console, tally: _Tally) -> None:
-    if tally.rows:
-        console.print(
-            f"{tally.rows.total()} rows were kept before that; import the file again, "
-            "what is kept already is not doubled"
-        )
-
-
-def _words(error: Exception, request: ImportRequest) -> str:
-    if isinstance(error, OSError):
-        return f"{request.path} cannot be read: {error.strerror or error}"
-    return str(error)
 
 
 def _table(tally: _Tally) -> Table:
@@ -175,8 +157,9 @@ def _table(tally: _Tally) -> Table:
 
 
 def _caption(tally: _Tally) -> str:
-    known = tally.rows.total() - tally.new.total()
-    return f"{tally.new.total()} new, {known} known before, {tally.bad} bad rows left out"
+    new = tally.new.total()
+    known_before = tally.rows.total() - new
+    return f"{new} new, {known_before} known before, {tally.bad} bad rows left out"
 
 
 def _size(file: BinaryIO) -> int:

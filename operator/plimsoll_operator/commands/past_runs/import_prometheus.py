@@ -42,7 +42,7 @@ class BadTime(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrometheusRequest:
-    """What is asked of which Prometheus.
+    """Which Prometheus is asked, and about which pods.
 
     since, until: a span before now (30d, 12h, 90m, 2w), or a date; until None is now.
     """
@@ -56,7 +56,6 @@ class PrometheusRequest:
     margin: float = 0.1
     token_file: Path | None = None
     ca_file: Path | None = None
-    timeout_s: float = 60.0
 
 
 def prometheus_command(
@@ -65,7 +64,7 @@ def prometheus_command(
     """Write the past attempts that a Prometheus knows into a history file; the exit status.
 
     out: its ending says whether CSV or Parquet.
-    1: nothing was written; what to do was said.
+    The status is 1 if nothing was written; a message then says what to do.
     """
     console = console or Console(stderr=True)
     try:
@@ -73,10 +72,10 @@ def prometheus_command(
         end_s = now_s if request.until is None else unix_s(request.until, now_s)
         if end_s <= start_s:
             raise BadTime("--until is not after --since")
-        found, progress = asyncio.run(_read(request, (start_s, end_s), console))
-        if not found:
+        observations, progress = asyncio.run(_read(request, (start_s, end_s), console))
+        if not observations:
             raise PrometheusError(_nothing(request, progress.left_out.total()))
-        written = write_history(out, lambda: [found])
+        written = write_history(out, lambda: [observations])
     except (PrometheusError, BadMatcher, BadTime, TableError) as error:
         refuse(console, "import", str(error))
         return 1
@@ -86,7 +85,7 @@ def prometheus_command(
     for reason, count in sorted(progress.left_out.items()):
         if count:
             console.print(f"{count:,} pods left out: {reason}", markup=False, soft_wrap=True)
-    _say(console, found, written)
+    _say(console, observations, written)
     return 0
 
 
@@ -113,29 +112,26 @@ async def _read(
     request: PrometheusRequest, span: tuple[float, float], console: Console
 ) -> tuple[list[Observation], PastProgress]:
     server = PrometheusServer.at(
-        request.address,
-        token_file=request.token_file,
-        ca_file=request.ca_file,
-        timeout_s=request.timeout_s,
+        request.address, token_file=request.token_file, ca_file=request.ca_file
     )
     where = Where(tuple(request.namespaces), tuple(request.matchers))
     how = ReadingRules(task_label=request.task_label, margin=request.margin)
-    found: list[Observation] = []
+    observations: list[Observation] = []
     async with PrometheusClient(server) as client:
         reader = PastReader(client, where, how)
         with progress_bars(console, TimeRemainingColumn()) as bar:
             shown = bar.add_task("reading the past", total=span[1] - span[0])
-            async for told in reader.read(*span):
-                found += told
+            async for of_window in reader.read(*span):
+                observations += of_window
                 bar.update(shown, completed=reader.progress.done_s)
-                if len(found) > MOST_ATTEMPTS:
+                if len(observations) > MOST_ATTEMPTS:
                     raise PrometheusError(
                         f"more than {MOST_ATTEMPTS:,} attempts; import them in parts, with"
                         " --since and --until or --namespace"
                     )
     for warning in client.warnings:
         console.print(f"the server warns: {warning}", markup=False, soft_wrap=True)
-    return found, reader.progress
+    return observations, reader.progress
 
 
 def _nothing(request: PrometheusRequest, left_out: int) -> str:
@@ -152,10 +148,10 @@ def _nothing(request: PrometheusRequest, left_out: int) -> str:
     )
 
 
-def _say(console: Console, found: Sequence[Observation], written: Written) -> None:
-    succeeded = [each for each in found if each.outcome is Outcome.SUCCEEDED]
+def _say(console: Console, observations: Sequence[Observation], written: Written) -> None:
+    succeeded = [each for each in observations if each.outcome is Outcome.SUCCEEDED]
     unmeasured = sum(each.peak_bytes is None for each in succeeded)
-    tasks = len({each.task for each in found})
+    tasks = len({each.task for each in observations})
     words = f"{written.rows:,} attempts of {counted(tasks, 'task')} were found"
     if unmeasured:
         words += (

@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from rich.console import Console
+from rich.progress import Progress
 
 from plimsoll_operator.commands.past_runs.replay_output import (
-    ReplayProgress,
     check_folders,
     exit_status_of,
+    reading,
+    replay_progress,
+    step,
     write_figures,
     write_named,
 )
@@ -36,7 +39,7 @@ OBSERVATIONS: Final = 200_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """What to replay, how, and where the figures go.
+    """The traces to replay, how to replay them, and where the figures go.
 
     policies: names; ``all`` for all.
     from_store: ``namespace/name`` of a task whose observations are replayed, too.
@@ -69,7 +72,7 @@ def replay_command(request: ReplayRequest, now_s: float, console: Console | None
 
 
 def _check(request: ReplayRequest) -> None:
-    """Refuse before hours of replay what could be refused after them."""
+    """Refuse a request before a replay, which may take hours."""
     if not request.traces and request.from_store is None:
         raise ValueError("name a trace to replay, or a task with --from-store namespace/name")
     if not 0 < request.setting.first_size <= 1:
@@ -83,29 +86,24 @@ def _check(request: ReplayRequest) -> None:
 def _play_all(request: ReplayRequest, console: Console) -> list[Played]:
     policies = policies_named(request.policies)
     played: list[Played] = []
-    with ReplayProgress(console) as progress:
+    with replay_progress(console) as progress:
         for trace in _traces(request, progress):
-            found = [_play(trace, policy, request, progress) for policy in policies]
-            progress.print(replay_table(found))
-            # The rows have been played: only their figures are needed, and memory is for the next.
+            replays = [_play(trace, policy, request, progress) for policy in policies]
+            progress.console.print(replay_table(replays))
+            # Only the figures of the rows are needed now; the next trace needs the memory.
             bare = replace(trace, rows=())
-            played += [replace(each, trace=bare) for each in found]
+            played += [replace(each, trace=bare) for each in replays]
     return played
 
 
-def _traces(request: ReplayRequest, progress: ReplayProgress) -> Iterator[Trace]:
-    """One after the other: each may be as large as memory has room for."""
+def _traces(request: ReplayRequest, progress: Progress) -> Iterator[Trace]:
+    """Each trace may be as large as memory has room for, so they come one after the other."""
     if request.from_store is not None:
         yield _stored(request.from_store, request)
     for path in request.traces:
-        yield _read(path, progress)
-
-
-def _read(path: Path, progress: ReplayProgress) -> Trace:
-    with progress.step(
-        f"reading {path.name}", path.stat().st_size if path.exists() else 1
-    ) as advance:
-        return read_trace(path, advance)
+        with reading(progress, path) as advance:
+            trace = read_trace(path, advance)
+        yield trace
 
 
 def _stored(name: str, request: ReplayRequest) -> Trace:
@@ -117,8 +115,8 @@ def _stored(name: str, request: ReplayRequest) -> Trace:
 
 
 def _fetched_history(task: TaskId, installation: Installation) -> list[Observation]:
-    """What `plimsoll export` writes of a task in the controller's pod, oldest first."""
-    # Imported late: only this needs a cluster's client, which takes a second to load.
+    """The attempts that `plimsoll export` writes in the controller's pod, oldest first."""
+    # Imported here because a cluster's client takes a second to load.
     from plimsoll_operator.commands.reaching.in_controller import Errand, run_in_controller
 
     with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
@@ -129,12 +127,10 @@ def _fetched_history(task: TaskId, installation: Installation) -> list[Observati
         return [row for row in read_history(file) if isinstance(row, Observation)]
 
 
-def _play(
-    trace: Trace, policy: ReplayPolicy, request: ReplayRequest, progress: ReplayProgress
-) -> Played:
-    with progress.step(f"{trace.name}: {policy.name}", len(trace.rows)) as advance:
+def _play(trace: Trace, policy: ReplayPolicy, request: ReplayRequest, progress: Progress) -> Played:
+    with step(progress, f"{trace.name}: {policy.name}", len(trace.rows)) as advance:
         played = play(trace, policy, request.setting, advance)
     if request.html_file is None:
         return played
-    with progress.step(f"{trace.name}: {policy.name}, its frontier", len(trace.rows)) as advance:
+    with step(progress, f"{trace.name}: {policy.name}, its frontier", len(trace.rows)) as advance:
         return replace(played, frontier=frontier(trace, policy, request.setting, advance))

@@ -1,17 +1,16 @@
-"""What replays of sizes and of runtimes share: their progress, their files and how they end."""
+"""Replays of sizes and of runtimes share their progress, their files and how they end."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.markup import escape
-from rich.progress import TaskProgressColumn, TimeElapsedColumn
+from rich.progress import Progress, TaskProgressColumn, TimeElapsedColumn
 
 from plimsoll_operator.commands.printing.printing import progress_bars, refuse
 from plimsoll_operator.web.report.writing import write_whole
@@ -22,7 +21,7 @@ def exit_status_of(
     console: Console | None,
     refusals: tuple[type[Exception], ...],
 ) -> int:
-    """Run a replay: 0, or 1 where a file cannot be read or written; what to do was said.
+    """Run a replay: 0, or 1 after a message where a file cannot be read or written.
 
     refusals: errors whose words are for people.
     """
@@ -39,7 +38,7 @@ def exit_status_of(
 
 
 def check_folders(*files: Path | None) -> None:
-    """Refuse before a replay what could only be refused after it.
+    """Refuse files before a replay, which may take hours.
 
     Raises:
         ValueError: if a file is to be written where there is no folder.
@@ -55,40 +54,27 @@ def write_figures(file: Path | None, figures: Iterable[dict[str, Any]], console:
         write_named("figures", file, json.dumps(list(figures), indent=2) + "\n", console)
 
 
-def write_named(what: str, file: Path, text: str, console: Console) -> None:
+def write_named(title: str, file: Path, text: str, console: Console) -> None:
     """Write a file, and say what it is."""
     write_whole(file, text)
-    console.print(f"{what}: {file}", markup=False, soft_wrap=True)
+    console.print(f"{title}: {file}", markup=False, soft_wrap=True)
 
 
-class ReplayProgress:
+def replay_progress(console: Console) -> Progress:
     """A context in which steps show how far they are."""
+    return progress_bars(console, TaskProgressColumn(), TimeElapsedColumn())
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._progress = progress_bars(console, TaskProgressColumn(), TimeElapsedColumn())
 
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
+@contextmanager
+def step(progress: Progress, words: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a bar while something is done; yields what to tell how much is done of total."""
+    bar = progress.add_task(escape(words), total=max(total, 1))
+    try:
+        yield lambda done: progress.update(bar, completed=done)
+    finally:
+        progress.remove_task(bar)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.stop()
 
-    @contextmanager
-    def step(self, words: str, total: int) -> Iterator[Callable[[int], None]]:
-        """Show a bar while something is done; yields what to tell how much is done of total."""
-        bar = self._progress.add_task(escape(words), total=max(total, 1))
-        try:
-            yield lambda done: self._progress.update(bar, completed=done)
-        finally:
-            self._progress.remove_task(bar)
-
-    def print(self, what: RenderableType) -> None:
-        """Print above the bar."""
-        self._console.print(what)
+def reading(progress: Progress, path: Path) -> AbstractContextManager[Callable[[int], None]]:
+    """The step that reads a file."""
+    return step(progress, f"reading {path.name}", path.stat().st_size if path.exists() else 1)

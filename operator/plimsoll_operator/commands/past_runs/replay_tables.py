@@ -1,4 +1,4 @@
-"""What a replay found, of sizes or of runtimes, as a table in the terminal."""
+"""Replays of sizes and of runtimes as tables in the terminal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RUNTIME_HEADINGS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One that was replayed. loss: what the best has least of."""
+    """One line of a table. loss: the line with the least is the best."""
 
     name: str
     cells: Sequence[str]
@@ -113,23 +113,23 @@ def _or_dash(value: float | None, form: str) -> str:
 
 
 def trace_words(trace: Trace) -> str:
-    """What was done to the trace before it was replayed; empty if nothing."""
-    said = [out.words(why) for why, out in trace.left_out.items()]
+    """Tell how the trace was changed before it was replayed; empty if it was not."""
+    sentences = [out.words(why) for why, out in trace.left_out.items()]
     if trace.shifted:
-        said.append(f"{trace.shifted:,} started before they were submitted: moved by the gap")
+        sentences.append(f"{trace.shifted:,} started before they were submitted: moved by the gap")
     if trace.unasked:
         gb = UNASKED_BYTES / 1e9
-        said.append(f"{trace.unasked:,} ask for nothing: {gb:g} GB stands for it")
-    return "\n".join(said)
+        sentences.append(f"{trace.unasked:,} ask for nothing: {gb:g} GB stands for it")
+    return "\n".join(sentences)
 
 
 def log_words(log: RuntimeLog) -> str:
-    """What was done to the log before it was replayed; empty if nothing."""
-    said = [out.words(why) for why, out in log.left_out.items()]
+    """Tell how the log was changed before it was replayed; empty if it was not."""
+    sentences = [out.words(why) for why, out in log.left_out.items()]
     if log.shifted:
-        said.append(f"{log.shifted:,} started before they were submitted: the clocks differ")
+        sentences.append(f"{log.shifted:,} started before they were submitted: the clocks differ")
     if log.disordered:
-        said.append(f"{log.disordered:,} submitted before the row above: sorted by submission")
+        sentences.append(f"{log.disordered:,} submitted before the row above: sorted by submission")
     if log.zeros:
-        said.append(f"{log.zeros:,} of 0 s: they count as the shortest runtime")
-    return "\n".join(said)
+        sentences.append(f"{log.zeros:,} of 0 s: they count as the shortest runtime")
+    return "\n".join(sentences)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -15,40 +14,32 @@ from plimsoll_predictor.replay.sizes.traces import TraceError, write_trace
 from plimsoll_predictor.tables.cells import TableError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TracingRequest:
-    """What to convert, and where to.
-
-    run: what the workflow's run is called; None for each file's name.
-    timezone: an IANA name, of dates that name no zone.
-    namespace: of exported rows that name none.
-    """
-
-    files: Sequence[Path]
-    out: Path
-    run: str | None = None
-    timezone: str = "UTC"
-    namespace: str | None = None
-
-
-def tracing_command(request: TracingRequest, console: Console | None = None) -> int:
+def tracing_command(
+    files: Sequence[Path],
+    out: Path,
+    *,
+    run: str | None = None,
+    timezone: str = "UTC",
+    namespace: str | None = None,
+) -> int:
     """Convert files into one trace; the exit status of the process.
 
-    1: nothing was written; what to do was said.
+    run: the name of the workflow's run; None for each file's name. timezone: an IANA name, of dates
+    that name no zone. namespace: of exported rows that name none.
+    The status is 1 if nothing was written; a message then says what to do.
     """
-    console = console or Console()
+    console = Console()
     try:
-        zone = _zone(request.timezone)
-        asked = ConvertRequest(run=request.run, zone=zone, namespace=request.namespace)
-        converted = convert(request.files, asked)
-        write_trace(request.out, converted.rows)
+        asked = ConvertRequest(run=run, zone=_zone(timezone), namespace=namespace)
+        converted = convert(files, asked)
+        write_trace(out, converted.rows)
     except (TraceError, TableError) as error:
         refuse(console, "traces", str(error))
         return 1
     except OSError as error:
-        refuse(console, "traces", f"{request.out} cannot be written: {error.strerror or error}")
+        refuse(console, "traces", f"{out} cannot be written: {error.strerror or error}")
         return 1
-    _say(console, request.out, converted)
+    _say(console, out, converted)
     return 0
 
 

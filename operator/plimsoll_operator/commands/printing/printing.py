@@ -31,12 +31,12 @@ def document_text(document: Any, form: OutputForm) -> str:
     if form is OutputForm.YAML:
         import yaml
 
-        # Through JSON first: an object that is in it twice would come out as an anchor and alias.
+        # Through JSON first: an object that occurs twice would become an anchor and an alias.
         text: str = yaml.safe_dump(
             json.loads(json.dumps(document)), sort_keys=False, allow_unicode=True, width=100
         )
         return text
-    # Escaped beyond ASCII: what came from outside cannot colour a terminal.
+    # Everything but ASCII is escaped, so that text from outside cannot colour a terminal.
     return json.dumps(document, indent=2) + "\n"
 
 
@@ -49,7 +49,7 @@ def people_console(*, stderr: bool = False) -> Console:
 
 
 def complain(words: str) -> None:
-    """Say on stderr, as one sentence without markup, what is wrong and what to do."""
+    """Print on stderr one sentence without markup that says what is wrong and what to do."""
     Console(stderr=True).print(
         printable(words, but="\n"),
         markup=False,
@@ -59,7 +59,7 @@ def complain(words: str) -> None:
 
 
 def refuse(console: Console, command: str, words: str) -> None:
-    """Say beside a command's other words why it gives up."""
+    """Print why a command gives up."""
     console.print(f"[red]plimsoll {command}:[/red] {escape(words)}", soft_wrap=True)
 
 

@@ -1,4 +1,4 @@
-"""What the tables of all commands are made of."""
+"""The parts of all commands' tables."""
 
 from __future__ import annotations
 
@@ -43,6 +43,11 @@ def titled_table(
         justify: JustifyMethod = "right" if name in right else "left"
         table.add_column(name, justify=justify, no_wrap=name not in folding)
     return table
+
+
+def bare_table(title: str) -> Table:
+    """A table without rows, frame and headings."""
+    return Table(title=title, title_justify="left", title_style="bold", box=None, show_header=False)
 
 
 def panel(title: str, rows: Mapping[str, str | Text]) -> Panel:

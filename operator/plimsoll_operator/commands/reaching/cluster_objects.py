@@ -14,7 +14,7 @@ from plimsoll_operator.kube.api_server import ApiServer, api_settings
 
 ANSWER_WITHIN_S: Final = 15.0
 MOST_BYTES: Final = 64 * 2**20
-"""Of one answer: ten thousand TaskProfiles come in pages of far less."""
+"""The most bytes of one answer: ten thousand TaskProfiles come in pages of far less."""
 
 
 @asynccontextmanager

@@ -1,7 +1,7 @@
 """Commands that need the store, run where the store is: in the pod of the controller that leads.
 
-The same command runs there with the same arguments; files stay here: what it reads is sent, what it
-writes comes back.
+The same command runs there with the same arguments. Files stay here: a file that it reads is sent,
+and a file that it writes comes back.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ NOT_RUN: Final = 1
 class Errand:
     """One command to run there.
 
-    words: the command and its arguments, as there. stdin: a file that it reads; the size is told
-    it. out: where its standard output is kept as a whole or not at all; None prints it.
+    words: the command and its arguments in the pod. stdin: a file that it reads; it is given the
+    size. out: the file for its whole standard output; None prints it.
     """
 
     words: Sequence[str]
@@ -58,7 +58,7 @@ def run_in_controller(errand: Errand) -> int:
     except (ApiError, NoLeader) as error:
         complain(f"plimsoll {errand.words[0]}: {error}")
     except BrokenPipeError:
-        # Who reads, `head` say, has had enough; Python must not find that out again at its end.
+        # The reader, such as `head`, has closed the pipe; Python must not fail again at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         complain(f"plimsoll {errand.words[0]}: {error.filename or errand.out}: {error.strerror}")
@@ -66,13 +66,13 @@ def run_in_controller(errand: Errand) -> int:
 
 
 def _run_into(errand: Errand, out: Path) -> int:
-    """Through a file beside it: what is not whole is not left behind."""
+    """Write a file beside it first, so that no part of an output is left behind."""
     handle, name = tempfile.mkstemp(dir=out.parent, prefix=".plimsoll-")
     try:
         with os.fdopen(handle, "wb") as file:
             status = asyncio.run(_run(errand, file, MOST_FILE_BYTES))
         if status == 0:
-            # mkstemp makes it private; what is written is for sharing.
+            # mkstemp makes the file private, but it is for sharing.
             os.chmod(name, 0o644)
             os.replace(name, out)
             complain(f"{out}: written")

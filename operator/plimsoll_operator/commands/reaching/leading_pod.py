@@ -1,4 +1,4 @@
-"""Where Plimsoll is installed, and which pod is the controller's that leads: it has the store."""
+"""Finds where Plimsoll is installed, and the pod of the leading controller, which has the store."""
 
 from __future__ import annotations
 
@@ -29,25 +29,22 @@ async def find_leading_pod(objects: ApiServer, installation: Installation) -> Po
         ApiError: if pods cannot be listed.
     """
     query = {"labelSelector": CONTROLLERS}
-    if installation.installed_in is not None:
-        where = installation.installed_in
-        return choose(
-            await objects.items(path_of(CORE, "pods", where), query), f"namespace {where}"
-        )
+    namespace = installation.installed_in
     try:
-        return choose(await objects.items(path_of(CORE, "pods"), query), "the cluster")
+        pods = await objects.items(path_of(CORE, "pods", namespace), query)
     except Refused:
-        # Who may not look everywhere may still look where it usually is.
-        where = OWN_NAMESPACE
-        return choose(
-            await objects.items(path_of(CORE, "pods", where), query), f"namespace {where}"
-        )
+        if namespace is not None:
+            raise
+        # Those who may not look everywhere may still look in the usual namespace.
+        namespace = OWN_NAMESPACE
+        pods = await objects.items(path_of(CORE, "pods", namespace), query)
+    return choose(pods, "the cluster" if namespace is None else f"namespace {namespace}")
 
 
 async def find_namespace(objects: ApiServer, installation: Installation) -> str:
-    """The namespace that the controller's Deployment is in.
+    """The namespace of the controller's Deployment.
 
-    Who may not look for it everywhere is told the usual one.
+    It is the usual one for those who may not look everywhere.
 
     Raises:
         NotInstalled: if there is none, or more than one.
@@ -55,10 +52,11 @@ async def find_namespace(objects: ApiServer, installation: Installation) -> str:
     if installation.installed_in is not None:
         return installation.installed_in
     try:
-        found = await objects.items(path_of(APPS, "deployments"), {"labelSelector": CONTROLLERS})
+        query = {"labelSelector": CONTROLLERS}
+        deployments = await objects.items(path_of(APPS, "deployments"), query)
     except Refused:
         return OWN_NAMESPACE
-    namespaces = sorted({str(each["metadata"]["namespace"]) for each in found})
+    namespaces = sorted({str(each["metadata"]["namespace"]) for each in deployments})
     if len(namespaces) == 1:
         return namespaces[0]
     if namespaces:
@@ -72,9 +70,9 @@ async def find_namespace(objects: ApiServer, installation: Installation) -> str:
 
 
 def choose(pods: Sequence[Mapping[str, Any]], where: str) -> PodContainer:
-    """The pod that leads, of the controllers' pods.
+    """The pod that leads among the controllers' pods.
 
-    where: that was looked through, in words.
+    where: the part of the cluster that was looked through, in words.
 
     Raises:
         NoLeader: if there is none, or there are some of several installations.
@@ -85,7 +83,9 @@ def choose(pods: Sequence[Mapping[str, Any]], where: str) -> PodContainer:
             " the store itself with --store, or install Plimsoll with Helm"
         )
     running = [pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"]
-    leading = [pod for pod in running if _label(pod, LEADER) == "true"]
+    leading = [
+        pod for pod in running if (pod["metadata"].get("labels") or {}).get(LEADER) == "true"
+    ]
     namespaces = sorted({str(pod["metadata"]["namespace"]) for pod in pods})
     if len(namespaces) > 1:
         raise NoLeader(
@@ -100,11 +100,6 @@ def choose(pods: Sequence[Mapping[str, Any]], where: str) -> PodContainer:
     newest = max(leading, key=lambda pod: str((pod.get("status") or {}).get("startTime") or ""))
     meta = newest["metadata"]
     return PodContainer(str(meta["namespace"]), str(meta["name"]), _container(newest))
-
-
-def _label(pod: Mapping[str, Any], name: str) -> str | None:
-    value = (pod["metadata"].get("labels") or {}).get(name)
-    return None if value is None else str(value)
 
 
 def _container(pod: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from plimsoll_predictor.store import Store, StoreError
 
 @contextmanager
 def existing_store(url: str) -> Iterator[Store]:
-    """A store that is there already: who looks at one must not leave an empty one behind.
+    """A store that exists: a command that only reads must not leave an empty one behind.
 
     Raises:
         StoreError: if there is none, or it cannot be opened.

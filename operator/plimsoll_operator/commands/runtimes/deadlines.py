@@ -25,10 +25,10 @@ def span_s(text: str) -> float:
     Raises:
         BadDeadline: if it is none.
     """
-    found = _SPAN.fullmatch(text[:_MOST_LETTERS])
-    if found is None or not any(found.groups()):
+    parts = _SPAN.fullmatch(text[:_MOST_LETTERS])
+    if parts is None or not any(parts.groups()):
         raise BadDeadline(f"{text[:_MOST_LETTERS]!r} is no span; write 90m, 1h30m, 45s or 2d")
-    days, hours, minutes, seconds = (float(each or 0) for each in found.groups())
+    days, hours, minutes, seconds = (float(each or 0) for each in parts.groups())
     total_s = 86_400 * days + 3_600 * hours + 60 * minutes + seconds
     if total_s <= 0:
         raise BadDeadline(f"{text[:_MOST_LETTERS]!r} is over at once; write a span above zero")

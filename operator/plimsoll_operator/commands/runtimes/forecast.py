@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
@@ -24,66 +23,49 @@ from plimsoll_predictor.store.learned.past_runtimes import PastRuntime
 LAST_RUNS = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForecastRequest:
-    """What to forecast. named: ``namespace/task``, or ``namespace/pod``. now_s: Unix seconds."""
-
-    named: str
-    store_url: str
-    now_s: float
-    installation: Installation = field(default_factory=Installation)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskForecast:
-    """A task's runtimes and, where a pod was named, its run."""
-
-    runtimes: TaskRuntimes
-    run: RunningRun | None = None
-
-    @property
-    def last(self) -> tuple[PastRuntime, ...]:
-        """The newest attempts, newest first."""
-        return tuple(reversed(self.runtimes.past[-LAST_RUNS:]))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
-        runtimes = self.runtimes
-        return {
-            **runtimes.to_dict(),
-            "run": self.run.to_dict() if self.run else None,
-            "last_runs": [_past_dict(runtimes, each) for each in self.last],
-        }
-
-
-def forecast_command(request: ForecastRequest, output: OutputForm) -> int:
-    """Print what is forecast of a task, or of a pod's run; the exit status."""
+def forecast_command(
+    named: str, store_url: str, installation: Installation, output: OutputForm, *, now_s: float
+) -> int:
+    """Print what is forecast of ``namespace/task`` or ``namespace/pod``; the exit status."""
     try:
-        answer = _task_forecast(request)
+        runtimes, run = _forecast(TaskId.parse(named), store_url, installation, now_s)
     except (StoreError, ApiError, NothingToExplain, ValueError) as error:
         complain(f"plimsoll forecast: {error}")
         return 1
-    print_output(answer.to_dict(), forecast_table(answer.runtimes, answer.run, answer.last), output)
+    newest = tuple(reversed(runtimes.past[-LAST_RUNS:]))
+    document = {
+        **runtimes.to_dict(),
+        "run": run.to_dict() if run else None,
+        "last_runs": [_past_dict(runtimes, each) for each in newest],
+    }
+    print_output(document, forecast_table(runtimes, run, newest), output)
     return 0
 
 
-def _task_forecast(request: ForecastRequest) -> TaskForecast:
-    named = TaskId.parse(request.named)
-    with existing_store(request.store_url) as store:
+def _forecast(
+    named: TaskId, store_url: str, installation: Installation, now_s: float
+) -> tuple[TaskRuntimes, RunningRun | None]:
+    """A task's runtimes and, where a pod was named, its run."""
+    with existing_store(store_url) as store:
         tasks = store.totals.tasks()
         if named in tasks:
-            return TaskForecast(runtimes=gather_runtimes(store, named, request.now_s))
-        pod = find_pod(named, request.installation, tasks, store.where)
+            return gather_runtimes(store, named, now_s), None
+        pod = find_pod(named, installation, tasks, store.where)
         task, status = run_of(pod, named)
-        runtimes = gather_runtimes(store, task, request.now_s)
+        runtimes = gather_runtimes(store, task, now_s)
         forecast = _own_forecast(store, status) or runtimes.forecast
-        return TaskForecast(
-            runtimes=runtimes, run=running_run(named.name, status, forecast, request.now_s)
+        run = RunningRun(
+            name=named.name,
+            forecast=forecast,
+            now_s=now_s,
+            started_s=status.started_s,
+            finished_s=(status.finished_s or now_s) if status.ended else None,
         )
+        return runtimes, run
 
 
 def run_of(pod: Pod, named: TaskId) -> tuple[TaskId, AttemptStatus]:
-    """Whose pod it is, and where its run stands.
+    """The task of a pod, and where its run stands.
 
     Raises NothingToExplain if it is not Plimsoll's.
     """
@@ -94,25 +76,13 @@ def run_of(pod: Pod, named: TaskId) -> tuple[TaskId, AttemptStatus]:
     return task, read_status(pod, container.name)
 
 
-def running_run(name: str, status: AttemptStatus, forecast: Forecast, now_s: float) -> RunningRun:
-    """A pod's run, as of ``now_s``."""
-    finished_s = (status.finished_s or now_s) if status.ended else None
-    return RunningRun(
-        name=name,
-        forecast=forecast,
-        now_s=now_s,
-        started_s=status.started_s,
-        finished_s=finished_s,
-    )
-
-
 def _own_forecast(store: Store, status: AttemptStatus) -> Forecast | None:
-    """What was forecast of the run when it was submitted; None if nothing was, or is kept."""
+    """The forecast that was stored when the run was submitted; None if there is none."""
     stored = store.runtimes.open_forecast(status.attempt_uid)
     try:
         return None if stored is None else Forecast.from_dict(stored.forecast)
     except ValueError:
-        # Another version's: what is forecast of such a run now stands for it.
+        # Another version wrote it; the forecast of now stands in.
         return None
 
 

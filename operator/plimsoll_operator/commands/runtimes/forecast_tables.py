@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll_operator.commands.printing.tables import bar, panel, plain, titled_table
+from plimsoll_operator.commands.printing.tables import bar, bare_table, panel, plain, titled_table
 from plimsoll_operator.views.running_run import Punctuality, RunningRun
 from plimsoll_operator.views.task_runtimes import Anomaly, TaskRuntimes
 from plimsoll_operator.wording.figure_words import words_for_minute
@@ -23,9 +23,9 @@ from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.store.learned.past_runtimes import PastRuntime
 
 ROWS: Final = 14
-"""Of the histogram."""
+"""Rows of the histogram."""
 _ENDS: Final = (0.005, 0.995)
-"""What lies beyond is in the histogram's first and last row."""
+"""The histogram's first and last row hold everything beyond these shares."""
 _OUTCOMES: Final = {
     Outcome.SUCCEEDED: "",
     Outcome.OOM_KILLED: "OOM-killed",
@@ -39,7 +39,7 @@ _STYLES: Final = {Punctuality.LATE: "yellow", Punctuality.RUNNING_LONG: "bold re
 def forecast_table(
     runtimes: TaskRuntimes, run: RunningRun | None, last: Sequence[PastRuntime]
 ) -> RenderableType:
-    """All that is told of a task's runtimes, and of a pod's run."""
+    """Show a task's runtimes, and a pod's run."""
     parts: list[RenderableType] = [] if run is None else [_run(run)]
     parts += [_head(runtimes), _histogram(runtimes.forecast)]
     if last:
@@ -100,15 +100,8 @@ def _run(run: RunningRun) -> Panel:
 
 
 def _histogram(forecast: Forecast) -> Table:
-    """How likely it takes how long: rows of equal length in the logarithm."""
-    table = Table(
-        title="how long it takes",
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        padding=(0, 1),
-    )
-    table.show_header = False
+    """Show how likely each runtime is: the rows have equal length in the logarithm."""
+    table = bare_table("how long it takes")
     table.add_column(justify="right", no_wrap=True, style="dim")
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, style="dim")
@@ -134,28 +127,28 @@ def _rows(forecast: Forecast) -> tuple[list[float], list[float]]:
 
 
 def _marks(forecast: Forecast, edges_s: Sequence[float]) -> dict[int, str]:
-    """What lies in which row."""
-    found: dict[int, str] = {}
+    """Names of the quantiles, by the row that they lie in."""
+    marks: dict[int, str] = {}
     values = {f"p{100 * share:.0f}": forecast.quantile_s(share) for share in (0.5, 0.95, 0.99)}
     if forecast.usual_s is not None:
         values["2× the usual"] = 2 * forecast.usual_s
     for words, seconds in values.items():
         if edges_s[0] <= seconds <= edges_s[-1]:
             place = min(int(np.searchsorted(edges_s, seconds, "right")) - 1, ROWS - 1)
-            found[place] = f"{found[place]}, {words}" if place in found else f"← {words}"
-    return found
+            marks[place] = f"{marks[place]}, {words}" if place in marks else f"← {words}"
+    return marks
 
 
 def _last(runtimes: TaskRuntimes, last: Sequence[PastRuntime]) -> Table:
     table = titled_table("last attempts", ("started", "ran", "on", ""), right=("ran",))
     for each in last:
         anomaly = runtimes.anomaly(each)
-        said = anomaly.value if anomaly else _OUTCOMES[each.outcome]
+        words = anomaly.value if anomaly else _OUTCOMES[each.outcome]
         style = "red" if anomaly is Anomaly.LONG else "yellow" if anomaly else "dim"
         table.add_row(
             words_for_minute(each.started_s),
             words_for_duration(each.ran_s),
             plain(each.node_type or "-"),
-            plain(said, style=style),
+            plain(words, style=style),
         )
     return table

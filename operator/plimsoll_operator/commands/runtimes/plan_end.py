@@ -1,23 +1,34 @@
-"""What `plimsoll sla` tells of a plan. Pure."""
+"""When a plan ends, as `plimsoll sla` tells programs and people. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
-from plimsoll_operator.wording.forecast_words import TOLD_SHARES
-from plimsoll_predictor.runtimes.forecasting.chain import Finish
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from plimsoll_operator.commands.printing.tables import bar, panel, plain, titled_table
+from plimsoll_operator.wording.figure_words import words_for_minute
+from plimsoll_operator.wording.forecast_words import TOLD_SHARES, words_for_chance, words_for_odds
+from plimsoll_predictor.core.durations import words_for_duration
+from plimsoll_predictor.core.units import counted
+from plimsoll_predictor.runtimes.forecasting.chain import Finish, Method
 from plimsoll_predictor.runtimes.forecasting.deciding_branch import DecidingBranch
 from plimsoll_predictor.runtimes.forecasting.plan import Plan
+
+LISTED_OTHERS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlanEnd:
-    """When all of a plan has ended, and what decides it.
+    """When a plan has ended, and which branch of it decides that.
 
     at_s: now, Unix seconds. within_s: the deadline in seconds from then; None if none was named.
-    at_least: the chance that is enough; None if any is. known_runs: behind each task's forecast.
+    at_least: the chance that is enough; None if any is. known_runs: task -> runs of its forecast.
     """
 
     plan: Plan
@@ -35,7 +46,7 @@ class PlanEnd:
 
     @property
     def enough(self) -> bool:
-        """Whether that is as likely as was asked for."""
+        """Whether the chance is as high as was asked for."""
         return self.chance is None or self.at_least is None or self.chance >= self.at_least
 
     @property
@@ -50,13 +61,13 @@ class PlanEnd:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
         written = self.finish.to_dict(self.within_s)
-        # Of what is told of a run, so of a plan: p50 to p99.
+        # A plan has the same quantiles as a run: p50 to p99.
         del written["quantiles_s"]
         return {
             "at_s": self.at_s,
             "steps": len(self.plan.steps),
             "steps_left": self.steps_left,
-            **{f"p{100 * share:.0f}_s": found for share, found in self.quantiles_s().items()},
+            **{f"p{100 * share:.0f}_s": seconds for share, seconds in self.quantiles_s().items()},
             "by_s": None if self.within_s is None else self.at_s + self.within_s,
             "within_s": None,
             "chance": None,
@@ -67,3 +78,68 @@ class PlanEnd:
             "other_steps": [asdict(step) for step in self.branch.others],
             "known_runs": dict(self.known_runs),
         }
+
+
+def sla_table(end: PlanEnd) -> RenderableType:
+    """Show when a plan ends."""
+    parts: list[RenderableType] = [_head(end)]
+    if end.branch.steps:
+        parts.append(_branch(end))
+    return Group(*parts)
+
+
+def _head(end: PlanEnd) -> Panel:
+    rows = dict([_chance(end)]) if end.within_s is not None else {}
+    for share, seconds in end.quantiles_s().items():
+        when = words_for_minute(end.at_s + seconds)
+        words = f"within {words_for_duration(seconds)}"
+        style = "bold" if share in {0.5, 0.95} else ""
+        rows[f"p{100 * share:.0f}"] = plain(
+            f"{words:<16} {words_for_odds(share):<9}  by {when} UTC", style=style
+        )
+    least = min(end.known_runs.values(), default=0)
+    rows["from"] = plain(f"{_how(end)}; of each task {least:,} runs or more are known")
+    left, steps = end.steps_left, len(end.plan.steps)
+    return panel(f"a plan of {counted(steps, 'step')}, {left:,} to end", rows)
+
+
+def _chance(end: PlanEnd) -> tuple[str, Text]:
+    within_s = end.within_s or 0.0
+    least, most = (words_for_chance(each) for each in end.finish.chance_between(within_s))
+    by = words_for_minute(end.at_s + within_s)
+    words = f"{words_for_chance(end.chance)} [{least}, {most}]"
+    words += f" to end within {words_for_duration(within_s)}, by {by} UTC"
+    if end.at_least is None:
+        return "chance", plain(words, style="bold")
+    verdict = "enough" if end.enough else "not enough"
+    words += f": {verdict}, {words_for_chance(end.at_least)} was asked for"
+    return "chance", plain(words, style="bold green" if end.enough else "bold red")
+
+
+def _how(end: PlanEnd) -> str:
+    if end.finish.method is Method.CONVOLUTION:
+        return "the sum of its steps' forecasts"
+    return f"{end.finish.samples:,} simulations of its steps' forecasts"
+
+
+def _branch(end: PlanEnd) -> Table:
+    table = titled_table(
+        "the branch that decides, first to last",
+        ("step", "task", "usually left", "decides", ""),
+        right=("usually left", "decides"),
+        folding=("step", "task"),
+        caption="share: of simulations in which the step holds back the end",
+    )
+    others = end.branch.others[:LISTED_OTHERS]
+    for place, step in enumerate([*end.branch.steps, *others]):
+        if place == len(end.branch.steps):
+            table.add_section()
+        style = "" if place < len(end.branch.steps) else "dim"
+        table.add_row(
+            plain(step.name, style=style),
+            plain(step.task, style=style),
+            words_for_duration(step.left_p50_s),
+            words_for_chance(step.share) if step.share < 1 else "always",
+            Text(bar(step.share, 1.0), style=style or "blue"),
+        )
+    return table

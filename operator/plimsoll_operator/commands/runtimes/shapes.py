@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from rich.console import Group, RenderableType
@@ -19,25 +18,19 @@ from plimsoll_predictor.store import StoreError
 _UNITS: Final = {Normalisation.RATIO: "×", Normalisation.DELTA: " s"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShapesRequest:
-    """learn: anew from the store's runs, and keep them. now_s: Unix seconds."""
+def shapes_command(store_url: str, output: OutputForm, *, learn: bool, now_s: float) -> int:
+    """Print the shapes; the exit status.
 
-    store_url: str
-    now_s: float
-    learn: bool = False
-
-
-def shapes_command(request: ShapesRequest, output: OutputForm) -> int:
-    """Print the shapes, learned anew if that is asked for; the exit status."""
+    learn: learn them again from the store's runs, and store them. now_s: Unix seconds.
+    """
     try:
-        with existing_store(request.store_url) as store:
-            words = learn_and_keep(store, request.now_s) if request.learn else ()
-            found = [store.shapes.catalogue(kind) for kind in Normalisation]
+        with existing_store(store_url) as store:
+            words = learn_and_keep(store, now_s) if learn else ()
+            stored = [store.shapes.catalogue(kind) for kind in Normalisation]
     except (StoreError, ValueError) as error:
         complain(f"plimsoll shapes: {error}")
         return 1
-    catalogues = [each for each in found if each is not None]
+    catalogues = [each for each in stored if each is not None]
     for sentence in words:
         complain(sentence)
     if not catalogues:
@@ -69,12 +62,14 @@ def _table(catalogue: ShapeCatalogue) -> RenderableType:
     )
     unit = _UNITS[catalogue.normalisation]
     for shape in catalogue.shapes:
-        told = shape.statistics
+        statistics = shape.statistics
         table.add_row(
             plain(shape.name),
             f"{shape.members:,}",
             f"{shape.runs:,}",
-            f"{told.outlier_share:.2%}",
-            *(f"{each:.3g}{unit}" for each in (told.interquartile, told.p95, told.std)),
+            f"{statistics.outlier_share:.2%}",
+            f"{statistics.interquartile:.3g}{unit}",
+            f"{statistics.p95:.3g}{unit}",
+            f"{statistics.std:.3g}{unit}",
         )
     return table

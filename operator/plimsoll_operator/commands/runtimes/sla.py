@@ -13,8 +13,7 @@ from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import complain, print_output
 from plimsoll_operator.commands.reaching.stored import existing_store
 from plimsoll_operator.commands.runtimes.deadlines import seconds_until, span_s
-from plimsoll_operator.commands.runtimes.plan_end import PlanEnd
-from plimsoll_operator.commands.runtimes.sla_tables import sla_table
+from plimsoll_operator.commands.runtimes.plan_end import PlanEnd, sla_table
 from plimsoll_operator.views.stored_forecasts import stored_forecasts
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.chain import finish_of_chain
@@ -25,16 +24,16 @@ from plimsoll_predictor.store import StoreError
 
 MOST_PLAN_BYTES: Final = 4 * 2**20
 SEED: Final = 20
-"""Of the simulation: the same plan, forecasts and seed give the same answer."""
+"""The simulation's seed: the same plan, forecasts and seed give the same answer."""
 TOO_UNLIKELY: Final = 3
 """Exit status where the chance is below what was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlaRequest:
-    """What to look at.
+    """The plan and the deadline to judge.
 
-    path: of the plan, JSON; ``-`` reads stdin, ``stdin_bytes`` of it if told. within, by: the
+    path: of the plan, JSON; ``-`` reads stdin, all of it or ``stdin_bytes``. within, by: the
     deadline as written; None takes the plan's own, if it has one. at_least: the chance that is
     enough. now_s: Unix seconds.
     """
@@ -63,7 +62,7 @@ def sla_command(request: SlaRequest, output: OutputForm) -> int:
 
 
 def plan_end(request: SlaRequest, plan: Plan) -> PlanEnd:
-    """When the plan ends, by what the store's tasks are forecast.
+    """When the plan ends, by the forecasts of the store's tasks.
 
     Raises:
         ValueError: for a task of which no run is known, a bad deadline, or none where a chance is
@@ -107,7 +106,7 @@ def read_plan_file(path: Path, stdin_bytes: int | None) -> Plan:
 
 
 def _read(file: BinaryIO, size_bytes: int | None) -> bytes:
-    # Of a connection that stays open, no more is asked for than comes.
+    # From a connection that stays open, no more is read than comes.
     return file.read(MOST_PLAN_BYTES + 1 if size_bytes is None else size_bytes)
 
 
@@ -122,17 +121,17 @@ def _within_s(request: SlaRequest, plan: Plan) -> float | None:
 
 
 def _forecasts(request: SlaRequest, plan: Plan) -> Mapping[str, Forecast]:
-    """Of each step's task that has not ended, by the name in the plan."""
+    """Forecasts of the tasks whose steps have not ended, by their names in the plan."""
     tasks = {step.task: _task(step.name, step.task) for step in plan.steps if not step.ended}
     with existing_store(request.store_url) as store:
-        found = stored_forecasts(store, list(tasks.values()), request.now_s)
-        missing = [name for name, task in tasks.items() if task not in found]
+        forecasts = stored_forecasts(store, list(tasks.values()), request.now_s)
+        missing = [name for name, task in tasks.items() if task not in forecasts]
         if missing:
             raise PlanError(
                 f"task {missing[0]!r}: {store.where} knows no run of it that succeeded; a plan's"
                 " tasks must have run before"
             )
-    return {name: found[task] for name, task in tasks.items()}
+    return {name: forecasts[task] for name, task in tasks.items()}
 
 
 def _task(step: str, name: str) -> TaskId:

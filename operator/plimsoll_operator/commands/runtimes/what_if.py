@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -12,7 +11,7 @@ from plimsoll_operator.commands.printing.printing import complain, print_output
 from plimsoll_operator.commands.printing.tables import plain, titled_table
 from plimsoll_operator.commands.reaching.stored import existing_store
 from plimsoll_operator.commands.sizes.explain import NothingToExplain, nearest
-from plimsoll_operator.views.past_conditions import ask_what_if
+from plimsoll_operator.views.task_runtimes import ask_what_if
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.what_if.change import Direction
 from plimsoll_predictor.runtimes.what_if.scenario import Scenario
@@ -22,25 +21,16 @@ from plimsoll_predictor.store import StoreError
 _STYLES: Final = {Direction.LESS: "green", Direction.MORE: "red"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIfRequest:
-    """What to imagine of which task. named: ``namespace/task``."""
-
-    named: str
-    store_url: str
-    scenario: Scenario
-
-
-def what_if_command(request: WhatIfRequest, output: OutputForm) -> int:
-    """Print what would change, as far as past runs can tell; the exit status."""
+def what_if_command(named: str, scenario: Scenario, store_url: str, output: OutputForm) -> int:
+    """Print what would change of ``namespace/task``, as far as past runs tell; the exit status."""
     try:
-        task = TaskId.parse(request.named)
-        with existing_store(request.store_url) as store:
+        task = TaskId.parse(named)
+        with existing_store(store_url) as store:
             tasks = store.totals.tasks()
             if task not in tasks:
                 unknown = f"{task}: {store.where} knows no such task"
                 raise NothingToExplain(f"{unknown}; {nearest(task, tasks)}")
-            answer = ask_what_if(store, task, request.scenario)
+            answer = ask_what_if(store, task, scenario)
     except (StoreError, NothingToExplain, ValueError) as error:
         complain(f"plimsoll what-if: {error}")
         return 1

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
 
@@ -23,8 +23,8 @@ from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.spec import NotSizable, Pod, sized_container
 from plimsoll_operator.sizing.decision_note import read_note
 from plimsoll_operator.views.counterfactuals import Situation, outlook_of
-from plimsoll_operator.views.explanation import Asked, Explanation, PodDecision
-from plimsoll_operator.views.stored_standings import LATEST, StoredStandings, UsualRun, usual_run
+from plimsoll_operator.views.explanation import Explanation, PodDecision
+from plimsoll_operator.views.stored_standings import LATEST, StoredStandings, usual_run
 from plimsoll_predictor.core.decision import Ask
 from plimsoll_predictor.core.record import FeatureValue, Observation
 from plimsoll_predictor.core.task import TaskId
@@ -41,19 +41,12 @@ class NothingToExplain(LookupError):
     """There is no such task or pod; says what there is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainRequest:
-    """What to explain. named: ``namespace/task``, or ``namespace/pod``."""
-
-    named: str
-    store_url: str
-    installation: Installation = field(default_factory=Installation)
-
-
-def explain_command(request: ExplainRequest, output: OutputForm) -> int:
-    """Print who decides a task's sizes and why; the exit status."""
+def explain_command(
+    named: str, store_url: str, installation: Installation, output: OutputForm
+) -> int:
+    """Print who decides the sizes of ``namespace/task`` or ``namespace/pod``; the exit status."""
     try:
-        explanation = _explanation(request)
+        explanation = _explanation(TaskId.parse(named), store_url, installation)
     except (StoreError, ApiError, NothingToExplain, ValueError) as error:
         complain(f"plimsoll explain: {error}")
         return 1
@@ -61,86 +54,75 @@ def explain_command(request: ExplainRequest, output: OutputForm) -> int:
     return 0
 
 
-def _explanation(request: ExplainRequest) -> Explanation:
-    named = TaskId.parse(request.named)
-    with existing_store(request.store_url) as store:
+def _explanation(named: TaskId, store_url: str, installation: Installation) -> Explanation:
+    with existing_store(store_url) as store:
         tasks = store.totals.tasks()
         if named in tasks or store.decisions.newest(named, limit=1):
-            return _of_task(store, _Subject(named), request.installation)
-        pod = find_pod(named, request.installation, tasks, store.where)
+            return _of_task(store, named, installation)
+        pod = find_pod(named, installation, tasks, store.where)
         task, decision = decided(pod, named)
-        ask = asked_by(pod, decision)
-        return _of_task(store, _Subject(task, decision, ask), request.installation)
+        explanation = _of_task(store, task, installation, asked_by(pod, decision))
+        return replace(explanation, pod=decision)
 
 
-@dataclass(frozen=True, slots=True)
-class _Subject:
-    """What is explained. pod: None if the task is; ask: what the pod says; None: the usual run."""
-
-    task: TaskId
-    pod: PodDecision | None = None
-    ask: Ask | None = None
-
-
-def _of_task(store: Store, subject: _Subject, installation: Installation) -> Explanation:
-    task = subject.task
+def _of_task(
+    store: Store, task: TaskId, installation: Installation, ask: Ask | None = None
+) -> Explanation:
+    """ask: of the pod that was asked about; None takes the task's usual run."""
     saved, latest = store.models.newest(task), store.observations.of_task(task, limit=LATEST)
     model = saved.model if saved else None
-    usual = usual_run(latest)
-    if subject.ask is not None:
-        usual = UsualRun(subject.ask.request_bytes, subject.ask.features)
+    ask = ask or usual_run(latest)
     summary, standings = store.totals.of(task), StoredStandings(store)
-    holds = asyncio.run(policy_in_force(task, installation))
+    in_force = asyncio.run(policy_in_force(task, installation))
     standing = standings.standing(task)
-    known = Knowledge(
+    knowledge = Knowledge(
         task=task,
-        policy=holds.policy,
+        policy=in_force.policy,
         runs=summary.runs_known,
         max_need_bytes=summary.max_need_bytes,
         model=model,
     )
     situation = Situation(
-        ask=Ask(features=dict(usual.features), request_bytes=usual.request_bytes),
-        knowledge=_informed(known, standing),
-        bounds=holds.bounds,
-        seen=seen_values(latest),
+        ask=ask,
+        knowledge=_informed(knowledge, standing),
+        bounds=in_force.bounds,
+        values=latest_values(latest),
         standing=standing,
         pool=standings.pool(task),
     )
     return Explanation(
         task=task,
         summary=summary,
-        asked=Asked(usual.request_bytes, tuple(sorted(usual.features))),
-        standing=standings.facts(task, usual, model),
+        ask=ask,
+        standing=standings.facts(task, ask, model),
         decisions=tuple(store.decisions.newest(task, limit=DECISIONS)),
-        pod=subject.pod,
-        outlook=outlook_of(situation, holds.assumed),
+        outlook=outlook_of(situation, in_force.assumed),
     )
 
 
-def _informed(known: Knowledge, standing: Standing | None) -> Knowledge:
-    """As the controller's book has it: how many runs are known is the store's to say."""
+def _informed(knowledge: Knowledge, standing: Standing | None) -> Knowledge:
+    """Add the experts' rule as the controller's book has it; the store counts the runs."""
     if standing is None:
-        return known
-    said = standing.inform(known)
-    return replace(said, runs=known.runs, max_need_bytes=known.max_need_bytes)
+        return knowledge
+    informed = standing.inform(knowledge)
+    return replace(informed, runs=knowledge.runs, max_need_bytes=knowledge.max_need_bytes)
 
 
-def seen_values(latest: Sequence[Observation]) -> dict[str, list[FeatureValue]]:
+def latest_values(latest: Sequence[Observation]) -> dict[str, list[FeatureValue]]:
     """Feature -> the values that the latest runs had, the commonest first."""
-    counted: dict[str, Counter[FeatureValue]] = {}
-    for each in latest:
-        for name, value in each.features.items():
-            counted.setdefault(name, Counter())[value] += 1
-    return {name: [value for value, _ in found.most_common()] for name, found in counted.items()}
+    counts: defaultdict[str, Counter[FeatureValue]] = defaultdict(Counter)
+    for observation in latest:
+        for name, value in observation.features.items():
+            counts[name][value] += 1
+    return {name: [value for value, _ in by.most_common()] for name, by in counts.items()}
 
 
 def find_pod(named: TaskId, installation: Installation, tasks: Sequence[TaskId], where: str) -> Pod:
-    """The pod of that name, where no task has it.
+    """The pod of a name that no task has.
 
-    tasks: that there are. where: the store, in words.
+    tasks: all that the store knows. where: the store, in words.
 
-    Raises NothingToExplain if there is none either.
+    Raises NothingToExplain if there is no such pod.
     """
     unknown = f"{named}: {where} knows no such task"
     near = nearest(named, tasks)
@@ -162,7 +144,7 @@ async def _read_pod(installation: Installation, named: TaskId) -> Pod:
 
 
 def task_of_pod(pod: Pod, named: TaskId) -> TaskId:
-    """Whose pod it is.
+    """The task of a pod.
 
     Raises NothingToExplain if it is not Plimsoll's.
     """
@@ -175,7 +157,7 @@ def task_of_pod(pod: Pod, named: TaskId) -> TaskId:
 
 
 def decided(pod: Pod, named: TaskId) -> tuple[TaskId, PodDecision]:
-    """Whose pod it is, and what was decided of it.
+    """The task of a pod, and the decision about the pod.
 
     Raises NothingToExplain if it is not Plimsoll's.
     """
@@ -183,7 +165,7 @@ def decided(pod: Pod, named: TaskId) -> tuple[TaskId, PodDecision]:
 
 
 def asked_by(pod: Pod, decision: PodDecision) -> Ask | None:
-    """What a pod asks for, as its author wrote it; None if no container of it can be sized."""
+    """The request of a pod as its author wrote it; None if no container of it can be sized."""
     container, note = sized_container(pod), decision.note
     if isinstance(container, NotSizable):
         return None
@@ -194,7 +176,7 @@ def asked_by(pod: Pod, decision: PodDecision) -> Ask | None:
 
 
 def nearest(named: TaskId, tasks: Sequence[TaskId]) -> str:
-    """What was perhaps meant."""
+    """Name the tasks that were perhaps meant."""
     if not tasks:
         return "no task has been observed yet; is the --store right?"
     names = [str(task) for task in tasks]

@@ -10,11 +10,12 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from plimsoll_operator.commands.printing.tables import bar, panel, plain, titled_table
+from plimsoll_operator.commands.printing.tables import bar, bare_table, panel, plain, titled_table
 from plimsoll_operator.profile.standing_facts import ExpertFacts, StandingFacts
 from plimsoll_operator.views.counterfactuals import Outlook
-from plimsoll_operator.views.explanation import Asked, Explanation, PodDecision
+from plimsoll_operator.views.explanation import Explanation, PodDecision
 from plimsoll_operator.wording.figure_words import words_for_minute, words_for_size
+from plimsoll_predictor.core.decision import Ask
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.experts.panel import words_for_expert
@@ -25,7 +26,7 @@ ROOMY: Final = 110
 
 
 def explained(explanation: Explanation) -> RenderableType:
-    """All of an explanation."""
+    """Show an explanation."""
     parts: list[RenderableType] = []
     if explanation.pod is not None:
         parts.append(_pod(explanation.pod))
@@ -66,7 +67,7 @@ def _head(explanation: Explanation) -> Panel:
     rows = {
         **_serving(standing),
         "runs": plain(f"{summary.runs_known:,} known{counting}, {kills}, most needed {largest}"),
-        "usual run" if explanation.pod is None else "this pod": plain(_usual(explanation.asked)),
+        "usual run" if explanation.pod is None else "this pod": plain(_usual(explanation.ask)),
     }
     if standing is not None:
         style = "yellow" if standing.drift.drifting else ""
@@ -85,12 +86,12 @@ def _serving(standing: StandingFacts | None) -> dict[str, Text]:
     return {"serves": serving, "because": plain(standing.why)}
 
 
-def _usual(asked: Asked) -> str:
+def _usual(ask: Ask) -> str:
     size = "asks for nothing"
-    if asked.request_bytes is not None:
-        size = f"asks for {words_for_size(asked.request_bytes)}"
-    shown = ", ".join(asked.features[:NAMED_FEATURES])
-    rest = len(asked.features) - NAMED_FEATURES
+    if ask.request_bytes is not None:
+        size = f"asks for {words_for_size(ask.request_bytes)}"
+    shown = ", ".join(sorted(ask.features)[:NAMED_FEATURES])
+    rest = len(ask.features) - NAMED_FEATURES
     more = f" and {rest} more" if rest > 0 else ""
     return f"{size}; known before it starts: {shown}{more}" if shown else size
 
@@ -115,7 +116,7 @@ def _outlook(outlook: Outlook) -> RenderableType:
 
 @dataclass(frozen=True, slots=True)
 class _Experts:
-    """All experts; how each bids is told where there is room for it."""
+    """A table of all experts; it tells how each of them bids where there is room for that."""
 
     standing: StandingFacts
 
@@ -152,10 +153,9 @@ def _how(each: ExpertFacts) -> str:
 def _decisions(explanation: Explanation) -> RenderableType:
     if not explanation.decisions:
         return plain("no pod of it was decided yet", style="dim")
-    table = Table(title="last decisions", title_justify="left", title_style="bold", box=None)
+    table = bare_table("last decisions")
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
-    table.show_header = False
     for each in explanation.decisions:
         table.add_row(words_for_minute(each.at_s), plain(each.words))
     return table

@@ -27,7 +27,7 @@ WITHIN_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """What holds. assumed: what could not be read, in words; None if all was."""
+    """The policy and bounds that hold. assumed: in words what could not be read, or None."""
 
     policy: Policy
     bounds: Bounds = field(default_factory=Bounds)
@@ -61,20 +61,20 @@ async def _policy(objects: ApiServer, task: TaskId, where: tuple[Policy, str]) -
     )
     default = resolve(chart, part(cluster, "spec"), None).policy
     policy = resolve(default, part(namespace, "spec"), part(profile, "spec")).policy
-    told = part(profile, "status", "mode")
+    mode = part(profile, "status", "mode")
     # The controller knows the chart's mode, which may not be ours.
-    return replace(policy, mode=Mode(told)) if told in {each.value for each in Mode} else policy
+    return replace(policy, mode=Mode(mode)) if mode in {each.value for each in Mode} else policy
 
 
 async def _bounds(objects: ApiServer, namespace: str) -> tuple[Bounds, list[str]]:
     """The bounds of any pod there; and what may not be read."""
     unread: list[str] = []
 
-    async def items(path: str, what: str) -> list[dict[str, Any]]:
+    async def items(path: str, kind: str) -> list[dict[str, Any]]:
         try:
             return await objects.items(path)
         except ApiError:
-            unread.append(what)
+            unread.append(kind)
             return []
 
     limit_ranges, quotas, nodes = await asyncio.gather(
@@ -90,7 +90,7 @@ def bounds_from(
     quotas: Sequence[Mapping[str, Any]],
     nodes: Sequence[Mapping[str, Any]],
 ) -> Bounds:
-    """What a namespace's LimitRanges, its hard quotas and the largest node allow a container."""
+    """The bounds of a container by its namespace's LimitRanges, its quotas and the largest node."""
     sizes = (bytes_or_none(part(node, "status", "allocatable", "memory")) for node in nodes)
     largest_bytes = max((size for size in sizes if size), default=None)
     return bounds_of_any_pod(read_namespace(limit_ranges, quotas), largest_bytes)

@@ -1,6 +1,6 @@
-"""The command `plimsoll status`: is Plimsoll healthy, and what does it do.
+"""The command `plimsoll status` tells whether Plimsoll is healthy, and what it does.
 
-``reading`` asks the API, ``seen`` holds what it answered, the rest is pure: checks, tasks, tables.
+``cluster_reader`` asks the API, ``cluster_state`` holds its answers; the rest is pure.
 
 In: objects of the API. Out: findings and what to do next.
 May import: ``kube``, ``commands.printing``, ``commands.reaching``.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from functools import partial
+from typing import Final, TypeVar
 
 from plimsoll_operator.commands.status.cluster_state import ClusterState, Object, label, part
 from plimsoll_operator.commands.status.tasks import is_paused
@@ -26,7 +27,7 @@ LEASE_S: Final = 15.0
 
 
 class Level(StrEnum):
-    """How a part is."""
+    """The state of a part."""
 
     GOOD = "good"
     WARNING = "warning"
@@ -46,187 +47,163 @@ class Check:
     words: str
     todo: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
-        return {
-            "name": self.name,
-            "level": self.level.value,
-            "words": self.words,
-            "todo": self.todo,
-        }
+
+Judgement = tuple[Level, str, str | None]
+"""A check without its name: how the part is, why, and what to do about it."""
+Read = TypeVar("Read")
 
 
 def checks_of(cluster: ClusterState, now_s: float) -> list[Check]:
     """All parts, in the order that a pod meets them. now_s: Unix seconds."""
+
+    def check(name: str, read: Read | None, judge: Callable[[Read], Judgement]) -> Check:
+        if read is not None:
+            return Check(name, *judge(read))
+        why = next((each.why for each in cluster.unseen if each.what == name), "may not be read")
+        return Check(name, Level.UNSEEN, why)
+
+    webhook = check("webhook", cluster.webhooks, partial(_webhook, now_s))
+    pause = check("sizing", cluster.policies, partial(_pause, cluster.installed_in))
     if cluster.deployments is not None and not cluster.deployments and not cluster.webhooks:
-        return [_absent(cluster), _pause(cluster)]
+        return [_absent(cluster), pause]
     url = _address_outside(cluster)
     if url is not None:
         words = f"runs outside the cluster, as by `plimsoll run`, at {url}"
-        return [
-            _webhook(cluster, now_s),
-            Check("processes", Level.UNSEEN, words),
-            _pause(cluster),
-        ]
+        return [webhook, Check("processes", Level.UNSEEN, words), pause]
     return [
-        _webhook(cluster, now_s),
-        _workload("admission", cluster),
-        _certificate(cluster, now_s),
-        _feed(cluster),
-        _workload("controller", cluster),
-        _leader(cluster, now_s),
-        _agent(cluster),
-        _versions(cluster),
-        _pause(cluster),
+        webhook,
+        check("admission", cluster.deployments, partial(_workload, "admission")),
+        check("certificate", cluster.certificates_end_s, partial(_certificate, now_s)),
+        check("feed", cluster.feed_ages_s, _feed),
+        check("controller", cluster.deployments, partial(_workload, "controller")),
+        check("leader", cluster.lease, partial(_leader, now_s)),
+        check("agent", cluster.agents, _agent),
+        Check("version", *_versions([*(cluster.deployments or ()), *(cluster.agents or ())])),
+        pause,
     ]
 
 
-def _webhook(cluster: ClusterState, now_s: float) -> Check:
-    name = "webhook"
-    if cluster.webhooks is None:
-        return _unseen(name, cluster)
-    if not cluster.webhooks:
-        return Check(
-            name,
+def _webhook(now_s: float, webhooks: Sequence[Object]) -> Judgement:
+    if not webhooks:
+        return (
             Level.BAD,
             "no MutatingWebhookConfiguration of Plimsoll: pods start as their authors wrote them",
             "helm upgrade --install plimsoll, which makes it",
         )
-    hooks = part(cluster.webhooks[0], "webhooks") or []
+    hooks = part(webhooks[0], "webhooks") or []
     policies = {part(hook, "failurePolicy") for hook in hooks}
     bundles = [part(hook, "clientConfig", "caBundle") for hook in hooks]
     if not all(bundles) or not hooks:
         words = "the API server does not know admission's authority yet: pods are not sized"
         todo = "the leading controller writes caBundle within seconds; see its log if it does not"
-        return Check(name, Level.BAD, words, todo)
+        return Level.BAD, words, todo
     if policies != {"Ignore"}:
         words = "failurePolicy is not Ignore: if admission is down, labelled pods cannot be made"
-        return Check(name, Level.WARNING, words, "set it to Ignore, as the chart does")
+        return Level.WARNING, words, "set it to Ignore, as the chart does"
     ends_s = _authority_ends_s([str(bundle) for bundle in bundles])
     if ends_s is None:
-        return Check(name, Level.BAD, "its caBundle is no certificate: pods are not sized")
+        return Level.BAD, "its caBundle is no certificate: pods are not sized", None
     if ends_s <= now_s:
         words = f"admission's authority expired {words_for_duration(now_s - ends_s)} ago"
-        return Check(name, Level.BAD, words, "see the leading controller's log: it renews it")
+        return Level.BAD, words, "see the leading controller's log: it renews it"
     level = Level.WARNING if ends_s - now_s < EXPIRES_SOON_S else Level.GOOD
     words = f"registered, fails open, authority valid for {words_for_duration(ends_s - now_s)}"
-    return Check(name, level, words)
+    return level, words, None
 
 
-def _workload(name: str, cluster: ClusterState) -> Check:
-    if cluster.deployments is None:
-        return _unseen(name, cluster)
-    found = _of_component(cluster.deployments, name)
-    if found is None:
-        words = f"no Deployment of the {name} was found"
-        return Check(name, Level.BAD, words, "helm upgrade --install plimsoll")
-    wanted = part(found, "spec", "replicas")
+def _workload(name: str, deployments: Sequence[Object]) -> Judgement:
+    deployment = next((each for each in deployments if label(each, COMPONENT) == name), None)
+    if deployment is None:
+        return (
+            Level.BAD,
+            f"no Deployment of the {name} was found",
+            "helm upgrade --install plimsoll",
+        )
+    wanted = part(deployment, "spec", "replicas")
     wanted = 1 if wanted is None else wanted
-    ready = part(found, "status", "readyReplicas") or 0
+    ready = part(deployment, "status", "readyReplicas") or 0
     words = f"{ready} of {wanted} replicas ready"
     if ready >= wanted > 0:
-        return Check(name, Level.GOOD, words)
-    namespace = part(found, "metadata", "namespace")
+        return Level.GOOD, words, None
+    namespace = part(deployment, "metadata", "namespace")
     todo = f"kubectl get pods -n {namespace} -l {PRODUCT},{COMPONENT}={name}"
-    return Check(name, Level.WARNING if ready else Level.BAD, words, todo)
+    return Level.WARNING if ready else Level.BAD, words, todo
 
 
-def _feed(cluster: ClusterState) -> Check:
-    name = "feed"
-    ages = cluster.feed_ages_s
-    if ages is None:
-        return _unseen(name, cluster)
-    heard = [age for age in ages.values() if age is not None and math.isfinite(age)]
-    silent = len(ages) - len(heard)
-    if not ages:
-        return Check(name, Level.UNSEEN, "no admission pod is ready to be asked")
+def _feed(ages_s: Mapping[str, float | None]) -> Judgement:
+    heard = [age_s for age_s in ages_s.values() if age_s is not None and math.isfinite(age_s)]
+    silent = len(ages_s) - len(heard)
+    if not ages_s:
+        return Level.UNSEEN, "no admission pod is ready to be asked", None
     if silent:
-        words = f"{silent} of {len(ages)} admission pods never heard the controller"
-        return Check(name, Level.BAD, words, "is the controller ready? See admission's log")
+        words = f"{silent} of {len(ages_s)} admission pods never heard the controller"
+        return Level.BAD, words, "is the controller ready? See admission's log"
     if max(heard) > STALE_FEED_S:
         words = f"admission last heard the controller {words_for_duration(max(heard))} ago"
-        todo = "sizes are those of then; is the controller ready?"
-        return Check(name, Level.WARNING, words, todo)
-    words = f"all {len(ages)} admission pods heard the controller within {max(heard):.0f} s"
-    return Check(name, Level.GOOD, words)
+        return Level.WARNING, words, "sizes are those of then; is the controller ready?"
+    words = f"all {len(ages_s)} admission pods heard the controller within {max(heard):.0f} s"
+    return Level.GOOD, words, None
 
 
-def _certificate(cluster: ClusterState, now_s: float) -> Check:
-    name = "certificate"
-    if cluster.certificates_end_s is None:
-        return _unseen(name, cluster)
-    ends = [each for each in cluster.certificates_end_s.values() if each is not None]
-    if not ends:
-        return Check(name, Level.UNSEEN, "no admission pod says until when its own is valid")
-    left_s = min(ends) - now_s
+def _certificate(now_s: float, ends_s: Mapping[str, float | None]) -> Judgement:
+    known_s = [end_s for end_s in ends_s.values() if end_s is not None]
+    if not known_s:
+        return Level.UNSEEN, "no admission pod says until when its own is valid", None
+    left_s = min(known_s) - now_s
     todo = "see the leading controller's log, or cert-manager's: who makes it did not renew it"
     if left_s <= 0:
         words = f"admission's expired {words_for_duration(-left_s)} ago: pods are not sized"
-        return Check(name, Level.BAD, words, todo)
+        return Level.BAD, words, todo
     words = f"admission's valid for {words_for_duration(left_s)}"
-    if left_s < EXPIRES_SOON_S:
-        return Check(name, Level.WARNING, words, todo)
-    return Check(name, Level.GOOD, words)
+    return (Level.WARNING, words, todo) if left_s < EXPIRES_SOON_S else (Level.GOOD, words, None)
 
 
-def _leader(cluster: ClusterState, now_s: float) -> Check:
-    name = "leader"
-    if cluster.lease is None:
-        return _unseen(name, cluster)
-    holder = part(cluster.lease, "spec", "holderIdentity")
+def _leader(now_s: float, lease: Object) -> Judgement:
+    todo = "see the controllers' logs; is the store reachable?"
+    holder = part(lease, "spec", "holderIdentity")
     if not holder:
-        words = "no controller leads: nothing is learned, lifted or retried now"
-        return Check(name, Level.BAD, words, "see the controllers' logs; is the store reachable?")
-    renewed_s = unix_s(part(cluster.lease, "spec", "renewTime"))
-    lasts_s = float(part(cluster.lease, "spec", "leaseDurationSeconds") or LEASE_S)
+        return Level.BAD, "no controller leads: nothing is learned, lifted or retried now", todo
+    renewed_s = unix_s(part(lease, "spec", "renewTime"))
+    lasts_s = float(part(lease, "spec", "leaseDurationSeconds") or LEASE_S)
     if renewed_s is None or now_s - renewed_s > lasts_s + SKEW_S:
         ago = "never" if renewed_s is None else f"{words_for_duration(now_s - renewed_s)} ago"
         words = f"{holder} led, but last said so {ago}: nothing is learned or retried now"
-        return Check(name, Level.BAD, words, "see the controllers' logs; is the store reachable?")
-    since_s = unix_s(part(cluster.lease, "spec", "acquireTime"))
+        return Level.BAD, words, todo
+    since_s = unix_s(part(lease, "spec", "acquireTime"))
     since = "" if since_s is None else f", for {words_for_duration(now_s - since_s)}"
-    return Check(name, Level.GOOD, f"{holder} leads{since}")
+    return Level.GOOD, f"{holder} leads{since}", None
 
 
-def _agent(cluster: ClusterState) -> Check:
-    name = "agent"
-    if cluster.agents is None:
-        return _unseen(name, cluster)
-    if not cluster.agents:
+def _agent(agents: Sequence[Object]) -> Judgement:
+    if not agents:
         words = "not installed: peaks come from elsewhere, or nobody measures them"
-        return Check(name, Level.WARNING, words, "set agent.enabled in the chart's values")
-    wanted = part(cluster.agents[0], "status", "desiredNumberScheduled") or 0
-    ready = part(cluster.agents[0], "status", "numberReady") or 0
-    words = f"on {ready} of {wanted} nodes"
-    return Check(name, Level.GOOD if ready >= wanted else Level.WARNING, words)
+        return Level.WARNING, words, "set agent.enabled in the chart's values"
+    wanted = part(agents[0], "status", "desiredNumberScheduled") or 0
+    ready = part(agents[0], "status", "numberReady") or 0
+    level = Level.GOOD if ready >= wanted else Level.WARNING
+    return level, f"on {ready} of {wanted} nodes", None
 
 
-def _versions(cluster: ClusterState) -> Check:
-    found = [*(cluster.deployments or ()), *(cluster.agents or ())]
-    versions = sorted({label(each, VERSION_LABEL) for each in found} - {""})
+def _versions(workloads: Sequence[Object]) -> Judgement:
+    versions = sorted({label(each, VERSION_LABEL) for each in workloads} - {""})
     if not versions:
-        return Check("version", Level.UNSEEN, "no workload says its version")
+        return Level.UNSEEN, "no workload says its version", None
     words = " and ".join(versions)
     if len(versions) > 1:
-        return Check("version", Level.WARNING, f"{words} side by side: an upgrade is under way?")
-    return Check("version", Level.GOOD, words)
+        return Level.WARNING, f"{words} side by side: an upgrade is under way?", None
+    return Level.GOOD, words, None
 
 
-def _pause(cluster: ClusterState) -> Check:
-    name = "sizing"
-    if cluster.policies is None:
-        return _unseen(name, cluster)
-    pausing = [
-        each
-        for each in cluster.policies
-        if part(each, "metadata", "name") == CLUSTER_POLICY_NAME
-        and part(each, "metadata", "namespace") == cluster.installed_in
+def _pause(installed_in: str | None, policies: Sequence[Object]) -> Judgement:
+    if any(
+        part(each, "metadata", "name") == CLUSTER_POLICY_NAME
+        and part(each, "metadata", "namespace") == installed_in
         and is_paused(each)
-    ]
-    if pausing:
+        for each in policies
+    ):
         words = "paused on the whole cluster: pods start as their authors wrote them"
-        return Check(name, Level.WARNING, words, "plimsoll resume")
-    return Check(name, Level.GOOD, "not paused")
+        return Level.WARNING, words, "plimsoll resume"
+    return Level.GOOD, "not paused", None
 
 
 def _absent(cluster: ClusterState) -> Check:
@@ -246,18 +223,8 @@ def _address_outside(cluster: ClusterState) -> str | None:
     return None if url is None else str(url)
 
 
-def _of_component(deployments: Sequence[Object], name: str) -> Object | None:
-    found = [each for each in deployments if label(each, COMPONENT) == name]
-    return found[0] if found else None
-
-
-def _unseen(name: str, cluster: ClusterState) -> Check:
-    why = next((each.why for each in cluster.unseen if each.what == name), "may not be read")
-    return Check(name, Level.UNSEEN, why)
-
-
 def unix_s(text: object) -> float | None:
-    """Kubernetes' times as Unix seconds; None for none.
+    """A time of Kubernetes as Unix seconds; None if it is no time.
 
     >>> unix_s("1970-01-01T00:01:00.500000Z"), unix_s(None)
     (60.5, None)
@@ -271,7 +238,7 @@ def unix_s(text: object) -> float | None:
 def _authority_ends_s(bundles: Sequence[str]) -> float | None:
     """Unix seconds until which every webhook has an authority that is valid.
 
-    bundles: base64 of PEM certificates each; the one that is valid longest counts in each.
+    bundles: PEM certificates in base64; in each bundle the one that is valid longest counts.
     None if a bundle holds no certificate.
     """
     from cryptography import x509
@@ -279,8 +246,9 @@ def _authority_ends_s(bundles: Sequence[str]) -> float | None:
     ends = []
     for bundle in bundles:
         try:
-            found = x509.load_pem_x509_certificates(base64.b64decode(bundle, validate=True))
+            pem = base64.b64decode(bundle, validate=True)
+            certificates = x509.load_pem_x509_certificates(pem)
         except (ValueError, binascii.Error):
             return None
-        ends.append(max(each.not_valid_after_utc.timestamp() for each in found))
+        ends.append(max(each.not_valid_after_utc.timestamp() for each in certificates))
     return min(ends, default=None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, Final
+from contextlib import suppress
+from typing import Any, Final, TypeVar
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -39,10 +40,14 @@ FEED_AGE: Final = "plimsoll_admission_feed_age_seconds"
 CERTIFICATE: Final = "plimsoll_admission_certificate_expires_timestamp_seconds"
 MOST_PODS_ASKED: Final = 5
 METRICS_WITHIN_S: Final = 3.0
+Answer = TypeVar("Answer")
 
 
 class ClusterReader:
-    """Reads a cluster once. Every part is read apart from the others."""
+    """Reads a cluster once, each part apart from the others.
+
+    namespace: whose tasks are read; None for all.
+    """
 
     def __init__(
         self, objects: ApiServer, installation: Installation, namespace: str | None
@@ -59,11 +64,12 @@ class ClusterReader:
             Unreachable: if the API server does not answer at all.
         """
         await self._objects.get("/version")
+        daemon_sets = self._objects.items(path_of(APPS, "daemonsets"), _component("agent"))
         deployments, agents, webhooks, profiles = await asyncio.gather(
             self._deployments(),
-            self._agents(),
+            self._allowed(daemon_sets, "agent"),
             self._webhooks(),
-            self._tasks("taskprofiles", "tasks"),
+            self._of_tasks("taskprofiles", "tasks"),
         )
         installed_in = self._installation.installed_in or _installed_in(deployments or ())
         policies, lease, metrics = await asyncio.gather(
@@ -73,15 +79,14 @@ class ClusterReader:
         )
         return ClusterState(
             installed_in=installed_in,
-            deployments=_only(deployments, installed_in),
+            deployments=None if deployments is None else _only(deployments, installed_in),
             agents=agents,
             lease=lease,
             webhooks=webhooks,
-            feed_ages_s=_each(metrics, FEED_AGE),
-            certificates_end_s=_each(metrics, CERTIFICATE),
+            feed_ages_s=_gauges(metrics, FEED_AGE),
+            certificates_end_s=_gauges(metrics, CERTIFICATE),
             policies=policies,
             profiles=profiles,
-            namespace=self._namespace,
             unseen=tuple(self._unseen),
         )
 
@@ -89,97 +94,74 @@ class ClusterReader:
         where = self._installation.installed_in
         try:
             return await self._objects.items(path_of(APPS, "deployments", where), OURS)
-        except Refused as error:
-            path = path_of(APPS, "deployments", OWN_NAMESPACE)
-            usual = await self._or_none("", self._objects.items(path, OURS))
-            if usual is None:
-                self._tell(("admission", "controller"), error)
-            return usual
         except ApiError as error:
-            self._tell(("admission", "controller"), error)
+            if isinstance(error, Refused):
+                with suppress(ApiError):
+                    path = path_of(APPS, "deployments", OWN_NAMESPACE)
+                    return await self._objects.items(path, OURS)
+            self._miss(error, "admission", "controller")
             return None
-
-    async def _agents(self) -> list[dict[str, Any]] | None:
-        found = self._objects.items(path_of(APPS, "daemonsets"), _component("agent"))
-        return await self._or_none("agent", found)
 
     async def _webhooks(self) -> list[dict[str, Any]] | None:
-        found = await self._or_none("webhook", self._objects.items(WEBHOOKS, OURS))
-        if found == []:
-            # That of `plimsoll run` has no labels of a chart.
-            try:
+        webhooks = await self._allowed(self._objects.items(WEBHOOKS, OURS), "webhook")
+        if webhooks == []:
+            # The webhook of `plimsoll run` has no labels of a chart.
+            with suppress(ApiError):
                 return [await self._objects.get(f"{WEBHOOKS}/{WEBHOOK}")]
-            except ApiError:
-                return []
-        return found
+        return webhooks
 
-    async def _tasks(self, plural: str, what: str) -> list[dict[str, Any]] | None:
-        """Of the namespace that was asked for, of all, or of the context's own."""
+    async def _of_tasks(self, plural: str, part_of: str) -> list[dict[str, Any]] | None:
+        """Objects of the namespace that was asked for, of all, or of the context's own."""
         try:
-            found = await self._objects.items(custom_path(plural, self._namespace))
-            if len(found) >= MOST_OBJECTS:
-                why = f"only the first {MOST_OBJECTS:,} were read; name a namespace with -n"
-                self._unseen.append(Unseen(what, why))
-            return found
+            objects = await self._objects.items(custom_path(plural, self._namespace))
         except NotFound as error:
-            self._unseen.append(Unseen(what, f"the cluster knows no {plural}: {error}"))
+            self._miss(f"the cluster knows no {plural}: {error}", part_of)
+            return None
         except ApiError as error:
-            why = (
-                f"{error}; name a namespace of yours with -n" if not self._namespace else str(error)
-            )
-            self._unseen.append(Unseen(what, why))
-        return None
+            advice = "" if self._namespace else "; name a namespace of yours with -n"
+            self._miss(f"{error}{advice}", part_of)
+            return None
+        if len(objects) >= MOST_OBJECTS:
+            why = f"only the first {MOST_OBJECTS:,} were read; name a namespace with -n"
+            self._miss(why, part_of)
+        return objects
 
     async def _policies(self, installed_in: str | None) -> list[dict[str, Any]] | None:
-        found = await self._tasks("sizingpolicies", "policies")
+        policies = await self._of_tasks("sizingpolicies", "policies")
         if self._namespace is None or installed_in in (None, self._namespace):
-            if found is None:
-                self._unseen.append(Unseen("sizing", "its SizingPolicy may not be read"))
-            return found
+            if policies is None:
+                self._miss("its SizingPolicy may not be read", "sizing")
+            return policies
         path = custom_path("sizingpolicies", installed_in, CLUSTER_POLICY_NAME)
-        try:
-            return [*(found or ()), await self._objects.get(path)]
-        except NotFound:
-            return found or []
-        except ApiError as error:
-            self._tell(("sizing",), error)
-            return None
+        policy = await self._allowed(self._object(path), "sizing")
+        return None if policy is None else [*(policies or ()), policy]
 
     async def _lease(
         self, installed_in: str | None, deployments: Sequence[Object]
     ) -> dict[str, Any] | None:
         if installed_in is None:
-            self._unseen.append(Unseen("leader", "Plimsoll's namespace is not known"))
+            self._miss("Plimsoll's namespace is not known", "leader")
             return None
-        name = lease_name(deployments, installed_in)
-        path = path_of(LEASES, "leases", installed_in, name)
-        try:
-            return await self._objects.get(path)
-        except NotFound:
-            return {}
-        except ApiError as error:
-            self._tell(("leader",), error)
-            return None
+        path = path_of(LEASES, "leases", installed_in, lease_name(deployments, installed_in))
+        return await self._allowed(self._object(path), "leader")
 
     async def _metrics(self, installed_in: str | None) -> dict[str, bytes] | None:
-        """What ready admission pods say of themselves, by the API server's proxy."""
+        """The metrics of ready admission pods, by the API server's proxy."""
         if installed_in is None:
-            why = "Plimsoll's namespace is not known"
-            self._unseen += [Unseen("feed", why), Unseen("certificate", why)]
+            self._miss("Plimsoll's namespace is not known", "feed", "certificate")
             return None
         path = path_of(CORE, "pods", installed_in)
-        try:
+
+        async def read() -> dict[str, bytes]:
             pods = await self._objects.items(path, _component("admission"))
             ready = [str(part(pod, "metadata", "name")) for pod in pods if _is_ready(pod)]
-            told = await asyncio.gather(
-                *(self._said_by(f"{path}/{name}") for name in ready[:MOST_PODS_ASKED])
-            )
-        except ApiError as error:
-            self._tell(("feed", "certificate"), error)
-            return None
-        return dict(zip(ready, told, strict=False))
+            asked = ready[:MOST_PODS_ASKED]
+            texts = await asyncio.gather(*(self._metrics_of(f"{path}/{name}") for name in asked))
+            return dict(zip(asked, texts, strict=True))
 
-    async def _said_by(self, pod: str) -> bytes:
+        return await self._allowed(read(), "feed", "certificate")
+
+    async def _metrics_of(self, pod: str) -> bytes:
         try:
             async with asyncio.timeout(METRICS_WITHIN_S):
                 return await self._objects.text(f"{pod}:{METRICS_PORT}/proxy/metrics")
@@ -187,25 +169,30 @@ class ClusterReader:
             words = f"admission does not answer within {METRICS_WITHIN_S:g} s"
             raise Unreachable(words) from error
 
-    async def _or_none(
-        self, what: str, call: Awaitable[list[dict[str, Any]]]
-    ) -> list[dict[str, Any]] | None:
+    async def _object(self, path: str) -> dict[str, Any]:
+        """One object; empty if it is not there."""
+        try:
+            return await self._objects.get(path)
+        except NotFound:
+            return {}
+
+    async def _allowed(self, call: Awaitable[Answer], *parts: str) -> Answer | None:
+        """An answer; None where it may not be read, which those parts then say."""
         try:
             return await call
         except ApiError as error:
-            if what:
-                self._tell((what,), error)
+            self._miss(error, *parts)
             return None
 
-    def _tell(self, whats: Sequence[str], error: ApiError) -> None:
-        self._unseen += [Unseen(what, str(error)) for what in whats]
+    def _miss(self, why: object, *parts: str) -> None:
+        self._unseen += [Unseen(each, str(why)) for each in parts]
 
 
 def lease_name(deployments: Sequence[Object], installed_in: str) -> str:
     """The Lease that this installation's controllers compete for."""
-    for found in _only(deployments, installed_in) or ():
-        if label(found, COMPONENT) == "controller":
-            for container in part(found, "spec", "template", "spec", "containers") or []:
+    for deployment in _only(deployments, installed_in):
+        if label(deployment, COMPONENT) == "controller":
+            for container in part(deployment, "spec", "template", "spec", "containers") or []:
                 for variable in part(container, "env") or []:
                     if part(variable, "name") == "PLIMSOLL_LEASE" and part(variable, "value"):
                         return str(part(variable, "value"))
@@ -228,10 +215,8 @@ def gauge(metrics: bytes, name: str) -> float | None:
     return None
 
 
-def _each(metrics: Mapping[str, bytes] | None, name: str) -> dict[str, float | None] | None:
-    if metrics is None:
-        return None
-    return {pod: gauge(told, name) for pod, told in metrics.items()}
+def _gauges(metrics: Mapping[str, bytes] | None, name: str) -> dict[str, float | None] | None:
+    return None if metrics is None else {pod: gauge(text, name) for pod, text in metrics.items()}
 
 
 def _installed_in(deployments: Sequence[Object]) -> str | None:
@@ -244,10 +229,10 @@ def _installed_in(deployments: Sequence[Object]) -> str | None:
     return min(namespaces, default=None)
 
 
-def _only(found: Sequence[Object] | None, namespace: str | None) -> list[Mapping[str, Any]] | None:
-    if found is None or namespace is None:
-        return None if found is None else list(found)
-    return [each for each in found if part(each, "metadata", "namespace") == namespace]
+def _only(objects: Sequence[Object], namespace: str | None) -> list[Object]:
+    if namespace is None:
+        return list(objects)
+    return [each for each in objects if part(each, "metadata", "namespace") == namespace]
 
 
 def _component(name: str) -> dict[str, str]:

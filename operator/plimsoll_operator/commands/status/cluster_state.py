@@ -11,7 +11,7 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """Something that could not be read. what: in words; why: as the API server said."""
+    """A part that could not be read. what: in words; why: as the API server said."""
 
     what: str
     why: str
@@ -23,12 +23,11 @@ class ClusterState:
 
     Objects are as the API gives them; None stands for what may not be read.
 
-
     installed_in: the namespace that Plimsoll runs in; None if none was found.
-    lease: an empty mapping if there is none. feed_ages_s: admission pod -> seconds since it heard
-    the controller; None within for one that never did. certificates_end_s: admission pod -> Unix
-    seconds until which its certificate is valid; None within where it does not say.
-    namespace: whose tasks were read; None for all.
+    lease: an empty mapping if there is none.
+    feed_ages_s: admission pod -> seconds since it heard the controller; None if it never did.
+    certificates_end_s: admission pod -> Unix seconds until which its certificate is valid; None if
+        it does not say.
     """
 
     installed_in: str | None
@@ -40,12 +39,11 @@ class ClusterState:
     certificates_end_s: Mapping[str, float | None] | None
     policies: Sequence[Object] | None
     profiles: Sequence[Object] | None
-    namespace: str | None = None
     unseen: tuple[Unseen, ...] = ()
 
 
 def part(value: object, *keys: str) -> Any:
-    """What is at the end of a path of keys; None where the path ends early.
+    """The value at the end of a path of keys; None where the path ends early.
 
     >>> part({"spec": {"replicas": 2}}, "spec", "replicas"), part({}, "spec", "replicas")
     (2, None)
@@ -57,6 +55,6 @@ def part(value: object, *keys: str) -> Any:
     return value
 
 
-def label(found: Object, name: str) -> str:
+def label(workload: Object, name: str) -> str:
     """A label's value; empty where it is not."""
-    return str(part(found, "metadata", "labels", name) or "")
+    return str(part(workload, "metadata", "labels", name) or "")

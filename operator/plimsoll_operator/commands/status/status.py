@@ -1,10 +1,10 @@
-"""``plimsoll status``: read, judge, print."""
+"""``plimsoll status`` reads, judges and prints; names of tasks are completed for shells."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
+from typing import Final
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import complain, print_output
@@ -14,30 +14,49 @@ from plimsoll_operator.commands.status.cluster_reader import ClusterReader
 from plimsoll_operator.commands.status.cluster_state import ClusterState
 from plimsoll_operator.commands.status.summary import summary_of
 from plimsoll_operator.commands.status.tables import status_tables
+from plimsoll_operator.commands.status.tasks import task_states
+from plimsoll_operator.kube.api_server import custom_path
 from plimsoll_operator.kube.errors import ApiError
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusRequest:
-    """namespace: whose tasks are shown; None for all. limit: most tasks in the table."""
-
-    installation: Installation
-    namespace: str | None = None
-    limit: int = 40
+COMPLETED_WITHIN_S: Final = 2.0
+MOST_NAMES: Final = 200
 
 
-def status_command(request: StatusRequest, output: OutputForm) -> int:
-    """Print how Plimsoll is; 0 if it is healthy, 1 if not or if nobody can tell."""
+def status_command(
+    installation: Installation, namespace: str | None, limit: int, output: OutputForm
+) -> int:
+    """Print whether Plimsoll is healthy; 0 if it is, 1 if not or if it is unknown.
+
+    namespace: whose tasks are shown; None for all. limit: most tasks in the table.
+    """
     try:
-        cluster = asyncio.run(_look(request))
+        cluster = asyncio.run(_read(installation, namespace))
     except ApiError as error:
         complain(f"plimsoll status: {error}")
         return 1
     summary = summary_of(cluster, time.time())
-    print_output(summary.to_dict(), status_tables(summary, request.limit), output)
+    print_output(summary.to_dict(), status_tables(summary, limit), output)
     return 0 if summary.healthy else 1
 
 
-async def _look(request: StatusRequest) -> ClusterState:
-    async with cluster_objects(request.installation) as objects:
-        return await ClusterReader(objects, request.installation, request.namespace).read()
+async def _read(installation: Installation, namespace: str | None) -> ClusterState:
+    async with cluster_objects(installation) as objects:
+        return await ClusterReader(objects, installation, namespace).read()
+
+
+def task_names(incomplete: str) -> list[str]:
+    """The tasks that one may see, as ``namespace/name``, that begin so; none after an error."""
+    try:
+        names = asyncio.run(_names(incomplete))
+    except (ApiError, TimeoutError):
+        return []
+    fitting = [name for name in sorted(names) if name.startswith(incomplete)]
+    # A completed name must be one printable word.
+    return [name for name in fitting if name.isprintable() and " " not in name][:MOST_NAMES]
+
+
+async def _names(incomplete: str) -> list[str]:
+    namespace, slash, _ = incomplete.partition("/")
+    async with asyncio.timeout(COMPLETED_WITHIN_S), cluster_objects(Installation()) as objects:
+        profiles = await objects.items(custom_path("taskprofiles", namespace if slash else None))
+        return [state.task for state in task_states(profiles)]

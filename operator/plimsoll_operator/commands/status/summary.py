@@ -1,14 +1,14 @@
-"""All that `plimsoll status` says, and what to do next. Pure."""
+"""The summary that `plimsoll status` prints, with what to do next. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any, Final
 
 from plimsoll_operator.commands.status.checks import Check, Level, checks_of
-from plimsoll_operator.commands.status.cluster_state import ClusterState, Unseen
+from plimsoll_operator.commands.status.cluster_state import ClusterState
 from plimsoll_operator.commands.status.tasks import (
     NamespaceState,
     TaskState,
@@ -19,20 +19,18 @@ from plimsoll_operator.wording.figure_words import words_for_gb_h
 from plimsoll_predictor.core.policy import Mode
 
 FEW_KILLS: Final = 0.05
-"""Of a namespace's runs: below it, enforcing is advised."""
+"""Enforcing is advised where it would have killed a lower share of a namespace's runs."""
 MOST_ADVICE: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What is said. tasks: those in trouble first. namespace: None if all were looked at."""
+    """Everything that is said of a cluster. tasks: those in trouble first."""
 
-    installed_in: str | None
-    namespace: str | None
+    cluster: ClusterState
     checks: Sequence[Check]
     tasks: Sequence[TaskState]
     namespaces: Sequence[NamespaceState]
-    unseen: Sequence[Unseen]
 
     @property
     def healthy(self) -> bool:
@@ -41,7 +39,7 @@ class Summary:
 
     @property
     def hidden(self) -> bool:
-        """Whether nothing of what runs may be looked at."""
+        """Whether the reader may look at no part that runs."""
         running = [each for each in self.checks if each.name != "sizing"]
         return all(check.level is Level.UNSEEN for check in running)
 
@@ -52,7 +50,7 @@ class Summary:
         troubled = [task for task in self.tasks if task.status.troubles]
         steps += [f"look at {task.task}: plimsoll explain {task.task}" for task in troubled[:2]]
         steps += [_advice(each) for each in self.namespaces if _worth_enforcing(each)]
-        if not self.tasks and not any(each.what == "tasks" for each in self.unseen):
+        if not self.tasks and not any(each.what == "tasks" for each in self.cluster.unseen):
             steps.append(
                 "no task is known yet: label a pod template plimsoll.dev/task: NAME, or bring in"
                 " past runs with `plimsoll import`"
@@ -64,12 +62,12 @@ class Summary:
         return {
             "healthy": self.healthy,
             "version": version("plimsoll"),
-            "installed_in": self.installed_in,
-            "checks": [each.to_dict() for each in self.checks],
-            "namespaces": [each.to_dict() for each in self.namespaces],
+            "installed_in": self.cluster.installed_in,
+            "checks": [asdict(each) for each in self.checks],
+            "namespaces": [asdict(each) for each in self.namespaces],
             "tasks": [each.to_dict() for each in self.tasks],
             "next_steps": self.next_steps,
-            "unseen": [{"what": each.what, "why": each.why} for each in self.unseen],
+            "unseen": [asdict(each) for each in self.cluster.unseen],
         }
 
 
@@ -77,12 +75,10 @@ def summary_of(cluster: ClusterState, now_s: float) -> Summary:
     """Judge what was seen. now_s: Unix seconds."""
     tasks = task_states(cluster.profiles or ())
     return Summary(
-        installed_in=cluster.installed_in,
-        namespace=cluster.namespace,
+        cluster=cluster,
         checks=checks_of(cluster, now_s),
         tasks=tasks,
         namespaces=namespace_states(tasks, cluster.policies or ()),
-        unseen=cluster.unseen,
     )
 
 
@@ -92,13 +88,13 @@ def _worth_enforcing(each: NamespaceState) -> bool:
         recommended
         and not each.paused
         and each.would_save_gb_h > 0
-        and each.would_kill <= FEW_KILLS * each.would_runs
+        and each.would_kill_runs <= FEW_KILLS * each.would_runs
     )
 
 
 def _advice(each: NamespaceState) -> str:
     saved = words_for_gb_h(each.would_save_gb_h)
-    runs = f"{each.would_kill:,} of {each.would_runs:,} runs"
+    runs = f"{each.would_kill_runs:,} of {each.would_runs:,} runs"
     return (
         f"enforcing in {each.namespace} would have saved {saved} and killed {runs} at first:"
         f" plimsoll enforce -n {each.namespace}"

@@ -26,7 +26,7 @@ _MARKS: Final = {
 
 
 def status_tables(summary: Summary, limit: int) -> RenderableType:
-    """All of it. limit: most tasks that are listed."""
+    """Show the status. limit: most tasks that are listed."""
     parts: list[RenderableType] = [_headline(summary), _checks(summary.checks)]
     troubled = [task for task in summary.tasks if task.status.troubles]
     if troubled:
@@ -38,14 +38,15 @@ def status_tables(summary: Summary, limit: int) -> RenderableType:
     if summary.next_steps:
         parts += [Text(), Text("next", style="bold")]
         parts += [plain(f"→ {step}") for step in summary.next_steps]
-    if summary.unseen:
+    unseen = summary.cluster.unseen
+    if unseen:
         parts += [Text(), Text("not seen", style="bold")]
-        parts += [plain(f"? {each.what}: {each.why}", style="dim") for each in summary.unseen]
+        parts += [plain(f"? {each.what}: {each.why}", style="dim") for each in unseen]
     return Group(*parts)
 
 
 def _headline(summary: Summary) -> Text:
-    where = summary.installed_in or "this cluster"
+    where = summary.cluster.installed_in or "this cluster"
     if summary.hidden:
         return plain(f"how Plimsoll in {where} is, you may not see", style="bold yellow")
     if summary.healthy:
@@ -79,7 +80,7 @@ def _troubles(tasks: Sequence[TaskState], limit: int) -> RenderableType:
 
 def _tasks(tasks: Sequence[TaskState], limit: int) -> RenderableType:
     shown = tasks[:limit]
-    # Nothing is said of what is known of none: eighty columns are few.
+    # A column is left out where no task has a value, because eighty columns are few.
     saving = any(task.status.saved for task in shown)
     recommending = any(task.status.would_save for task in shown)
     right = ["runs", "OOMs", *(["saved"] if saving else [])]
@@ -107,11 +108,10 @@ def _kills(status: ProfileStatus) -> str:
     return f"{status.would_kill:,}{share}"
 
 
-def _namespaces(found: Sequence[NamespaceState], limit: int) -> RenderableType:
-    table = _table("namespace", "modes", right=("tasks", "runs", "OOMs", "saved"))
-    for name in ("would save", "would kill"):
-        table.add_column(name, justify="right")
-    for each in found[:limit]:
+def _namespaces(namespaces: Sequence[NamespaceState], limit: int) -> RenderableType:
+    right = ("tasks", "runs", "OOMs", "saved", "would save", "would kill")
+    table = _table("namespace", "modes", right=right)
+    for each in namespaces[:limit]:
         modes = ", ".join(f"{count} {mode}" for mode, count in sorted(each.modes.items()))
         table.add_row(
             plain(each.namespace),
@@ -121,22 +121,22 @@ def _namespaces(found: Sequence[NamespaceState], limit: int) -> RenderableType:
             f"{each.oom_kills:,}",
             words_for_gb_h(each.saved_gb_h),
             words_for_gb_h(each.would_save_gb_h),
-            f"{each.would_kill:,}",
+            f"{each.would_kill_runs:,}",
         )
-    return Group(table, *_more(len(found), limit))
+    return Group(table, *_more(len(namespaces), limit))
 
 
 def _table(*left: str, right: Sequence[str]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
     for name in left:
-        # The first names something, which is no use in pieces.
+        # The first column holds names, which must not be cut.
         table.add_column(name, overflow="fold", min_width=24 if name == left[0] else None)
     for name in right:
         table.add_column(name, justify="right")
     return table
 
 
-def _more(found: int, limit: int) -> list[RenderableType]:
-    if found <= limit:
+def _more(rows: int, limit: int) -> list[RenderableType]:
+    if rows <= limit:
         return []
-    return [plain(f"and {found - limit:,} more: --limit, -n or --output json", style="dim")]
+    return [plain(f"and {rows - limit:,} more: --limit, -n or --output json", style="dim")]

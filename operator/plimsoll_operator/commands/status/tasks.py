@@ -14,7 +14,7 @@ from plimsoll_operator.views.profile_status import ProfileStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskState:
-    """One task, as its TaskProfile describes it. mode, phase: the status's, else what stands in."""
+    """One task, as its TaskProfile describes it. mode, phase: of the status, or a stand-in."""
 
     namespace: str
     name: str
@@ -30,7 +30,7 @@ class TaskState:
 
     @property
     def stake_gb_h(self) -> float:
-        """What there is to gain or what was gained: the order of the table."""
+        """The memory-time to gain, or that was gained; it orders the table."""
         return abs(self.status.would_save_gb_h or self.status.saved_gb_h or 0.0)
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,26 +65,10 @@ class NamespaceState:
     saved_gb_h: float
     would_runs: int
     would_save_gb_h: float
-    would_kill: int
+    would_kill_runs: int
     modes: Mapping[str, int]
     paused: bool
-    troubled: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
-        return {
-            "namespace": self.namespace,
-            "tasks": self.tasks,
-            "runs": self.runs,
-            "oom_kills": self.oom_kills,
-            "saved_gb_h": self.saved_gb_h,
-            "would_runs": self.would_runs,
-            "would_save_gb_h": self.would_save_gb_h,
-            "would_kill_runs": self.would_kill,
-            "modes": dict(self.modes),
-            "paused": self.paused,
-            "troubled_tasks": self.troubled,
-        }
+    troubled_tasks: int
 
 
 def task_states(profiles: Sequence[Object]) -> list[TaskState]:
@@ -106,8 +90,8 @@ def namespace_states(
     groups: dict[str, list[TaskState]] = {}
     for task in tasks:
         groups.setdefault(task.namespace, []).append(task)
-    found = [_together(name, group, name in paused) for name, group in groups.items()]
-    return sorted(found, key=lambda each: (-each.tasks, each.namespace))
+    states = [_together(name, group, name in paused) for name, group in groups.items()]
+    return sorted(states, key=lambda each: (-each.tasks, each.namespace))
 
 
 def is_paused(policy: Object) -> bool:
@@ -138,8 +122,8 @@ def _together(namespace: str, tasks: Sequence[TaskState], paused: bool) -> Names
         saved_gb_h=sum(each.status.saved_gb_h or 0.0 for each in tasks),
         would_runs=sum(each.status.would_runs for each in tasks),
         would_save_gb_h=sum(each.status.would_save_gb_h or 0.0 for each in tasks),
-        would_kill=sum(each.status.would_kill or 0 for each in tasks),
-        modes=Counter(each.mode for each in tasks),
+        would_kill_runs=sum(each.status.would_kill or 0 for each in tasks),
+        modes=dict(Counter(each.mode for each in tasks)),
         paused=paused,
-        troubled=sum(bool(each.status.troubles) for each in tasks),
+        troubled_tasks=sum(bool(each.status.troubles) for each in tasks),
     )

@@ -8,9 +8,13 @@ from typing import Final
 
 from markupsafe import Markup
 
-from plimsoll_operator.views.past_conditions import ask_what_if
 from plimsoll_operator.views.scenarios import BadScenario
-from plimsoll_operator.views.task_runtimes import Anomaly, TaskRuntimes, gather_runtimes
+from plimsoll_operator.views.task_runtimes import (
+    Anomaly,
+    TaskRuntimes,
+    ask_what_if,
+    gather_runtimes,
+)
 from plimsoll_operator.web.page.change_rows import ChangeRow, row_of
 from plimsoll_operator.web.page.what_if_query import WhatIfQuery
 from plimsoll_operator.web.plots import runtime_plots

@@ -9,7 +9,7 @@ from typing import Final
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
-from plimsoll_operator.views.records import AttemptPoint, ReportData, TaskReport, total
+from plimsoll_operator.views.records import AttemptPoint, Figures, ReportData, TaskReport, total
 from plimsoll_operator.views.thinning import points_per_plot, thin
 from plimsoll_operator.web.plots import size_plots as plots
 from plimsoll_operator.web.report.environment import content_hash, environment_of, own_text
@@ -46,7 +46,7 @@ def render(pages: ReportData, now_s: float) -> str:
         .get_template("page.html.j2")
         .render(
             pages=pages,
-            total=total([report.figures for report in pages.tasks]),
+            total=total(Figures, [report.figures for report in pages.tasks]),
             sections=sections,
             anchors={section.report.task: section.anchor for section in sections},
             now_s=now_s,
@@ -66,7 +66,7 @@ def section_of(report: TaskReport, anchor: str, room: int) -> Section:
         timeline=plots.timeline(thinned),
         narrow=plots.narrow_timeline(thin(points, min(room, plots.NARROW_POINTS))),
         diagonal=plots.diagonal(thinned),
-        histogram=plots.histogram(needs, model.ceilings_bytes if model else ()),
+        histogram=plots.histogram(needs, model.bins.ceilings_bytes if model else ()),
         thinned=thinned.words,
         tabled=tuple(reversed(points[-max(1, room // TABLED_SHARE) :])),
     )

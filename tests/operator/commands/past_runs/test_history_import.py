@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from plimsoll_operator.commands.past_runs.import_file import ImportRequest, import_command
+from plimsoll_operator.commands.past_runs.import_file import import_command
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
@@ -39,8 +39,7 @@ def run_import(
     path.write_bytes("\n".join((HEADER, *rows)).encode() if content is None else content)
     out = io.StringIO()
     console = Console(file=out, width=200)
-    request = ImportRequest(path=path, store_url=str(database), strict=strict)
-    status = import_command(request, console)
+    status = import_command(path, str(database), strict=strict, console=console)
     return Done(status, out.getvalue(), count(database))
 
 
@@ -122,8 +121,8 @@ def test_a_file_that_is_no_history_leaves_no_store_behind(tmp_path: Path) -> Non
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     out = io.StringIO()
-    request = ImportRequest(path=tmp_path / "none.csv", store_url=str(tmp_path / "store.db"))
-    assert import_command(request, Console(file=out, width=200)) == 1
+    console = Console(file=out, width=200)
+    assert import_command(tmp_path / "none.csv", str(tmp_path / "store.db"), console=console) == 1
     assert "none.csv cannot be read: No such file or directory" in out.getvalue()
 
 
@@ -133,8 +132,8 @@ def test_a_store_that_is_no_store_is_named(tmp_path: Path) -> None:
     connection.close()
     path, out = tmp_path / "history.csv", io.StringIO()
     path.write_text(f"{HEADER}\n{a_row(1)}\n")
-    request = ImportRequest(path=path, store_url=str(tmp_path / "store.db"))
-    assert import_command(request, Console(file=out, width=200)) == 1
+    console = Console(file=out, width=200)
+    assert import_command(path, str(tmp_path / "store.db"), console=console) == 1
     assert "holds tables of something else" in out.getvalue()
 
 

@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 
 from plimsoll_operator.__main__ import app
 from plimsoll_operator.commands.past_runs.runtime_replay import (
-    RuntimeReplayRequest,
     runtime_replay_command,
 )
 from plimsoll_predictor.replay.runtimes.judging import METHODS, OWN
@@ -52,8 +51,9 @@ def some_runs(count: int = 240) -> list[LogRun]:
 def replayed(**asked: object) -> tuple[int, str]:
     """The exit status and what was printed, a hundred columns wide."""
     printed = io.StringIO()
-    request = RuntimeReplayRequest(**asked)  # type: ignore[arg-type]
-    return runtime_replay_command(request, Console(file=printed, width=100)), printed.getvalue()
+    asked = {"methods": ("all",), **asked}
+    status = runtime_replay_command(**asked, console=Console(file=printed, width=100))  # type: ignore[arg-type]
+    return status, printed.getvalue()
 
 
 def figures(path: Path) -> list[dict[str, object]]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from plimsoll_operator.commands.past_runs.export import export_command
-from plimsoll_operator.commands.past_runs.import_file import ImportRequest, import_command
-from plimsoll_operator.commands.past_runs.traces import TracingRequest, tracing_command
+from plimsoll_operator.commands.past_runs.import_file import import_command
+from plimsoll_operator.commands.past_runs.traces import tracing_command
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.replay.sizes.traces import read_trace
@@ -68,9 +69,16 @@ def kept(url: str, task: TaskId) -> list[Observation]:
         store.close()
 
 
-def exported(url: str, out: Path, *tasks: str) -> tuple[int, str]:
+def said_by(command: Callable[..., int], *arguments: object, **options: object) -> tuple[int, str]:
+    """The exit status, and what was printed."""
     printed = io.StringIO()
-    return export_command(tasks, url, out, Console(file=printed, width=200)), printed.getvalue()
+    with redirect_stdout(printed), redirect_stderr(printed):
+        status = command(*arguments, **options)
+    return status, printed.getvalue()
+
+
+def exported(url: str, out: Path, *tasks: str) -> tuple[int, str]:
+    return said_by(export_command, tasks, url, out)
 
 
 @pytest.mark.parametrize("name", ["h.csv", "h.csv.gz", "h.parquet"])
@@ -88,8 +96,7 @@ def test_what_is_exported_is_imported_as_it_was(tmp_path: Path, name: str) -> No
     status, printed = exported(url, tmp_path / name)
     assert (status, "5 attempts of 2 tasks" in printed) == (0, True)
     other = f"sqlite:///{tmp_path}/other.db"
-    request = ImportRequest(path=tmp_path / name, store_url=other, strict=True)
-    assert import_command(request, Console(file=io.StringIO())) == 0
+    assert said_by(import_command, tmp_path / name, other, strict=True)[0] == 0
     for task in (TRAIN, CLEAN):
         assert kept(other, task) == kept(url, task)
 
@@ -135,17 +142,13 @@ def test_an_empty_store_exports_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "h.csv").exists()
 
 
-def converted(tmp_path: Path, **asked: object) -> tuple[int, str]:
-    printed = io.StringIO()
-    request = TracingRequest(out=tmp_path / "t.csv.gz", **asked)  # type: ignore[arg-type]
-    return tracing_command(request, Console(file=printed, width=200)), printed.getvalue()
-
-
 def test_a_nextflow_trace_and_exported_history_make_one_trace(tmp_path: Path) -> None:
     url = a_store(tmp_path, an_attempt("a"), an_attempt("d", CLEAN))
     exported(url, tmp_path / "h.csv")
     (tmp_path / "trace.txt").write_text(NEXTFLOW)
-    status, printed = converted(tmp_path, files=[tmp_path / "h.csv", tmp_path / "trace.txt"])
+    status, printed = said_by(
+        tracing_command, [tmp_path / "h.csv", tmp_path / "trace.txt"], tmp_path / "t.csv.gz"
+    )
     assert status == 0
     assert "h.csv: Kubernetes history" in printed
     assert "trace.txt: Nextflow trace" in printed
@@ -169,8 +172,7 @@ def test_what_cannot_be_converted_is_one_sentence(
     tmp_path: Path, asked: dict[str, object], words: str
 ) -> None:
     (tmp_path / "trace.txt").write_text(NEXTFLOW)
-    printed = io.StringIO()
     usual = {"files": [tmp_path / "trace.txt"], "out": tmp_path / "t.csv"}
-    request = TracingRequest(**(usual | asked))  # type: ignore[arg-type]
-    assert tracing_command(request, Console(file=printed, width=200)) == 1
-    assert words in printed.getvalue()
+    status, printed = said_by(tracing_command, **(usual | asked))
+    assert status == 1
+    assert words in printed

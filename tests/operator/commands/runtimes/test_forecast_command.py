@@ -15,7 +15,6 @@ from rich.console import Console
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.runtimes.forecast import (
-    ForecastRequest,
     forecast_command,
     run_of,
 )
@@ -49,12 +48,18 @@ def url(tmp_path: Path) -> str:
     return address
 
 
-def asking(url: str, named: str = str(NIGHTLY)) -> ForecastRequest:
-    return ForecastRequest(named=named, store_url=url, now_s=AFTER_S)
+def forecast(
+    url: str,
+    output: OutputForm = OutputForm.TABLE,
+    named: str = str(NIGHTLY),
+    kubeconfig: Path | None = None,
+) -> int:
+    path = None if kubeconfig is None else str(kubeconfig)
+    return forecast_command(named, url, Installation(kubeconfig=path), output, now_s=AFTER_S)
 
 
 def document(capsys: pytest.CaptureFixture[str], url: str, named: str = str(NIGHTLY)) -> Any:
-    assert forecast_command(asking(url, named), OutputForm.JSON) == 0
+    assert forecast(url, OutputForm.JSON, named) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -79,7 +84,7 @@ def test_a_task_is_told_its_quantiles_in_seconds_and_in_words(
     assert told["known_runs"] == 60
     assert told["longer_than_10_times_usual"] <= told["longer_than_2_times_usual"] < 0.1
     assert told["variation"]["form"] == "steady"
-    assert forecast_command(asking(url), OutputForm.TABLE) == 0
+    assert forecast(url) == 0
     text = capsys.readouterr().out
     for words in (
         str(NIGHTLY),
@@ -97,14 +102,14 @@ def test_a_task_is_told_its_quantiles_in_seconds_and_in_words(
 
 def test_yaml_holds_what_json_does(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     told = document(capsys, url)
-    assert forecast_command(asking(url), OutputForm.YAML) == 0
+    assert forecast(url, OutputForm.YAML) == 0
     assert yaml.safe_load(capsys.readouterr().out) == told
 
 
 def test_the_histograms_rows_hold_all_of_the_forecast(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    forecast_command(asking(url), OutputForm.TABLE)
+    forecast(url)
     text = capsys.readouterr().out
     rows = text.partition("how long it takes")[2].partition("last attempts")[0].splitlines()
     shares = [
@@ -182,7 +187,7 @@ def test_a_task_whose_runs_all_failed_says_that_none_is_known(
     store.close()
     told = document(capsys, address)
     assert (told["known_runs"], told["usual_s"], told["variation"]) == (0, None, None)
-    assert forecast_command(asking(address), OutputForm.TABLE) == 0
+    assert forecast(address) == 0
     assert "no run of it is known: this is what runs of lab" in capsys.readouterr().out
 
 
@@ -286,10 +291,7 @@ def test_a_pod_that_is_not_plimsolls_is_told_how_to_become_so() -> None:
 def test_of_a_name_that_is_not_there_the_nearest_are_told(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], named: str, words: str
 ) -> None:
-    nobody = replace(
-        asking(url, named), installation=Installation(kubeconfig=str(tmp_path / "absent"))
-    )
-    assert forecast_command(nobody, OutputForm.TABLE) == 1
+    assert forecast(url, named=named, kubeconfig=tmp_path / "absent") == 1
     said = capsys.readouterr()
     assert words in said.err
     assert said.out == ""
@@ -304,7 +306,7 @@ def test_what_came_from_outside_cannot_colour_the_terminal(
         [replace(each, node_type="[red]\x1b[31mn") for each in telling_runs(12)]
     )
     store.close()
-    assert forecast_command(asking(address), OutputForm.TABLE) == 0
+    assert forecast(address) == 0
     text = capsys.readouterr().out
     assert "\x1b" not in text
     assert "[red]" in text

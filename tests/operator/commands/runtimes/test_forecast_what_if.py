@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
-from plimsoll_operator.commands.runtimes.what_if import WhatIfRequest, what_if_command
+from plimsoll_operator.commands.runtimes.what_if import what_if_command
 from plimsoll_operator.views.scenarios import BadScenario, scenario_of
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.runtimes.what_if.scenario import Scenario
@@ -35,12 +35,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return address
 
 
-def asking(url: str, scenario: Scenario, named: str = str(NIGHTLY)) -> WhatIfRequest:
-    return WhatIfRequest(named=named, store_url=url, scenario=scenario)
-
-
-def told(capsys: pytest.CaptureFixture[str], request: WhatIfRequest) -> Any:
-    assert what_if_command(request, OutputForm.JSON) == 0
+def told(capsys: pytest.CaptureFixture[str], url: str, scenario: Scenario) -> Any:
+    assert what_if_command(str(NIGHTLY), scenario, url, OutputForm.JSON) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -51,7 +47,7 @@ def of_measure(found: Any, name: str) -> Any:
 def test_a_faster_kind_of_node_is_told_with_its_interval(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = told(capsys, asking(url, Scenario(node_type="n2-standard-8")))
+    found = told(capsys, url, Scenario(node_type="n2-standard-8"))
     middle = of_measure(found, "p50")
     assert middle["verdict"] == "less"
     assert middle["low"] <= -0.2 <= middle["high"] < 0
@@ -66,7 +62,7 @@ def test_what_made_no_difference_cannot_be_told(
     store = Store.open(address)
     store.observations.record(steady_runs(420))
     store.close()
-    found = told(capsys, asking(address, Scenario(node_type="n2-standard-8")))
+    found = told(capsys, address, Scenario(node_type="n2-standard-8"))
     assert of_measure(found, "p50")["verdict"] == "cannot-tell"
     assert any("the data cannot tell" in each for each in found["words"])
 
@@ -83,15 +79,15 @@ def test_what_made_no_difference_cannot_be_told(
 def test_conditions_that_no_run_had_are_answered_plainly(
     url: str, capsys: pytest.CaptureFixture[str], scenario: Scenario
 ) -> None:
-    found = told(capsys, asking(url, scenario))
+    found = told(capsys, url, scenario)
     assert "nothing to compare" in found["words"][0]
     assert {each["verdict"] for each in found["changes"]} == {"too-few"}
 
 
 def test_a_table_holds_the_sentences(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    request = asking(url, Scenario(node_type="n2-standard-8"))
-    sentences = told(capsys, request)["words"]
-    assert what_if_command(request, OutputForm.TABLE) == 0
+    scenario = Scenario(node_type="n2-standard-8")
+    sentences = told(capsys, url, scenario)["words"]
+    assert what_if_command(str(NIGHTLY), scenario, url, OutputForm.TABLE) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert f"{NIGHTLY} on n2-standard-8" in text
     for sentence in sentences:
@@ -101,8 +97,8 @@ def test_a_table_holds_the_sentences(url: str, capsys: pytest.CaptureFixture[str
 def test_of_a_task_that_is_not_there_the_nearest_is_told(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    request = asking(url, Scenario(even_load=True), "lab/nightly-jion")
-    assert what_if_command(request, OutputForm.TABLE) == 1
+    scenario = Scenario(even_load=True)
+    assert what_if_command("lab/nightly-jion", scenario, url, OutputForm.TABLE) == 1
     assert "did you mean lab/nightly-join?" in capsys.readouterr().err
 
 

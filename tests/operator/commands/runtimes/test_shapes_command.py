@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
-from plimsoll_operator.commands.runtimes.shapes import ShapesRequest, shapes_command
+from plimsoll_operator.commands.runtimes.shapes import shapes_command
 from plimsoll_operator.training.shapes import runs_of
 from plimsoll_operator.views.task_runtimes import gather_runtimes
 from plimsoll_predictor.core.record import Outcome
@@ -35,20 +35,23 @@ def url(tmp_path: Path) -> str:
     return address
 
 
+def shapes(url: str, output: OutputForm = OutputForm.JSON, *, learn: bool = False) -> int:
+    return shapes_command(url, output, learn=learn, now_s=AFTER_S)
+
+
 @pytest.mark.slow
 def test_shapes_are_learned_kept_and_found_again(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    nothing = ShapesRequest(store_url=url, now_s=AFTER_S)
-    assert shapes_command(nothing, OutputForm.JSON) == 1
+    assert shapes(url) == 1
     assert "--learn" in capsys.readouterr().err
-    assert shapes_command(replace(nothing, learn=True), OutputForm.JSON) == 0
+    assert shapes(url, learn=True) == 0
     learned = json.loads(capsys.readouterr().out)
-    assert shapes_command(nothing, OutputForm.JSON) == 0
+    assert shapes(url) == 0
     assert json.loads(capsys.readouterr().out) == learned
     assert learned["ratio"]["version"] == 1
     assert sum(each["members"] for each in learned["ratio"]["shapes"]) == 20
-    assert shapes_command(nothing, OutputForm.TABLE) == 0
+    assert shapes(url, OutputForm.TABLE) == 0
     assert "middle half" in capsys.readouterr().out
     store = Store.open(url)
     places = {
@@ -65,10 +68,9 @@ def test_shapes_are_learned_kept_and_found_again(
 def test_learning_again_makes_a_version_that_keeps_the_names(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    request = ShapesRequest(store_url=url, now_s=AFTER_S, learn=True)
     documents = []
     for _ in range(2):
-        assert shapes_command(request, OutputForm.JSON) == 0
+        assert shapes(url, learn=True) == 0
         documents.append(json.loads(capsys.readouterr().out)["ratio"])
     assert [each["version"] for each in documents] == [1, 2]
     names = [[shape["name"] for shape in each["shapes"]] for each in documents]
@@ -91,11 +93,10 @@ def test_a_store_with_too_little_says_what_is_missing(
     address = f"sqlite:///{tmp_path}/plimsoll.db"
     store = Store.open(address)
     store.close()
-    request = ShapesRequest(store_url=address, now_s=AFTER_S, learn=True)
-    assert shapes_command(request, OutputForm.TABLE) == 1
+    assert shapes(address, OutputForm.TABLE, learn=True) == 1
     assert "no run of any task has succeeded yet" in capsys.readouterr().err
     store = Store.open(address)
     store.observations.record([a_timed_run(60.0)])
     store.close()
-    assert shapes_command(request, OutputForm.TABLE) == 1
+    assert shapes(address, OutputForm.TABLE, learn=True) == 1
     assert "none have been learned" in capsys.readouterr().err

@@ -14,7 +14,6 @@ from rich.console import Console
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.commands.sizes.explain import (
-    ExplainRequest,
     NothingToExplain,
     decided,
     explain_command,
@@ -22,8 +21,8 @@ from plimsoll_operator.commands.sizes.explain import (
 from plimsoll_operator.commands.sizes.explain_tables import explained
 from plimsoll_operator.names.labels import DECISION
 from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
-from plimsoll_operator.views.explanation import Asked, Explanation
-from plimsoll_predictor.core.decision import Reason
+from plimsoll_operator.views.explanation import Explanation
+from plimsoll_predictor.core.decision import Ask, Reason
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
@@ -82,12 +81,18 @@ def url(tmp_path: Path) -> str:
     return address
 
 
-def asking(url: str, named: str = str(TASK)) -> ExplainRequest:
-    return ExplainRequest(named=named, store_url=url)
+def explain(
+    url: str,
+    output: OutputForm = OutputForm.TABLE,
+    named: str = str(TASK),
+    kubeconfig: Path | None = None,
+) -> int:
+    path = None if kubeconfig is None else str(kubeconfig)
+    return explain_command(named, url, Installation(kubeconfig=path), output)
 
 
 def document(capsys: pytest.CaptureFixture[str], url: str) -> Any:
-    assert explain_command(asking(url), OutputForm.JSON) == 0
+    assert explain(url, OutputForm.JSON) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -101,7 +106,7 @@ def an_explanation(**changes: Any) -> Explanation:
     made = Explanation(
         task=TASK,
         summary=TaskSummary(task=TASK, runs_known=29),
-        asked=Asked(4 * GIB, ("rows",)),
+        ask=Ask(features={"rows": 9.0}, request_bytes=4 * GIB),
         standing=facts_of(a_fleet(SHIFTED_MIB)),
         decisions=(),
     )
@@ -111,7 +116,7 @@ def an_explanation(**changes: Any) -> Explanation:
 def test_a_task_is_explained_by_its_experts_their_bids_and_their_costs(
     url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert explain_command(asking(url), OutputForm.TABLE) == 0
+    assert explain(url) == 0
     text = capsys.readouterr().out
     champion = facts_of(a_fleet()).champion
     for words in (str(TASK), f"serves        {champion}", "asks for 4Gi", "rows", "1.00×"):
@@ -146,7 +151,7 @@ def test_a_store_of_before_the_experts_is_explained_as_far_as_it_goes(
     store.close()
     told = document(capsys, f"sqlite:///{older}")
     assert (told["champion"], told["experts"]) == (None, [])
-    assert explain_command(asking(f"sqlite:///{older}"), OutputForm.TABLE) == 0
+    assert explain(f"sqlite:///{older}") == 0
     assert "nothing is known of its experts yet" in capsys.readouterr().out
 
 
@@ -177,10 +182,7 @@ def test_a_damaged_standing_is_no_reason_to_fail(
 def test_of_a_name_that_is_not_there_the_nearest_are_told(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], named: str, words: str
 ) -> None:
-    nobody = replace(
-        asking(url, named), installation=Installation(kubeconfig=str(tmp_path / "absent"))
-    )
-    assert explain_command(nobody, OutputForm.TABLE) == 1
+    assert explain(url, named=named, kubeconfig=tmp_path / "absent") == 1
     said = capsys.readouterr()
     assert words in said.err
     assert said.out == ""
@@ -191,8 +193,7 @@ def test_an_empty_store_asks_whether_it_is_the_right_one(
 ) -> None:
     address = f"sqlite:///{tmp_path}/empty.db"
     Store.open(address).close()
-    empty = replace(asking(address), installation=Installation(kubeconfig=str(tmp_path / "absent")))
-    assert explain_command(empty, OutputForm.TABLE) == 1
+    assert explain(address, kubeconfig=tmp_path / "absent") == 1
     assert "no task has been observed yet; is the --store right?" in capsys.readouterr().err
 
 

@@ -253,7 +253,7 @@ def test_enforcing_is_advised_where_it_saves_and_kills_few() -> None:
 def test_namespaces_are_added_up() -> None:
     profiles = [a_profile("a"), a_profile("b"), a_profile("c", namespace="lab", mode="enforce")]
     shop, lab = summary(profiles=profiles).namespaces
-    assert (shop.namespace, shop.tasks, shop.runs, shop.would_kill) == ("shop", 2, 80, 2)
+    assert (shop.namespace, shop.tasks, shop.runs, shop.would_kill_runs) == ("shop", 2, 80, 2)
     assert shop.would_save_gb_h == pytest.approx(2.4)
     assert (lab.modes, lab.tasks) == ({"enforce": 1}, 1)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.views.cpu_savings import cpu_figures_of
+from plimsoll_operator.views.counting import cpu_figures_of
 from plimsoll_operator.views.groups import NAMED_TASKS
 from plimsoll_operator.views.task_views import gather
 from plimsoll_operator.web.report.page import render
