@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from benchmarks.admission_inputs import a_model
 from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.experts.charging import EndedRun
-from plimsoll_predictor.experts.fleet import Fleet
 from plimsoll_predictor.experts.standing import Ended
+from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.knowledge.expert_names import CLASSIFIER
 from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.store import Store
@@ -146,7 +146,7 @@ def _fill_standings(connection: sa.Connection, size: Size) -> None:
 
 def _learned() -> tuple[str, object]:
     """The experts of a task that ran 150 times, as they are kept, and the pool."""
-    fleet = Fleet()
+    fleet = TaskStandings()
     for number in range(150):
         features: dict[str, FeatureValue] = {
             "rows": float(number % 40 * 100),

@@ -7,8 +7,8 @@ from dataclasses import replace
 from enum import StrEnum
 
 from plimsoll_predictor.experts.drift import Drift
-from plimsoll_predictor.experts.fleet import Fleet
 from plimsoll_predictor.experts.standing import Ended, Standing
+from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.replay.sizes.product import ProductSizer
 from plimsoll_predictor.replay.sizes.rows import TraceRow
 from plimsoll_predictor.replay.sizes.sizer import Knobs
@@ -30,7 +30,7 @@ class _Blind(Drift):
         return None
 
 
-class WatchedFleet(Fleet):
+class WatchedFleet(TaskStandings):
     """A fleet that counts when its tasks were seen to change.
 
     noticed: task -> how many of its runs had been learned at each shift of level.
@@ -45,7 +45,7 @@ class WatchedFleet(Fleet):
 
     def standing(self, task: str) -> Standing:
         """The task's standing; one without an eye for change where that is measured."""
-        if self._eye is Eye.NONE and self.seen(task) is None:
+        if self._eye is Eye.NONE and self.get(task) is None:
             self._standings[task] = Standing(drift=_Blind())
         return super().standing(task)
 

@@ -64,7 +64,7 @@ def table_6(tasks: Mapping[str, TaskRows]) -> Table:
 def _own_bins(rows: TaskRows) -> list[tuple[str, ...]]:
     """What the product's exact search finds, hindsight over all rows as in the thesis."""
     limits = BinLimits(reference_bytes=rows.reference_bytes)
-    options = search_bins(rows.need_bytes.astype(float), rows.runtime_s, limits).options
+    options = search_bins(rows.need_bytes.astype(float), rows.runtime_s, limits)
     return [
         (
             "  Plimsoll's search",

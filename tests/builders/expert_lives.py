@@ -46,8 +46,9 @@ class Life:
             allocation_bytes=None,
             request_bytes=4 * GIB,
             reason="kept",
+            bids=bids,
         )
-        self.store.decisions.put(decision, bids)
+        self.store.keep(decided=[decision])
         return dict(bids)
 
     def state(self) -> dict[str, Any]:

@@ -26,9 +26,9 @@ from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB, words_for_bytes
 from plimsoll_predictor.experts.charging import EndedRun
-from plimsoll_predictor.experts.fleet import Fleet
 from plimsoll_predictor.experts.panel import words_for_expert
 from plimsoll_predictor.experts.standing import Ended
+from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.store import DecisionRecord, Store
@@ -52,7 +52,7 @@ class ACluster:
     """A store with tasks in it, and the controller's knowledge of them."""
 
     store: Store
-    fleet: Fleet
+    fleet: TaskStandings
     book: TaskBook = field(default_factory=lambda: books().book)
     statuses: dict[TaskId, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -109,13 +109,13 @@ def a_cluster(store: Store, tasks: int, seed: int = 7) -> ACluster:
     keep(store, fleet)
     a_telling_task(store)
     for task in map(a_name, range(tasks)):
-        store.decisions.put(a_decision(task, fleet.standing(str(task)).champion))
+        store.keep(decided=[a_decision(task, fleet.standing(str(task)).champion)])
     cluster = ACluster(store, fleet)
     cluster.take_up()
     return cluster
 
 
-def _learn(fleet: Fleet, each: Observation) -> None:
+def _learn(fleet: TaskStandings, each: Observation) -> None:
     assert each.peak_bytes
     assert each.runtime_s
     run = EndedRun(
@@ -196,16 +196,18 @@ def a_telling_task(store: Store) -> None:
             f"bin {place % 4 + 2} of 7 (up to {words_for_bytes(ceiling)}): 97% of its probability"
             " lies at or below; rows 434300, region coast"
         )
-        store.decisions.put(
-            DecisionRecord(
-                task=TASK,
-                attempt_uid=f"decided-{place}",
-                at_s=START_S + 86_400 * 30 + 90 * (54 + place),
-                words=words,
-                allocation_bytes=ceiling,
-                request_bytes=4 * GIB,
-                reason="predicted",
-            )
+        store.keep(
+            decided=[
+                DecisionRecord(
+                    task=TASK,
+                    attempt_uid=f"decided-{place}",
+                    at_s=START_S + 86_400 * 30 + 90 * (54 + place),
+                    words=words,
+                    allocation_bytes=ceiling,
+                    request_bytes=4 * GIB,
+                    reason="predicted",
+                )
+            ]
         )
 
 

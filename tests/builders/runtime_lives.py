@@ -64,7 +64,7 @@ class Life:
 
     def _saw(self, uid: str, task: TaskId, kind: SightingKind, at_s: float) -> None:
         seen = NewSighting(task=task, kind=kind, attempt_uid=uid, at_s=at_s)
-        self.store.runtimes.sight([seen])
+        self.store.keep(seen=[seen])
 
     def ended(self, *observations: Observation) -> None:
         self.store.observations.record(observations)

@@ -8,10 +8,9 @@ from plimsoll_operator.profile.standing_facts import StandingFacts, standing_fac
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.experts.charging import EndedRun
-from plimsoll_predictor.experts.fleet import Fleet
 from plimsoll_predictor.experts.standing import Ended
+from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.store import Store
-from plimsoll_predictor.store.learned.standings import SharedState
 from tests.builders.reports import TASK
 
 REQUEST_BYTES = 4 * GIB
@@ -29,15 +28,15 @@ def a_run(need_mib: float, image: str = "") -> Ended:
     return Ended(run=run, features={}, bids=None, version=image, overhead_s=2400.0)
 
 
-def a_fleet(needs_mib: Sequence[float] = NEEDS_MIB, task: TaskId = TASK) -> Fleet:
+def a_fleet(needs_mib: Sequence[float] = NEEDS_MIB, task: TaskId = TASK) -> TaskStandings:
     """One task whose runs needed that."""
-    fleet = Fleet()
+    fleet = TaskStandings()
     for need_mib in needs_mib:
         fleet.learn(str(task), a_run(need_mib))
     return fleet
 
 
-def facts_of(fleet: Fleet, task: TaskId = TASK) -> StandingFacts:
+def facts_of(fleet: TaskStandings, task: TaskId = TASK) -> StandingFacts:
     """What there is to say of a task in it, for a run that asks for 4Gi."""
     standing = fleet.standing(str(task))
     facts = standing_facts(standing, fleet.pool, standing.bids(REQUEST_BYTES, {}))
@@ -45,9 +44,8 @@ def facts_of(fleet: Fleet, task: TaskId = TASK) -> StandingFacts:
     return facts
 
 
-def keep(store: Store, fleet: Fleet) -> None:
+def keep(store: Store, fleet: TaskStandings) -> None:
     """Save a whole fleet, as the controller does."""
     states = {task: fleet.standing(task).to_dict() for task in fleet}
     pools = {TaskId.parse(task).namespace: fleet.pool.to_dict() for task in fleet}
-    shared = SharedState(through=1, pools=pools)
-    assert store.experts.save(shared, states, follows={0})
+    assert store.experts.save(1, states, pools, follows={0})

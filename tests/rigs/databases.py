@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from plimsoll_predictor.store.migrations import upgrade
+from plimsoll_predictor.store import Store
 
 USER = "plimsoll"
 PASSWORD = "a-test's-password"
@@ -104,7 +104,7 @@ class PostgreSQL:
         name = f"t{secrets.token_hex(6)}"
         if not empty and not self._templated:
             self._create(_TEMPLATE, "template1")
-            upgrade(self.url(_TEMPLATE))
+            Store.open(self.url(_TEMPLATE), busy_timeout_s=30.0).close()
             self._templated = True
         self._create(name, "template1" if empty else _TEMPLATE)
         return name

@@ -13,7 +13,7 @@ from sqlalchemy import event
 from plimsoll_operator.controller.serving.page_routes import page_app
 from plimsoll_operator.controller.serving.web import listening
 from plimsoll_operator.web.page.serving import Pages
-from plimsoll_predictor.experts.fleet import Fleet
+from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.store import Store
 from tests.builders.page_stores import ACluster
 
@@ -45,7 +45,7 @@ async def asking(cluster: ACluster, host: str = "127.0.0.1") -> AsyncIterator[As
 
 def bare(store: Store) -> ACluster:
     """A store whose controller knows nothing yet."""
-    return ACluster(store, Fleet())
+    return ACluster(store, TaskStandings())
 
 
 @contextmanager

@@ -59,12 +59,12 @@ _MENDABLE = frozenset(
     {
         "CertificateError",
         "CgroupError",
-        "HistoryError",
         "NoCluster",
         "NotReady",
         "OSError",
         "SettingsError",
         "StoreError",
+        "TableError",
         "ValidationError",
     }
 )

@@ -98,7 +98,7 @@ def _train(order: TrainingOrder) -> Mapping[str, Any]:
             done.model,
             report,
             out_of_time_costs=done.report.out_of_time_costs,
-            known=summary,
+            began=summary,
         )
     return {
         "version": done.model.version,

@@ -12,9 +12,9 @@ from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.deciding.modelled import modelled_bids
-from plimsoll_predictor.experts.fleet import Fleet
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import Standing
+from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.store import Store
@@ -44,13 +44,13 @@ class StoredStandings:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._fleet = Fleet(lambda task: TaskId.parse(task).namespace)
+        self._fleet = TaskStandings(lambda task: TaskId.parse(task).namespace)
 
     def pool(self, task: TaskId) -> Pool:
         """The pool that a task shares with those of its namespace."""
         if task.namespace not in self._fleet.pools:
             saved = self._store.experts.pools([task.namespace])
-            self._fleet.take_up_pool(task.namespace, saved.get(task.namespace))
+            self._fleet.put_pool(task.namespace, saved.get(task.namespace))
         return self._fleet.pool_of(str(task))
 
     def standing(self, task: TaskId) -> Standing | None:

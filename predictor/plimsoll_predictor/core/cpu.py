@@ -37,7 +37,7 @@ Cores: TypeAlias = Annotated[float, Meta(ge=0, le=1e6)]
 
 
 class CpuReason(StrEnum):
-    """Why a CPU request is what it is."""
+    """The reason of a CPU request."""
 
     USED = "used"
     """The request follows what the task's runs used."""

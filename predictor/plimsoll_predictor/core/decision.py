@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why an allocation is what it is; the words beside it are for people."""
+    """The reason of an allocation; the words beside it are for people."""
 
     OFF = "off"
     PAUSED = "paused"

@@ -1,4 +1,4 @@
-"""Documents: what is written as JSON and read back, each field checked against its declared type.
+"""Documents are written as JSON and read back; each field is checked against its declared type.
 
 A document may come from an older version, a damaged disk or an attacker. Reading it ends in a value
 of the right type or in one error, whose message names the field and says what is wrong with it.
@@ -66,17 +66,13 @@ def from_document(
 
 
 def check_format(
-    document: object, known: int, what: str, error: Callable[[str], ValueError]
+    document: object, current: int, name: str, error: Callable[[str], ValueError]
 ) -> None:
-    """Refuse what another version wrote, before its fields are read.
-
-    Raises:
-        ValueError: made by ``error``.
-    """
+    """Refuse what another version wrote, before its fields are read; ``error`` makes the error."""
     if not isinstance(document, Mapping):
-        raise error(f"{what} is {type(document).__name__}, not an object of fields")
-    if (written := document.get("format")) != known:
-        raise error(f"{what} in format {str(written)[:20]}; this Plimsoll reads format {known}")
+        raise error(f"{name} is {type(document).__name__}, not an object of fields")
+    if (written := document.get("format")) != current:
+        raise error(f"{name} in format {str(written)[:20]}; this Plimsoll reads format {current}")
 
 
 def _written(value: object) -> object:

@@ -65,5 +65,5 @@ def _in_short_units(duration_s: float, place: int) -> str:
         return f"{round(duration_s / size)}{unit[0]}"
     smaller, smaller_unit = _UNITS[place + 1]
     count = round(duration_s / smaller)
-    whole, rest = divmod(count, size // smaller)
-    return f"{whole}{unit[0]} {rest}{smaller_unit[0]}" if rest else f"{whole}{unit[0]}"
+    units, rest = divmod(count, size // smaller)
+    return f"{units}{unit[0]} {rest}{smaller_unit[0]}" if rest else f"{units}{unit[0]}"

@@ -1,4 +1,4 @@
-"""Arrays in documents, and what every part of a model shares: its error and its checksum."""
+"""Arrays in documents, and the error and the checksum that all parts of a model share."""
 
 from __future__ import annotations
 

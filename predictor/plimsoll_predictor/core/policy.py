@@ -15,7 +15,7 @@ LEAST_FIRST_SIZE: Final = 0.5
 
 
 class Mode(StrEnum):
-    """How far Plimsoll may go with a pod."""
+    """The changes that Plimsoll may make to a pod."""
 
     OFF = "off"
     RECOMMEND = "recommend"
@@ -33,7 +33,7 @@ class Limits(StrEnum):
 
 
 class Retry(StrEnum):
-    """Whether Plimsoll may make a bare pod's next attempt."""
+    """The policy for a bare pod's next attempt, which Plimsoll may make."""
 
     AUTO = "auto"
     NEVER = "never"

@@ -17,7 +17,7 @@ Features = Mapping[str, FeatureValue]
 
 
 class Outcome(StrEnum):
-    """How an attempt ended, as the operator's truth table decides (attempts/truth_table.py)."""
+    """The end of an attempt, which the operator's truth table decides (attempts/truth_table.py)."""
 
     SUCCEEDED = "succeeded"
     OOM_KILLED = "oom-killed"
@@ -92,7 +92,7 @@ class Observation:
     attempt_uid: str
     task: TaskId
     run: str
-    """Which execution of the task: attempts of one run share it."""
+    """The execution of the task that it belongs to: attempts of one run share it."""
     attempt: int = 1
     """1 for a run's first pod."""
     features: Features = field(default_factory=dict)
@@ -157,13 +157,6 @@ class Observation:
     """``cluster_cpu_share`` when it was submitted."""
     submitted_waiting_pods: int | None = column(Unit.PODS)
     """``waiting_pods`` when it was submitted, without itself."""
-
-    @property
-    def queued_s(self) -> float | None:
-        """Seconds from submission to start. None if unknown, or the clock jumped backwards."""
-        if self.submitted_s is None or self.started_s is None or self.started_s < self.submitted_s:
-            return None
-        return self.started_s - self.submitted_s
 
     @property
     def runtime_s(self) -> float | None:

@@ -97,38 +97,6 @@ def run_level(groups: Groups) -> tuple[Saving, ...]:
     return tuple(rows)
 
 
-def table_12(groups: Groups) -> str:
-    """Table 12 as text."""
-    rows = [("", "Resource", "Tasks", "Before", "After", "Improved")]
-    rows += [
-        (
-            f"{row.way.value} improvement" if row.way else "",
-            row.resource.value,
-            row.label,
-            words_for_amount(row.resource, row.before),
-            "-" if row.way is Way.PREDICTED else words_for_amount(row.resource, row.after),
-            f"{row.improved:.1%}",
-        )
-        for row in task_level(groups)
-    ]
-    return _aligned(rows)
-
-
-def table_13(groups: Groups) -> str:
-    """Table 13 as text."""
-    rows = [("Resource", "Before", "After", "Improved")]
-    rows += [
-        (
-            row.resource.value,
-            words_for_amount(row.resource, row.before),
-            words_for_amount(row.resource, row.after),
-            f"{row.improved:.1%}",
-        )
-        for row in run_level(groups)
-    ]
-    return _aligned(rows)
-
-
 def words_for_amount(resource: Resource, amount: float) -> str:
     """Bytes in GB (1e9), or cores.
 
@@ -213,9 +181,3 @@ def _whole_gb(size_bytes: float) -> float:
 
 def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
-
-
-def _aligned(rows: Sequence[tuple[str, ...]]) -> str:
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    lines = ("  ".join(f"{c:<{w}}" for c, w in zip(r, widths, strict=True)) for r in rows)
-    return "\n".join(line.rstrip() for line in lines) + "\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 MOST_ITEMS: Final = 10_000
 """Items of workflow runs."""
@@ -22,26 +22,28 @@ UPSTREAM: Final = "needed-by:"
 EARLIER: Final = "needed-before"
 """This task's need for the same item in an earlier run."""
 
+T = TypeVar("T")
+_Key = tuple[str, str]
 _NONE: Final[Mapping[str, float]] = {}
 
 
 @dataclass(slots=True)
 class Siblings:
-    """Latest needs by item. They are bounded: what was used longest ago is forgotten.
+    """Latest needs by item. They are bounded: the ones used longest ago are forgotten.
 
     Its values are never changed, only replaced: a copy of the keys is a copy.
     """
 
-    _items: OrderedDict[tuple[str, str], Mapping[str, float]] = field(default_factory=OrderedDict)
+    _items: OrderedDict[_Key, Mapping[str, float]] = field(default_factory=OrderedDict)
     """(run, item) -> task -> bytes."""
-    _earlier: OrderedDict[tuple[str, str], float] = field(default_factory=OrderedDict)
+    _earlier: OrderedDict[_Key, float] = field(default_factory=OrderedDict)
     """(task, item) -> bytes."""
 
     def __len__(self) -> int:
         return len(self._items) + len(self._earlier)
 
     def note(self, run: str | None, item: str | None, task: str, need_bytes: float) -> None:
-        """Take in a need once it is known. task: its name as features show it."""
+        """Learn a need once it is known. task: its name as features show it."""
         if not item:
             return
         self.put_earlier(task, item, need_bytes)
@@ -60,10 +62,7 @@ class Siblings:
 
     def put_needs(self, run: str, item: str, needs: Mapping[str, float]) -> None:
         """Set what ``needs`` gives."""
-        self._items[(run, item)] = needs
-        self._items.move_to_end((run, item))
-        while len(self._items) > MOST_ITEMS:
-            self._items.popitem(last=False)
+        _put(self._items, (run, item), needs, MOST_ITEMS)
 
     def earlier(self, task: str, item: str) -> float | None:
         """Bytes that the task needed for this item the last time; None if that is not known."""
@@ -71,10 +70,7 @@ class Siblings:
 
     def put_earlier(self, task: str, item: str, need_bytes: float) -> None:
         """Set what the task needed for this item the last time, in whatever run."""
-        self._earlier[(task, item)] = need_bytes
-        self._earlier.move_to_end((task, item))
-        while len(self._earlier) > MOST_EARLIER:
-            self._earlier.popitem(last=False)
+        _put(self._earlier, (task, item), need_bytes, MOST_EARLIER)
 
     def features(self, run: str | None, item: str | None, task: str) -> dict[str, float]:
         """The features of a run of the task, by now; empty where the item is not known."""
@@ -89,11 +85,11 @@ class Siblings:
         return features
 
     def copy(self) -> Siblings:
-        """The same needs, which later ones do not reach."""
+        """A copy, which later needs do not change."""
         return Siblings(self._items.copy(), self._earlier.copy())
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types, what was touched longest ago first; ``from_dict`` reads it back."""
+        """Plain JSON types, the needs used longest ago first; ``from_dict`` reads it back."""
         return {
             "items": [[run, item, needs] for (run, item), needs in self._items.items()],
             "earlier": [[task, item, need] for (task, item), need in self._earlier.items()],
@@ -109,3 +105,10 @@ class Siblings:
         for task, item, need in data["earlier"]:
             siblings.put_earlier(str(task), str(item), float(need))
         return siblings
+
+
+def _put(latest: OrderedDict[_Key, T], key: _Key, value: T, most: int) -> None:
+    latest[key] = value
+    latest.move_to_end(key)
+    while len(latest) > most:
+        latest.popitem(last=False)

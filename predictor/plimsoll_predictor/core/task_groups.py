@@ -52,7 +52,7 @@ GROUPS: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskUse:
-    """What a task asks for and uses, over its runs. None where nobody said or measured.
+    """The resources that a task asks for and uses, over its runs; None where nobody measured.
 
     runtime_s: mean. request_bytes, request_cores: mean of what the user asked for.
     used_bytes: mean need; most_bytes: the largest. used_cores: mean; most_cores: the highest.

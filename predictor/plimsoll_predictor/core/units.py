@@ -36,15 +36,15 @@ def words_for_bytes(size_bytes: float) -> str:
     return f"{size_bytes / KIB:.0f}Ki"
 
 
-def plural(count: int, what: str) -> str:
+def plural(count: int, noun: str) -> str:
     """The word for so many of something, without the number."""
-    return what if count == 1 else f"{what}s"
+    return noun if count == 1 else f"{noun}s"
 
 
-def counted(count: int, what: str) -> str:
+def counted(count: int, noun: str) -> str:
     """A number of something, in words.
 
     >>> counted(1, "run"), counted(1200, "run")
     ('1 run', '1,200 runs')
     """
-    return f"{count:,} {plural(count, what)}"
+    return f"{count:,} {plural(count, noun)}"

@@ -1,4 +1,4 @@
-"""Which ceiling: not the likeliest bin's, but the one that costs least on average."""
+"""The choice of a ceiling: not the likeliest bin's, but the one that costs least on average."""
 
 from __future__ import annotations
 

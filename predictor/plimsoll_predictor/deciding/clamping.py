@@ -11,7 +11,7 @@ from plimsoll_predictor.core.units import MIB, words_for_bytes
 
 @dataclass(frozen=True, slots=True)
 class Clamped:
-    """An allocation within bounds, and what had to be done for it (words, or nothing)."""
+    """An allocation within bounds. note: how it was changed, for people; empty if it was not."""
 
     allocation_bytes: int
     note: str = ""
@@ -46,13 +46,10 @@ class Range:
     def clamp(self, size_bytes: float) -> Clamped:
         """Round up to whole MiB, raise to the floor, cut to the cap; the cap wins over all."""
         # Rounded to bytes first: 1.1 x 100 MiB is a hair above 110 in floating point.
-        return self._within(-(-round(size_bytes) // MIB) * MIB)
+        return self.admit(-(-round(size_bytes) // MIB) * MIB)
 
-    def admit(self, request_bytes: int) -> Clamped:
-        """A user's request: kept to the byte where it is allowed."""
-        return self._within(request_bytes)
-
-    def _within(self, size_bytes: int) -> Clamped:
+    def admit(self, size_bytes: int) -> Clamped:
+        """As ``clamp``, to the byte: a user's request stays as it is where it is allowed."""
         raised = max(size_bytes, self.floor_bytes)
         if self.cap_bytes is not None and raised > self.cap_bytes:
             return Clamped(self.cap_bytes, f"cut to {self.cap_words}")

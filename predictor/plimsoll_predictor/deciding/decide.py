@@ -89,17 +89,12 @@ class _Case:
         return self._max_seen("")
 
     def _lifted(self, lift: Lift) -> Decision:
-        clamped = self.allowed.clamp(lift.allocation_bytes)
+        lifted_bytes = self.allowed.clamp(lift.allocation_bytes).allocation_bytes
         why = (
             f"attempt {lift.attempt} of this run: {words_for_bytes(lift.after_bytes)} was too "
-            f"small, lifted to {words_for_bytes(clamped.allocation_bytes)}"
+            f"small, lifted to {words_for_bytes(lifted_bytes)}"
         )
-        return Decision(
-            allocation_bytes=clamped.allocation_bytes,
-            reason=Reason.LIFTED,
-            why=_sentence(why, clamped.note),
-            attempt=lift.attempt,
-        )
+        return self._sized(lift.allocation_bytes, Reason.LIFTED, why, attempt=lift.attempt)
 
     def _cold_start(self) -> Decision:
         knowledge = self.knowledge
@@ -196,14 +191,14 @@ class _Case:
             model_version=model.version,
         )
 
-    def _sized(self, size_bytes: float, reason: Reason, *why: str, **model: Any) -> Decision:
-        """A decision for a size within bounds. model: what the decision says of a model."""
+    def _sized(self, size_bytes: float, reason: Reason, *why: str, **more: Any) -> Decision:
+        """A decision for a size within bounds. more: other fields of the decision."""
         clamped = self.allowed.clamp(size_bytes)
         return Decision(
             allocation_bytes=clamped.allocation_bytes,
             reason=reason,
             why=_sentence(*why, clamped.note),
-            **model,
+            **more,
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from plimsoll_predictor.core.decision import Bounds
 from plimsoll_predictor.core.units import plural, words_for_bytes
@@ -32,10 +31,7 @@ class Leaking:
     reason: str
 
 
-LiftDecision: TypeAlias = Lift | Leaking
-
-
-def next_allocation(failed: FailedAttempt, knowledge: Knowledge, bounds: Bounds) -> LiftDecision:
+def next_allocation(failed: FailedAttempt, knowledge: Knowledge, bounds: Bounds) -> Lift | Leaking:
     """The next attempt's allocation, by a gentle ladder.
 
     The smallest useful step among the model's ceilings, a little over the largest need seen (or

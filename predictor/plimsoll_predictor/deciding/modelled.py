@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from plimsoll_predictor.core.decision import Ask, Bounds, Reason
@@ -32,15 +33,8 @@ def modelled_bids(knowledge: Knowledge, ask: Ask) -> dict[str, float]:
     decision = decide(ask, serving, Bounds())
     if decision.reason is Reason.PREDICTED and decision.allocation_bytes:
         bids[CLASSIFIER] = float(decision.allocation_bytes)
-    boosted_bytes = _boosted(knowledge.model, ask)
-    if boosted_bytes:
-        bids[BOOSTING] = boosted_bytes
+    # As in deciding: whatever is wrong with a model, it only does not bid.
+    with suppress(Exception):
+        if boosted_bytes := knowledge.model.boosted_bid_bytes(ask.features):
+            bids[BOOSTING] = boosted_bytes
     return bids
-
-
-def _boosted(model: Model, ask: Ask) -> float | None:
-    try:
-        return model.boosted_bid_bytes(ask.features)
-    except Exception:
-        # As in deciding: whatever is wrong with a model, it only does not bid.
-        return None

@@ -51,7 +51,7 @@ class Drift:
         return self.short_lived >= RESTLESS
 
     def see_version(self, version: str) -> None:
-        """Note what the run that ends was made from."""
+        """Note the version that the run that ends was made from."""
         if self.since_change is not None:
             self.since_change += 1
             if self.since_change >= BEFORE:

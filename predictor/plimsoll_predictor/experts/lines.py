@@ -21,6 +21,8 @@ LATEST: Final = 300
 LEAST_RUNS: Final = 4
 LEAST_EXPLAINED: Final = 0.2
 """Share of the variance a feature must explain to be worth following."""
+HIGH_SHARE: Final = 0.97
+"""Share of the runs that lay below a raised line."""
 MOST_FEATURES: Final = 32
 """Per task; a feature met after that is not followed."""
 
@@ -47,7 +49,7 @@ class FeatureLine(Struct, array_like=True):
         self.points = deque(self.points, maxlen=LATEST)
 
     def add(self, x: float, y: float) -> None:
-        """Take in one run."""
+        """Learn one run."""
         sums = self.sums
         sums.n += 1
         sums.x += x
@@ -72,15 +74,10 @@ class FeatureLine(Struct, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class FittedLine:
-    """A line with how far above it runs were: quantile -> offset of the logarithm."""
+    """A line through the runs, and the same line raised until HIGH_SHARE of them lay below."""
 
     line: Line
-    offsets: Mapping[float, float]
-
-    def raised(self, quantile: float) -> Line:
-        """The line below which that share of the runs lay."""
-        at = self.line
-        return Line(at.feature, at.slope, at.intercept + self.offsets[quantile])
+    raised: Line
 
 
 class FeatureLines:
@@ -90,21 +87,16 @@ class FeatureLines:
         self.by_feature = by_feature or {}
 
     def add(self, features: Mapping[str, FeatureValue], need_bytes: float) -> None:
-        """Take in a run's numbers above zero."""
+        """Learn a run's numbers above zero."""
         y = math.log(need_bytes)
         for name, value in features.items():
-            if isinstance(value, bool) or not isinstance(value, int | float):
+            if isinstance(value, bool | str) or not 0 < value < math.inf:
                 continue
-            if not 0 < value < math.inf:
-                continue
-            if name not in self.by_feature:
-                if len(self.by_feature) >= MOST_FEATURES:
-                    continue
-                self.by_feature[name] = FeatureLine()
-            self.by_feature[name].add(math.log(value), y)
+            if name in self.by_feature or len(self.by_feature) < MOST_FEATURES:
+                self.by_feature.setdefault(name, FeatureLine()).add(math.log(value), y)
 
-    def fitted(self, quantiles: tuple[float, ...]) -> list[FittedLine]:
-        """Lines worth following, the one that explains most first."""
+    def fitted(self) -> list[FittedLine]:
+        """Lines worth following; the one that explains most is first."""
         explaining = []
         for name, feature_line in self.by_feature.items():
             if feature_line.sums.n < LEAST_RUNS:
@@ -114,8 +106,9 @@ class FeatureLines:
                 continue
             points = np.array(feature_line.points)
             above = np.sort(points[:, 1] - slope * points[:, 0] - intercept)
-            offsets = {share: float(above[_place(share, above.size)]) for share in quantiles}
-            explaining.append((explained, FittedLine(Line(name, slope, intercept), offsets)))
+            offset = float(above[min(above.size - 1, math.ceil(HIGH_SHARE * above.size) - 1)])
+            raised = Line(name, slope, intercept + offset)
+            explaining.append((explained, FittedLine(Line(name, slope, intercept), raised)))
         explaining.sort(key=lambda pair: (-pair[0], pair[1].line.feature))
         return [line for _, line in explaining]
 
@@ -128,7 +121,3 @@ add_form(
         from_document(dict[str, FeatureLine], document, "a task's lines")
     ),
 )
-
-
-def _place(quantile: float, n: int) -> int:
-    return min(n - 1, max(0, math.ceil(quantile * n) - 1))

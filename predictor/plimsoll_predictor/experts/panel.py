@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
@@ -37,7 +38,6 @@ POOLED_RUNS: Final = 3.0
 OVERHEAD_SHARE: Final = 0.25
 """The share of a failed attempt's price that counts in what is expected. The charges of attempts
 that really failed count the rest: both in full would count it twice."""
-LINE_QUANTILES: Final = (0.97,)
 LARGEST: Final = "largest"
 PREDICTED: Final = "predicted"
 ANCHORS: Final = (LARGEST, PREDICTED)
@@ -56,18 +56,13 @@ class View:
     ratios: Mapping[str, Ratios]
     overhead_s: float
 
-    @property
-    def reached_bytes(self) -> float:
-        """The most that is known to have been needed or exceeded."""
-        return self.past.reached_bytes
-
 
 Bidding = Callable[[View], Rule]
 
 
 def view_of(past: Past, ratios: Mapping[str, Ratios], overhead_s: float) -> View:
     """The view of a task with at least one run."""
-    lines = tuple(past.lines.fitted(LINE_QUANTILES))
+    lines = tuple(past.lines.fitted())
     return View(past, np.sort(np.array(past.needs_bytes)), lines, ratios, overhead_s)
 
 
@@ -76,43 +71,35 @@ def _request(_view: View) -> Rule:
 
 
 def _largest(margin: float) -> Bidding:
-    return lambda view: Rule(base_bytes=view.reached_bytes * margin)
+    return lambda view: Rule(base_bytes=view.past.reached_bytes * margin)
 
 
-def _young(room: float) -> Bidding:
+def _young(view: View) -> Rule:
     """The largest need with room that shrinks as runs become known, and goes when enough are."""
-
-    def rule(view: View) -> Rule:
-        runs = view.past.runs
-        margin = room / math.sqrt(runs) if runs < YOUNG_RUNS else 0.0
-        return Rule(base_bytes=view.reached_bytes * (NEAR + margin))
-
-    return rule
+    runs = view.past.runs
+    margin = 0.6 / math.sqrt(runs) if runs < YOUNG_RUNS else 0.0
+    return Rule(base_bytes=view.past.reached_bytes * (NEAR + margin))
 
 
-def _toward_request(share: float, power: float) -> Bidding:
+def _toward_request(power: float) -> Bidding:
     """The largest need, and part of the way to the request, less as runs become known."""
-
-    def rule(view: View) -> Rule:
-        return Rule(
-            base_bytes=view.reached_bytes * NEAR,
-            request_share=share / view.past.runs**power,
-            over_bytes=view.reached_bytes,
-        )
-
-    return rule
+    return lambda view: Rule(
+        base_bytes=view.past.reached_bytes * NEAR,
+        request_share=0.25 / view.past.runs**power,
+        over_bytes=view.past.reached_bytes,
+    )
 
 
 def _spread(view: View) -> Rule:
     """The largest need, and a quarter of its distance from the median, more while young."""
     median = float(view.needs[view.needs.size // 2])
-    room = (view.reached_bytes - median) * 0.25 * (1 + 4.0 / view.past.runs)
-    return Rule(base_bytes=view.reached_bytes * 1.005 + room)
+    room = (view.past.reached_bytes - median) * 0.25 * (1 + 4.0 / view.past.runs)
+    return Rule(base_bytes=view.past.reached_bytes * 1.005 + room)
 
 
 def _latest(view: View) -> Rule:
     needs = view.past.needs_bytes
-    latest = [needs[place] for place in range(max(0, len(needs) - LATEST_RUNS), len(needs))]
+    latest = islice(needs, max(0, len(needs) - LATEST_RUNS), None)
     return Rule(base_bytes=max(latest) * LATEST_MARGIN)
 
 
@@ -159,23 +146,19 @@ def _multiple(view: View, anchor: str, log_ratios: Vector, runtimes_s: Vector) -
     return cheapest_multiple(by_runtime, by_count, view.overhead_s * OVERHEAD_SHARE / mean_s)
 
 
-def _line(share: float) -> Bidding:
-    """The prediction of the best feature, raised until a share of the runs lay below, and a tenth.
+def _line(view: View) -> Rule:
+    """The prediction of the best feature, raised until most runs lay below, and a tenth.
 
     Never far above the largest need seen: what ends first is small, and lines learned from it
     point anywhere.
     """
-
-    def rule(view: View) -> Rule:
-        return Rule(
-            base_bytes=view.reached_bytes * 1.05,
-            lines=tuple(fitted.raised(share) for fitted in view.lines),
-            factor=1.1,
-            least_bytes=float(view.needs[0]),
-            most_bytes=view.reached_bytes * 1.1,
-        )
-
-    return rule
+    return Rule(
+        base_bytes=view.past.reached_bytes * 1.05,
+        lines=tuple(fitted.raised for fitted in view.lines),
+        factor=1.1,
+        least_bytes=float(view.needs[0]),
+        most_bytes=view.past.reached_bytes * 1.1,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,13 +195,13 @@ ALL_EXPERTS: Final = (
     Expert(
         name="toward-request",
         words="the largest need seen, and part of the way to the request while young",
-        rule=_toward_request(0.25, 1.0),
+        rule=_toward_request(1.0),
         serves_young=True,
     ),
     Expert(
         name="toward-request-slowly",
         words="the largest need seen, and part of the way to the request",
-        rule=_toward_request(0.25, 0.5),
+        rule=_toward_request(0.5),
     ),
     Expert(
         name="max-and-spread",
@@ -243,12 +226,12 @@ ALL_EXPERTS: Final = (
     Expert(
         name="features-97",
         words="what its best feature predicts, so that 97% of the runs lay below",
-        rule=_line(0.97),
+        rule=_line,
     ),
     Expert(
         name=YOUNG_SAFE,
         words="the largest need seen, with room while few runs are known",
-        rule=_young(0.6),
+        rule=_young,
         serves_young=True,
     ),
     Expert(name=CLASSIFIER, words="the bin classifier"),

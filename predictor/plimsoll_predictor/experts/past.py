@@ -26,8 +26,8 @@ class Past:
     """One task's past.
 
     exceeded_bytes: the most that a kill showed to be too small.
-    growth, anchored: logarithms of each need over the largest need seen before it, and over what
-        the lines predicted, beside ``runtimes_s`` and ``anchored_runtimes_s``.
+    anchored: logarithms of each need over what the lines predicted; ``anchored_runtimes_s`` has
+        the runtimes of the same runs.
     """
 
     runs: int = 0
@@ -53,11 +53,11 @@ class Past:
 
     @property
     def mean_runtime_s(self) -> float:
-        """Over all runs; at least one run is known."""
+        """The mean over all runs; at least one run is known."""
         return max(self.total_runtime_s / self.runs, 1.0)
 
     def add(self, run: EndedRun, features: Mapping[str, FeatureValue]) -> None:
-        """Take in a run whose need is known."""
+        """Learn a run whose need is known."""
         self.runs += 1
         self.largest_bytes = max(self.largest_bytes, run.need_bytes)
         self.total_runtime_s += run.runtime_s
@@ -68,7 +68,7 @@ class Past:
         self.lines.add(features, run.need_bytes)
 
     def correct(self, before_bytes: float, after_bytes: float) -> None:
-        """The latest run that was held to need ``before_bytes`` needed ``after_bytes``."""
+        """Correct the need of the latest run that was held to need ``before_bytes``."""
         for place in range(len(self.needs_bytes) - 1, -1, -1):
             if self.needs_bytes[place] == before_bytes:
                 self.needs_bytes[place] = after_bytes
@@ -76,7 +76,7 @@ class Past:
         self.largest_bytes = max(self.largest_bytes, after_bytes)
 
     def add_anchored(self, log_ratio: float, runtime_s: float) -> None:
-        """Take in how a run's need compared with what the lines had predicted."""
+        """Learn how a run's need compared with what the lines had predicted."""
         self.anchored.append(log_ratio)
         self.anchored_runtimes_s.append(runtime_s)
 
@@ -86,7 +86,7 @@ class Past:
         return ratios
 
     def forget_before_shift(self, keep: int) -> None:
-        """Keep the latest runs only, as after a change that made the others another task's."""
+        """Keep the latest runs only, after a change by which older ones say nothing any more."""
         for latest in (self.needs_bytes, self.runtimes_s, self.anchored, self.anchored_runtimes_s):
             while len(latest) > keep:
                 latest.popleft()

@@ -39,7 +39,7 @@ class Ratios:
     by_count: Vector = field(default_factory=lambda: np.zeros((AGES, N_CELLS)))
 
     def add(self, age: int, log_ratio: float, runtimes: float) -> None:
-        """Take in a run; runtimes: its runtime in mean runtimes of its task."""
+        """Count a run. runtimes: its runtime in mean runtimes of its task."""
         cell = int(cells(np.array([log_ratio]))[0])
         self.by_runtime[age, cell] += min(runtimes, LONGEST)
         self.by_count[age, cell] += 1.0
@@ -63,7 +63,7 @@ class Pool:
         self.ratios: dict[str, Ratios] = {anchor: Ratios() for anchor in anchors}
 
     def charge(self, runs: int, charges: Vector) -> None:
-        """Take in what each expert was charged for one run of a task with that many runs."""
+        """Learn what each expert was charged for one run of a task with that many runs."""
         age = age_of(runs)
         self._charges[age] = self._charges[age] * FORGETTING + np.minimum(charges, MOST_CHARGED)
         self._weights[age] = self._weights[age] * FORGETTING + 1.0
@@ -91,7 +91,7 @@ class Pool:
         }
 
     def restore(self, data: Mapping[str, Any]) -> None:
-        """Inverse of ``to_dict``; what another version's experts left is dropped."""
+        """Inverse of ``to_dict``; the charges of another version's experts are dropped."""
         if tuple(data["experts"]) != self._experts:
             return
         self._charges = np.array(data["charges"], dtype=np.float64)

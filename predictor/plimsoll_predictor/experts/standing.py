@@ -1,4 +1,4 @@
-"""One task's experts: what each was charged so far, what each bids now, and who serves."""
+"""One task's experts: their charges so far, their bids now, and the one that serves."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Standing:
                 del self.pending[next(iter(self.pending))]
 
     def correct(self, before_bytes: float, after_bytes: float) -> None:
-        """A need that was learned is known better; what was charged for it stays."""
+        """Replace a need that was learned by a better one; what was charged for it stays."""
         if self.past.runs:
             self.past.correct(before_bytes, after_bytes)
 
@@ -149,29 +149,30 @@ class Standing:
     def inform(self, knowledge: Knowledge) -> Knowledge:
         """A task's knowledge with what its experts say now."""
         past = self.past
+        asked_bytes = past.largest_request_bytes
         return replace(
             knowledge,
             runs=past.runs,
             max_need_bytes=round(past.reached_bytes) or None,
             largest_bytes=round(past.largest_bytes) or None,
-            largest_request_bytes=_rounded(past.largest_request_bytes),
+            largest_request_bytes=None if asked_bytes is None else round(asked_bytes),
             champion=self.champion if past.runs else knowledge.champion,
             rule=self.rules.get(self.champion),
         )
 
     def seed(self, name: str, times: float) -> None:
-        """Take in how a model's out-of-time bids compared with the largest need seen.
+        """Learn how a model's out-of-time bids compared with the largest need seen.
 
         times: its cost over that of max-seen, on the same past runs.
         """
         self.charges[_PLACE[name]] = self.charges[_PLACE[MAX_SEEN]] * times**OUTLIERS
 
     def retire(self, name: str) -> None:
-        """A modelled expert has no model any more: it cannot serve until it bids again."""
+        """Note that an expert has no model any more: it cannot serve until it bids again."""
         self.charges[_PLACE[name]] = math.inf
 
     def costs(self, pool: Pool) -> dict[str, float]:
-        """Expert -> what it is held to have cost, in sizes of a run; those that can bid."""
+        """Expert -> its estimated cost, in sizes of a run; only those that can bid."""
         estimated = self._estimated(pool)
         return {
             name: float(cost)
@@ -280,7 +281,3 @@ class _Written:
     rules: dict[str, Rule]
     champion: str
     would: Would | None = None
-
-
-def _rounded(value: float | None) -> int | None:
-    return None if value is None else round(value)

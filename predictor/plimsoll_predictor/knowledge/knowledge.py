@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from plimsoll_predictor.core.cpu import CpuUse
@@ -67,10 +67,7 @@ class Knowledge:
             "largest_bytes": self.largest_bytes,
             "largest_request_bytes": self.largest_request_bytes,
             "model": self.model.to_dict() if self.model else None,
-            "lifts": {
-                run: [lift.allocation_bytes, lift.attempt, lift.after_bytes]
-                for run, lift in self.lifts.items()
-            },
+            "lifts": {run: list(astuple(lift)) for run, lift in self.lifts.items()},
             "paused": self.paused,  # for a reader from before the policy said it
             "cpu": to_document(self.cpu),
         }
@@ -84,7 +81,7 @@ class Knowledge:
             policy=Policy.from_dict(data["policy"]),
             runs=int(data["runs"]),
             max_need_bytes=data["max_need_bytes"],
-            champion=_champion(data["champion"]),
+            champion=from_document(str, data["champion"], "its champion"),
             rule=None if rule is None else from_document(Rule, rule, "its rule"),
             largest_bytes=data.get("largest_bytes"),
             largest_request_bytes=data.get("largest_request_bytes"),
@@ -92,9 +89,3 @@ class Knowledge:
             lifts={run: Lift(*values) for run, values in data["lifts"].items()},
             cpu=None if cpu is None else from_document(CpuUse, cpu, "its CPU use"),
         )
-
-
-def _champion(name: object) -> str:
-    if not isinstance(name, str):
-        raise TypeError(f"a champion is an expert's name. Got {name!r} instead")
-    return name

@@ -2,7 +2,7 @@
 
 A bin's ceiling carries a margin over the largest need in it, so whoever labels needs for
 training labels ``need x INNER_MARGIN`` (``labels_with_margin``): a need that would fit a ceiling
-only barely belongs to the bin above. Whoever asks whether a need fits uses ``Bins.label``.
+only barely belongs to the bin above. Whoever asks whether a need fits uses ``Bins.labels``.
 """
 
 from __future__ import annotations
@@ -37,13 +37,8 @@ class Bins:
     def __len__(self) -> int:
         return len(self.ceilings_bytes)
 
-    def label(self, need_bytes: float) -> int:
-        """Index of the first ceiling the need fits; above the last ceiling, the last bin."""
-        index = int(np.searchsorted(self.ceilings_bytes, need_bytes, side="left"))
-        return min(index, len(self.ceilings_bytes) - 1)
-
     def labels(self, needs_bytes: NDArray[Any]) -> NDArray[np.int64]:
-        """``label`` of many needs, (n,) -> (n,)."""
+        """The first ceiling that each need fits, (n,) -> (n,); the last bin above the last one."""
         places = np.searchsorted(np.asarray(self.ceilings_bytes), needs_bytes, side="left")
         return np.minimum(places, len(self.ceilings_bytes) - 1).astype(np.int64)
 
@@ -79,13 +74,6 @@ class BinOption:
     time_based_optimal_improvement: float
 
 
-@dataclass(frozen=True, slots=True)
-class BinSearch:
-    """The best bins for each number of bins that is possible, fewest first; never empty."""
-
-    options: tuple[BinOption, ...]
-
-
 def labels_with_margin(bins: Bins, needs_bytes: NDArray[np.float64]) -> NDArray[np.int64]:
     """Labels to train on, (n,) -> (n,): each need keeps INNER_MARGIN to its bin's ceiling."""
     return bins.labels(needs_bytes * INNER_MARGIN)
@@ -93,8 +81,10 @@ def labels_with_margin(bins: Bins, needs_bytes: NDArray[np.float64]) -> NDArray[
 
 def search_bins(
     needs_bytes: NDArray[np.float64], runtimes_s: NDArray[np.float64], limits: BinLimits
-) -> BinSearch:
-    """For each number of bins, the ceilings with the highest time-based optimal improvement.
+) -> tuple[BinOption, ...]:
+    """The bins with the highest time-based optimal improvement, for each number of bins.
+
+    The fewest come first; there is at least one option.
 
     Thesis 5.2.1, exact instead of by a stride: every need, with its margin and rounded up to MiB,
     is a possible ceiling, and dynamic programming minimises the sum of ceiling x runtime over all
@@ -120,7 +110,7 @@ def search_bins(
     for starts in _best_cuts(groups, limits):
         bins = _described(needs, runtimes, groups, starts)
         options.append(_judged(bins, needs, weights, limits.reference_bytes))
-    return BinSearch(tuple(options))
+    return tuple(options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,23 +125,15 @@ class _Groups:
     weights: NDArray[np.float64]
 
 
-def _round_up_mib(size_bytes: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.ceil(size_bytes / MIB) * MIB
-
-
 def _grouped(
     needs: NDArray[np.float64], weights: NDArray[np.float64], limits: BinLimits
 ) -> _Groups:
-    ceilings = np.maximum(_round_up_mib(needs * INNER_MARGIN), _round_up_mib_of(limits.floor_bytes))
+    ceilings = np.ceil(np.maximum(needs * INNER_MARGIN, limits.floor_bytes) / MIB) * MIB
     distinct, first = np.unique(ceilings, return_index=True)
-    last = _round_up_mib_of(needs[-1] * max(limits.headroom, INNER_MARGIN))
+    last = np.ceil(needs[-1] * max(limits.headroom, INNER_MARGIN) / MIB) * MIB
     distinct[-1] = max(distinct[-1], last)
     bounds = np.append(first, needs.size)
     return _Groups(distinct, bounds, np.append(0.0, np.cumsum(weights))[bounds])
-
-
-def _round_up_mib_of(size_bytes: float) -> float:
-    return float(np.ceil(size_bytes / MIB) * MIB)
 
 
 def _best_cuts(groups: _Groups, limits: BinLimits) -> list[list[int]]:
@@ -198,10 +180,10 @@ def _one_more_bin(
             if costs[entering] < float("inf"):
                 lines.add(-weights[entering], costs[entering], entering)
             entering += 1
-        found = lines.lowest_at(ceilings[end - 1])
-        if found is not None:
-            best[end] = found[0] + ceilings[end - 1] * weights[end]
-            starts[end] = found[1]
+        lowest = lines.lowest_at(ceilings[end - 1])
+        if lowest is not None:
+            best[end] = lowest[0] + ceilings[end - 1] * weights[end]
+            starts[end] = lowest[1]
     return best, starts
 
 

@@ -77,9 +77,9 @@ def shares_shift(counts: NDArray[np.float64], sampled: NDArray[np.float64]) -> N
     counts: runs per bin; sampled: rows or weights per bin that were learned from. A bin with none
     of either stays as it is.
     """
-    known = (counts > 0) & (sampled > 0)
+    both = (counts > 0) & (sampled > 0)
     shift = np.zeros(counts.size)
-    shift[known] = np.log(counts[known] / counts.sum()) - np.log(sampled[known] / sampled.sum())
+    shift[both] = np.log(counts[both] / counts.sum()) - np.log(sampled[both] / sampled.sum())
     return shift
 
 

@@ -46,13 +46,9 @@ class Part(StrEnum):
     DIFFERENCE = "difference"
     """Days from another date feature to this one."""
 
-    @property
-    def is_date(self) -> bool:
-        """A part of one date."""
-        return self in _DATE_PARTS
 
-
-_DATE_PARTS: Final = frozenset({Part.DAYS, Part.WEEKDAY, Part.DAY, Part.MONTH, Part.HOUR})
+DATE_PARTS: Final = (Part.DAYS, Part.WEEKDAY, Part.DAY, Part.MONTH, Part.HOUR)
+"""The parts of one date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +75,6 @@ class Column:
     def is_category(self) -> bool:
         """Whether the encoded number is a category's index."""
         return self.part is Part.CATEGORY
-
-    @property
-    def expanded_names(self) -> tuple[str, ...]:
-        """Names of the columns it becomes when categories are expanded."""
-        if self.is_category:
-            return tuple(f"{self.feature}={category}" for category in self.categories)
-        if self.part is Part.NUMBER:
-            return (self.feature,)
-        suffix = f"-{self.other}" if self.part is Part.DIFFERENCE else f".{self.part.value}"
-        return (self.feature + suffix,)
 
     def read(self, features: Features) -> float:
         """The encoded number; NaN if missing, unseen or of another kind. Never raises."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from plimsoll_predictor.core.packing import ModelError
 from plimsoll_predictor.core.record import Features, FeatureValue
 from plimsoll_predictor.model.columns import (
+    DATE_PARTS,
     MAX_TEXT_CHARS,
     Column,
     Part,
@@ -68,11 +69,6 @@ class FeatureSchema:
         )
 
     @property
-    def n_columns(self) -> int:
-        """Columns of ``encode``."""
-        return len(self.columns)
-
-    @property
     def n_expanded(self) -> int:
         """Columns of ``expand``."""
         return sum(len(column.categories) if column.is_category else 1 for column in self.columns)
@@ -87,11 +83,6 @@ class FeatureSchema:
         """Indices of the columns that hold category codes."""
         return tuple(index for index, column in enumerate(self.columns) if column.is_category)
 
-    @property
-    def expanded_names(self) -> tuple[str, ...]:
-        """A readable name for each expanded column, such as ``rows`` or ``region=eu``."""
-        return tuple(name for column in self.columns for name in column.expanded_names)
-
     def encode(self, features: Features) -> NDArray[np.float32]:
         """One run as numbers, (n_columns,): codes for categories, NaN for missing or unseen."""
         return np.array(self.encode_values(features), dtype=np.float32)
@@ -102,7 +93,7 @@ class FeatureSchema:
 
     def encode_rows(self, rows: Sequence[Features]) -> NDArray[np.float32]:
         """``encode`` of each, (n, n_columns)."""
-        encoded = np.empty((len(rows), self.n_columns), dtype=np.float32)
+        encoded = np.empty((len(rows), len(self.columns)), dtype=np.float32)
         for index, features in enumerate(rows):
             encoded[index] = self.encode(features)
         return encoded
@@ -148,7 +139,7 @@ def _columns(
             dates.append(name)
         else:
             columns.append(Column(name, Part.CATEGORY, categories=_known(values, max_categories)))
-    columns += [Column(name, part) for name in dates for part in Part if part.is_date]
+    columns += [Column(name, part) for name in dates for part in DATE_PARTS]
     columns += [Column(name, Part.DIFFERENCE, other) for name, other in combinations(dates, 2)]
     return tuple(columns)
 

@@ -86,8 +86,8 @@ class CompiledSvm(Struct, frozen=True, eq=False, dict=True, tag_field="kind", ta
         """The class of one row (n_features,). Not finite means missing."""
         # Absurd values overflow to "infinitely far from every vector", which is an answer.
         with np.errstate(all="ignore"):
-            known = np.where(np.isfinite(row), row, self.median)
-            offsets = self.vectors - (known - self.mean) / self.scale
+            imputed = np.where(np.isfinite(row), row, self.median)
+            offsets = self.vectors - (imputed - self.mean) / self.scale
             kernel = np.exp(-self.gamma * np.einsum("ij,ij->i", offsets, offsets))
             return self._winner(np.add.reduceat(self.coefficients * kernel, self._starts, axis=1))
 

@@ -130,17 +130,12 @@ class Model:
         encoded = np.array(values, dtype=np.float32)
         return self.predictor.probabilities(self.schema.expand(encoded[np.newaxis, :])[0])
 
-    def boosted_need_bytes(self, features: Features) -> float | None:
-        """The boosted quantile of this run's need; None if the model has none."""
+    def boosted_bid_bytes(self, features: Features) -> float | None:
+        """Boosting's bid for a run with these features, above zero; None if the model has none."""
         if self.boosted is None:
             return None
         encoded = self.schema.encode(features)
-        return self.boosted.need_bytes(self.schema.expand(encoded[np.newaxis, :])[0])
-
-    def boosted_bid_bytes(self, features: Features) -> float | None:
-        """Boosting's bid for a run with these features, above zero; None if the model has none."""
-        need_bytes = self.boosted_need_bytes(features)
-        return None if need_bytes is None else need_bytes * MARGIN
+        return self.boosted.need_bytes(self.schema.expand(encoded[np.newaxis, :])[0]) * MARGIN
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types with format, version and checksum; ``from_dict`` reads it back."""

@@ -50,11 +50,7 @@ class CompiledTrees(Struct, frozen=True, eq=False, dict=True, tag_field="kind", 
     base: FloatVector
 
     def __post_init__(self) -> None:
-        """Check everything the walk relies on.
-
-        Raises:
-            ModelError: if the arrays are not a forest, or point outside themselves.
-        """
+        """Check that the arrays are a forest that can be walked; ModelError if not."""
         # As numpy indexes: any other integer would be converted at every step of every walk.
         force_setattr(self, "slot", self.slot.astype(np.intp, copy=False))
         force_setattr(self, "left", self.left.astype(np.intp, copy=False))
@@ -66,8 +62,24 @@ class CompiledTrees(Struct, frozen=True, eq=False, dict=True, tag_field="kind", 
 
     @cached_property
     def depth(self) -> int:
-        """Steps from a root to its deepest leaf."""
-        return _forest_depth(self)
+        """Steps from a root to its deepest leaf, at most MAX_DEPTH + 1; ModelError if no forest.
+
+        Children lie behind their parent, so there is no cycle; each node but a root has exactly
+        one parent, so no part is walked twice.
+        """
+        nodes = np.arange(self.n_nodes, dtype=np.int64)
+        left = self.left
+        inner = nodes[left != nodes]
+        children = np.sort(np.concatenate([left[inner], left[inner] + 1]))
+        if np.any(left[inner] <= inner) or not np.array_equal(children, nodes[self.n_trees :]):
+            raise ModelError("the model's nodes do not form trees; train the task again")
+        if np.any((self.slot == 2 * self.n_features) != (left == nodes)):
+            raise ModelError("the model has leaves that read features; train the task again")
+        depth, level = 0, nodes[: self.n_trees]
+        while depth <= MAX_DEPTH and (level := level[left[level] != level]).size:
+            depth += 1
+            level = np.concatenate([left[level], left[level] + 1])
+        return depth
 
     @cached_property
     def _roots(self) -> IntArray:
@@ -99,7 +111,7 @@ class CompiledTrees(Struct, frozen=True, eq=False, dict=True, tag_field="kind", 
 
     def probabilities(self, row: FloatArray) -> NDArray[np.float64]:
         """P(class), (n_classes,), for one row (n_features,). Not finite means missing."""
-        return self._probabilities_at(_slots(row[np.newaxis, :])[0])
+        return self._probabilities_at(_slots(row))
 
     def probabilities_of_values(self, values: list[float]) -> NDArray[np.float64]:
         """``probabilities`` of numbers within float32 or NaN; faster where none is missing."""
@@ -109,99 +121,49 @@ class CompiledTrees(Struct, frozen=True, eq=False, dict=True, tag_field="kind", 
         return self._probabilities_at(slots)
 
     def _probabilities_at(self, slots: FloatArray) -> NDArray[np.float64]:
-        groups = self._walk(slots).reshape(-1, self.n_groups)
+        groups = self.value[self._leaves(slots)].reshape(-1, self.n_groups)
         margins = groups.sum(axis=0, dtype=np.float64) + self.base
-        return np.array(_probabilities_of_one(margins.tolist(), self.n_classes))
-
-    def probabilities_of_rows(self, rows: FloatArray) -> NDArray[np.float64]:
-        """P(class) for (n, n_features), (n, n_classes)."""
-        leaves = self.leaves_of_rows(rows)
-        groups = self.value[leaves].reshape(len(rows), -1, self.n_groups)
-        margins = groups.sum(axis=1, dtype=np.float64) + self.base
-        return _probabilities(margins, self.n_classes)
+        return np.array(_probabilities(margins.tolist(), self.n_classes))
 
     def margin(self, row: FloatArray) -> float:
         """The sum for one row (n_features,) before any link, which is a regression's answer.
 
         Of the first class where there are several. Not finite means missing.
         """
-        leaves = self._walk(_slots(row[np.newaxis, :])[0])
-        return float(leaves[:: self.n_groups].sum(dtype=np.float64) + self.base[0])
+        margins = self.value[self._leaves(_slots(row))]
+        return float(margins[:: self.n_groups].sum(dtype=np.float64) + self.base[0])
 
-    def leaves_of_rows(self, rows: FloatArray) -> IntArray:
-        """Index of the node each tree ends in, (n, n_trees)."""
-        slots = _slots(np.asarray(rows, dtype=np.float32))
-        line = np.arange(len(rows))[:, np.newaxis]
-        at = np.tile(self._roots, (len(rows), 1))
-        for _ in range(self.depth):
-            right = slots[line, self.slot[at]] >= self.value[at]
-            at = self.left[at] + right
-        return at
-
-    def _walk(self, slots: FloatArray) -> FloatArray:
-        """Leaf values of one row, (n_trees,)."""
+    def _leaves(self, slots: FloatArray) -> IntArray:
+        """Index of the node that each tree ends in for one row, (n_trees,)."""
         slot, value, left = self.slot, self.value, self.left
         at = self._roots
         for _ in range(self.depth):
             at = left[at] + (slots[slot[at]] >= value[at])
-        return value[at]
+        return at
 
 
-def _slots(rows: FloatArray) -> FloatArray:
-    """Rows (n, f) as the trees read them, (n, 2 f + 1).
+def _slots(row: FloatArray) -> FloatArray:
+    """A row (f,) as the trees read it, (2 f + 1,).
 
     Missing becomes -inf in the first half (less than any threshold: left), +inf in the second.
     The last slot is -inf: a leaf's comparison is always false, and it stays where it is.
     """
-    n_rows, n_features = rows.shape
-    slots = np.full((n_rows, 2 * n_features + 1), -np.inf, dtype=np.float32)
-    slots[:, n_features:-1] = np.inf
-    known = np.isfinite(rows)
-    np.copyto(slots[:, :n_features], rows, where=known)
-    np.copyto(slots[:, n_features:-1], rows, where=known)
+    slots = np.full(2 * row.size + 1, -np.inf, dtype=np.float32)
+    slots[row.size : -1] = np.inf
+    finite = np.isfinite(row)
+    np.copyto(slots[: row.size], row, where=finite)
+    np.copyto(slots[row.size : -1], row, where=finite)
     return slots
 
 
-def _probabilities_of_one(margins: list[float], n_classes: int) -> list[float]:
-    """``_probabilities`` of one row: a few numbers are added faster without arrays."""
+def _probabilities(margins: list[float], n_classes: int) -> list[float]:
+    """Softmax, logistic or certainty; a few numbers are added faster without arrays."""
     if n_classes == 1:
         return [1.0]
     if n_classes == 2:
+        # The logistic function is the softmax of (0, margin); one formula that cannot overflow.
         margins = [0.0, *margins]
     highest = max(margins)
     powers = [math.exp(margin - highest) for margin in margins]
     total = sum(powers)
     return [power / total for power in powers]
-
-
-def _probabilities(margins: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
-    """Softmax, logistic or certainty along the last axis."""
-    if n_classes == 1:
-        return np.ones_like(margins)
-    if n_classes == 2:
-        # The logistic function is the softmax of (0, margin); one formula that cannot overflow.
-        margins = np.concatenate([np.zeros_like(margins), margins], axis=-1)
-    powers = np.exp(margins - margins.max(axis=-1, keepdims=True))
-    total: NDArray[np.float64] = powers / powers.sum(axis=-1, keepdims=True)
-    return total
-
-
-def _forest_depth(trees: CompiledTrees) -> int:
-    """Depth of the deepest tree, at most MAX_DEPTH + 1; checks that the links form a forest.
-
-    Children lie behind their parent, so there is no cycle; each node but a root has exactly one
-    parent, so no part is walked twice.
-    """
-    nodes = np.arange(trees.n_nodes, dtype=np.int64)
-    left = trees.left
-    inner = nodes[left != nodes]
-    children = np.sort(np.concatenate([left[inner], left[inner] + 1]))
-    if np.any(left[inner] <= inner) or not np.array_equal(children, nodes[trees.n_trees :]):
-        raise ModelError("the model's nodes do not form trees; train the task again")
-    if np.any((trees.slot == 2 * trees.n_features) != (left == nodes)):
-        raise ModelError("the model has leaves that read features; train the task again")
-    depth, level = 0, nodes[: trees.n_trees]
-    while depth <= MAX_DEPTH and (level := level[left[level] != level]).size:
-        depth += 1
-        level = np.concatenate([left[level], left[level] + 1])
-    return depth

@@ -1,4 +1,4 @@
-"""What is forgotten, so that a store stays within bounds whatever is sent to it."""
+"""Deletes old rows, so that a store stays within bounds whatever is sent to it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _OF_A_TASK: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """How much is kept. rows: deleted in one transaction, at most."""
+    """The bounds of what is stored. rows: deleted in one transaction, at most."""
 
     per_task: int = KEPT_PER_TASK
     tasks: int = KEPT_TASKS
@@ -52,8 +52,8 @@ class Bounds:
 def steps(database: Database, now_s: float, bounds: Bounds) -> Iterator[int]:
     """Delete what is over the bounds of rows per task, tasks, and age, a little at a time.
 
-    Each step is one short transaction, so that whoever writes meanwhile waits for one and not for
-    all; it gives the rows deleted by it. To stop between two of them is harmless.
+    Each step is one short transaction, so that a writer waits for one of them and not for all. It
+    gives the number of rows deleted. To stop between two steps is harmless.
     """
     prune = _Pruning(database, bounds)
     yield from prune.forget_tasks(now_s)
@@ -86,8 +86,8 @@ class _Pruning:
         deleted = self.bounds.rows
         while deleted >= self.bounds.rows:
             with self.database.write() as connection:
-                found = connection.execute(table.delete().where(sa.tuple_(*keys).in_(some)))
-                deleted = found.rowcount
+                result = connection.execute(table.delete().where(sa.tuple_(*keys).in_(some)))
+                deleted = result.rowcount
                 if deleted and adds_up is not None:
                     totals.add_up(connection, [adds_up])
             if deleted:
@@ -102,20 +102,17 @@ class _Pruning:
             yield from self.delete(schema.forecaster, schema.forecaster.c.key == key)
 
     def forget_pools(self) -> Iterator[int]:
-        """What the tasks of a namespace shared, once the namespace has none."""
-        column = schema.standings.c.task
-        pools = self.database.values(sa.select(column).where(column.endswith("/")))
-        living = {
-            name.partition("/")[0] for name in self.database.values(sa.select(schema.totals.c.task))
-        }
-        for pool in pools:
-            if pool.removesuffix("/") not in living:
-                yield from self.delete(schema.standings, column == pool)
-        column = schema.forecaster.c.key
-        owners = self.database.values(sa.select(column).where(column.startswith(runtimes.OWNER)))
-        for owner in owners:
-            if owner.removeprefix(runtimes.OWNER) not in living:
-                yield from self.delete(schema.forecaster, column == owner)
+        """Delete what the tasks of a namespace shared, once the namespace has none."""
+        tasks = self.database.values(sa.select(schema.totals.c.task))
+        living = {task.partition("/")[0] for task in tasks}
+        standing, forecast = schema.standings.c.task, schema.forecaster.c.key
+        for column, shared, place in (
+            (standing, standing.endswith("/"), 0),
+            (forecast, forecast.startswith(runtimes.OWNER), 1),
+        ):
+            for key in self.database.values(sa.select(column).where(shared)):
+                if key.split("/")[place] not in living:
+                    yield from self.delete(column.table, column == key)
 
     def forget_attempts(self) -> Iterator[int]:
         column, keep = schema.observations.c, self.bounds.per_task
@@ -137,7 +134,7 @@ class _Pruning:
     def _older(
         self, table: sa.Table, order: str, task: str, keep: int
     ) -> sa.ColumnElement[bool] | None:
-        """What is older than the newest ``keep`` rows of a task; None if they are all there is."""
+        """The condition for rows older than a task's newest ``keep``; None if there are none."""
         key, when = list(table.primary_key)[-1], table.c[order]
         newest = sa.select(when, key).where(table.c.task == task)
         newest_first = newest.order_by(when.desc(), key.desc())
@@ -165,7 +162,7 @@ class _Pruning:
 
 
 def _beyond(latest_first: Sequence[str], keep: int, forgotten: frozenset[str]) -> list[str]:
-    """Tasks that are over ``keep``, each namespace's latest being kept in turn."""
+    """Tasks that are over ``keep``; the latest of each namespace stay, in turn."""
     places: Counter[str] = Counter()
     ranked: list[tuple[int, str]] = []
     for task in latest_first:

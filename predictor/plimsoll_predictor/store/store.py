@@ -1,4 +1,4 @@
-"""The store's face: its parts, and what concerns several of them."""
+"""The store: its parts, and the methods that concern several of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.store import pruning
 from plimsoll_predictor.store.attempts import decisions, observation_rows, sightings
-from plimsoll_predictor.store.attempts.decisions import Decided, DecisionRecords
+from plimsoll_predictor.store.attempts.decisions import DecisionRecord, DecisionRecords
 from plimsoll_predictor.store.attempts.lifts import LiftRecords
 from plimsoll_predictor.store.attempts.observation_rows import Recorded
 from plimsoll_predictor.store.attempts.observations import ObservationRecords
@@ -18,11 +18,10 @@ from plimsoll_predictor.store.attempts.retries import RetryRecords
 from plimsoll_predictor.store.attempts.sightings import NewSighting
 from plimsoll_predictor.store.attempts.summaries import TotalRecords
 from plimsoll_predictor.store.database.database import Database
-from plimsoll_predictor.store.learned.models import ModelRecords
 from plimsoll_predictor.store.learned.runtimes import RuntimeRecords
 from plimsoll_predictor.store.learned.shape_catalogues import ShapeRecords
 from plimsoll_predictor.store.learned.standings import StandingRecords
-from plimsoll_predictor.store.learned.trainings import TrainingRecords
+from plimsoll_predictor.store.learned.trainings import ModelRecords, TrainingRecords
 from plimsoll_predictor.store.migrations import migrate
 
 BUSY_TIMEOUT_S: Final = 5.0
@@ -48,9 +47,7 @@ class Store:
         self.models = ModelRecords(database, clock)
         self.trainings = TrainingRecords(database, clock)
         self.experts = StandingRecords(database, clock)
-        """What the experts know, and are to learn."""
         self.runtimes = RuntimeRecords(database, clock)
-        """What is known of runs' runtimes, and is to be learned."""
         self.shapes = ShapeRecords(database, clock)
 
     @classmethod
@@ -85,11 +82,11 @@ class Store:
 
     @property
     def trouble(self) -> str | None:
-        """Why a commit waits for the server's word, as a sentence; None if none does."""
+        """The reason why a commit waits for the server, as a sentence; None if none waits."""
         return self._database.trouble
 
     def give_up(self) -> None:
-        """End such waiting."""
+        """End all waiting for the server."""
         self._database.give_up()
 
     def close(self) -> None:
@@ -98,8 +95,8 @@ class Store:
 
     def keep(
         self,
-        new: Sequence[Observation],
-        decided: Sequence[Decided] = (),
+        new: Sequence[Observation] = (),
+        decided: Sequence[DecisionRecord] = (),
         seen: Sequence[NewSighting] = (),
     ) -> Recorded:
         """Keep observations, decisions and sightings in one transaction."""
@@ -109,11 +106,6 @@ class Store:
             decisions.put(connection, decided, now_s)
             return observation_rows.record(connection, new, now_s)
 
-    def prune(self, now_s: float, keep_per_task: int = pruning.KEPT_PER_TASK) -> None:
-        """Forget what is over the bounds: rows per task, tasks, and age (see pruning.py)."""
-        for _ in self.prune_steps(now_s, pruning.Bounds(per_task=keep_per_task)):
-            pass
-
     def prune_steps(self, now_s: float, bounds: pruning.Bounds | None = None) -> Iterator[int]:
-        """As ``prune``, one short transaction at a time; gives the rows deleted by each."""
+        """Delete what is over the bounds, as ``pruning.steps`` does."""
         return pruning.steps(self._database, now_s, bounds or pruning.Bounds())

@@ -7,13 +7,13 @@ import functools
 import logging
 import queue
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, ParamSpec, TypeVar, cast
+from dataclasses import dataclass
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from plimsoll_predictor.core.record import Observation
-from plimsoll_predictor.store.attempts.decisions import Decided, DecisionRecord
-from plimsoll_predictor.store.attempts.queued import Job, Novelty, batches
+from plimsoll_predictor.store.attempts.decisions import DecisionRecord
 from plimsoll_predictor.store.attempts.sightings import NewSighting
 from plimsoll_predictor.store.database.errors import StoreError
 from plimsoll_predictor.store.store import Store
@@ -27,6 +27,40 @@ _BATCH: Final = 512
 _FIRST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 5.0
 _READERS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Novelty:
+    """The news that one observation brought to the store.
+
+    new: its uid was not seen before. learned: its run's need became known by it for the first
+    time, whether it is new or amended.
+    """
+
+    new: bool
+    learned: bool
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    """One write: an observation, a decision, sightings, kept with others'; else ``call`` is run."""
+
+    future: asyncio.Future[Any]
+    observation: Observation | None = None
+    decision: DecisionRecord | None = None
+    seen: tuple[NewSighting, ...] = ()
+    call: Callable[[], Any] | None = None
+    result: Any = None
+    error: BaseException | None = None
+
+    def settle(self) -> None:
+        """Tell the caller; on the event loop's thread. A caller that left hears nothing."""
+        if self.future.done():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
 
 
 class Writer:
@@ -46,7 +80,7 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._slots = asyncio.Semaphore(max_queued)
         self._close_timeout_s = close_timeout_s
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._queued = 0
         self._closing = False
         self._give_up = threading.Event()
@@ -57,7 +91,7 @@ class Writer:
 
     @property
     def trouble(self) -> str | None:
-        """Why nothing can be written at the moment, as a sentence; None if all is well."""
+        """The reason why nothing can be written now, as a sentence; None if all is well."""
         return self._trouble or self._store.trouble
 
     @property
@@ -66,22 +100,21 @@ class Writer:
         return self._queued
 
     async def record(self, observation: Observation) -> Novelty:
-        """Keep an observation; returns after the commit what that changed."""
-        return cast(Novelty, await self._enqueue(Job(self._loop.create_future(), observation)))
+        """Keep an observation; returns what that changed, after the commit."""
+        return cast(Novelty, await self._enqueue(_Job(self._loop.create_future(), observation)))
 
-    async def decide(self, record: DecisionRecord, bids: Mapping[str, float] | None = None) -> None:
-        """Keep a decision, as ``Store.decisions.put`` does; returns after the commit."""
-        decided = Decided(record, bids or {})
-        await self._enqueue(Job(self._loop.create_future(), decision=decided))
+    async def decide(self, decision: DecisionRecord) -> None:
+        """Keep a decision, as ``Store.keep`` does; returns after the commit."""
+        await self._enqueue(_Job(self._loop.create_future(), decision=decision))
 
     async def sight(self, seen: Sequence[NewSighting]) -> None:
         """Keep what was seen of a run that has not ended; returns after the commit."""
-        await self._enqueue(Job(self._loop.create_future(), seen=tuple(seen)))
+        await self._enqueue(_Job(self._loop.create_future(), seen=tuple(seen)))
 
     async def call(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a writing method of the store, in order with all other writes."""
         call = functools.partial(method, *args, **kwargs)
-        return cast(T, await self._enqueue(Job(self._loop.create_future(), call=call)))
+        return cast(T, await self._enqueue(_Job(self._loop.create_future(), call=call)))
 
     async def read(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a reading method of the store, beside the writes. StoreError is not tried again."""
@@ -104,7 +137,7 @@ class Writer:
         await self._loop.run_in_executor(None, self._thread.join)
         self._readers.shutdown(wait=False, cancel_futures=True)
 
-    async def _enqueue(self, job: Job) -> object:
+    async def _enqueue(self, job: _Job) -> object:
         await self._slots.acquire()
         if self._closing:
             self._slots.release()
@@ -121,11 +154,11 @@ class Writer:
             while len(waiting) < _BATCH and not self._jobs.empty():
                 waiting.append(self._jobs.get())
             stop = waiting[-1] is None
-            for batch in batches(job for job in waiting if job is not None):
+            for batch in _batches(job for job in waiting if job is not None):
                 self._commit(batch)
                 self._settle(batch)
 
-    def _commit(self, batch: list[Job]) -> None:
+    def _commit(self, batch: list[_Job]) -> None:
         pause_s = _FIRST_PAUSE_S
         while True:
             try:
@@ -143,7 +176,7 @@ class Writer:
                 self._note(None)
                 return
 
-    def _write(self, batch: list[Job]) -> None:
+    def _write(self, batch: list[_Job]) -> None:
         if batch[0].call is not None:
             batch[0].result = batch[0].call()
             return
@@ -162,8 +195,8 @@ class Writer:
                 if teaches:
                     learned.discard(uid)
 
-    def _write_apart(self, batch: list[Job], error: Exception) -> None:
-        """One of them cannot be stored by any store: find it, keep the others."""
+    def _write_apart(self, batch: list[_Job], error: Exception) -> None:
+        """Find the record that no store can hold, and keep the others."""
         if len(batch) == 1:
             _fail(batch, error)
             return
@@ -177,19 +210,30 @@ class Writer:
             log.warning("writing again to store %s", self._store.where)
         self._trouble = trouble
 
-    def _settle(self, batch: list[Job]) -> None:
+    def _settle(self, batch: list[_Job]) -> None:
         try:
             self._loop.call_soon_threadsafe(self._settled, batch)
         except RuntimeError:
             log.warning("the event loop ended before %d writes were confirmed", len(batch))
 
-    def _settled(self, batch: list[Job]) -> None:
+    def _settled(self, batch: list[_Job]) -> None:
         for job in batch:
             job.settle()
             self._queued -= 1
             self._slots.release()
 
 
-def _fail(batch: list[Job], error: BaseException) -> None:
+def _fail(batch: list[_Job], error: BaseException) -> None:
     for job in batch:
         job.error = error
+
+
+def _batches(jobs: Iterable[_Job]) -> list[list[_Job]]:
+    """Split jobs in order: neighbours share a batch, a call has its own."""
+    groups: list[list[_Job]] = []
+    for job in jobs:
+        if job.call is None and groups and groups[-1][-1].call is None:
+            groups[-1].append(job)
+        else:
+            groups.append([job])
+    return groups

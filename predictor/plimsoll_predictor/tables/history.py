@@ -16,13 +16,12 @@ from types import MappingProxyType
 from typing import BinaryIO, Final
 
 from plimsoll_predictor.core.record import COLUMNS as RECORD_COLUMNS
-from plimsoll_predictor.core.record import Features, Observation, Unit
+from plimsoll_predictor.core.record import Observation, Unit
 from plimsoll_predictor.tables.cells import (
     FEATURE,
     MOST_COLUMNS,
     BadRow,
     CellError,
-    Row,
     TableError,
     is_feature,
 )
@@ -33,16 +32,9 @@ from plimsoll_predictor.tables.table_writing import feature_columns, write_table
 _NAMES_FIRST: Final = (
     "the first line must name the columns, for instance task,finished_s,peak_bytes"
 )
-_WHOLE: Final = frozenset({Unit.BYTES, Unit.PODS, Unit.EXIT_CODE})
-
-
-def _written_as(unit: Unit) -> type:
-    if unit in _WHOLE:
-        return int
-    return str if unit is Unit.TEXT else float
-
-
-_IDENTITY: Final[Mapping[str, type]] = {
+_WRITTEN_AS: Final = {Unit.BYTES: int, Unit.PODS: int, Unit.EXIT_CODE: int, Unit.TEXT: str}
+"""Any other unit is written as a float."""
+_IDENTITY: Final[dict[str, type]] = {
     "namespace": str,
     "task": str,
     "run": str,
@@ -51,7 +43,8 @@ _IDENTITY: Final[Mapping[str, type]] = {
     "outcome": str,
 }
 OWN_COLUMNS: Final[Mapping[str, type]] = MappingProxyType(
-    {**_IDENTITY, **{each.name: _written_as(each.unit) for each in RECORD_COLUMNS if each.exported}}
+    _IDENTITY
+    | {each.name: _WRITTEN_AS.get(each.unit, float) for each in RECORD_COLUMNS if each.exported}
 )
 """The columns of a written file, without the features."""
 
@@ -67,10 +60,6 @@ class Written:
     left_out: Counter[str] = field(default_factory=Counter)
 
 
-class HistoryError(ValueError):
-    """The file as a whole cannot be read; nothing was taken from it."""
-
-
 def read_history(
     file: Path | BinaryIO, *, namespace: str | None = None
 ) -> Iterator[Observation | BadRow]:
@@ -82,7 +71,7 @@ def read_history(
     importing it twice doubles nothing.
 
     Raises:
-        HistoryError: before the first row, if the file cannot be opened, is not text, or its header
+        TableError: before the first row, if the file cannot be opened, is not text, or its header
             lacks or misspells a column.
     """
     if not isinstance(file, Path):
@@ -91,7 +80,7 @@ def read_history(
     try:
         opened = file.open("rb")
     except OSError as error:
-        raise HistoryError(f"{file} cannot be read: {error.strerror or error}") from error
+        raise TableError(f"{file} cannot be read: {error.strerror or error}") from error
     with opened:
         yield from _rows(opened, str(file), namespace)
 
@@ -106,7 +95,8 @@ def write_history(path: Path, batches: Batches) -> Written:
             missing.
         OSError: if the file cannot be written.
     """
-    columns = {**OWN_COLUMNS, **feature_columns(FEATURE, _features(batches()))}
+    features = (each.features for batch in batches() for each in batch)
+    columns = {**OWN_COLUMNS, **feature_columns(FEATURE, features)}
     if len(columns) > MOST_COLUMNS:
         raise TableError(
             f"{path}: the tasks have {len(columns) - len(OWN_COLUMNS)} features between them, and a"
@@ -118,40 +108,28 @@ def write_history(path: Path, batches: Batches) -> Written:
 
 
 def _rows(file: BinaryIO, where: str, namespace: str | None) -> Iterator[Observation | BadRow]:
-    try:
-        table = open_any(file, where, _NAMES_FIRST)
-        columns = [ALIASES.get(name, name) for name in table.columns]
-        check_columns(columns, _missing(columns, namespace), where, _NAMES_FIRST)
-    except TableError as error:
-        raise HistoryError(str(error)) from error
+    table = open_any(file, where, _NAMES_FIRST)
+    columns = [ALIASES.get(name, name) for name in table.columns]
+    check_columns(columns, _missing(columns, namespace), where, _NAMES_FIRST)
     for name in columns:
         _check_name(name, where)
-    history = _HistoryRows(list(enumerate(columns)), namespace)
+    places = list(enumerate(columns))
+    line_of: dict[str, int] = {}
     for row in table.rows:
-        yield row if isinstance(row, BadRow) else history.read(row)
-
-
-@dataclass(slots=True)
-class _HistoryRows:
-    """The rows after the header."""
-
-    places: Sequence[tuple[int, str]]
-    namespace: str | None
-    line_of: dict[str, int] = field(default_factory=dict)
-    """uid -> the line that had it."""
-
-    def read(self, row: Row) -> Observation | BadRow:
+        if isinstance(row, BadRow):
+            yield row
+            continue
         try:
-            attempt = observation(named(row, self.places).cells, self.namespace)
-            self._check_new(attempt.attempt_uid, row.line)
+            attempt = observation(named(row, places).cells, namespace)
         except CellError as error:
-            return BadRow(row.line, error.shown)
-        return attempt
-
-    def _check_new(self, uid: str, line: int) -> None:
-        if uid in self.line_of:
-            raise CellError(f"the same attempt as in line {self.line_of[uid]}; each counts once")
-        self.line_of[uid] = line
+            yield BadRow(row.line, error.shown)
+            continue
+        first_line = line_of.setdefault(attempt.attempt_uid, row.line)
+        if first_line == row.line:
+            yield attempt
+        else:
+            again = f"the same attempt as in line {first_line}; each counts once"
+            yield BadRow(row.line, again)
 
 
 def _missing(names: Sequence[str], namespace: str | None) -> list[str]:
@@ -168,14 +146,10 @@ def _check_name(name: str, where: str) -> None:
     if name in COLUMNS or is_feature(name):
         return
     if not name:
-        raise HistoryError(f"{where} has a column without a name; name it, or leave it out")
+        raise TableError(f"{where} has a column without a name; name it, or leave it out")
     near = difflib.get_close_matches(name, COLUMNS, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"a feature is written {FEATURE}{name[:40]}"
-    raise HistoryError(f"{where} has an unknown column {name[:40]!r}; {hint}")
-
-
-def _features(batches: Iterable[Sequence[Observation]]) -> Iterator[Features]:
-    return (each.features for batch in batches for each in batch)
+    raise TableError(f"{where} has an unknown column {name[:40]!r}; {hint}")
 
 
 def _readable(batch: Sequence[Observation], written: Written) -> Iterator[dict[str, object]]:

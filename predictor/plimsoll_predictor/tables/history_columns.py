@@ -1,41 +1,6 @@
 """The columns of a history file, and how one row becomes an observation.
 
-=====================  =========  ==================================================================
-column                 needed     what it holds
-=====================  =========  ==================================================================
-task                   always     the task's name, as in the label ``plimsoll.dev/task``
-namespace              or option  its namespace; may be left out if one is given for the whole file
-finished_s             or both    when the attempt ended: Unix seconds, or ISO 8601 (UTC if it names
-                                  no zone); ``finished`` is the same
-started_s              of these   when it started, likewise (``started``)
-runtime_s              two        seconds it ran, in place of one of the two times
-submitted_s            no         when it was asked for, likewise (``submitted``)
-outcome                no         succeeded (if empty), oom-killed, failed, evicted, deleted
-peak_bytes             succeeded  memory it used at most, in plain bytes
-allocation_bytes       oom-killed the limit it ran under, in plain bytes
-request_bytes          no         what the user asked for, in plain bytes
-run                    no         which execution of the task it is of; its own if empty
-attempt                no         1 for a run's first pod (if empty), 2 for the next ...
-attempt_uid            no         its identity, for instance the pod's UID; else made of the others
-cpu_s                  no         CPU seconds it used
-request_cores,         no         CPU the user asked for, and the request it ran under, in cores
-allocated_cores
-peak_cores             no         cores of its busiest minute
-node, node_type,       no         where and what it ran
-image, exit_code
-workflow_run, item     no         the run of a workflow it was part of, and what it worked on
-request_memory_ran_    no         the memory request it ran under, in plain bytes, and the CPU
-bytes, limit_cores                limit, in cores
-requested_s            no         seconds it might run at most
-node_memory_share,     no         how full its node was when it started, of what may be allocated:
-node_cpu_share                    1 is full
-cluster_memory_share,  no         likewise all nodes together, and how many pods waited
-cluster_cpu_share,
-waiting_pods
-submitted_...          no         the same when it was submitted: submitted_memory_share,
-                                  submitted_cpu_share, submitted_waiting_pods
-feature.<name>         no         a number, a date (ISO 8601) or a category; empty: missing
-=====================  =========  ==================================================================
+docs/history.md says what each column holds, and which are needed.
 """
 
 from __future__ import annotations
@@ -159,9 +124,9 @@ def _times(cells: Cells) -> dict[str, Any]:
 
 
 def _check_order(times: Mapping[str, float | None]) -> None:
-    given = [(name, times[name]) for name in _TIMES if times[name] is not None]
+    given = [(name, time_s) for name in _TIMES if (time_s := times[name]) is not None]
     for (earlier, first_s), (later, then_s) in pairwise(given):
-        if first_s is not None and then_s is not None and then_s < first_s:
+        if then_s < first_s:
             raise CellError(
                 f"{later} is {first_s - then_s:.0f} s before {earlier}; check the columns"
             )
@@ -240,7 +205,7 @@ _READERS: Final[Mapping[Unit, Callable[[Cells, str], Any]]] = {
 
 
 def _uid(cells: Cells, task: TaskId) -> str:
-    """The row's own identity, else one made of run and times, else of all it says."""
+    """The row's own UID, else one made of run and times, else of all its cells."""
     given = text_of(cells, "attempt_uid")
     if given is not None:
         return given

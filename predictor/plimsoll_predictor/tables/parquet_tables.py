@@ -13,9 +13,6 @@ from plimsoll_predictor.tables.cells import BadRow, Row, Table, TableError
 PARQUET: Final = b"PAR1"
 """A Parquet file's first bytes."""
 _BATCH_ROWS: Final = 4096
-_INSTALL: Final = (
-    "Parquet needs pyarrow, which is not installed: pip install 'plimsoll[parquet]', or use CSV"
-)
 
 
 def is_parquet(file: BinaryIO) -> bool:
@@ -37,16 +34,8 @@ def read_parquet(
     wanted: Callable[[str], bool] = lambda _: True,
     time_words: Callable[[datetime], str] = datetime.isoformat,
 ) -> Table:
-    """A Parquet file's wanted columns. time_words: what becomes of a time.
-
-    Raises:
-        TableError: if pyarrow is missing, or the file is damaged.
-    """
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise TableError(f"{where}: {_INSTALL}") from error
+    """A Parquet file's wanted columns. time_words: writes a time as text."""
+    pyarrow = _pyarrow(where)
     try:
         opened = pyarrow.parquet.ParquetFile(file)
         names: list[str] = [str(name) for name in opened.schema_arrow.names]
@@ -62,15 +51,8 @@ def write_parquet(
     """Write rows, a batch at a time.
 
     columns: name -> int, float or str. Where a row lacks a column, it is null.
-
-    Raises:
-        TableError: if pyarrow is missing.
     """
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise TableError(f"{path}: {_INSTALL}") from error
+    pyarrow = _pyarrow(path)
     kinds = {int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.string()}
     schema = pyarrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
     with pyarrow.parquet.ParquetWriter(path, schema) as writer:
@@ -78,6 +60,18 @@ def write_parquet(
             if batch:
                 cells = {name: _column(batch, name, kind) for name, kind in columns.items()}
                 writer.write_table(pyarrow.table(cells, schema=schema))
+
+
+def _pyarrow(where: str | Path) -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise TableError(
+            f"{where}: Parquet needs pyarrow, which is not installed: "
+            "pip install 'plimsoll[parquet]', or use CSV"
+        ) from error
+    return pyarrow
 
 
 def _column(batch: Sequence[Mapping[str, object]], name: str, kind: type) -> list[object]:

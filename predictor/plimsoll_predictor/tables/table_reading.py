@@ -20,7 +20,7 @@ _MOST_REASONS: Final = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """The columns of one kind of file; any other column is passed over.
+    """The columns of one kind of file; other columns are not read.
 
     needed: of each, one. others: what it may have besides. features: whether it has features.
     see: what to do if a column is missing.
@@ -112,18 +112,18 @@ def open_any(
     wanted: Callable[[str], bool] = lambda _: True,
     time_words: Callable[[datetime], str] = datetime.isoformat,
 ) -> Table:
-    """A table of either format, as ``read_parquet`` and ``open_table`` give it; their errors."""
+    """A table of either format, as ``read_parquet`` and ``open_table`` give it.
+
+    Raises:
+        TableError: if the file cannot be read.
+    """
     if is_parquet(file):
         return read_parquet(file, where, wanted, time_words)
     return open_table(file, where, hint)
 
 
 def check_columns(columns: Sequence[str], missing: Sequence[str], where: str, see: str) -> None:
-    """Refuse a header that lacks a column, or names one twice.
-
-    Raises:
-        TableError: in words that end with what to do.
-    """
+    """Refuse a header that lacks a column, or names one twice, with a TableError."""
     if missing:
         lacked = f"{plural(len(missing), 'column')} {', '.join(missing)}"
         raise TableError(f"{where}, line 1: lacks the {lacked}; {see}")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.tables.parquet_tables import write_parquet
@@ -25,10 +23,6 @@ def write_table(path: Path, columns: Columns, batches: Iterable[Sequence[Cells]]
     """Write rows, a batch at a time; the file appears whole or not at all.
 
     Parquet if the name ends in .parquet, gzipped CSV if in .gz, else CSV.
-
-    Raises:
-        TableError: if Parquet is asked for and pyarrow is missing.
-        OSError: if the file cannot be written.
     """
     with _beside(path) as unfinished:
         if path.suffix == ".parquet":
@@ -48,17 +42,12 @@ def feature_columns(prefix: str, many: Iterable[Features]) -> dict[str, type]:
 
 
 def _write_csv(path: Path, columns: Columns, batches: Iterable[Sequence[Cells]]) -> None:
-    with _opened(path) as file:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "wt", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(columns), restval="")
         writer.writeheader()
         for batch in batches:
             writer.writerows(batch)
-
-
-def _opened(path: Path) -> IO[str]:
-    if path.suffix == ".gz":
-        return io.TextIOWrapper(gzip.open(path, "wb"), "utf-8", newline="")
-    return path.open("w", encoding="utf-8", newline="")
 
 
 @contextmanager

@@ -10,11 +10,14 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
-from typing import BinaryIO, Final, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from plimsoll_predictor.tables.cells import MOST_COLUMNS, BadRow, Row, Table, TableError
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 _GZIP: Final = b"\x1f\x8b"
 _MOST_LINE_CHARS: Final = 2**20
@@ -27,11 +30,8 @@ _TORN: Final = (EOFError, OSError, zlib.error)
 def open_table(file: BinaryIO, where: str, hint: str) -> Table:
     """Read a table's header, and its rows as they are asked for.
 
-    file: able to seek; stays the caller's to close, after the last row was read.
+    file: able to seek; its caller closes it, after the last row was read.
     where, hint: for the words of an error: the file's name; what a header looks like.
-
-    Raises:
-        TableError: if the file is empty, is damaged, is no text, or has too many columns.
     """
     zipped = file.read(len(_GZIP)) == _GZIP
     file.seek(0)
@@ -45,17 +45,17 @@ def open_table(file: BinaryIO, where: str, hint: str) -> Table:
     delimiter = max(_DELIMITERS, key=first.count)
     text_lines = chain([first], lines)
     # Nobody quotes between tabs: a quote there is a part of a script or a name.
-    cells = (
-        csv.reader(text_lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-        if delimiter == "\t"
-        else csv.reader(text_lines, delimiter=delimiter)
+    cells = csv.reader(
+        text_lines,
+        delimiter=delimiter,
+        quoting=csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL,
     )
     columns = _header(cells, where)
-    return Table(columns, _Rows(cells, lines, len(columns)).rows())
+    return Table(columns, _rows(cells, lines, len(columns)))
 
 
 class _Unclosed(io.RawIOBase):
-    """A file that outlives the text read from it: it is the caller's to close."""
+    """A file that stays open after its text is read: its caller closes it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -78,59 +78,45 @@ class _Lines:
     """
 
     text: io.TextIOBase
-    cut: bool = field(default=False)
+    cut: bool = False
 
     def __iter__(self) -> Iterator[str]:
         while line := self.text.readline(_MOST_LINE_CHARS):
             if len(line) == _MOST_LINE_CHARS and not line.endswith("\n"):
                 self.cut = True
-                self._skip_line()
+                while (rest := self.text.readline(_MOST_LINE_CHARS)) and not rest.endswith("\n"):
+                    pass
                 # Half a line could open a quote that swallows what follows.
                 line = _CUT
             yield line
 
-    def _skip_line(self) -> None:
-        while rest := self.text.readline(_MOST_LINE_CHARS):
-            if rest.endswith("\n"):
-                return
+
+def _rows(cells: Reader, lines: _Lines, width: int) -> Iterator[Row | BadRow]:
+    while True:
+        try:
+            row = next(cells)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield BadRow(cells.line_num, f"{error}; is a quote left open?")
+            continue
+        except _TORN as error:
+            yield BadRow(cells.line_num + 1, f"the file is damaged from here on: {error}")
+            return
+        if any(cell.strip() for cell in row):
+            fault = _fault(row, lines, width)
+            yield BadRow(cells.line_num, fault) if fault else Row(cells.line_num, row)
 
 
-@dataclass(slots=True)
-class _Rows:
-    """The rows after the header."""
-
-    cells: Iterator[list[str]]
-    lines: _Lines
-    width: int
-
-    def rows(self) -> Iterator[Row | BadRow]:
-        while True:
-            try:
-                row = next(self.cells)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                yield BadRow(self._line(), f"{error}; is a quote left open?")
-                continue
-            except _TORN as error:
-                yield BadRow(self._line() + 1, f"the file is damaged from here on: {error}")
-                return
-            if any(cell.strip() for cell in row):
-                fault = self._fault(row)
-                yield BadRow(self._line(), fault) if fault else Row(self._line(), row)
-
-    def _fault(self, row: list[str]) -> str | None:
-        if self.lines.cut:
-            self.lines.cut = False
-            return f"the line is longer than {_MOST_LINE_CHARS} characters"
-        if len(row) != self.width:
-            return f"{len(row)} cells where the header names {self.width} columns"
-        if any("\0" in cell or not _is_text(cell) for cell in row):
-            return "not UTF-8 text"
-        return None
-
-    def _line(self) -> int:
-        return int(getattr(self.cells, "line_num", 0))
+def _fault(row: list[str], lines: _Lines, width: int) -> str | None:
+    if lines.cut:
+        lines.cut = False
+        return f"the line is longer than {_MOST_LINE_CHARS} characters"
+    if len(row) != width:
+        return f"{len(row)} cells where the header names {width} columns"
+    if any("\0" in cell or not _is_text(cell) for cell in row):
+        return "not UTF-8 text"
+    return None
 
 
 def _first_line(lines: _Lines, where: str, hint: str) -> str:

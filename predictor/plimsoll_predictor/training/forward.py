@@ -83,10 +83,10 @@ def _bids(rows: RunRows, plan: ForwardPlan, forecasts: _Forecasts, fold: Fold) -
     if fold.training.size < LEAST_PAST_RUNS:
         return {}
     past = rows.part(fold.training)
-    options = search_bins(past.needs_bytes, past.runtimes_s, past.limits(plan.policy)).options
+    options = search_bins(past.needs_bytes, past.runtimes_s, past.limits(plan.policy))
     bins = options[min(plan.n_bins, len(options)) - 1].bins
     schema = FeatureSchema.fit(past.features)
-    if plan.recipe is None or len(bins) == 1 or not schema.n_columns:
+    if plan.recipe is None or len(bins) == 1 or not schema.columns:
         chosen = np.full(fold.validation.size, len(bins) - 1)
     else:
         part = TrainingPart(

@@ -144,7 +144,7 @@ class _Training:
 
     def _chosen(self, comparing: Comparing) -> Chosen:
         limits = self.rows.limits(self.plan.policy)
-        options = search_bins(self.rows.needs_bytes, self.rows.runtimes_s, limits).options
+        options = search_bins(self.rows.needs_bytes, self.rows.runtimes_s, limits)
         return choose_bins(options, comparing)
 
     def _search(self, problem: Problem) -> SearchResult:

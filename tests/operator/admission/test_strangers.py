@@ -21,8 +21,8 @@ from plimsoll_predictor.core.siblings import Siblings
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.experts.charging import EndedRun
-from plimsoll_predictor.experts.fleet import Fleet
 from plimsoll_predictor.experts.standing import Ended
+from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.knowledge.knowledge import Lift
 from tests.builders.expert_lives import TRAIN as OTHERS
 from tests.builders.expert_lives import a_life
@@ -226,7 +226,7 @@ def test_in_one_pool_a_flood_changes_what_others_are_held_to_cost() -> None:
     """Why namespaces do not share one: the test above must be able to fail."""
 
     def costs(flood: bool) -> dict[str, float]:
-        fleet = Fleet()
+        fleet = TaskStandings()
         for number in range(60 if flood else 0):
             fleet.learn(f"evil/t{number % 20}", a_charge(1000.0 / (number // 20 + 1)))
         for place in range(6):
@@ -251,7 +251,7 @@ async def test_a_namespaces_pool_is_taken_up_after_a_restart_and_only_by_its_own
         for name, state in states.items():
             assert (await again.standings.pool(TaskId(name, "new"))).to_dict() == state
         fresh = await again.standings.pool(TaskId("new-here", "t"))
-        assert fresh.to_dict() == Fleet().pool.to_dict()
+        assert fresh.to_dict() == TaskStandings().pool.to_dict()
 
 
 @pytest.mark.slow

@@ -113,5 +113,5 @@ def test_a_wide_workflow_makes_no_more_columns_than_a_model_may_have() -> None:
         siblings = noted(*(("r1", f"t{number + place}", 1.0 + number) for place in range(9)))
         rows.append(siblings.features("r1", ITEM, "call"))
     schema = FeatureSchema.fit(rows)
-    assert 0 < schema.n_columns <= 64 < MAX_COLUMNS
+    assert 0 < len(schema.columns) <= 64 < MAX_COLUMNS
     assert {column.feature for column in schema.columns} < {n for row in rows for n in row}

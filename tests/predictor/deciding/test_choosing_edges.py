@@ -63,5 +63,5 @@ def test_the_last_ceiling_leaves_room_over_the_largest_need(
 ) -> None:
     needs_bytes = np.array([1000.0 * MIB] * 4)
     limits = BinLimits(reference_bytes=4000.0 * MIB, headroom=headroom)
-    (option,) = search_bins(needs_bytes, np.ones(4), limits).options
+    (option,) = search_bins(needs_bytes, np.ones(4), limits)
     assert option.bins.ceilings_bytes == (ceiling_mib * MIB,)

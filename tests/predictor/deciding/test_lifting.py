@@ -7,7 +7,6 @@ from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.deciding.lifting import (
     FailedAttempt,
     Leaking,
-    LiftDecision,
     next_allocation,
 )
 from plimsoll_predictor.knowledge.expert_names import CLASSIFIER
@@ -25,11 +24,11 @@ def killed_at(size_mib: int, *, attempt: int = 1, request_mib: int | None = None
     )
 
 
-def lifted(failed: FailedAttempt, task: AKnownTask, bounds: Bounds = ANYWHERE) -> LiftDecision:
+def lifted(failed: FailedAttempt, task: AKnownTask, bounds: Bounds = ANYWHERE) -> Lift | Leaking:
     return next_allocation(failed, task.built, bounds)
 
 
-def mib(decision: LiftDecision) -> float:
+def mib(decision: Lift | Leaking) -> float:
     assert isinstance(decision, Lift), decision
     return decision.allocation_bytes / MIB
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from plimsoll_predictor.core.documents import from_document, to_document
 from plimsoll_predictor.experts.charging import EndedRun, charge, relative_costs
 from plimsoll_predictor.experts.expected import N_CELLS, cheapest_multiple, histogram
-from plimsoll_predictor.experts.fleet import Fleet
 from plimsoll_predictor.experts.panel import (
     EXPERTS,
     PANEL,
@@ -25,6 +24,7 @@ from plimsoll_predictor.experts.panel import (
 )
 from plimsoll_predictor.experts.pool import AGES, age_of
 from plimsoll_predictor.experts.standing import Bids, Ended, Standing
+from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.knowledge.expert_names import (
     CLASSIFIER,
     MAX_SEEN,
@@ -60,8 +60,8 @@ def ended(
     )
 
 
-def a_fleet(*needs_gb: float) -> Fleet:
-    fleet = Fleet()
+def a_fleet(*needs_gb: float) -> TaskStandings:
+    fleet = TaskStandings()
     for need_gb in needs_gb:
         fleet.learn(TASK, ended(need_gb))
     return fleet
@@ -83,7 +83,7 @@ runs = st.lists(
 def test_every_expert_bids_a_finite_size_above_zero_whatever_was_seen(
     seen: list[tuple[float, float, float | None, float]],
 ) -> None:
-    fleet = Fleet()
+    fleet = TaskStandings()
     for need_gb, runtime_s, request_gb, size in seen:
         run = ended(need_gb, runtime_s=runtime_s, request_gb=request_gb, features={"size": size})
         fleet.learn(TASK, run)
@@ -97,13 +97,13 @@ def test_every_expert_bids_a_finite_size_above_zero_whatever_was_seen(
 def test_a_standing_that_was_kept_bids_charges_and_learns_like_the_one_it_was(
     seen: list[tuple[float, float, float | None, float]],
 ) -> None:
-    fleet, again = Fleet(), Fleet()
+    fleet, again = TaskStandings(), TaskStandings()
     for need_gb, runtime_s, request_gb, size in seen:
         run = ended(need_gb, runtime_s=runtime_s, request_gb=request_gb, features={"size": size})
         fleet.learn(TASK, run)
     kept = json.loads(json.dumps(fleet.standing(TASK).to_dict()))
     again.pool.restore(json.loads(json.dumps(fleet.pool.to_dict())))
-    again.take_up(TASK, Standing.from_dict(kept))
+    again.put(TASK, Standing.from_dict(kept))
     for each in (fleet, again):
         each.learn(TASK, ended(3.0, features={"size": 7.0}))
     assert again.standing(TASK).to_dict() == fleet.standing(TASK).to_dict()
@@ -116,7 +116,7 @@ def test_the_same_runs_in_the_same_order_give_the_same_state() -> None:
 
 
 def test_a_task_nobody_has_seen_gets_no_bids() -> None:
-    assert Fleet().bids(TASK, 4.0 * GB, {}) == {}
+    assert TaskStandings().bids(TASK, 4.0 * GB, {}) == {}
 
 
 def test_every_expert_has_a_name_and_words_of_its_own() -> None:
@@ -171,7 +171,7 @@ def test_retries_do_not_creep_up_by_what_kills_showed() -> None:
 
 
 def test_a_young_task_is_served_by_an_expert_for_young_tasks() -> None:
-    fleet = Fleet()
+    fleet = TaskStandings()
     for run in range(YOUNG_RUNS - 1):
         fleet.learn(TASK, ended(1.0 + run % 3))
         assert fleet.standing(TASK).champion in YOUNG
@@ -186,7 +186,7 @@ def test_the_largest_need_seen_gets_room_while_few_runs_are_known() -> None:
 
 def test_who_is_clearly_cheaper_takes_over_by_itself() -> None:
     # Every other run needs four times as much, and the feature says which.
-    fleet = Fleet()
+    fleet = TaskStandings()
     for run in range(60):
         size = 4.0 if run % 2 else 1.0
         fleet.learn(TASK, ended(size, features={"size": size}))
@@ -214,7 +214,7 @@ def test_a_modelled_expert_serves_once_its_bids_were_cheaper_and_not_before_it_b
     ],
 )
 def test_the_safe_expert_is_left(rival_gb: float, champion: str) -> None:
-    fleet = Fleet()
+    fleet = TaskStandings()
     for _ in range(80):
         bids = dict.fromkeys(PANEL, 1.5 * GB) | {SAFE: 1.1 * GB, NEAR_MAX: rival_gb * GB}
         fleet.learn(TASK, ended(1.0, bids=bids))
@@ -222,7 +222,7 @@ def test_the_safe_expert_is_left(rival_gb: float, champion: str) -> None:
 
 
 def test_yardsticks_are_charged_and_never_serve() -> None:
-    fleet = Fleet()
+    fleet = TaskStandings()
     for _ in range(50):
         # Max-seen alone is right: everything else is charged a failure.
         bids = dict.fromkeys(PANEL, 0.5 * GB) | {MAX_SEEN: 1.0 * GB}
@@ -253,7 +253,7 @@ def test_a_kill_teaches_at_once_that_more_is_needed() -> None:
 
 
 def test_other_tasks_tell_a_young_one_what_to_trust() -> None:
-    steady, growing = Fleet(), Fleet()
+    steady, growing = TaskStandings(), TaskStandings()
     for task in range(30):
         for run in range(6):
             steady.learn(f"shop/{task}", ended(1.0))
@@ -268,7 +268,7 @@ def test_other_tasks_tell_a_young_one_what_to_trust() -> None:
 
 @pytest.mark.slow
 def test_state_is_bounded_however_many_runs_there_were() -> None:
-    fleet = Fleet()
+    fleet = TaskStandings()
     sizes = []
     for run in range(1500):
         fleet.learn(TASK, ended(1.0 + run % 7, features={"size": 1.0 + run % 7}))
@@ -281,12 +281,12 @@ def test_an_expert_that_an_older_version_did_not_have_starts_as_good_as_the_safe
     data = a_fleet(*[1.0, 2.0] * 10).standing(TASK).to_dict()
     del data["charges"][NEAR_MAX]
     standing = Standing.from_dict(data)
-    costs = standing.costs(Fleet().pool)
+    costs = standing.costs(TaskStandings().pool)
     assert costs[NEAR_MAX] == costs[SAFE]
 
 
 def test_a_line_is_never_trusted_beyond_what_was_seen() -> None:
-    fleet = Fleet()
+    fleet = TaskStandings()
     for run in range(1, 30):
         fleet.learn(TASK, ended(run / 10, features={"size": float(run)}))
     bids = fleet.bids(TASK, 10.0 * GB, {"size": 1e6})

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from plimsoll_predictor.core.documents import from_document, to_document
 from plimsoll_predictor.core.packing import ModelError
 from plimsoll_predictor.core.record import FeatureValue
+from plimsoll_predictor.model.columns import Part
 from plimsoll_predictor.model.features import FeatureSchema
 from tests.builders.serving import history
 from tests.rigs.drawing import examples
@@ -93,7 +94,7 @@ def test_words_that_python_would_read_as_numbers_are_categories(word: str) -> No
 
 def test_an_unseen_or_missing_category_is_zero_in_all_its_columns() -> None:
     schema = column(["eu", "us", "eu", "asia"])
-    assert schema.expanded_names == ("x=asia", "x=eu", "x=us")
+    assert [column.categories for column in schema.columns] == [("asia", "eu", "us")]
     rows = schema.encode_rows([{"x": "us"}, {"x": "mars"}, {}])
     assert np.isnan(rows[1:, 0]).all()
     assert schema.expand(rows).tolist() == [[0, 0, 1], [0, 0, 0], [0, 0, 0]]
@@ -110,13 +111,14 @@ def test_dates_become_parts_and_differences() -> None:
         {"from": "2025-02-03", "to": "2025-03-03T12:00:00+00:00"},
     ]
     schema = FeatureSchema.fit(rows)
-    second = dict(zip(schema.expanded_names, schema.encode(rows[1]).tolist(), strict=True))
-    assert second["from.days"] == 20122.0
-    assert second["from.weekday"] == 0.0
-    assert second["from.day"] == 3.0
-    assert second["from.month"] == 2.0
-    assert second["to.hour"] == 12.0
-    assert second["from-to"] == -28.5
+    names = [(column.feature, column.part) for column in schema.columns]
+    second = dict(zip(names, schema.encode(rows[1]).tolist(), strict=True))
+    assert second["from", Part.DAYS] == 20122.0
+    assert second["from", Part.WEEKDAY] == 0.0
+    assert second["from", Part.DAY] == 3.0
+    assert second["from", Part.MONTH] == 2.0
+    assert second["to", Part.HOUR] == 12.0
+    assert second["from", Part.DIFFERENCE] == -28.5
 
 
 def test_a_date_that_is_not_one_later_is_missing() -> None:
@@ -126,14 +128,15 @@ def test_a_date_that_is_not_one_later_is_missing() -> None:
 
 def test_columns_that_never_change_are_dropped_but_not_those_sometimes_missing() -> None:
     rows: list[dict[str, FeatureValue]] = [{"same": "1", "some": "1", "both": 1.0}, {"same": "1"}]
-    assert FeatureSchema.fit([*rows, {"same": "1", "both": 2.0}]).expanded_names == ("both", "some")
+    schema = FeatureSchema.fit([*rows, {"same": "1", "both": 2.0}])
+    assert [column.feature for column in schema.columns] == ["both", "some"]
 
 
 def test_of_too_many_features_the_most_often_present_are_kept() -> None:
     wide: dict[str, FeatureValue] = {f"f{index}": float(index) for index in range(10_000)}
     schema = FeatureSchema.fit([wide, {"f9999": 3.0}, {"f9999": 4.0}], max_features=5)
-    assert schema.n_columns == 5
-    assert "f9999" in schema.expanded_names
+    assert len(schema.columns) == 5
+    assert "f9999" in {column.feature for column in schema.columns}
 
 
 def test_an_identifier_does_not_fill_the_model() -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.core.packing import digest, packed
+from plimsoll_predictor.model.boosted import MARGIN
 from plimsoll_predictor.model.task_model import Model, ModelError
 from tests.builders.serving import a_model, bins_up_to, history, with_boosted
 from tests.predictor.model.test_svm import FittedSvm
@@ -104,9 +105,10 @@ def test_a_wrong_model_with_a_right_checksum_is_refused_or_still_answers(
     assert found.shape == (len(loaded.bins),)
     assert found.sum() == pytest.approx(1.0)
     if loaded.boosted is not None:
-        need_bytes = loaded.boosted_need_bytes(history(1)[0])
-        assert need_bytes is not None
-        assert loaded.boosted.least_bytes <= need_bytes <= loaded.boosted.most_bytes
+        bid_bytes = loaded.boosted_bid_bytes(history(1)[0])
+        assert bid_bytes is not None
+        least_bytes, most_bytes = loaded.boosted.least_bytes, loaded.boosted.most_bytes
+        assert least_bytes * MARGIN <= bid_bytes <= most_bytes * MARGIN
 
 
 def test_a_model_without_boosted_needs_is_written_as_before_they_existed() -> None:
@@ -114,7 +116,7 @@ def test_a_model_without_boosted_needs_is_written_as_before_they_existed() -> No
     assert "boosted" not in model.to_dict()
     again = Model.from_dict(json.loads(json.dumps(model.to_dict())))
     assert again == model
-    assert again.boosted_need_bytes(history(1)[0]) is None
+    assert again.boosted_bid_bytes(history(1)[0]) is None
     assert with_boosted(model).version != model.version
 
 

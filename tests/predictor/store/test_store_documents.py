@@ -89,7 +89,7 @@ def test_a_task_keeps_its_newest_lifts_up_to_a_bound(
         newer.lifts.put(TRAIN, f"run-{number}", Lift(10, 2, 5))
     assert len(newer.lifts.waiting()[TRAIN]) == 4
     assert "oldest" not in newer.lifts.waiting()[TRAIN]
-    newer.prune(NOON_S + 2)
+    sum(newer.prune_steps(NOON_S + 2))
     newer.lifts.put(TRAIN, "run-0", Lift(20, 3, 10))
     assert len(newer.lifts.waiting()[TRAIN]) == 4
     oldest.close()
@@ -138,8 +138,8 @@ def test_a_report_of_no_pod_is_refused(store: Store) -> None:
 
 def test_decisions_come_newest_first_and_one_per_attempt(store: Store) -> None:
     for number in range(12):
-        store.decisions.put(a_decision(f"u{number:02}", NOON_S + number))
-    store.decisions.put(a_decision("u11", NOON_S + 20))
+        store.keep(decided=[a_decision(f"u{number:02}", NOON_S + number)])
+    store.keep(decided=[a_decision("u11", NOON_S + 20)])
     found = store.decisions.newest(TRAIN)
     assert [each.attempt_uid for each in found] == [f"u{number:02}" for number in range(11, 1, -1)]
     assert found[0] == a_decision("u11", NOON_S + 20)
@@ -154,7 +154,7 @@ def test_pruning_keeps_each_tasks_newest_rows(store: Store) -> None:
                 for hour in range(10)
             ]
         )
-    store.prune(NOON_S, keep_per_task=3)
+    sum(store.prune_steps(NOON_S, pruning.Bounds(per_task=3)))
     for task in (TRAIN, JOIN):
         kept = [each.attempt_uid for each in store.observations.of_task(task)]
         assert kept == [f"{task}7", f"{task}8", f"{task}9"]
@@ -162,8 +162,8 @@ def test_pruning_keeps_each_tasks_newest_rows(store: Store) -> None:
 
 def test_pruning_bounds_the_decisions_of_a_task(store: Store) -> None:
     for number in range(110):
-        store.decisions.put(a_decision(f"u{number:03}", NOON_S + number))
-    store.prune(NOON_S, keep_per_task=10)
+        store.keep(decided=[a_decision(f"u{number:03}", NOON_S + number)])
+    sum(store.prune_steps(NOON_S, pruning.Bounds(per_task=10)))
     kept = store.decisions.newest(TRAIN, limit=1000)
     assert (len(kept), kept[-1].attempt_uid) == (100, "u010")
 
@@ -171,7 +171,7 @@ def test_pruning_bounds_the_decisions_of_a_task(store: Store) -> None:
 def test_pruning_forgets_the_tasks_that_ended_longest_ago(store: Store) -> None:
     store.observations.record([an_attempt("old").built])
     store.observations.record([an_attempt("new").of(JOIN).running(NOON_S, NOON_S + 9999).built])
-    store.decisions.put(a_decision("old"))
+    store.keep(decided=[a_decision("old")])
     # Its observation, its sum, its decision, and what was seen of its run.
     assert sum(store.prune_steps(NOON_S, pruning.Bounds(tasks=1))) == 4
     assert store.totals.tasks() == [JOIN]
@@ -183,7 +183,7 @@ def test_pruning_forgets_old_peaks_and_closed_retries_but_no_open_one(store: Sto
     store.retries.plan(an_intent("open"))
     store.retries.plan(an_intent("closed"))
     store.retries.close("closed", "created")
-    store.prune(NOON_S + 91 * DAY_S)
+    sum(store.prune_steps(NOON_S + 91 * DAY_S))
     assert store.peaks.of_pod("pod-1") == []
     assert store.retries.waiting() == [an_intent("open")]
     assert store.retries.plan(an_intent("closed")), "by then the pod it followed is long gone"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.store import SharedState, Store, pruning
+from plimsoll_predictor.store import Store, pruning
 from plimsoll_predictor.store.pruning import QUIET_TASKS_KEPT_S
 from tests.builders.stores import NOON_S, an_attempt
 
@@ -66,7 +66,7 @@ def test_a_task_quiet_for_longer_than_a_year_goes_with_its_rows(store: Store) ->
 def test_what_a_namespace_shared_goes_with_its_last_task_and_is_no_task(store: Store) -> None:
     put(store, "shop/t", NOON_S)
     pools = {"shop": {"charges": [1.0]}, "gone": {"charges": [2.0]}}
-    assert store.experts.save(SharedState(through=1, pools=pools), {"shop/t": {"a": 1}}, {0})
+    assert store.experts.save(1, {"shop/t": {"a": 1}}, pools, {0})
     assert set(store.experts.standings()) == {"shop/t"}
     prune(store, keep_tasks=10)
     assert store.experts.pools(["shop", "gone"]) == {"shop": {"charges": [1.0]}}

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from plimsoll_predictor.store import Store, StoreError, StoreFullError, Writer
+from plimsoll_predictor.store import Store, StoreError, Writer
 from tests.builders.stores import TRAIN, an_attempt, open_store
 
 FILLER = "x" * 2000
@@ -70,7 +70,7 @@ def fill(store: Store) -> list[str]:
                 [an_attempt(f"u{number}").knowing(text=FILLER).built]
             )
             acknowledged += recorded.new
-    except StoreFullError as error:
+    except StoreError as error:
         assert "the disk is full; free some space" in str(error)  # noqa: PT017  # it is full at an unknown record
         return acknowledged
     raise AssertionError("the small disk was never full")
@@ -113,7 +113,7 @@ def test_a_new_store_on_a_full_disk_is_refused_in_words(small_disk: SmallDisk) -
     folder = Path(small_disk.store.where.removeprefix("sqlite:///")).parent / "more"
     if os.path.ismount(folder.parent):
         folder.mkdir()
-        with pytest.raises(StoreFullError, match="the disk is full"):
+        with pytest.raises(StoreError, match="the disk is full"):
             open_store(folder)
     else:
         open_again = open_store(folder.parent)

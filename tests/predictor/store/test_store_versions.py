@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from plimsoll_predictor.store import Store, StoreForeignError
+from plimsoll_predictor.store import Store, StoreError
 from plimsoll_predictor.store.database.schema import metadata
 from plimsoll_predictor.store.migrations import HEAD, KNOWN, VERSION_TABLE
 from tests.builders.older_stores import insert, make_store_of, writing_to
@@ -95,7 +95,7 @@ def test_a_store_of_a_newer_plimsoll_is_refused_in_words_and_left_alone(store_ur
     store = open_store_at(store_url)
     store.observations.record([an_attempt().built])
     as_a_newer_one_leaves_it(store_url, oldest="9999")
-    with pytest.raises(StoreForeignError, match=f"schema 9999, this one knows {HEAD}"):
+    with pytest.raises(StoreError, match=f"schema 9999, this one knows {HEAD}"):
         Store.open(store_url)
     assert len(store.observations.of_task(TRAIN)) == 1
     store.close()

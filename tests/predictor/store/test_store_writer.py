@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import event
@@ -94,7 +95,10 @@ async def test_decisions_share_a_commit_with_observations(store_url: str) -> Non
         commits: list[object] = []
         event.listen(store._database.engine, "commit", commits.append)
         await asyncio.gather(
-            *(writer.decide(a_decision(f"u{n}"), {"request": 4.0}) for n in range(200)),
+            *(
+                writer.decide(replace(a_decision(f"u{n}"), bids={"request": 4.0}))
+                for n in range(200)
+            ),
             *(writer.record(an_attempt(f"u{n}").built) for n in range(200)),
         )
         assert len(store.decisions.newest(TRAIN, limit=1000)) == 200

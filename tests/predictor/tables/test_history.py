@@ -11,8 +11,8 @@ import pytest
 
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.tables.cells import BadRow
-from plimsoll_predictor.tables.history import HistoryError, read_history
+from plimsoll_predictor.tables.cells import BadRow, TableError
+from plimsoll_predictor.tables.history import read_history
 
 CELLS = {
     "namespace": "shop",
@@ -273,15 +273,15 @@ def test_a_gzip_file_that_ends_early_gives_its_rows_and_says_so() -> None:
     ],
 )
 def test_a_file_that_is_no_history_is_refused_in_words(content: bytes, words: str) -> None:
-    with pytest.raises(HistoryError) as raised:
+    with pytest.raises(TableError) as raised:
         list(read_history(io.BytesIO(content)))
     assert words in str(raised.value)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(HistoryError, match=r"none.csv cannot be read: No such file"):
+    with pytest.raises(TableError, match=r"none.csv cannot be read: No such file"):
         list(read_history(tmp_path / "none.csv"))
-    with pytest.raises(HistoryError, match="cannot be read: Is a directory"):
+    with pytest.raises(TableError, match="cannot be read: Is a directory"):
         list(read_history(tmp_path))
 
 

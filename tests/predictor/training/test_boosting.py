@@ -210,8 +210,8 @@ def test_a_trainings_model_bids_what_boosting_was_judged_by() -> None:
     model = train("shop/train", history, a_plan()).model
     assert model.boosted is not None
     for attempt in history[:20]:
-        need_bytes = model.boosted_need_bytes(attempt.features)
-        assert need_bytes is not None
+        row = model.schema.expand(model.schema.encode(attempt.features)[np.newaxis, :])[0]
+        need_bytes = model.boosted.need_bytes(row)
         assert model.boosted_bid_bytes(attempt.features) == need_bytes * MARGIN
     without = replace(model, version="", boosted=None)
     assert without.boosted_bid_bytes(history[0].features) is None

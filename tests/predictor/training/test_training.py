@@ -144,7 +144,10 @@ def test_a_killed_run_that_never_succeeded_moves_the_top_ceiling_beyond_what_kil
     result = _trained([*a_history(60), beyond], iterations=2)
     assert result.report.censored_runs == 1
     assert result.model.bins.ceilings_bytes[-1] >= CENSORED_FACTOR * 2 * GIB
-    assert result.model.bins.label(CENSORED_FACTOR * 2 * GIB) == len(result.model.bins) - 1
+    assert (
+        result.model.bins.labels(np.array([CENSORED_FACTOR * 2 * GIB]))
+        == len(result.model.bins) - 1
+    )
 
 
 def test_features_that_say_nothing_leave_the_classifier_unused() -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from plimsoll_predictor.tables.history import HistoryError
+from plimsoll_predictor.tables.cells import TableError
 
 CHUNK_BYTES: Final = 1024 * 1024
 ENDINGS: Final = (".csv", ".gz", ".parquet")
@@ -24,7 +24,7 @@ def given_history(path: Path, size_bytes: int | None) -> Iterator[Path]:
     size_bytes: the length of standard input; None reads to its end.
 
     Raises:
-        HistoryError: if less comes, as when a connection breaks: nothing of it is taken.
+        TableError: if less comes, as when a connection breaks: nothing of it is taken.
         OSError: if there is no room for it.
     """
     if str(path) != "-":
@@ -35,7 +35,7 @@ def given_history(path: Path, size_bytes: int | None) -> Iterator[Path]:
         with taken.open("wb") as file:
             got_bytes = _copy(sys.stdin.buffer, file, size_bytes)
         if size_bytes is not None and got_bytes < size_bytes:
-            raise HistoryError(
+            raise TableError(
                 f"only {got_bytes:,} of {size_bytes:,} bytes came by standard input;"
                 " nothing was kept, import it again"
             )

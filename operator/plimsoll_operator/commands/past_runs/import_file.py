@@ -19,8 +19,8 @@ from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.store import Store, StoreError
-from plimsoll_predictor.tables.cells import BadRow
-from plimsoll_predictor.tables.history import HistoryError, read_history
+from plimsoll_predictor.tables.cells import BadRow, TableError
+from plimsoll_predictor.tables.history import read_history
 
 BATCH: Final = 1000
 SHOWN_BAD_ROWS: Final = 20
@@ -77,7 +77,7 @@ def import_command(
             rows = _good(read_history(file, namespace=namespace), tally)
             for _ in _stored(rows, store_url, tally):
                 progress.update(bar, completed=file.tell())
-    except (HistoryError, StoreError, OSError) as error:
+    except (TableError, StoreError, OSError) as error:
         unread = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
         refuse(console, "import", unread if isinstance(error, OSError) else str(error))
         if tally.rows:

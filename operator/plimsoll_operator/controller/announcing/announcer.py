@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import structlog
 
@@ -66,7 +67,7 @@ class Announcer:
         # The present time would be wrong: after a restart, running pods are seen again.
         at_s = read_time(pod["metadata"].get("creationTimestamp")) or self._now_s()
         record = _record(pod, task, note, at_s, f"{_sizes(note)}: {note.why}")
-        await self._writer.decide(record, bids)
+        await self._writer.decide(replace(record, bids=bids))
         if note.mode is Mode.ENFORCE and note.allocation_bytes is not None:
             happening = events.sized(note.allocation_bytes, note.was_request_bytes, note.why)
             self.announce(happening, pod)

@@ -20,11 +20,11 @@ from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.deciding.modelled import modelled_bids
 from plimsoll_predictor.experts.charging import DECIDED, EndedRun
-from plimsoll_predictor.experts.fleet import Fleet
 from plimsoll_predictor.experts.panel import MODELLED
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import Ended, Standing
-from plimsoll_predictor.store import Lesson, LessonKind, SharedState, Store, StoreError, Writer
+from plimsoll_predictor.experts.task_standings import TaskStandings
+from plimsoll_predictor.store import Lesson, LessonKind, Store, StoreError, Writer
 
 log = structlog.get_logger()
 
@@ -43,7 +43,7 @@ class Standings(LogFold):
         super().__init__(writer, held_tasks)
         self._store = store
         self._book = book
-        self._experts = Fleet(namespace_of)
+        self._experts = TaskStandings(namespace_of)
         self._unknown: set[str] = set()
         """Tasks of which nothing is saved: else each of their pods would be looked up in vain."""
         self._unsaved: dict[str, None] = {}
@@ -51,7 +51,7 @@ class Standings(LogFold):
 
     def held(self, task: TaskId) -> Standing | None:
         """Return the task's experts if they are in memory, as they are after it has learned."""
-        return self._experts.seen(str(task))
+        return self._experts.get(str(task))
 
     async def standing(self, task: TaskId) -> Standing | None:
         """Return the task's experts, to look at only; None if they know nothing of it."""
@@ -71,8 +71,8 @@ class Standings(LogFold):
         if held is not None:
             return held
         saved = await self._writer.read(self._store.experts.pools, [task.namespace])
-        alone = Fleet(namespace_of)
-        alone.take_up_pool(task.namespace, saved.get(task.namespace))
+        alone = TaskStandings(namespace_of)
+        alone.put_pool(task.namespace, saved.get(task.namespace))
         return alone.pool_of(str(task))
 
     async def bids(
@@ -91,20 +91,20 @@ class Standings(LogFold):
     async def restore(self) -> None:
         """Restore what was saved, and fold what became known since."""
         async with self._lock:
-            shared = await self._writer.read(self._store.experts.shared)
-            self._experts = Fleet(namespace_of)
+            through = await self._writer.read(self._store.experts.through)
+            self._experts = TaskStandings(namespace_of)
             self._used.clear()
             self._unknown.clear()
             self._unsaved.clear()
             self._unsaved_pools.clear()
-            self.through = shared.through
-            self._saved_through = {shared.through}
+            self.through = through
+            self._saved_through = {through}
             after = ""
             while saved := await self._writer.read(self._store.experts.standings, after):
                 after = max(saved)
                 await self._hold(saved, saved)
                 for name in saved:
-                    if (standing := self._experts.seen(name)) is not None:
+                    if (standing := self._experts.get(name)) is not None:
                         self._book.inform(TaskId.parse(name), standing)
                 self._let_go()
         await self.fold()
@@ -127,9 +127,10 @@ class Standings(LogFold):
 
     async def _write(self, follows: frozenset[int]) -> bool:
         pools = {name: self._experts.pools[name].to_dict() for name in self._unsaved_pools}
-        shared = SharedState(through=self.through, pools=pools)
         changed = {task: self._experts.standing(task).to_dict() for task in self._unsaved}
-        saved = await self._writer.call(self._store.experts.save, shared, changed, follows)
+        saved = await self._writer.call(
+            self._store.experts.save, self.through, changed, pools, follows
+        )
         if saved:
             self._unsaved.clear()
             self._unsaved_pools.clear()
@@ -157,9 +158,9 @@ class Standings(LogFold):
         if unknown:
             pools = await self._writer.read(self._store.experts.pools, unknown)
             for namespace in sorted(unknown):
-                self._experts.take_up_pool(namespace, pools.get(namespace))
+                self._experts.put_pool(namespace, pools.get(namespace))
         for task, standing in _readable(saved).items():
-            self._experts.take_up(task, standing)
+            self._experts.put(task, standing)
             self._used[task] = None
 
     def _let_go(self) -> None:
@@ -172,7 +173,7 @@ class Standings(LogFold):
         """Drop the pools of which no task is held, but none that is not saved yet."""
         held = {namespace_of(task) for task in self._used} | self._unsaved_pools.keys()
         for namespace in self._experts.pools.keys() - held:
-            self._experts.forget_pool(namespace)
+            del self._experts.pools[namespace]
 
     def _drop(self, task: str) -> None:
         self._experts.forget(task)

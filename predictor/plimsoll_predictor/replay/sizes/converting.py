@@ -26,7 +26,7 @@ from plimsoll_predictor.replay.sizes.traces import (
     trace_name,
 )
 from plimsoll_predictor.tables.cells import BadRow, Table, TableError
-from plimsoll_predictor.tables.history import HistoryError, read_history
+from plimsoll_predictor.tables.history import read_history
 from plimsoll_predictor.tables.table_reading import LeftOut, named, open_any
 
 _HINT: Final = (
@@ -75,7 +75,7 @@ def convert(paths: Sequence[Path], request: ConvertRequest) -> Converted:
         try:
             with path.open("rb") as file:
                 _convert(path, file, request, (converted, identities))
-        except (TableError, HistoryError) as error:
+        except TableError as error:
             raise TraceError(str(error)) from error
         except OSError as error:
             raise TraceError(f"{path} cannot be read: {error.strerror or error}") from error

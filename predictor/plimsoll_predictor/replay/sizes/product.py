@@ -13,8 +13,8 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.deciding.decide import decide
 from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
 from plimsoll_predictor.experts.charging import EndedRun
-from plimsoll_predictor.experts.fleet import Fleet
 from plimsoll_predictor.experts.standing import Bids, Ended
+from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
 from plimsoll_predictor.replay.sizes.sizer import UNASKED_BYTES, Knobs
@@ -34,7 +34,7 @@ class ProductSizer:
             policy = replace(policy, overhead_s=knobs.strictness)
         self._policy = policy
         self._bounds = Bounds(cap_bytes=knobs.cap_bytes)
-        self._fleet = Fleet()
+        self._fleet = TaskStandings()
         self._siblings = Siblings()
         self._knowledge: dict[str, Knowledge] = {}
         self._decided: dict[int, tuple[dict[str, FeatureValue], Bids]] = {}

@@ -20,7 +20,11 @@ KEPT_PER_TASK: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRecord:
-    """What one attempt got, and why. allocation_bytes: None if it was left as it was."""
+    """The size that one attempt got, and the reason.
+
+    allocation_bytes: None if the pod was left as it was written.
+    bids: expert -> bytes that it would have given; they are kept apart, and not read back here.
+    """
 
     task: TaskId
     attempt_uid: str
@@ -29,26 +33,11 @@ class DecisionRecord:
     allocation_bytes: int | None
     request_bytes: int | None
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """What an attempt got, and what each expert would have given it, in bytes."""
-
-    record: DecisionRecord
     bids: Mapping[str, float] = field(default_factory=dict)
 
 
 class DecisionRecords(Records):
-    """The part of the store that tells people of decisions; errors as of ``Store``."""
-
-    def put(self, decision: DecisionRecord, bids: Mapping[str, float] | None = None) -> None:
-        """Keep what an attempt got, and why; a later decision for it replaces this one.
-
-        bids: expert -> bytes it would have given; what is kept of an attempt stays.
-        """
-        with self._database.write() as connection:
-            put(connection, [Decided(decision, bids or {})], self._clock())
+    """The part of the store that decisions are read from; errors as of ``Store``."""
 
     def newest(self, task: TaskId, *, limit: int = 10) -> list[DecisionRecord]:
         """A task's last decisions, newest first."""
@@ -58,18 +47,20 @@ class DecisionRecords(Records):
         return [DecisionRecord(**{**row._mapping, "task": task}) for row in rows]
 
 
-def put(connection: sa.Connection, decided: Sequence[Decided], now_s: float) -> None:
-    """Keep decisions, a later one in place of an earlier; and what was bid, the first to come."""
-    records = [asdict(each.record) | {"task": str(each.record.task)} for each in decided]
-    upsert(connection, table, records)
+def put(connection: sa.Connection, decisions: Sequence[DecisionRecord], now_s: float) -> None:
+    """Keep an attempt's latest decision, and its first bids."""
+    rows = [asdict(each) | {"task": str(each.task)} for each in decisions]
+    for row in rows:
+        del row["bids"]
+    upsert(connection, table, rows)
     bids = [
         {
-            "attempt_uid": each.record.attempt_uid,
-            "task": str(each.record.task),
+            "attempt_uid": each.attempt_uid,
+            "task": str(each.task),
             "bids": orjson.dumps(dict(each.bids), option=orjson.OPT_SERIALIZE_NUMPY).decode(),
             "put_s": now_s,
         }
-        for each in decided
+        for each in decisions
         if each.bids
     ]
     insert_new(connection, bid_table, "attempt_uid", bids)

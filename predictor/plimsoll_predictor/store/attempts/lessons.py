@@ -1,4 +1,4 @@
-"""What the experts are to learn: a log, written in the transactions that make things known.
+"""The experts' lessons: a log, written in the transactions that make things known.
 
 The experts' state is a fold over it, so that it is the same whether they learn as it comes or,
 after a restart, from where their saved state ends. Lessons go once that state is saved.
@@ -7,9 +7,9 @@ after a restart, from where their saved state ends. Lessons go once that state i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 import orjson
 import sqlalchemy as sa
@@ -21,18 +21,21 @@ from plimsoll_predictor.store.database.schema import bids, lessons
 from plimsoll_predictor.store.database.upsert import append_in_order
 from plimsoll_predictor.training.out_of_time import OutOfTimeCost
 
+_ABSENT: Final = ("run", "attempt_uid", "need_bytes", "before_bytes")
+"""Columns that are null where a lesson has nothing to say of them."""
+
 
 class LessonKind(StrEnum):
-    """What became known."""
+    """The kind of thing that became known."""
 
     ENDED = "ended"
     """A run's need."""
     EXCEEDED = "exceeded"
-    """That a run's need is more than it was given."""
+    """A run's need is more than it was given."""
     CORRECTED = "corrected"
-    """That a run needed something else than was taken for known."""
+    """A run's need is not what it was taken for."""
     TRAINED = "trained"
-    """How the experts by models did out of time."""
+    """The costs, out of time, of the experts by models."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,35 +51,25 @@ class NewLesson:
 
     task: TaskId
     kind: LessonKind
-    run: str | None = None
-    attempt_uid: str | None = None
-    need_bytes: int | None = None
-    before_bytes: int | None = None
+    run: str = ""
+    attempt_uid: str = ""
+    need_bytes: int = 0
+    before_bytes: int = 0
     runtime_s: float | None = None
     request_bytes: int | None = None
     image: str | None = None
-    features: str = "{}"
-    times: Mapping[str, float | None] | None = None
+    features: Features = field(default_factory=dict)
+    times: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lesson:
-    """A lesson as it was written; bids: what was bid for its attempt, None if nobody was asked.
+class Lesson(NewLesson):
+    """A lesson as it was written.
 
-    Fields as NewLesson's; serial: its place in the log.
+    serial: its place in the log. bids: what was bid for its attempt; None if nobody was asked.
     """
 
     serial: int
-    task: TaskId
-    kind: LessonKind
-    run: str
-    need_bytes: int
-    before_bytes: int
-    runtime_s: float | None
-    request_bytes: int | None
-    image: str | None
-    features: Features
-    times: Mapping[str, float | None]
     bids: Mapping[str, float] | None
 
 
@@ -87,14 +80,14 @@ def append(connection: sa.Connection, new: Sequence[NewLesson]) -> None:
 
 def read(connection: sa.Connection, after: int, limit: int) -> list[Lesson]:
     """The lessons that follow the serial ``after``, in order."""
-    found = (
+    following = (
         sa.select(lessons, bids.c.bids)
         .select_from(lessons.outerjoin(bids, bids.c.attempt_uid == lessons.c.attempt_uid))
         .where(lessons.c.serial > after)
         .order_by(lessons.c.serial)
         .limit(limit)
     )
-    return [_lesson(row) for row in connection.execute(found)]
+    return [_lesson(row) for row in connection.execute(following)]
 
 
 def forget(connection: sa.Connection, through: int) -> None:
@@ -107,7 +100,7 @@ def forget(connection: sa.Connection, through: int) -> None:
 def of_training(
     task: TaskId, costs: Mapping[str, OutOfTimeCost], bidders: Iterable[str]
 ) -> NewLesson:
-    """What a training teaches; bidders: the experts its model has."""
+    """The lesson of a training. bidders: the experts that its model has."""
     compared_with = costs.get(MAX_SEEN)
     safe_gb_h = compared_with.cost_gb_h if compared_with else 0.0
     times = {
@@ -120,7 +113,9 @@ def of_training(
 def _row(new: NewLesson) -> dict[str, Any]:
     row = asdict(new) | {"task": str(new.task), "kind": new.kind.value}
     features, times = row.pop("features"), row.pop("times")
-    return row | {"document": features if times is None else orjson.dumps(times).decode()}
+    document = times if new.kind is LessonKind.TRAINED else features
+    absent = {name: row[name] or None for name in _ABSENT}
+    return row | absent | {"document": orjson.dumps(document).decode()}
 
 
 def _lesson(row: sa.Row[Any]) -> Lesson:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Final
 
 import sqlalchemy as sa
@@ -24,14 +25,7 @@ class LiftRecords(Records):
 
     def put(self, task: TaskId, run: str, lift: Lift) -> None:
         """Set what a run's next attempt gets, replacing an earlier lift."""
-        row = {
-            "task": str(task),
-            "run": run,
-            "allocation_bytes": lift.allocation_bytes,
-            "attempt": lift.attempt,
-            "after_bytes": lift.after_bytes,
-            "put_s": self._clock(),
-        }
+        row = {"task": str(task), "run": run, "put_s": self._clock(), **asdict(lift)}
         with self._database.write() as connection:
             upsert(connection, table, [row])
 
@@ -42,12 +36,12 @@ class LiftRecords(Records):
 
     def waiting(self) -> dict[TaskId, dict[str, Lift]]:
         """The lifts of the last seven days, by task and run, oldest first; bounded per task."""
-        found: dict[TaskId, dict[str, Lift]] = {}
+        by_task: dict[TaskId, dict[str, Lift]] = {}
         order = (table.c.put_s, table.c.task, table.c.run)
         young = sa.select(table).where(table.c.put_s >= self._clock() - KEPT_S).order_by(*order)
         for row in self._database.rows(young):
-            lifts = found.setdefault(TaskId.parse(row.task), {})
+            lifts = by_task.setdefault(TaskId.parse(row.task), {})
             lifts[row.run] = Lift(row.allocation_bytes, row.attempt, row.after_bytes)
             if len(lifts) > KEPT_PER_TASK:
                 del lifts[next(iter(lifts))]
-        return found
+        return by_task

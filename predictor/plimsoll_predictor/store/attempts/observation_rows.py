@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 import sqlalchemy as sa
 
-from plimsoll_predictor.core.record import COLUMNS, Observation, Outcome, PeakSource
+from plimsoll_predictor.core.record import COLUMNS, Features, Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store.attempts import lessons, sightings, totals
 from plimsoll_predictor.store.attempts.lessons import LessonKind, NewLesson
@@ -30,7 +30,7 @@ _Run = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a write changed, as uids of the observations written.
+    """The changes that a write made, as uids of the observations written.
 
     new: those not seen before.
     learned: those by which a run's need became known; one for each such run, whether its
@@ -72,12 +72,12 @@ def _lessons(
     needs_bytes: tuple[Mapping[_Run, int], Mapping[_Run, int]],
     now_s: float,
 ) -> list[NewLesson]:
-    """What the experts are to learn, in the order it happened.
+    """The experts' lessons, in the order in which they happened.
 
     new: uids not seen before. needs_bytes: of runs whose need is known, before and after.
     """
     before, after = needs_bytes
-    found: dict[tuple[str, ...], tuple[float, NewLesson]] = {}
+    taught: dict[tuple[str, ...], tuple[float, NewLesson]] = {}
     for each in observations:
         run, need = _run(each), each.need
         if need is None:
@@ -85,32 +85,29 @@ def _lessons(
         if need.censored:
             if each.attempt_uid in new and need.size_bytes > 0:
                 lesson = _lesson(each, LessonKind.EXCEEDED, need.size_bytes)
-                found[(each.attempt_uid,)] = (_ordered_s(each, now_s), lesson)
-        elif before.get(run, 0) != after.get(run, 0) > 0:
+                taught[(each.attempt_uid,)] = (_ordered_s(each, now_s), lesson)
+        elif (before_bytes := before.get(run, 0)) != after.get(run, 0) > 0:
             # A run is learned from once, however many observations of it come together.
-            lesson = _known_now(each, before.get(run, 0), after[run])
-            found[run] = (_ordered_s(each, now_s), lesson)
-    return [lesson for _, lesson in sorted(found.values(), key=lambda pair: pair[0])]
+            kind = LessonKind.CORRECTED if before_bytes > 0 else LessonKind.ENDED
+            lesson = _lesson(each, kind, after[run], max(before_bytes, 0))
+            taught[run] = (_ordered_s(each, now_s), lesson)
+    return [lesson for _, lesson in sorted(taught.values(), key=lambda pair: pair[0])]
 
 
-def _known_now(observation: Observation, before_bytes: int, need_bytes: int) -> NewLesson:
-    if before_bytes <= 0:
-        return _lesson(observation, LessonKind.ENDED, need_bytes)
-    lesson = _lesson(observation, LessonKind.CORRECTED, need_bytes)
-    return replace(lesson, before_bytes=before_bytes)
-
-
-def _lesson(observation: Observation, kind: LessonKind, need_bytes: int) -> NewLesson:
+def _lesson(
+    observation: Observation, kind: LessonKind, need_bytes: int, before_bytes: int = 0
+) -> NewLesson:
     return NewLesson(
         task=observation.task,
         kind=kind,
         run=observation.run,
         attempt_uid=observation.attempt_uid,
         need_bytes=need_bytes,
+        before_bytes=before_bytes,
         runtime_s=observation.runtime_s,
         request_bytes=observation.request_bytes,
         image=observation.image,
-        features=_documents(observation)["features"],
+        features=_features(observation),
     )
 
 
@@ -124,35 +121,28 @@ def _teaches_a_need(observation: Observation) -> bool:
 
 def _needs(connection: sa.Connection, runs: Iterable[_Run]) -> dict[_Run, int]:
     """Needs of those of the runs whose need is known: an attempt succeeded and was measured."""
-    asked = list(runs)
-    if not asked:
-        return {}
-    found = (
+    needs = (
         sa.select(table.c.task, table.c.run, sa.func.max(table.c.peak_bytes).label("need_bytes"))
         .where(
-            sa.tuple_(table.c.task, table.c.run).in_(asked)
+            sa.tuple_(table.c.task, table.c.run).in_(list(runs))
             & (table.c.outcome == Outcome.SUCCEEDED.value)
             & table.c.peak_bytes.is_not(None)
         )
         .group_by(table.c.task, table.c.run)
     )
-    return {(row.task, row.run): row.need_bytes for row in connection.execute(found)}
+    return {(row.task, row.run): row.need_bytes for row in connection.execute(needs)}
 
 
 def _write(
     connection: sa.Connection, observations: Sequence[Observation], now_s: float
 ) -> frozenset[str]:
     first: dict[str, Observation] = {}
-    repeated: list[Observation] = []
     for observation in observations:
-        if observation.attempt_uid in first:
-            repeated.append(observation)
-        else:
-            first[observation.attempt_uid] = observation
+        first.setdefault(observation.attempt_uid, observation)
     rows = [_row(observation, now_s) for observation in first.values()]
     new = insert_new(connection, table, "attempt_uid", rows)
-    known = [observation for uid, observation in first.items() if uid not in new]
-    amendments = [_amendment(observation) for observation in (*known, *repeated)]
+    inserted = {id(first[uid]) for uid in new}
+    amendments = [_amendment(each) for each in observations if id(each) not in inserted]
     if amendments:
         connection.execute(_AMEND, amendments)
     return new
@@ -171,18 +161,24 @@ def read(connection: sa.Connection, task: TaskId, limit: int) -> list[Observatio
 
 
 def _row(observation: Observation, now_s: float) -> dict[str, Any]:
-    row = {name: getattr(observation, name) for name in _PLAIN}
-    row |= _documents(observation)
-    row |= {
+    return _changeable(observation) | {
         "attempt_uid": observation.attempt_uid,
         "task": str(observation.task),
         "run": observation.run,
         "attempt": observation.attempt,
-        "outcome": observation.outcome.value,
-        "peak_source": _source(observation),
         "ordered_s": _ordered_s(observation, now_s),
     }
-    return row
+
+
+def _changeable(observation: Observation) -> dict[str, Any]:
+    """The columns that an amendment may change."""
+    source = observation.peak_source
+    return {
+        **{name: getattr(observation, name) for name in _PLAIN},
+        **_documents(observation),
+        "outcome": observation.outcome.value,
+        "peak_source": None if source is None else source.value,
+    }
 
 
 def _ordered_s(observation: Observation, now_s: float) -> float:
@@ -190,16 +186,19 @@ def _ordered_s(observation: Observation, now_s: float) -> float:
     return next((time for time in times if time is not None), now_s)
 
 
-def _documents(observation: Observation) -> dict[str, str]:
-    # What is missing is absent: JSON has no NaN, and nobody else should meet one.
-    features = {
+def _features(observation: Observation) -> Features:
+    """The features without what is missing: JSON has no NaN, and nobody else should meet one."""
+    return {
         name: value
         for name, value in observation.features.items()
         if isinstance(value, str) or math.isfinite(value)
     }
+
+
+def _documents(observation: Observation) -> dict[str, str]:
     try:
         return {
-            "features": orjson.dumps(features).decode(),
+            "features": orjson.dumps(_features(observation)).decode(),
             "neighbours": orjson.dumps(observation.neighbours).decode(),
         }
     except TypeError as error:
@@ -207,10 +206,6 @@ def _documents(observation: Observation) -> dict[str, str]:
             f"attempt {observation.attempt_uid} of {observation.task}: its features are not "
             f"numbers and text ({error})"
         ) from error
-
-
-def _source(observation: Observation) -> str | None:
-    return None if observation.peak_source is None else observation.peak_source.value
 
 
 def _better(name: str) -> sa.ColumnElement[Any]:
@@ -246,11 +241,11 @@ _AMEND: Final = _amend()
 
 
 def _amendment(observation: Observation) -> dict[str, Any]:
-    new: dict[str, Any] = {name: getattr(observation, name) for name in _PLAIN}
-    for name, text in _documents(observation).items():
-        new[name] = None if text == _EMPTY[name] else text
-    new |= {"outcome": observation.outcome.value, "peak_source": _source(observation)}
-    return {"uid": observation.attempt_uid} | {f"new_{name}": value for name, value in new.items()}
+    new = {
+        f"new_{name}": None if value == _EMPTY.get(name) else value
+        for name, value in _changeable(observation).items()
+    }
+    return {"uid": observation.attempt_uid, **new}
 
 
 def _observation(row: sa.RowMapping) -> Observation:

@@ -1,4 +1,4 @@
-"""What may be done with observations; observation_rows.py has the statements that write them."""
+"""Observations, as others read and write them; observation_rows.py has the statements."""
 
 from __future__ import annotations
 
@@ -8,19 +8,28 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from plimsoll_predictor.core.cpu import RunCpu
-from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.siblings import MOST_EARLIER
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.store.attempts import imports, observation_rows, usage
-from plimsoll_predictor.store.attempts.imports import Imported
+from plimsoll_predictor.store.attempts import observation_rows, totals
 from plimsoll_predictor.store.attempts.observation_rows import Recorded
 from plimsoll_predictor.store.database.database import Records
+from plimsoll_predictor.store.database.schema import imports
 from plimsoll_predictor.store.database.schema import observations as table
+from plimsoll_predictor.store.database.upsert import upsert
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """Tasks whose past changed. serial: ask again from here."""
+
+    serial: int
+    tasks: tuple[TaskId, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ItemNeed:
-    """What one attempt that succeeded needed for an item; run: the workflow's, None if unknown."""
+    """The need of an attempt that succeeded, for an item. run: the workflow's; None if unknown."""
 
     task: TaskId
     run: str | None
@@ -46,17 +55,29 @@ class ObservationRecords(Records):
 
         Attempts that Plimsoll observed itself stay as they are.
         """
+        source = table.c.peak_source
+        ours = sa.select(table.c.attempt_uid).where(
+            table.c.attempt_uid.in_({each.attempt_uid for each in past})
+            & (source.is_(None) | (source != PeakSource.IMPORTED.value))
+        )
         with self._database.write() as connection:
-            ours = imports.observed_here(connection, {each.attempt_uid for each in past})
-            theirs = [each for each in past if each.attempt_uid not in ours]
+            uids = frozenset(connection.execute(ours).scalars())
+            theirs = [each for each in past if each.attempt_uid not in uids]
             recorded = observation_rows.record(connection, theirs, self._clock())
-            imports.mark(connection, {observation.task for observation in theirs})
+            last = connection.execute(sa.select(sa.func.max(imports.c.serial))).scalar() or 0
+            tasks = sorted({str(each.task) for each in theirs})
+            upsert(connection, imports, [{"task": task, "serial": last + 1} for task in tasks])
             return recorded
 
     def imported(self, after: int) -> Imported:
-        """Tasks given a past from outside since ``after``, an earlier answer's serial, or 0."""
-        with self._database.read() as connection:
-            return imports.since(connection, after)
+        """Tasks given a past from outside since ``after``, an earlier answer's serial, or 0.
+
+        A running controller asks for them, so that it need not look at all tasks.
+        """
+        later = sa.select(imports.c.task, imports.c.serial).where(imports.c.serial > after)
+        rows = self._database.rows(later.order_by(imports.c.serial, imports.c.task))
+        serial = max((row.serial for row in rows), default=after)
+        return Imported(serial, tuple(TaskId.parse(row.task) for row in rows))
 
     def of_task(self, task: TaskId, *, limit: int = 20_000) -> list[Observation]:
         """The latest ``limit`` attempts of a task, oldest first by their end."""
@@ -68,14 +89,14 @@ class ObservationRecords(Records):
 
         They are found without reading whole observations.
         """
-        known = (
+        has_need = (
             table.c.item.is_not(None)
             & (table.c.outcome == Outcome.SUCCEEDED.value)
             & (table.c.peak_bytes > 0)
         )
         latest = (
             sa.select(table.c.task, table.c.workflow_run, table.c.item, table.c.peak_bytes)
-            .where(known)
+            .where(has_need)
             .order_by(table.c.ordered_s.desc(), table.c.id.desc())
             .limit(limit)
         )
@@ -93,15 +114,15 @@ class ObservationRecords(Records):
         later = table.c.attempt > killed.attempt
         if killed.finished_s is not None:
             later |= table.c.submitted_s > killed.finished_s
-        found = sa.select(table.c.id).where(
+        success = sa.select(table.c.id).where(
             (table.c.task == str(killed.task))
             & (table.c.run == killed.run)
             & (table.c.outcome == Outcome.SUCCEEDED.value)
             & later
         )
-        return self._database.row(found.limit(1)) is not None
+        return self._database.row(success.limit(1)) is not None
 
     def run_cpus(self, tasks: Sequence[TaskId]) -> dict[TaskId, list[RunCpu]]:
         """CPU of each task's newest runs that succeeded and were measured; at most WINDOW_RUNS."""
         with self._database.read() as connection:
-            return {task: usage.run_cpus(connection, task) for task in tasks}
+            return {task: totals.run_cpus(connection, task) for task in tasks}

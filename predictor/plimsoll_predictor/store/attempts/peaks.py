@@ -5,7 +5,7 @@ Reports are plain dicts here: their class belongs to the operator.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -41,7 +41,11 @@ class PeakRecords(Records):
             BadRecordError: if a report has no ``pod_uid``, or is not plain JSON.
         """
         with self._database.write() as connection:
-            merged = _stored(connection, {_key(report)[0] for report in reports})
+            pods = {_key(report)[0] for report in reports}
+            stored = connection.execute(sa.select(table).where(table.c.pod_uid.in_(pods)))
+            merged: dict[Key, Report] = {
+                (row.pod_uid, row.container_id): orjson.loads(row.report) for row in stored
+            }
             changed: set[Key] = set()
             for report in reports:
                 key = _key(report)
@@ -60,11 +64,6 @@ class PeakRecords(Records):
         mine = sa.select(table.c.report).where(table.c.pod_uid == pod_uid)
         texts = self._database.values(mine.order_by(table.c.container_id))
         return [orjson.loads(text) for text in texts]
-
-
-def _stored(connection: sa.Connection, pod_uids: Iterable[str]) -> dict[Key, Report]:
-    rows = connection.execute(sa.select(table).where(table.c.pod_uid.in_(list(pod_uids))))
-    return {(row.pod_uid, row.container_id): orjson.loads(row.report) for row in rows}
 
 
 def _key(report: Report) -> Key:

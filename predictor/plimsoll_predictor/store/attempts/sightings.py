@@ -1,4 +1,4 @@
-"""What is seen of runs' times: a log, written in the transactions that make things known.
+"""Sightings of runs' times: a log, written in the transactions that make things known.
 
 The forecaster's state is a fold over it, so that it is the same whether it learns as things come
 or, after a restart, from where its saved state ends. Sightings go once that state is saved.
@@ -26,15 +26,15 @@ Times = tuple[float, float]
 
 
 class SightingKind(StrEnum):
-    """What was seen of an attempt."""
+    """The event in an attempt's life that was seen."""
 
     SUBMITTED = "submitted"
-    """That it exists and has not ended."""
+    """It exists and has not ended."""
     STARTED = "started"
     FINISHED = "finished"
-    """That it succeeded, and when it started and finished: its runtime is known."""
+    """It succeeded, and its start and end are known, and so its runtime."""
     GONE = "gone"
-    """That it ended, and left no runtime."""
+    """It ended, and left no runtime."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +65,8 @@ def append(connection: sa.Connection, new: Sequence[NewSighting]) -> None:
 
 def read(connection: sa.Connection, after: int, limit: int) -> list[Sighting]:
     """The sightings that follow the serial ``after``, in order."""
-    found = sa.select(table).where(table.c.serial > after).order_by(table.c.serial).limit(limit)
-    return [_sighting(row) for row in connection.execute(found).mappings()]
+    following = sa.select(table).where(table.c.serial > after).order_by(table.c.serial).limit(limit)
+    return [_sighting(row) for row in connection.execute(following).mappings()]
 
 
 def forget(connection: sa.Connection, through: int) -> None:
@@ -106,7 +106,7 @@ def repeat_newest(connection: sa.Connection, per_task: int) -> None:
 def timed(connection: sa.Connection, uids: Collection[str]) -> dict[str, Times]:
     """When those of the attempts started and finished of which a runtime is known."""
     column, asked = observations.c, list(uids)
-    found: dict[str, Times] = {}
+    times: dict[str, Times] = {}
     for start in range(0, len(asked), _AT_ONCE):
         some = sa.select(column.attempt_uid, column.started_s, column.finished_s).where(
             column.attempt_uid.in_(asked[start : start + _AT_ONCE])
@@ -114,8 +114,8 @@ def timed(connection: sa.Connection, uids: Collection[str]) -> dict[str, Times]:
             & (column.finished_s >= column.started_s)
         )
         for row in connection.execute(some):
-            found[row.attempt_uid] = (row.started_s, row.finished_s)
-    return found
+            times[row.attempt_uid] = (row.started_s, row.finished_s)
+    return times
 
 
 def of_ends(
@@ -124,36 +124,26 @@ def of_ends(
     before: Mapping[str, Times],
     after: Mapping[str, Times],
 ) -> list[NewSighting]:
-    """What observations tell of runs' ends, each end once, in the order of their ends.
+    """The ends of runs that observations show, each end once, in the order of time.
 
     new: uids not seen before. before, after: what ``timed`` gave around their being written: an
     amended row may know what neither of its two writes says alone.
     """
-    once = {each.attempt_uid: each for each in written}
-    found = [
-        _finished(each, after[uid])
-        if uid in after
-        else NewSighting(
-            task=each.task,
-            kind=SightingKind.GONE,
-            attempt_uid=uid,
-            at_s=each.finished_s or each.started_s or each.submitted_s or 0.0,
+    runtime_s: float | None
+    ends: list[NewSighting] = []
+    for uid, each in {each.attempt_uid: each for each in written}.items():
+        if uid in after and uid not in before:
+            started_s, at_s = after[uid]
+            kind, runtime_s = SightingKind.FINISHED, at_s - started_s
+        elif uid in new and uid not in after:
+            at_s = each.finished_s or each.started_s or each.submitted_s or 0.0
+            kind, runtime_s = SightingKind.GONE, None
+        else:
+            continue
+        ends.append(
+            NewSighting(task=each.task, kind=kind, attempt_uid=uid, at_s=at_s, runtime_s=runtime_s)
         )
-        for uid, each in once.items()
-        if (uid in after and uid not in before) or (uid in new and uid not in after)
-    ]
-    return sorted(found, key=lambda each: each.at_s)
-
-
-def _finished(observation: Observation, times: Times) -> NewSighting:
-    started_s, finished_s = times
-    return NewSighting(
-        task=observation.task,
-        kind=SightingKind.FINISHED,
-        attempt_uid=observation.attempt_uid,
-        at_s=finished_s,
-        runtime_s=finished_s - started_s,
-    )
+    return sorted(ends, key=lambda end: end.at_s)
 
 
 def _row(new: NewSighting) -> dict[str, Any]:

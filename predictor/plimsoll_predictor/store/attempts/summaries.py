@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import orjson
 import sqlalchemy as sa
@@ -12,14 +12,14 @@ from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.task_groups import TaskUse
-from plimsoll_predictor.store.attempts import totals, usage
+from plimsoll_predictor.store.attempts import totals
 from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.schema import totals as table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSummary:
-    """What all kept attempts of a task add up to.
+    """The sums over all stored attempts of a task.
 
     The three GB·h figures count the live attempts, not imported ones, whose request and runtime are
     known, so that they compare. requested_gb_h leaves out attempts that were OOM-killed at less
@@ -61,11 +61,11 @@ class TotalRecords(Records):
 
     def by_task(self) -> dict[TaskId, TaskSummary]:
         """Every task's figures, in one query."""
-        found = [_summary(row._mapping) for row in self._database.rows(_SUMMARIES)]
-        return {each.task: each for each in found}
+        summaries = [_summary(row._mapping) for row in self._database.rows(_SUMMARIES)]
+        return {each.task: each for each in summaries}
 
     def cpu_uses(self) -> dict[TaskId, CpuUse]:
-        """What the newest runs of each task used of the CPU; without tasks nobody measured."""
+        """The CPU that each task's newest runs used; without the tasks that nobody measured."""
         measured = sa.select(table.c.task, table.c.cpu).where(table.c.cpu.is_not(None))
         return {
             TaskId.parse(row.task): from_document(
@@ -75,9 +75,9 @@ class TotalRecords(Records):
         }
 
     def task_uses(self) -> list[TaskUse]:
-        """What each task asks for and uses, in one query."""
-        with self._database.read() as connection:
-            return usage.task_uses(connection)
+        """Each task's requests and use, over all its runs that succeeded and were measured."""
+        used = table.select().where(table.c.used_runs > 0).order_by(table.c.task)
+        return [_use(row) for row in self._database.rows(used)]
 
     def mend(self) -> int:
         """Add up anew what an older Plimsoll wrote beside this one; returns the tasks concerned."""
@@ -100,3 +100,21 @@ _SUMMARIES: Final = sa.select(*(table.c[name] for name in TaskSummary.__dataclas
 
 def _summary(row: sa.RowMapping) -> TaskSummary:
     return TaskSummary(**{**row, "task": TaskId.parse(row["task"])})
+
+
+def _use(row: sa.Row[Any]) -> TaskUse:
+    return TaskUse(
+        task=row.task,
+        runs=row.used_runs,
+        runtime_s=row.used_runtime_s / row.used_runs,
+        request_bytes=_mean(row.request_bytes_sum, row.request_bytes_count),
+        used_bytes=row.used_bytes_sum / row.used_runs,
+        most_bytes=row.most_bytes,
+        request_cores=_mean(row.request_cores_sum, row.request_cores_count),
+        used_cores=_mean(row.used_cores_sum, row.used_cores_count),
+        most_cores=row.most_cores,
+    )
+
+
+def _mean(total: float, count: int) -> float | None:
+    return total / count if count else None

@@ -1,4 +1,4 @@
-"""What each task's observations add up to, kept beside them as they come.
+"""The sums of each task's observations, stored beside them as they come.
 
 A row a task, changed in the transactions that change observations: by what the written rows added
 up to before and after. So neither a start nor a page adds up a million rows. Whatever cannot be
@@ -14,12 +14,11 @@ from typing import Any, Final
 import orjson
 import sqlalchemy as sa
 
-from plimsoll_predictor.core.cpu import use_of
+from plimsoll_predictor.core.cpu import MIN_RUNTIME_S, WINDOW_RUNS, RunCpu, use_of
 from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.core.record import Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GB, HOUR_S
-from plimsoll_predictor.store.attempts import usage
 from plimsoll_predictor.store.database.schema import observations as observed
 from plimsoll_predictor.store.database.schema import totals as table
 from plimsoll_predictor.store.database.upsert import upsert
@@ -27,6 +26,8 @@ from plimsoll_predictor.store.database.upsert import upsert
 Totals = Mapping[str, Any]
 """One task's row, by column; without its CPU."""
 
+RUNTIME_S: Final = observed.c.finished_s - observed.c.started_s
+TIMED: Final = (observed.c.outcome == Outcome.SUCCEEDED.value) & (RUNTIME_S >= MIN_RUNTIME_S)
 _AT_ONCE: Final = 500
 MAXIMA: Final = ("max_need_bytes", "last_finished_s", "most_bytes", "most_cores")
 """Columns that hold the largest value; None if there is none. The others hold sums."""
@@ -61,10 +62,10 @@ def _totals() -> sa.Select[Any]:
 
 
 def _uses() -> list[sa.ColumnElement[Any]]:
-    """Of runs that succeeded, were timed and measured; means are made of sums and counts."""
+    """Sums over runs that succeeded, were timed and measured; means are made of them."""
     column = observed.c
-    used = usage.TIMED & column.peak_bytes.is_not(None)
-    cores = column.cpu_s / usage.RUNTIME_S
+    used = TIMED & column.peak_bytes.is_not(None)
+    cores = column.cpu_s / RUNTIME_S
     highest = sa.func.coalesce(column.peak_cores, cores)
 
     def of_used(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
@@ -72,7 +73,7 @@ def _uses() -> list[sa.ColumnElement[Any]]:
 
     return [
         _count(used).label("used_runs"),
-        _sum(of_used(usage.RUNTIME_S), "used_runtime_s"),
+        _sum(of_used(RUNTIME_S), "used_runtime_s"),
         _sum(of_used(column.request_bytes), "request_bytes_sum"),
         _count(used & column.request_bytes.is_not(None)).label("request_bytes_count"),
         _sum(of_used(column.peak_bytes), "used_bytes_sum"),
@@ -113,9 +114,9 @@ _KNOWN_RUNS: Final = (
 
 
 def of_attempts(connection: sa.Connection, uids: Collection[str]) -> dict[str, dict[str, Any]]:
-    """What those attempts alone add up to, by task; for ``move``, before and after they change."""
-    found = connection.execute(_TOTALS.where(observed.c.attempt_uid.in_(list(uids))))
-    return {row["task"]: dict(row) for row in found.mappings()}
+    """The sums of those attempts alone, by task; for ``move``, before and after they change."""
+    sums = connection.execute(_TOTALS.where(observed.c.attempt_uid.in_(list(uids))))
+    return {row["task"]: dict(row) for row in sums.mappings()}
 
 
 def move(
@@ -129,7 +130,8 @@ def move(
     before, after: what the attempts written added up to, then and now. new_runs: by task, runs
     whose need became known.
     """
-    stored = _read(connection, after)
+    rows = connection.execute(table.select().where(table.c.task.in_(list(after))))
+    stored = {row["task"]: dict(row) for row in rows.mappings()}
     moved: list[dict[str, Any]] = []
     anew: list[str] = []
     for task, now in after.items():
@@ -144,7 +146,7 @@ def move(
 
 
 def moved_row(stored: Totals | None, before: Totals | None, after: Totals) -> dict[str, Any] | None:
-    """The totals after attempts changed; None if only adding up anew tells a maximum.
+    """The totals after attempts changed; None if a maximum must be added up anew.
 
     before: None if all those attempts are new. The runs known are left as they were.
     """
@@ -197,7 +199,7 @@ def _replace(
     selects: tuple[sa.Select[Any], sa.Select[Any]],
 ) -> None:
     rows = {row["task"]: dict(row) for row in connection.execute(selects[0]).mappings()}
-    known = {row.task: row.runs_known for row in connection.execute(selects[1])}
+    runs_known = {row.task: row.runs_known for row in connection.execute(selects[1])}
     gone = [task for task in tasks if task not in rows]
     if gone:
         connection.execute(table.delete().where(table.c.task.in_(gone)))
@@ -205,17 +207,26 @@ def _replace(
         connection,
         table,
         [
-            {**row, "runs_known": known.get(task, 0), "cpu": _cpu(connection, task)}
+            {**row, "runs_known": runs_known.get(task, 0), "cpu": _cpu(connection, task)}
             for task, row in rows.items()
         ],
     )
 
 
-def _read(connection: sa.Connection, tasks: Collection[str]) -> dict[str, dict[str, Any]]:
-    found = connection.execute(table.select().where(table.c.task.in_(list(tasks))))
-    return {row["task"]: dict(row) for row in found.mappings()}
-
-
 def _cpu(connection: sa.Connection, task: str) -> str | None:
-    use = use_of(usage.run_cpus(connection, TaskId.parse(task)))
+    use = use_of(run_cpus(connection, TaskId.parse(task)))
     return None if use is None else orjson.dumps(to_document(use)).decode()
+
+
+def run_cpus(connection: sa.Connection, task: TaskId) -> list[RunCpu]:
+    """CPU of the newest runs that succeeded and were measured, WINDOW_RUNS at most.
+
+    Cost: an index leads to the task's newest rows; those without a figure are passed over.
+    """
+    newest = (
+        sa.select((observed.c.cpu_s / RUNTIME_S).label("mean_cores"), observed.c.peak_cores)
+        .where((observed.c.task == str(task)) & TIMED & observed.c.cpu_s.is_not(None))
+        .order_by(observed.c.ordered_s.desc(), observed.c.id.desc())
+        .limit(WINDOW_RUNS)
+    )
+    return [RunCpu(row.mean_cores, row.peak_cores) for row in connection.execute(newest)]

@@ -23,11 +23,11 @@ from plimsoll_predictor.store.database.errors import BadRecordError, StoreError,
 
 _WRITE_OPTION: Final = "plimsoll_write"
 _UNSURE_S: Final = 600.0
-"""So long it is tried to learn whether a commit went through whose answer was lost."""
+"""For so long we ask whether a commit went through whose answer was lost."""
 _FIRST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 5.0
 _WAL_KEPT_BYTES: Final = 16 * 2**20
-"""What remains of the log file after a checkpoint."""
+"""The size of the log file after a checkpoint."""
 _PRAGMAS: Final = (
     "journal_mode=WAL",
     "synchronous=FULL",
@@ -51,9 +51,6 @@ class Database:
 
         url: an SQLAlchemy URL, or a plain path to an SQLite file.
         busy_timeout_s: how long a write waits for another process' write.
-
-        Raises:
-            StoreError: if the address cannot be read, or its driver is not installed.
         """
         address = _address(url)
         where = address.render_as_string(hide_password=True)
@@ -194,7 +191,7 @@ def _address(url: str) -> sa.URL:
 
 def _postgresql(address: sa.URL, where: str, busy_timeout_s: float) -> sa.Engine:
     try:
-        # Only here: whoever keeps an SQLite store need not have the driver.
+        # Imported here: an SQLite store does not need the driver.
         from plimsoll_predictor.store.database import postgresql
 
         engine = sa.create_engine(

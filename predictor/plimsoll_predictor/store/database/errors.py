@@ -1,4 +1,4 @@
-"""What can be wrong with a store, as sentences that say what, where and what to do."""
+"""The errors of a store, as sentences that say what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -12,80 +12,42 @@ class StoreError(Exception):
     """The store cannot do its work now. Nothing was kept of the call; trying again is safe."""
 
 
-class StoreLockedError(StoreError):
-    """Another process holds the database longer than the busy timeout."""
-
-
-class StoreFullError(StoreError):
-    """The disk has no room."""
-
-
-class StoreDamagedError(StoreError):
-    """The file is not a database, or is a damaged one."""
-
-
-class StoreForeignError(StoreError):
-    """The database belongs to something else, or to a newer Plimsoll."""
-
-
 class BadRecordError(ValueError):
     """One record cannot be stored, whatever the store's state; trying again will not help."""
 
 
-_BY_CODE: Final[dict[int, tuple[type[StoreError], str]]] = {
-    sqlite3.SQLITE_BUSY: (
-        StoreLockedError,
-        "is locked by another process; end what holds it, or wait",
-    ),
-    sqlite3.SQLITE_LOCKED: (
-        StoreLockedError,
-        "is locked by another process; end what holds it, or wait",
-    ),
-    sqlite3.SQLITE_FULL: (
-        StoreFullError,
-        "has no room: the disk is full; free some space, nothing that was acknowledged is lost",
-    ),
-    sqlite3.SQLITE_NOTADB: (
-        StoreDamagedError,
-        "is not a Plimsoll database; give another file, or move this one away",
-    ),
-    sqlite3.SQLITE_CORRUPT: (
-        StoreDamagedError,
-        "is damaged; restore a backup, or move it away to start anew",
-    ),
-    sqlite3.SQLITE_CANTOPEN: (
-        StoreError,
-        "cannot be opened; check that its folder exists and may be written",
-    ),
+_LOCKED: Final = "is locked by another process; end what holds it, or wait"
+_FULL: Final = (
+    "has no room: the disk is full; free some space, nothing that was acknowledged is lost"
+)
+_BY_CODE: Final = {
+    sqlite3.SQLITE_BUSY: _LOCKED,
+    sqlite3.SQLITE_LOCKED: _LOCKED,
+    sqlite3.SQLITE_FULL: _FULL,
+    sqlite3.SQLITE_NOTADB: "is not a Plimsoll database; give another file, or move this one away",
+    sqlite3.SQLITE_CORRUPT: "is damaged; restore a backup, or move it away to start anew",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened; check that its folder exists and may be written",
     sqlite3.SQLITE_READONLY: (
-        StoreError,
-        "may not be written; give this user write permission on the file and its folder",
+        "may not be written; give this user write permission on the file and its folder"
     ),
-    sqlite3.SQLITE_IOERR: (
-        StoreError,
-        "had an input/output error; check the disk and the space left on it",
-    ),
+    sqlite3.SQLITE_IOERR: "had an input/output error; check the disk and the space left on it",
 }
-_LOCKED: Final = _BY_CODE[sqlite3.SQLITE_BUSY]
-_FULL: Final = _BY_CODE[sqlite3.SQLITE_FULL]
-_AWAY: Final = (StoreError, "is not there at the moment; check the database server")
-_BY_SQLSTATE: Final[dict[str, tuple[type[StoreError], str]]] = {
+_BY_SQLSTATE: Final = {
     "53100": _FULL,
     "55P03": _LOCKED,
     "25006": (
-        StoreError,
-        "may only be read: it is a standby, or was made read-only; give the address of the primary",
+        "may only be read: it is a standby, or was made read-only; give the address of the primary"
     ),
-    "25P03": (StoreError, "took us for gone, for saying nothing in the middle of a transaction"),
-    "28": (StoreError, "refuses this user; check the name and the password"),
-    "3D": (StoreError, "has no such database; make it, and give Plimsoll's user its rights"),
-    "42501": (StoreError, "refuses this user a right; grant all on Plimsoll's tables"),
-    "42P01": (StoreDamagedError, "has lost a table; restore a backup"),
-    "42703": (StoreDamagedError, "has lost a column; restore a backup"),
-    "57": (StoreError, "stops, starts, or gave up a statement; check the database server"),
-    "58": (StoreError, "had an input/output error; check the database server's disk"),
-    "XX": (StoreDamagedError, "is damaged; restore a backup"),
-    "08": _AWAY,
+    "25P03": "took us for gone, for saying nothing in the middle of a transaction",
+    "28": "refuses this user; check the name and the password",
+    "3D": "has no such database; make it, and give Plimsoll's user its rights",
+    "42501": "refuses this user a right; grant all on Plimsoll's tables",
+    "42P01": "has lost a table; restore a backup",
+    "42703": "has lost a column; restore a backup",
+    "57": "stops, starts, or gave up a statement; check the database server",
+    "58": "had an input/output error; check the database server's disk",
+    "XX": "is damaged; restore a backup",
+    "08": "is not there at the moment; check the database server",
 }
 """By SQLSTATE, else by its class: the first two characters."""
 _TOO_LARGE: Final = "54"
@@ -93,7 +55,7 @@ _TOO_LARGE: Final = "54"
 
 
 def store_error(error: exc.SQLAlchemyError, where: str) -> Exception:
-    """What an error of the database means to the caller.
+    """The error that the caller gets for an error of the database.
 
     where: the store's address without its password.
     Returns a StoreError if the store itself is in trouble, a BadRecordError if the data is, and the
@@ -107,21 +69,18 @@ def store_error(error: exc.SQLAlchemyError, where: str) -> Exception:
     sqlstate = str(getattr(original, "sqlstate", None) or "")
     if isinstance(error, exc.IntegrityError | exc.DataError) or sqlstate.startswith(_TOO_LARGE):
         return BadRecordError(f"store {where} refuses the record: {_line(original)}")
-    kind, words = _meaning(original, sqlstate)
-    if kind is not None:
-        return kind(f"store {where} {words} ({_line(original)})")
+    code = getattr(original, "sqlite_errorcode", None)
+    if isinstance(code, int):
+        words = _BY_CODE.get(code & 0xFF)
+    else:
+        words = _BY_SQLSTATE.get(sqlstate) or _BY_SQLSTATE.get(sqlstate[:2])
+    if words:
+        return StoreError(f"store {where} {words} ({_line(original)})")
     if isinstance(error, exc.OperationalError) or error.connection_invalidated:
         return StoreError(
             f"store {where} does not answer as it should: {_line(original)}; check it"
         )
     return error
-
-
-def _meaning(original: BaseException | None, sqlstate: str) -> tuple[type[StoreError] | None, str]:
-    code = getattr(original, "sqlite_errorcode", None)
-    if isinstance(code, int):
-        return _BY_CODE.get(code & 0xFF, (None, ""))
-    return _BY_SQLSTATE.get(sqlstate) or _BY_SQLSTATE.get(sqlstate[:2]) or (None, "")
 
 
 def _line(original: BaseException | None) -> str:

@@ -1,4 +1,4 @@
-"""The settings of each connection to PostgreSQL, so that nobody waits for ever for anybody.
+"""The settings of each connection to PostgreSQL, so that nobody waits without an end.
 
 A server may be gone in ways that no error tells of: its machine is off, its network cut, its disk
 hangs. And so may we, in the middle of a transaction that others wait for. Both sides give up.
@@ -21,7 +21,7 @@ ANSWER_WITHIN_S: Final = STATEMENT_S + 5.0
 IDLE_IN_TRANSACTION_S: Final = 10.0
 """The server ends a transaction whose owner says nothing: frozen, or cut off, it holds locks."""
 WRITE_LOCK: Final = 0x706C696D736F6C6C
-"""The advisory lock of whoever writes: one transaction at a time, as on SQLite."""
+"""The advisory lock of a writer: one transaction at a time, as on SQLite."""
 
 _TRANSACTION: Final = "plimsoll_transaction"
 _CONNECT_S: Final = 5
@@ -70,7 +70,7 @@ class PatientConnection(psycopg.Connection[Any]):
 
 
 def options(address: sa.URL) -> dict[str, Any]:
-    """What to connect with; what the address itself says stays."""
+    """The options of a connection; what the address itself says stays."""
     return {name: value for name, value in _OPTIONS.items() if name not in address.query}
 
 
@@ -126,15 +126,15 @@ def went_through(engine: sa.Engine, transaction: str) -> bool | None:
     status = sa.text("SELECT pg_xact_status(CAST(:number AS xid8))")
     try:
         with engine.connect() as connection:
-            found = connection.execute(status, {"number": transaction}).scalar()
+            answer = connection.execute(status, {"number": transaction}).scalar()
     except exc.DataError:
         return False  # a server that took over never heard of it
     except exc.DBAPIError:
         return None
-    return None if found == "in progress" else found == "committed"
+    return None if answer == "in progress" else answer == "committed"
 
 
 def _driver(connection: sa.Connection) -> PatientConnection:
-    found = connection.connection.driver_connection
-    assert isinstance(found, PatientConnection)
-    return found
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, PatientConnection)
+    return driver

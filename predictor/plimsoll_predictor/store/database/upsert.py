@@ -1,4 +1,4 @@
-"""What is written to SQLite and PostgreSQL in different ways: ON CONFLICT, and a log."""
+"""Writes that differ between SQLite and PostgreSQL: ON CONFLICT, and a log."""
 
 from __future__ import annotations
 

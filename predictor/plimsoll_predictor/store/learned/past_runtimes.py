@@ -7,9 +7,11 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.store.attempts.usage import RUNTIME_S
+from plimsoll_predictor.store.attempts import observation_rows
+from plimsoll_predictor.store.attempts.totals import RUNTIME_S
+from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.schema import observations as table
 from plimsoll_predictor.store.database.schema import totals
 
@@ -41,30 +43,38 @@ _COLUMNS: Final = tuple(
 )
 
 
-def of_task(connection: sa.Connection, task: TaskId, limit: int) -> list[PastRuntime]:
-    """The newest attempts that were timed, of any outcome, oldest first."""
-    rows = connection.execute(_newest(sa.select(*_COLUMNS), task).limit(limit)).all()
-    return [_past(row) for row in reversed(rows)]
+class PastRuntimeRecords(Records):
+    """The part of the store that past runtimes are read from; errors as of ``Store``."""
 
+    def history(self, task: TaskId, *, limit: int = 500) -> list[PastRuntime]:
+        """The newest attempts of a task that were timed, of any outcome, oldest first."""
+        rows = self._database.rows(_newest(sa.select(*_COLUMNS), task).limit(limit))
+        return [_past(row) for row in reversed(rows)]
 
-def newest(connection: sa.Connection, task: TaskId, limit: int) -> list[float]:
-    """Runtimes in seconds of the newest attempts that succeeded, oldest first."""
-    found = _newest(sa.select(RUNTIME_S.label("runtime_s")), task)
-    succeeded = found.where(table.c.outcome == Outcome.SUCCEEDED.value).limit(limit)
-    return list(reversed(connection.execute(succeeded).scalars().all()))
+    def newest(self, task: TaskId, *, limit: int) -> list[float]:
+        """Runtimes in seconds of the newest attempts that succeeded, oldest first."""
+        timed = _newest(sa.select(RUNTIME_S), task)
+        succeeded = timed.where(table.c.outcome == Outcome.SUCCEEDED.value).limit(limit)
+        return self._database.values(succeeded)[::-1]
 
+    def others(
+        self, task: TaskId, *, tasks: int = 20, limit: int = 500
+    ) -> dict[TaskId, list[Observation]]:
+        """The newest observations of the owner's other tasks, of those with the most of them.
 
-def beside(connection: sa.Connection, task: TaskId, most: int) -> list[TaskId]:
-    """Other tasks of the namespace, those with the most observations first."""
-    column = totals.c.task
-    mine = column.startswith(f"{task.namespace}/", autoescape=True)
-    found = (
-        sa.select(column)
-        .where(mine & (column != str(task)))
-        .order_by(totals.c.observations.desc(), column)
-        .limit(most)
-    )
-    return [TaskId.parse(name) for name in connection.execute(found).scalars()]
+        tasks: at most so many. limit: of each.
+        """
+        column = totals.c.task
+        mine = column.startswith(f"{task.namespace}/", autoescape=True)
+        names = (
+            sa.select(column)
+            .where(mine & (column != str(task)))
+            .order_by(totals.c.observations.desc(), column)
+            .limit(tasks)
+        )
+        with self._database.read() as connection:
+            others = [TaskId.parse(name) for name in connection.execute(names).scalars()]
+            return {other: observation_rows.read(connection, other, limit) for other in others}
 
 
 def _newest(select: sa.Select[Any], task: TaskId) -> sa.Select[Any]:

@@ -13,18 +13,15 @@ from typing import Any, Final
 import orjson
 import sqlalchemy as sa
 
-from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
-from plimsoll_predictor.store.attempts import observation_rows, sightings
-from plimsoll_predictor.store.attempts.sightings import NewSighting, Sighting
-from plimsoll_predictor.store.database.database import Records
+from plimsoll_predictor.store.attempts import sightings
+from plimsoll_predictor.store.attempts.sightings import Sighting
 from plimsoll_predictor.store.database.schema import forecaster as table
 from plimsoll_predictor.store.database.schema import kept_forecasts as kept_table
 from plimsoll_predictor.store.database.schema import observations as observation_table
 from plimsoll_predictor.store.database.upsert import upsert
-from plimsoll_predictor.store.learned import past_runtimes
-from plimsoll_predictor.store.learned.past_runtimes import PastRuntime
+from plimsoll_predictor.store.learned.past_runtimes import PastRuntimeRecords
 
 log: Final = logging.getLogger(__name__)
 
@@ -58,7 +55,7 @@ class OpenForecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnsavedRuntimes:
-    """What to save.
+    """The changes to save.
 
     through: serial of the last sighting folded into the whole state.
     tasks, owners: name -> state; None of one that is forgotten. shared: None if unchanged.
@@ -75,7 +72,7 @@ class UnsavedRuntimes:
     shares: Mapping[str, float] = field(default_factory=dict)
 
 
-class RuntimeRecords(Records):
+class RuntimeRecords(PastRuntimeRecords):
     """The part of the store that forecasts are made from; errors as of ``Store``."""
 
     def through(self) -> int:
@@ -84,40 +81,33 @@ class RuntimeRecords(Records):
             return _through(connection)
 
     def shared_state(self) -> bytes | None:
-        """What all tasks share; None before the first save."""
+        """The state that all tasks share; None before the first save."""
         return self._states([_SHARED]).get(_SHARED)
 
     def task_states(self, tasks: Collection[str]) -> dict[str, bytes]:
-        """Tasks' states as saved last, by name; without those nothing is known of."""
+        """Tasks' states as saved last, by name; without tasks that have none."""
         return self._named(TASK, tasks)
 
     def owner_states(self, owners: Collection[str]) -> dict[str, bytes]:
-        """Owners' states, likewise."""
+        """Owners' states as saved last, by name; without owners that have none."""
         return self._named(OWNER, owners)
 
     def open_forecasts(self) -> list[OpenForecast]:
         """The forecasts of all open runs, in the order of their submission."""
-        with self._database.read() as connection:
-            found = sa.select(kept_table).order_by(kept_table.c.put_s, kept_table.c.attempt_uid)
-            rows = connection.execute(found).all()
-        return [each for row in rows if (each := _open_forecast(row)) is not None]
+        in_order = sa.select(kept_table).order_by(kept_table.c.put_s, kept_table.c.attempt_uid)
+        forecasts = map(_open_forecast, self._database.rows(in_order))
+        return [forecast for forecast in forecasts if forecast is not None]
 
     def open_forecast(self, attempt_uid: str) -> OpenForecast | None:
-        """The forecast of one open run; None of any other run."""
-        with self._database.read() as connection:
-            found = sa.select(kept_table).where(kept_table.c.attempt_uid == attempt_uid)
-            row = connection.execute(found).first()
+        """The forecast of one open run; None for any other run."""
+        mine = sa.select(kept_table).where(kept_table.c.attempt_uid == attempt_uid)
+        row = self._database.row(mine)
         return None if row is None else _open_forecast(row)
 
     def sightings(self, after: int, *, limit: int = SIGHTINGS_AT_ONCE) -> list[Sighting]:
         """The next sightings after that serial, in order."""
         with self._database.read() as connection:
             return sightings.read(connection, after, limit)
-
-    def sight(self, seen: Sequence[NewSighting]) -> None:
-        """Keep what was seen of runs that have not ended; observations tell of the ends."""
-        with self._database.write() as connection:
-            sightings.append(connection, seen)
 
     def save(self, unsaved: UnsavedRuntimes, follows: Collection[int]) -> bool:
         """Keep a new state and forget the sightings folded into it, in one transaction.
@@ -150,50 +140,29 @@ class RuntimeRecords(Records):
         """
         forecaster = Forecaster()
         state, name, owner = forecaster.state, str(task), task.namespace
-        found = self._states([_SHARED, OWNER + owner, TASK + name])
+        states = self._states([_SHARED, OWNER + owner, TASK + name])
         parts: tuple[tuple[str, Callable[[bytes], None]], ...] = (
             (_SHARED, state.restore_shared),
             (OWNER + owner, lambda saved: state.restore_owner(owner, saved)),
             (TASK + name, lambda saved: state.restore_task(name, saved)),
         )
         for key, restore in parts:
-            if key in found:
-                restore_part(key, found[key], restore)
+            if key in states:
+                restore_part(key, states[key], restore)
         return forecaster
 
-    def history(self, task: TaskId, *, limit: int = 500) -> list[PastRuntime]:
-        """The newest attempts of a task that were timed, of any outcome, oldest first."""
-        with self._database.read() as connection:
-            return past_runtimes.of_task(connection, task, limit)
-
-    def newest(self, task: TaskId, *, limit: int) -> list[float]:
-        """Runtimes in seconds of the newest attempts that succeeded, oldest first."""
-        with self._database.read() as connection:
-            return past_runtimes.newest(connection, task, limit)
-
-    def others(
-        self, task: TaskId, *, tasks: int = 20, limit: int = 500
-    ) -> dict[TaskId, list[Observation]]:
-        """The newest observations of the owner's other tasks, of those with the most of them.
-
-        tasks: at most so many. limit: of each.
-        """
-        with self._database.read() as connection:
-            names = past_runtimes.beside(connection, task, tasks)
-            return {name: observation_rows.read(connection, name, limit) for name in names}
-
     def _named(self, prefix: str, names: Collection[str]) -> dict[str, bytes]:
-        found = self._states([f"{prefix}{name}" for name in names])
-        return {key.removeprefix(prefix): state for key, state in found.items()}
+        states = self._states([f"{prefix}{name}" for name in names])
+        return {key.removeprefix(prefix): state for key, state in states.items()}
 
     def _states(self, keys: Sequence[str]) -> dict[str, bytes]:
-        found: dict[str, bytes] = {}
+        states: dict[str, bytes] = {}
         with self._database.read() as connection:
             for start in range(0, len(keys), _KEYS_AT_ONCE):
                 some = table.c.key.in_(keys[start : start + _KEYS_AT_ONCE])
                 rows = connection.execute(sa.select(table).where(some))
-                found |= {row.key: bytes(row.state) for row in rows}
-        return found
+                states |= {row.key: bytes(row.state) for row in rows}
+        return states
 
 
 def restore_part(key: str, state: bytes, restore: Callable[[bytes], None]) -> bool:
@@ -236,8 +205,8 @@ def _delete(connection: sa.Connection, column: sa.Column[Any], keys: Sequence[st
 
 
 def _through(connection: sa.Connection) -> int:
-    found = connection.execute(sa.select(table.c.state).where(table.c.key == _THROUGH)).scalar()
-    return int(bytes(found)) if found is not None else 0
+    serial = connection.execute(sa.select(table.c.state).where(table.c.key == _THROUGH)).scalar()
+    return int(bytes(serial)) if serial is not None else 0
 
 
 def _forecast_row(open_forecast: OpenForecast) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Shapes that were learned over all tasks, and why tasks were foretold theirs."""
+"""Shapes that were learned over all tasks, and the explanation of their forecasts."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class ShapeRecords(Records):
             connection.execute(table.delete().where(old))
 
     def made_s(self) -> float | None:
-        """When shapes were learned last, Unix seconds; None if they never were."""
+        """The time when shapes were learned last, Unix seconds; None if they never were."""
         made_s: float | None = self._database.value(sa.select(sa.func.max(table.c.made_s)))
         return made_s
 
     def explanation(self) -> Explanation | None:
-        """Why tasks were foretold their shapes; None if nothing is stored that can be read."""
+        """The explanation of forecast shapes; None if none is stored that can be read."""
         stored = sa.select(state_table.c.state).where(state_table.c.key == _EXPLANATION)
         document = self._database.value(stored)
         try:

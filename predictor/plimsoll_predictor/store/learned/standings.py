@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
@@ -23,21 +22,8 @@ BIDS_KEPT_S: Final = 30 * DAY_S
 """An attempt whose end was not seen for so long teaches nothing any more."""
 _SHARED: Final = ""
 
-
 State = Mapping[str, Any]
-"""``Standing.to_dict()``; read as it was saved, by whatever version."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedState:
-    """What all tasks share, as of one lesson.
-
-    through: serial of the last lesson folded into the whole state; 0 if none was.
-    pools: namespace -> ``Pool.to_dict()``; those that changed.
-    """
-
-    through: int = 0
-    pools: Mapping[str, State] = field(default_factory=dict)
+"""A saved state is read as it was saved, by whatever version."""
 
 
 class StandingRecords(Records):
@@ -46,23 +32,23 @@ class StandingRecords(Records):
     A state that is no JSON object is left out.
     """
 
-    def shared(self) -> SharedState:
-        """What was saved last."""
+    def through(self) -> int:
+        """Serial of the last lesson folded into the saved state; 0 if none was."""
         with self._database.read() as connection:
-            return SharedState(through=_through(connection))
+            return _through(connection)
 
     def pools(self, namespaces: Collection[str]) -> dict[str, dict[str, Any]]:
-        """What tasks of these namespaces share, as it was saved last; without those unknown."""
+        """The pools of these namespaces, as they were saved last; without those unknown."""
         keys = {_pool_key(namespace): namespace for namespace in namespaces}
         saved = _states(self._database.rows(sa.select(table).where(table.c.task.in_(keys))))
         return {keys[key]: state for key, state in saved.items()}
 
     def standing(self, task: TaskId) -> dict[str, Any] | None:
-        """One task's experts as they were saved last; None if they know nothing of it."""
+        """One task's experts as they were saved last; None if none were."""
         return self.standings_of([str(task)]).get(str(task))
 
     def standings_of(self, tasks: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Several tasks' experts; without those they know nothing of."""
+        """Several tasks' experts; without the tasks that have none."""
         return _states(self._database.rows(sa.select(table).where(table.c.task.in_(tasks))))
 
     def standings(self, after: str = _SHARED, *, limit: int = 50) -> dict[str, dict[str, Any]]:
@@ -73,21 +59,28 @@ class StandingRecords(Records):
         return _states(self._database.rows(following.order_by(table.c.task).limit(limit)))
 
     def save(
-        self, shared: SharedState, changed: Mapping[str, State], follows: Collection[int]
+        self,
+        through: int,
+        changed: Mapping[str, State],
+        pools: Mapping[str, State],
+        follows: Collection[int],
     ) -> bool:
         """Keep a new state and forget the lessons folded into it, in one transaction.
 
-        changed: task -> state, of tasks that changed.
+        through: serial of the last lesson folded into it.
+        changed: task -> ``Standing.to_dict()``. pools: namespace -> ``Pool.to_dict()``. Both hold
+            what changed.
         follows: ``through`` of the states it may follow. False, and nothing is kept, if another
             controller has saved one since.
         """
         with self._database.write() as connection:
             if _through(connection) not in follows:
                 return False
-            pools = {_pool_key(namespace): pool for namespace, pool in shared.pools.items()}
-            states = {**changed, **pools, _SHARED: {"through": shared.through}}
-            upsert(connection, table, [_row(task, state) for task, state in states.items()])
-            lessons.forget(connection, shared.through)
+            shared = {_pool_key(namespace): pool for namespace, pool in pools.items()}
+            states = {**changed, **shared, _SHARED: {"through": through}}
+            rows = [{"task": task, "state": _json(state)} for task, state in states.items()]
+            upsert(connection, table, rows)
+            lessons.forget(connection, through)
         return True
 
     def lessons(self, after: int, *, limit: int = LESSONS_AT_ONCE) -> list[Lesson]:
@@ -96,15 +89,15 @@ class StandingRecords(Records):
             return lessons.read(connection, after, limit)
 
     def bids(self, attempt_uid: str) -> dict[str, float] | None:
-        """What was bid for an attempt whose lesson is not folded; None if nothing was."""
+        """The bids for an attempt whose lesson is not folded; None if there are none."""
         mine = sa.select(bid_table.c.bids).where(bid_table.c.attempt_uid == attempt_uid)
         bids = self._database.value(mine)
         return None if bids is None else _readable(bids)
 
 
 def _through(connection: sa.Connection) -> int:
-    found = _states(connection.execute(sa.select(table).where(table.c.task == _SHARED)))
-    return int(found.get(_SHARED, {}).get("through") or 0)
+    states = _states(connection.execute(sa.select(table).where(table.c.task == _SHARED)))
+    return int(states.get(_SHARED, {}).get("through") or 0)
 
 
 def _pool_key(namespace: str) -> str:
@@ -117,17 +110,13 @@ def _states(rows: Iterable[sa.Row[Any]]) -> dict[str, dict[str, Any]]:
     return {task: state for task, state in states.items() if state is not None}
 
 
-def _row(task: str, state: Mapping[str, Any]) -> dict[str, str]:
-    return {"task": task, "state": _json(state)}
-
-
 def _json(document: Mapping[str, Any]) -> str:
     return orjson.dumps(dict(document), option=orjson.OPT_SERIALIZE_NUMPY).decode()
 
 
 def _readable(text: str) -> dict[str, Any] | None:
     try:
-        found = orjson.loads(text)
+        document = orjson.loads(text)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None

@@ -1,12 +1,11 @@
-"""The trainings that are kept, for people: shown, and logged to a tracking server.
-
-models.py reads from the same table what serves; nothing here needs a model.
-"""
+"""Trainings, and the models that they made: the newest of a task serves."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 import orjson
@@ -14,13 +13,18 @@ import sqlalchemy as sa
 
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import DAY_S
-from plimsoll_predictor.store.attempts import summaries
+from plimsoll_predictor.deciding.modelled import bidders_of
+from plimsoll_predictor.knowledge.expert_names import MAX_SEEN
+from plimsoll_predictor.model.task_model import Model, ModelError
+from plimsoll_predictor.store.attempts import lessons, summaries
 from plimsoll_predictor.store.attempts.summaries import TaskSummary
 from plimsoll_predictor.store.database.database import Records
-from plimsoll_predictor.store.database.errors import BadRecordError
+from plimsoll_predictor.store.database.errors import BadRecordError, StoreError
 from plimsoll_predictor.store.database.schema import observations as observation_table
 from plimsoll_predictor.store.database.schema import trainings as table
+from plimsoll_predictor.training.out_of_time import OutOfTimeCost
 
+log: Final = logging.getLogger(__name__)
 KEPT_TRAININGS: Final = 100
 """Trainings that succeeded kept per task, with their reports: some 16 kB each."""
 KEPT_FAILURES: Final = 20
@@ -31,11 +35,13 @@ _FAILURE_CHARS: Final = 2_000
 UNKNOWN_TASKS_KEPT_S: Final = 30 * DAY_S
 """Trainings of tasks without any observation, such as one whose name was mistyped."""
 _TRACKED_CHARS: Final = 500
+_AT_ONCE: Final = 20
+"""A model is a few hundred kB of text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """One training as it is kept.
+    """One training as it is stored.
 
     row: numbers the store's trainings, later ones higher.
     at_s: Unix seconds, its end. failure: why it failed; None if it succeeded.
@@ -63,6 +69,22 @@ class Training:
     tracked: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SavedModel:
+    """The newest model of a task.
+
+    model: None if the training found that none is of use yet.
+    runs, oom_kills: runs with a known need, and kills, the task had when its training began; None
+        if nobody recorded them.
+    """
+
+    model: Model | None
+    report: Mapping[str, Any]
+    trained_s: float
+    runs: int | None = None
+    oom_kills: int | None = None
+
+
 class TrainingRecords(Records):
     """The part of the store that tells how trainings went; errors as of ``Store``."""
 
@@ -72,7 +94,7 @@ class TrainingRecords(Records):
         return [_training(row) for row in self._database.rows(mine)]
 
     def last(self, task: TaskId) -> Training | None:
-        """How the last training went, failed or not."""
+        """The last training, failed or not."""
         return next(iter(self.newest(task, limit=1)), None)
 
     def untracked(self, *, limit: int = 20) -> list[Training]:
@@ -94,57 +116,122 @@ class TrainingRecords(Records):
         message: str,
         at_s: float,
         *,
-        known: TaskSummary | None = None,
         report: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep why a training failed; the model before it serves on.
+        """Store why a training failed; the model before it serves on.
 
-        known: the task's figures when the training began; None takes those of now.
-        report: what is known of it, by ``TrainingReport``'s names.
+        report: its facts, by ``TrainingReport``'s names.
         """
         with self._database.write() as connection:
-            began = known or summaries.summary(connection, task)
+            summary = summaries.summary(connection, task)
             results = {
                 "failure": message[:_FAILURE_CHARS],
-                "report": None if report is None else as_json(report, task),
+                "report": None if report is None else _as_json(report, task),
             }
-            append(connection, began, at_s, results)
+            _append(connection, summary, at_s, results)
 
 
-def append(
+class ModelRecords(Records):
+    """The part of the store that models are read from; errors as of ``Store``."""
+
+    def save(
+        self,
+        task: TaskId,
+        model: Model | None,
+        report: Mapping[str, Any],
+        *,
+        out_of_time_costs: Mapping[str, OutOfTimeCost] = MappingProxyType({}),
+        began: TaskSummary | None = None,
+    ) -> None:
+        """Keep a training's result; the model serves from now on.
+
+        model: None if the training found that no model is of use yet.
+        out_of_time_costs: expert -> its cost, from which the model's own experts start.
+        began: the task's figures when the training began, so that later runs count as new; None
+            takes those of now.
+        """
+        with self._database.write() as connection:
+            summary = began or summaries.summary(connection, task)
+            results = {
+                # An older Plimsoll reads no model without an expert's name here.
+                "champion": MAX_SEEN,
+                "version": None if model is None else model.version,
+                "report": _as_json(report, task),
+                "model": None if model is None else _as_json(model.to_dict(), task),
+            }
+            _append(connection, summary, self._clock(), results)
+            lesson = lessons.of_training(task, out_of_time_costs, bidders_of(model))
+            lessons.append(connection, [lesson])
+
+    def newest(self, task: TaskId) -> SavedModel | None:
+        """The model of the last training that succeeded; None if there is none.
+
+        A damaged one is None too: it is logged, and its row is marked and not read again.
+        """
+        succeeded = (table.c.task == str(task)) & table.c.failure.is_(None)
+        last = sa.select(table).where(succeeded).order_by(table.c.id.desc()).limit(1)
+        row = self._database.row(last)
+        return None if row is None else self._readable(row)
+
+    def serving(self) -> Iterator[tuple[TaskId, SavedModel]]:
+        """The models of all tasks that have one, as ``newest`` gives them, a few at a time."""
+        newest_ids = sa.select(sa.func.max(table.c.id)).where(table.c.failure.is_(None))
+        ids = self._database.values(newest_ids.group_by(table.c.task))
+        for start in range(0, len(ids), _AT_ONCE):
+            some = sa.select(table).where(table.c.id.in_(ids[start : start + _AT_ONCE]))
+            for row in self._database.rows(some):
+                if (model := self._readable(row)) is not None:
+                    yield TaskId.parse(row.task), model
+
+    def _readable(self, row: sa.Row[Any]) -> SavedModel | None:
+        if row.damage is not None:
+            return None
+        try:
+            model = None if row.model is None else Model.from_dict(orjson.loads(row.model))
+            if row.version is not None and model is None:
+                raise ModelError("the row has lost its model")
+            report = orjson.loads(row.report)
+            return SavedModel(model, report, row.at_s, row.runs, row.oom_kills)
+        except (ModelError, ValueError, TypeError, KeyError) as error:
+            reason = f"{type(error).__name__}: {error}"
+        log.error("task %s: its model cannot be read and is set aside: %s", row.task, reason)
+        marked = table.update().where(table.c.id == row.id).values(damage=reason[:_FAILURE_CHARS])
+        try:
+            self._database.execute(marked)
+        except StoreError as error:
+            # The next reader finds it out again.
+            log.warning("task %s: the damaged model could not be marked: %s", row.task, error)
+        return None
+
+
+def _append(
     connection: sa.Connection, began: TaskSummary, at_s: float, results: Mapping[str, Any]
 ) -> None:
     """Add a training; older ones lose first their model, then their row.
 
     began: the task's figures when it began. results: the columns that tell how it went.
     """
-    known = {
+    figures = {
         "task": str(began.task),
         "at_s": at_s,
         "observations": began.observations,
         "runs": began.runs_known,
         "oom_kills": began.oom_kills,
     }
-    connection.execute(table.insert().values({**known, **results}))
+    connection.execute(table.insert().values({**figures, **results}))
     mine = table.c.task == str(began.task)
-    for done, kept in (
+    for done, most in (
         (table.c.failure.is_(None), KEPT_TRAININGS),
         (table.c.failure.is_not(None), KEPT_FAILURES),
     ):
-        old = _older_than(mine & done, kept)
+        old = _older_than(mine & done, most)
         connection.execute(table.delete().where(mine & done & (table.c.id < old)))
     with_model = mine & table.c.model.is_not(None)
     stale = with_model & (table.c.id < _older_than(with_model, KEPT_MODELS))
     connection.execute(table.update().where(stale).values(model=None))
 
 
-def set_aside(connection: sa.Connection, row: int, reason: str) -> None:
-    """Mark a row whose model is damaged: it stays for inspection, and is not read again."""
-    marked = table.update().where(table.c.id == row).values(damage=reason[:_FAILURE_CHARS])
-    connection.execute(marked)
-
-
-def as_json(document: Mapping[str, Any], task: TaskId) -> str:
+def _as_json(document: Mapping[str, Any], task: TaskId) -> str:
     """A model or a report as text; BadRecordError if it is not plain JSON."""
     try:
         return orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY).decode()
@@ -153,15 +240,15 @@ def as_json(document: Mapping[str, Any], task: TaskId) -> str:
 
 
 def unknown(now_s: float) -> sa.ColumnElement[bool]:
-    """Which rows are old trainings of tasks of which there is no observation."""
-    known = sa.select(observation_table.c.task).where(observation_table.c.task == table.c.task)
-    return (table.c.at_s < now_s - UNKNOWN_TASKS_KEPT_S) & ~known.exists()
+    """The condition for old trainings of tasks without any observation."""
+    observed = sa.select(observation_table.c.task).where(observation_table.c.task == table.c.task)
+    return (table.c.at_s < now_s - UNKNOWN_TASKS_KEPT_S) & ~observed.exists()
 
 
-def _older_than(condition: sa.ColumnElement[bool], kept: int) -> sa.ScalarSelect[Any]:
-    """The smallest id among the newest ``kept`` rows."""
+def _older_than(condition: sa.ColumnElement[bool], most: int) -> sa.ScalarSelect[Any]:
+    """The smallest id among the newest ``most`` rows."""
     newest_ids = (
-        sa.select(table.c.id).where(condition).order_by(table.c.id.desc()).limit(kept).subquery()
+        sa.select(table.c.id).where(condition).order_by(table.c.id.desc()).limit(most).subquery()
     )
     return sa.select(sa.func.min(newest_ids.c.id)).scalar_subquery()
 

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from plimsoll_predictor.store.attempts import totals
 from plimsoll_predictor.store.database.database import Database
-from plimsoll_predictor.store.database.errors import StoreForeignError
+from plimsoll_predictor.store.database.errors import StoreError
 from plimsoll_predictor.store.database.schema import compatibility, metadata
 
 HEAD: Final = "0007"
@@ -28,25 +28,8 @@ indexes, and columns that may be empty, is to be named here itself."""
 VERSION_TABLE: Final = "plimsoll_schema"
 
 
-def upgrade(url: str) -> None:
-    """Bring the database at ``url`` to the newest schema, making it if it is not there.
-
-    Raises:
-        StoreError: if it cannot be opened or written, or belongs to something else.
-    """
-    database = Database.connect(url, busy_timeout_s=30.0)
-    try:
-        migrate(database)
-    finally:
-        database.close()
-
-
 def migrate(database: Database) -> None:
-    """Like ``upgrade``, on an open database. One transaction: all of a step, or nothing.
-
-    Raises:
-        StoreForeignError: if a newer Plimsoll, or something else, wrote the database.
-    """
+    """Bring an open database to the newest schema, in one transaction."""
     with database.read() as connection:
         if _revision(connection, database.where) == HEAD:
             return
@@ -72,9 +55,9 @@ def _revision(connection: sa.Connection, where: str) -> str | None:
     if VERSION_TABLE not in tables:
         ours = tables & set(metadata.tables)
         if ours or (tables and connection.dialect.name == "sqlite"):
-            found = ", ".join(sorted(tables)[:5])
-            raise StoreForeignError(
-                f"store {where} holds tables of something else ({found}); give Plimsoll its own"
+            names = ", ".join(sorted(tables)[:5])
+            raise StoreError(
+                f"store {where} holds tables of something else ({names}); give Plimsoll its own"
             )
         return None
     revision = connection.execute(
@@ -83,7 +66,7 @@ def _revision(connection: sa.Connection, where: str) -> str | None:
     if revision is not None and revision not in KNOWN:
         if (_oldest(connection) if compatibility.name in tables else revision) <= HEAD:
             return HEAD
-        raise StoreForeignError(
+        raise StoreError(
             f"store {where} was written by a newer Plimsoll (schema {revision}, this one knows "
             f"{HEAD}); install that version again, or restore the backup made before it"
         )
@@ -91,5 +74,5 @@ def _revision(connection: sa.Connection, where: str) -> str | None:
 
 
 def _oldest(connection: sa.Connection) -> str:
-    """The oldest step whose code may use what a newer Plimsoll has left; what it knows, it says."""
+    """The oldest step whose code may use the tables of a newer Plimsoll, as that one wrote it."""
     return str(connection.execute(sa.select(compatibility.c.oldest)).scalar() or "~")

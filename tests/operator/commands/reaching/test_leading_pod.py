@@ -14,7 +14,7 @@ from plimsoll_operator.commands.past_runs.history_files import given_history
 from plimsoll_operator.commands.reaching.leading_pod import NoLeader, choose
 from plimsoll_operator.kube.errors import Refused
 from plimsoll_operator.kube.pod_exec import Broken, PodContainer, exit_status
-from plimsoll_predictor.tables.history import HistoryError
+from plimsoll_predictor.tables.cells import TableError
 
 LEADS = {"plimsoll.dev/leader": "true"}
 
@@ -112,5 +112,5 @@ def test_a_history_by_standard_input_is_read_as_far_as_was_promised(sender: Any)
 def test_a_history_that_breaks_off_is_not_taken_in_by_halves(sender: Any) -> None:
     sender.write(b"task\n")
     sender.close()
-    with pytest.raises(HistoryError, match="only 5 of 9 bytes"), given_history(Path("-"), 9):
+    with pytest.raises(TableError, match="only 5 of 9 bytes"), given_history(Path("-"), 9):
         pass

@@ -65,16 +65,18 @@ def url(tmp_path: Path) -> str:
     )
     store.models.save(TASK, a_model(), {})
     words = "train-demand-x1: 4Gi would be → 512Mi: " + HOSTILE
-    store.decisions.put(
-        DecisionRecord(
-            task=TASK,
-            attempt_uid="u",
-            at_s=START_S,
-            words=words,
-            allocation_bytes=512 * MIB,
-            request_bytes=4 * GIB,
-            reason="learned",
-        )
+    store.keep(
+        decided=[
+            DecisionRecord(
+                task=TASK,
+                attempt_uid="u",
+                at_s=START_S,
+                words=words,
+                allocation_bytes=512 * MIB,
+                request_bytes=4 * GIB,
+                reason="learned",
+            )
+        ]
     )
     keep(store, a_fleet())
     store.close()
@@ -163,8 +165,8 @@ def test_a_damaged_standing_is_no_reason_to_fail(
     store.observations.record([an_attempt()])
     fleet = a_fleet()
     keep(store, fleet)
-    shared = store.experts.shared()
-    assert store.experts.save(shared, {str(TASK): {"past": "gone"}}, follows={shared.through})
+    through = store.experts.through()
+    assert store.experts.save(through, {str(TASK): {"past": "gone"}}, {}, follows={through})
     store.close()
     assert document(capsys, address)["champion"] is None
 

@@ -155,16 +155,18 @@ def test_the_store_is_read_into_what_the_page_shows(store: Store) -> None:
     costs = {"max-seen": {"cost_gb_h": 1.5, "failed_attempts": 0}}
     store.models.save(TASK, a_model(), {"out_of_time_costs": costs})
     store.trainings.record_failure(TASK, "killed by signal 9", START_S)
-    store.decisions.put(
-        DecisionRecord(
-            task=TASK,
-            attempt_uid="u",
-            at_s=START_S,
-            words="300Mi because",
-            allocation_bytes=300 * MIB,
-            request_bytes=None,
-            reason="predicted",
-        )
+    store.keep(
+        decided=[
+            DecisionRecord(
+                task=TASK,
+                attempt_uid="u",
+                at_s=START_S,
+                words="300Mi because",
+                allocation_bytes=300 * MIB,
+                request_bytes=None,
+                reason="predicted",
+            )
+        ]
     )
     [report] = gather(store).tasks
     assert report.figures == figures_of(life)

@@ -13,8 +13,8 @@ from plimsoll_operator.views.task_views import gather
 from plimsoll_operator.web.report.page import render
 from plimsoll_operator.wording.figure_words import words_for_share
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.experts.fleet import Fleet
 from plimsoll_predictor.experts.panel import YOUNG
+from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.store import Store
 from tests.builders.reports import START_S, TASK, a_model, an_attempt
 from tests.builders.standings import NEEDS_MIB, SHIFTED_MIB, a_fleet, a_run, facts_of, keep
@@ -88,9 +88,9 @@ def test_with_experts_the_trainings_comparison_is_left_out(store: Store) -> None
     assert "Out-of-time costs" not in page
 
 
-def a_recommended_fleet() -> Fleet:
+def a_recommended_fleet() -> TaskStandings:
     """One task whose runs asked for 4Gi and would have got 320Mi, which is too little for some."""
-    fleet = Fleet()
+    fleet = TaskStandings()
     for need_mib in NEEDS_MIB:
         fleet.learn(str(TASK), replace(a_run(need_mib), decided_bytes=320 * MIB))
     return fleet

@@ -8,7 +8,7 @@ import pytest
 
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.units import GIB
-from plimsoll_predictor.store import DecisionRecord, Lesson, LessonKind, SharedState, Store, pruning
+from plimsoll_predictor.store import DecisionRecord, Lesson, LessonKind, Store, pruning
 from plimsoll_predictor.store.learned.standings import BIDS_KEPT_S
 from plimsoll_predictor.training.out_of_time import OutOfTimeCost
 from tests.builders.older_stores import insert, make_store_of
@@ -41,8 +41,9 @@ def decide(store: Store, uid: str, **bids: float) -> None:
         allocation_bytes=None,
         request_bytes=None,
         reason="kept",
+        bids=bids,
     )
-    store.decisions.put(decision, bids)
+    store.keep(decided=[decision])
 
 
 def test_a_run_whose_need_becomes_known_is_one_lesson(store: Store) -> None:
@@ -123,12 +124,12 @@ def test_saving_forgets_what_is_in_the_state(store: Store) -> None:
         decide(store, uid, request=4.0)
         store.observations.record([an_attempt(uid).built])
     first, second = store.experts.lessons(0)
-    shared = SharedState(through=first.serial, pools={"shop": {"charges": [0.1]}})
-    assert store.experts.save(shared, {str(TRAIN): {"runs": 1}}, follows={0})
+    pools = {"shop": {"charges": [0.1]}}
+    assert store.experts.save(first.serial, {str(TRAIN): {"runs": 1}}, pools, follows={0})
     assert store.experts.lessons(0) == [second]
     assert (store.experts.bids("a"), store.experts.bids("b")) == (None, {"request": 4.0})
-    assert store.experts.shared().through == shared.through
-    assert store.experts.pools(["shop", "farm"]) == shared.pools
+    assert store.experts.through() == first.serial
+    assert store.experts.pools(["shop", "farm"]) == pools
     assert store.experts.standing(TRAIN) == {"runs": 1}
     assert store.experts.standings() == {str(TRAIN): {"runs": 1}}
     assert store.experts.standing(JOIN) is None
@@ -137,7 +138,7 @@ def test_saving_forgets_what_is_in_the_state(store: Store) -> None:
 def test_a_serial_is_never_given_twice(store: Store) -> None:
     store.observations.record([an_attempt("a").built])
     through = only_lesson(store).serial
-    assert store.experts.save(SharedState(through=through), {}, follows={0})
+    assert store.experts.save(through, {}, {}, follows={0})
     store.observations.record([an_attempt("b").built])
     assert only_lesson(store).serial > through
 
@@ -146,10 +147,10 @@ def test_a_controller_that_led_before_saves_nothing_over_its_successor(store: St
     for uid in ("a", "b"):
         store.observations.record([an_attempt(uid).built])
     first, second = store.experts.lessons(0)
-    assert store.experts.save(SharedState(through=second.serial), {"t": {"by": "new"}}, {0})
-    assert not store.experts.save(SharedState(through=first.serial), {"t": {"by": "old"}}, {0})
+    assert store.experts.save(second.serial, {"t": {"by": "new"}}, {}, {0})
+    assert not store.experts.save(first.serial, {"t": {"by": "old"}}, {}, {0})
     assert store.experts.standings_of(["t"]) == {"t": {"by": "new"}}
-    assert store.experts.shared().through == second.serial
+    assert store.experts.through() == second.serial
 
 
 def test_a_training_teaches_how_its_models_compare_with_the_largest_need(store: Store) -> None:
@@ -171,12 +172,12 @@ def test_what_the_experts_keep_goes_with_its_task_and_with_age(store_url: str) -
         [an_attempt("a").built, an_attempt("b").of(JOIN).running(1.0, 2.0).built]
     )
     decide(store, "never ended", request=4.0)
-    assert store.experts.save(SharedState(), {str(JOIN): {}, str(TRAIN): {}}, {0})
+    assert store.experts.save(0, {str(JOIN): {}, str(TRAIN): {}}, {}, {0})
     assert sum(store.prune_steps(NOON_S, pruning.Bounds(tasks=1))) > 0
     assert [each.task for each in store.experts.lessons(0)] == [TRAIN]
     assert set(store.experts.standings()) == {str(TRAIN)}
     assert store.experts.bids("never ended") is not None
-    store.prune(NOON_S + BIDS_KEPT_S + 1)
+    sum(store.prune_steps(NOON_S + BIDS_KEPT_S + 1))
     assert store.experts.bids("never ended") is None
     store.close()
 

@@ -115,7 +115,7 @@ def test_a_training_tells_what_was_known_when_it_began(store: Store) -> None:
     store.observations.record([an_attempt("a").built, an_attempt("b").built])
     began = store.totals.of(TRAIN)
     store.observations.record([an_attempt("meanwhile").built])
-    store.models.save(TRAIN, a_model(), {}, known=began)
+    store.models.save(TRAIN, a_model(), {}, began=began)
     last = store.trainings.last(TRAIN)
     assert last is not None
     assert (last.failure, last.observations, last.runs, last.oom_kills) == (None, 2, 2, 0)
@@ -181,7 +181,7 @@ def test_a_model_with_a_changed_byte_is_not_served(store: Store) -> None:
 def test_a_model_after_a_damaged_one_serves(store: Store) -> None:
     store.models.save(TRAIN, a_model(512), {})
     damage(store, model="{torn")
-    store.models.save(TRAIN, a_model(256), {}, known=TaskSummary(task=TRAIN))
+    store.models.save(TRAIN, a_model(256), {}, began=TaskSummary(task=TRAIN))
     saved = store.models.newest(TRAIN)
     assert saved is not None
     assert saved.model == a_model(256)

@@ -94,15 +94,15 @@ def test_what_is_imported_is_told_too(store_url: str) -> None:
 
 def test_sightings_are_read_on_from_a_serial_and_go_once_they_are_saved(store_url: str) -> None:
     store = open_store_at(store_url)
-    store.runtimes.sight([seen("a", SightingKind.SUBMITTED), seen("a", SightingKind.STARTED)])
+    store.keep(seen=[seen("a", SightingKind.SUBMITTED), seen("a", SightingKind.STARTED)])
     store.observations.record([a_run("a")])
     first, second, third = store.runtimes.sightings(0)
     assert store.runtimes.sightings(second.serial) == [third]
     assert store.runtimes.save(UnsavedRuntimes(through=second.serial), {0})
     assert store.runtimes.sightings(0) == [third]
-    store.runtimes.sight([seen("b", SightingKind.SUBMITTED)])
+    store.keep(seen=[seen("b", SightingKind.SUBMITTED)])
     assert store.runtimes.save(UnsavedRuntimes(through=third.serial + 1), {second.serial})
-    store.runtimes.sight([seen("c", SightingKind.SUBMITTED)])
+    store.keep(seen=[seen("c", SightingKind.SUBMITTED)])
     [left] = store.runtimes.sightings(third.serial + 1)
     assert (left.attempt_uid, left.serial > third.serial + 1) == ("c", True), "never given twice"
     assert first.serial < second.serial
@@ -324,7 +324,6 @@ def test_what_an_attempt_ran_among_is_kept_and_amended(store_url: str) -> None:
     store = open_store_at(store_url)
     full = replace(a_run("a"), submitted_s=NOON_S - 30, **AMONG)
     store.observations.record([full, a_run("b")])
-    assert full.queued_s == 30.0
     known = {each.attempt_uid: each for each in store.observations.of_task(TRAIN)}
     assert known["a"] == full
     assert known["b"].waiting_pods is None

@@ -80,9 +80,9 @@ def test_pruning_forgets_old_trainings_of_tasks_nobody_ran(store: Store) -> None
     store.observations.record([an_attempt().built])
     store.trainings.record_failure(TRAIN, "of a task that runs", NOON_S)
     store.trainings.record_failure(JOIN, "of a mistyped name", NOON_S)
-    store.prune(NOON_S + UNKNOWN_TASKS_KEPT_S - DAY_S)
+    sum(store.prune_steps(NOON_S + UNKNOWN_TASKS_KEPT_S - DAY_S))
     assert len(store.trainings.newest(JOIN)) == 1
-    store.prune(NOON_S + UNKNOWN_TASKS_KEPT_S + DAY_S)
+    sum(store.prune_steps(NOON_S + UNKNOWN_TASKS_KEPT_S + DAY_S))
     assert store.trainings.newest(JOIN) == []
     assert len(store.trainings.newest(TRAIN)) == 1
 

@@ -5,116 +5,80 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
+from plimsoll_predictor.store.database.columns import key, optional, required, serial, written_at
+
 revision = "0001"
 down_revision = None
-
-ROW_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
     """Make all tables."""
     op.create_table(
         "decisions",
-        sa.Column("attempt_uid", sa.Text(), nullable=False),
-        sa.Column("task", sa.Text(), nullable=False),
-        sa.Column("at_s", sa.Double(), nullable=False),
-        sa.Column("words", sa.Text(), nullable=False),
-        sa.Column("allocation_bytes", sa.BigInteger()),
-        sa.Column("request_bytes", sa.BigInteger()),
-        sa.Column("reason", sa.Text(), nullable=False),
-        sa.PrimaryKeyConstraint("attempt_uid", name="pk_decisions"),
+        key("attempt_uid"),
+        *required(sa.Text, "task"),
+        *required(sa.Double, "at_s"),
+        *required(sa.Text, "words"),
+        *optional(sa.BigInteger, "allocation_bytes", "request_bytes"),
+        *required(sa.Text, "reason"),
+        sa.Index(None, "task", "at_s"),
     )
-    op.create_index("ix_decisions_task_at_s", "decisions", ["task", "at_s"])
     op.create_table(
         "imports",
-        sa.Column("task", sa.Text(), nullable=False),
-        sa.Column("serial", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("task", name="pk_imports"),
+        key("task"),
+        sa.Column("serial", sa.BigInteger, nullable=False, index=True),
     )
-    op.create_index("ix_imports_serial", "imports", ["serial"])
     op.create_table(
         "lifts",
-        sa.Column("task", sa.Text(), nullable=False),
-        sa.Column("run", sa.Text(), nullable=False),
-        sa.Column("allocation_bytes", sa.BigInteger(), nullable=False),
-        sa.Column("attempt", sa.Integer(), nullable=False),
-        sa.Column("after_bytes", sa.BigInteger(), nullable=False),
-        sa.Column("put_s", sa.Double(), nullable=False),
-        sa.PrimaryKeyConstraint("task", "run", name="pk_lifts"),
+        key("task"),
+        key("run"),
+        *required(sa.BigInteger, "allocation_bytes"),
+        *required(sa.Integer, "attempt"),
+        *required(sa.BigInteger, "after_bytes"),
+        written_at(),
     )
-    op.create_index("ix_lifts_put_s", "lifts", ["put_s"])
     op.create_table(
         "observations",
-        sa.Column("id", ROW_ID, autoincrement=True, nullable=False),
-        sa.Column("attempt_uid", sa.Text(), nullable=False),
-        sa.Column("task", sa.Text(), nullable=False),
-        sa.Column("run", sa.Text(), nullable=False),
-        sa.Column("attempt", sa.Integer(), nullable=False),
-        sa.Column("ordered_s", sa.Double(), nullable=False),
-        sa.Column("outcome", sa.Text(), nullable=False),
-        sa.Column("features", sa.Text(), nullable=False),
-        sa.Column("request_bytes", sa.BigInteger()),
-        sa.Column("allocation_bytes", sa.BigInteger()),
-        sa.Column("peak_bytes", sa.BigInteger()),
-        sa.Column("peak_source", sa.Text()),
-        sa.Column("kernel_peak_bytes", sa.BigInteger()),
-        sa.Column("working_set_peak_bytes", sa.BigInteger()),
-        sa.Column("anon_peak_bytes", sa.BigInteger()),
-        sa.Column("cpu_s", sa.Double()),
-        sa.Column("submitted_s", sa.Double()),
-        sa.Column("started_s", sa.Double()),
-        sa.Column("finished_s", sa.Double()),
-        sa.Column("node", sa.Text()),
-        sa.Column("node_type", sa.Text()),
-        sa.Column("image", sa.Text()),
-        sa.Column("exit_code", sa.Integer()),
-        sa.Column("model_version", sa.Text()),
-        sa.Column("node_memory_bytes", sa.BigInteger()),
-        sa.Column("node_cpu", sa.Double()),
-        sa.Column("neighbours", sa.Text(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name="pk_observations"),
-        sa.UniqueConstraint("attempt_uid", name="uq_observations_attempt_uid"),
+        serial("id"),
+        sa.Column("attempt_uid", sa.Text, nullable=False, unique=True),
+        *required(sa.Text, "task", "run"),
+        *required(sa.Integer, "attempt"),
+        *required(sa.Double, "ordered_s"),
+        *required(sa.Text, "outcome", "features"),
+        *optional(sa.BigInteger, "request_bytes", "allocation_bytes", "peak_bytes"),
+        *optional(sa.Text, "peak_source"),
+        *optional(sa.BigInteger, "kernel_peak_bytes", "working_set_peak_bytes", "anon_peak_bytes"),
+        *optional(sa.Double, "cpu_s", "submitted_s", "started_s", "finished_s"),
+        *optional(sa.Text, "node", "node_type", "image"),
+        *optional(sa.Integer, "exit_code"),
+        *optional(sa.Text, "model_version"),
+        *optional(sa.BigInteger, "node_memory_bytes"),
+        *optional(sa.Double, "node_cpu"),
+        *required(sa.Text, "neighbours"),
+        sa.Index(None, "task", "ordered_s", "id"),
+        sa.Index(None, "task", "run"),
     )
-    op.create_index(
-        "ix_observations_task_ordered_s_id", "observations", ["task", "ordered_s", "id"]
-    )
-    op.create_index("ix_observations_task_run", "observations", ["task", "run"])
     op.create_table(
         "peaks",
-        sa.Column("pod_uid", sa.Text(), nullable=False),
-        sa.Column("container_id", sa.Text(), nullable=False),
-        sa.Column("report", sa.Text(), nullable=False),
-        sa.Column("put_s", sa.Double(), nullable=False),
-        sa.PrimaryKeyConstraint("pod_uid", "container_id", name="pk_peaks"),
+        key("pod_uid"),
+        key("container_id"),
+        *required(sa.Text, "report"),
+        written_at(),
     )
-    op.create_index("ix_peaks_put_s", "peaks", ["put_s"])
     op.create_table(
         "retries",
-        sa.Column("attempt_uid", sa.Text(), nullable=False),
-        sa.Column("namespace", sa.Text(), nullable=False),
-        sa.Column("pod", sa.Text(), nullable=False),
-        sa.Column("new_pod", sa.Text(), nullable=False),
-        sa.Column("manifest", sa.Text(), nullable=False),
-        sa.Column("planned_s", sa.Double(), nullable=False),
-        sa.Column("result", sa.Text()),
-        sa.Column("closed_s", sa.Double()),
-        sa.PrimaryKeyConstraint("attempt_uid", name="pk_retries"),
+        key("attempt_uid"),
+        *required(sa.Text, "namespace", "pod", "new_pod", "manifest"),
+        *required(sa.Double, "planned_s"),
+        *optional(sa.Text, "result"),
+        sa.Column("closed_s", sa.Double, index=True),
     )
-    op.create_index("ix_retries_closed_s", "retries", ["closed_s"])
     op.create_table(
         "trainings",
-        sa.Column("id", ROW_ID, autoincrement=True, nullable=False),
-        sa.Column("task", sa.Text(), nullable=False),
-        sa.Column("at_s", sa.Double(), nullable=False),
-        sa.Column("observations", sa.Integer()),
-        sa.Column("runs", sa.Integer()),
-        sa.Column("oom_kills", sa.Integer()),
-        sa.Column("failure", sa.Text()),
-        sa.Column("champion", sa.Text()),
-        sa.Column("version", sa.Text()),
-        sa.Column("report", sa.Text()),
-        sa.Column("model", sa.Text()),
-        sa.Column("damage", sa.Text()),
-        sa.PrimaryKeyConstraint("id", name="pk_trainings"),
+        serial("id"),
+        *required(sa.Text, "task"),
+        *required(sa.Double, "at_s"),
+        *optional(sa.Integer, "observations", "runs", "oom_kills"),
+        *optional(sa.Text, "failure", "champion", "version", "report", "model", "damage"),
+        sa.Index(None, "task", "id"),
     )
-    op.create_index("ix_trainings_task_id", "trainings", ["task", "id"])

@@ -1,17 +1,17 @@
-"""What attempts asked for and used of the CPU."""
+"""The CPU that attempts asked for and used."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
 
+from plimsoll_predictor.store.database.columns import optional
+
 revision = "0002"
 down_revision = "0001"
 
-COLUMNS = ("peak_cores", "request_cores", "allocated_cores")
-
 
 def upgrade() -> None:
-    """Add the columns; of earlier attempts nobody kept it."""
-    for name in COLUMNS:
-        op.add_column("observations", sa.Column(name, sa.Double()))
+    """Add the columns; they stay empty for earlier attempts."""
+    for column in optional(sa.Double, "peak_cores", "request_cores", "allocated_cores"):
+        op.add_column("observations", column)

@@ -1,4 +1,4 @@
-"""Which trainings a tracking server has; of earlier ones none, so they are logged, too."""
+"""The trainings that a tracking server has; earlier ones are logged, too."""
 
 from __future__ import annotations
 

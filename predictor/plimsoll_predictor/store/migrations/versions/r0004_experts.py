@@ -1,14 +1,15 @@
-"""What the experts bid, are to learn and have become; they learn from the past that is kept."""
+"""The experts' bids, lessons and states; they learn from the past that is stored."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
 
+from plimsoll_predictor.store.database.columns import key, optional, required, serial, written_at
+
 revision = "0004"
 down_revision = "0003"
 
-ROW_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 PAST = """
 INSERT INTO lessons
     (task, kind, run, attempt_uid, need_bytes, runtime_s, request_bytes, image, document)
@@ -36,33 +37,21 @@ def upgrade() -> None:
     """Make the tables, and a lesson of each past run."""
     op.create_table(
         "bids",
-        sa.Column("attempt_uid", sa.Text(), nullable=False),
-        sa.Column("task", sa.Text(), nullable=False),
-        sa.Column("bids", sa.Text(), nullable=False),
-        sa.Column("put_s", sa.Double(), nullable=False),
-        sa.PrimaryKeyConstraint("attempt_uid", name="pk_bids"),
+        key("attempt_uid"),
+        *required(sa.Text, "task", "bids"),
+        written_at(),
     )
-    op.create_index("ix_bids_put_s", "bids", ["put_s"])
     op.create_table(
         "lessons",
-        sa.Column("serial", ROW_ID, autoincrement=True, nullable=False),
-        sa.Column("task", sa.Text(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("run", sa.Text()),
-        sa.Column("attempt_uid", sa.Text()),
-        sa.Column("need_bytes", sa.BigInteger()),
-        sa.Column("before_bytes", sa.BigInteger()),
-        sa.Column("runtime_s", sa.Double()),
-        sa.Column("request_bytes", sa.BigInteger()),
-        sa.Column("image", sa.Text()),
-        sa.Column("document", sa.Text(), nullable=False),
-        sa.PrimaryKeyConstraint("serial", name="pk_lessons"),
+        serial("serial"),
+        *required(sa.Text, "task", "kind"),
+        *optional(sa.Text, "run", "attempt_uid"),
+        *optional(sa.BigInteger, "need_bytes", "before_bytes"),
+        *optional(sa.Double, "runtime_s"),
+        *optional(sa.BigInteger, "request_bytes"),
+        *optional(sa.Text, "image"),
+        *required(sa.Text, "document"),
         sqlite_autoincrement=True,
     )
-    op.create_table(
-        "standings",
-        sa.Column("task", sa.Text(), nullable=False),
-        sa.Column("state", sa.Text(), nullable=False),
-        sa.PrimaryKeyConstraint("task", name="pk_standings"),
-    )
+    op.create_table("standings", key("task"), *required(sa.Text, "state"))
     op.execute(PAST)

@@ -1,4 +1,4 @@
-"""Which run of a workflow an attempt belonged to, and what it worked on."""
+"""The run of a workflow that an attempt belonged to, and the item that it worked on."""
 
 from __future__ import annotations
 

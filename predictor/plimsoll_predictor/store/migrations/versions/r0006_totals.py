@@ -1,12 +1,14 @@
-"""What each task's observations add up to, and which code may use the schema.
+"""The sums of each task's observations, and the code that may use the schema.
 
-Both are filled by whoever takes this step.
+The code that takes this step fills both.
 """
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
+
+from plimsoll_predictor.store.database.columns import key, optional, required
 
 revision = "0006"
 down_revision = "0005"
@@ -16,35 +18,23 @@ def upgrade() -> None:
     """Make the tables, and the index by which the models that serve are found."""
     op.create_table(
         "totals",
-        sa.Column("task", sa.Text(), nullable=False),
-        sa.Column("observations", sa.BigInteger(), nullable=False),
-        sa.Column("runs_known", sa.BigInteger(), nullable=False),
-        sa.Column("oom_kills", sa.BigInteger(), nullable=False),
-        sa.Column("failed", sa.BigInteger(), nullable=False),
-        sa.Column("max_need_bytes", sa.BigInteger()),
-        sa.Column("requested_gb_h", sa.Double(), nullable=False),
-        sa.Column("allocated_gb_h", sa.Double(), nullable=False),
-        sa.Column("peak_gb_h", sa.Double(), nullable=False),
-        sa.Column("last_finished_s", sa.Double()),
-        sa.Column("used_runs", sa.BigInteger(), nullable=False),
-        sa.Column("used_runtime_s", sa.Double(), nullable=False),
-        sa.Column("request_bytes_sum", sa.Double(), nullable=False),
-        sa.Column("request_bytes_count", sa.BigInteger(), nullable=False),
-        sa.Column("used_bytes_sum", sa.Double(), nullable=False),
-        sa.Column("request_cores_sum", sa.Double(), nullable=False),
-        sa.Column("request_cores_count", sa.BigInteger(), nullable=False),
-        sa.Column("used_cores_sum", sa.Double(), nullable=False),
-        sa.Column("used_cores_count", sa.BigInteger(), nullable=False),
-        sa.Column("most_bytes", sa.BigInteger()),
-        sa.Column("most_cores", sa.Double()),
-        sa.Column("cpu", sa.Text()),
-        sa.PrimaryKeyConstraint("task", name="pk_totals"),
+        key("task"),
+        *required(sa.BigInteger, "observations", "runs_known", "oom_kills", "failed"),
+        *optional(sa.BigInteger, "max_need_bytes"),
+        *required(sa.Double, "requested_gb_h", "allocated_gb_h", "peak_gb_h"),
+        *optional(sa.Double, "last_finished_s"),
+        *required(sa.BigInteger, "used_runs"),
+        *required(sa.Double, "used_runtime_s", "request_bytes_sum"),
+        *required(sa.BigInteger, "request_bytes_count"),
+        *required(sa.Double, "used_bytes_sum", "request_cores_sum"),
+        *required(sa.BigInteger, "request_cores_count"),
+        *required(sa.Double, "used_cores_sum"),
+        *required(sa.BigInteger, "used_cores_count"),
+        *optional(sa.BigInteger, "most_bytes"),
+        *optional(sa.Double, "most_cores"),
+        *optional(sa.Text, "cpu"),
     )
-    op.create_table(
-        "compatibility",
-        sa.Column("oldest", sa.Text(), nullable=False),
-        sa.PrimaryKeyConstraint("oldest", name="pk_compatibility"),
-    )
+    op.create_table("compatibility", key("oldest"))
     succeeded = sa.text("failure IS NULL")
     op.create_index(
         "ix_trainings_serving",

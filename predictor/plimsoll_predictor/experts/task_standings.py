@@ -1,4 +1,4 @@
-"""All tasks' standings and what they share.
+"""All tasks' standings, and the pools that they share.
 
 The same runs in the same order give the same state. The caller says who shares with whom: charges
 of a stranger's tasks must not choose who serves another's.
@@ -14,14 +14,20 @@ from plimsoll_predictor.experts.panel import ANCHORS, EXPERTS
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import Bids, Ended, Standing
 
+_ALL: Final = ""
+"""The one pool, where all tasks share it."""
 
-class Fleet:
-    """Every task's experts. Cost of learning a run does not grow with tasks or observations."""
+
+class TaskStandings:
+    """Every task's experts. The cost of learning a run does not grow with tasks or observations.
+
+    pools: every pool by its name.
+    """
 
     def __init__(self, shares: Callable[[str], str] | None = None) -> None:
         """shares: a task's name -> the name of the pool that it shares; all share one if None."""
-        self._shares = shares or _with_all
-        self._pools: dict[str, Pool] = {}
+        self._shares = shares or (lambda _task: _ALL)
+        self.pools: dict[str, Pool] = {}
         self._standings: dict[str, Standing] = {}
 
     def __iter__(self) -> Iterator[str]:
@@ -32,27 +38,18 @@ class Fleet:
         """The one pool, where all tasks share it."""
         return self.pool_of(_ALL)
 
-    @property
-    def pools(self) -> Mapping[str, Pool]:
-        """Every pool by its name."""
-        return self._pools
-
     def pool_of(self, task: str) -> Pool:
         """The pool that a task shares with others; a new one if nobody was charged yet."""
         name = self._shares(task)
-        if name not in self._pools:
-            self._pools[name] = Pool(EXPERTS, ANCHORS)
-        return self._pools[name]
+        if name not in self.pools:
+            self.pools[name] = Pool(EXPERTS, ANCHORS)
+        return self.pools[name]
 
-    def take_up_pool(self, name: str, data: Mapping[str, Any] | None) -> None:
-        """Put in a pool as it was stored, or a new one."""
-        pool = self._pools[name] = Pool(EXPERTS, ANCHORS)
+    def put_pool(self, name: str, data: Mapping[str, Any] | None) -> None:
+        """Set a pool as it was stored, or a new one."""
+        pool = self.pools[name] = Pool(EXPERTS, ANCHORS)
         if data is not None:
             pool.restore(data)
-
-    def forget_pool(self, name: str) -> None:
-        """Drop a pool; its tasks, if there are any, begin a new one."""
-        self._pools.pop(name, None)
 
     def standing(self, task: str) -> Standing:
         """The task's standing, a new one if it was never seen."""
@@ -60,12 +57,12 @@ class Fleet:
             self._standings[task] = Standing()
         return self._standings[task]
 
-    def seen(self, task: str) -> Standing | None:
+    def get(self, task: str) -> Standing | None:
         """The task's standing; None if it was never seen."""
         return self._standings.get(task)
 
-    def take_up(self, task: str, standing: Standing) -> None:
-        """Put in a standing as it was stored."""
+    def put(self, task: str, standing: Standing) -> None:
+        """Set a standing as it was stored."""
         self._standings[task] = standing
 
     def forget(self, task: str) -> None:
@@ -86,10 +83,3 @@ class Fleet:
     def exceeded(self, task: str, run: str, allocation_bytes: float, bids: Bids | None) -> None:
         """Learn that an attempt was killed at its allocation."""
         self.standing(task).exceeded(run, allocation_bytes, bids)
-
-
-_ALL: Final = ""
-
-
-def _with_all(_task: str) -> str:
-    return _ALL
