@@ -41,7 +41,7 @@ from plimsoll_predictor.runtimes.runs.log_run import RuntimeLog
 from plimsoll_predictor.runtimes.shapes.catalogue import ShapeCatalogue
 from plimsoll_predictor.runtimes.shapes.explaining import Named, explain
 from plimsoll_predictor.runtimes.shapes.explanation import Explanation
-from plimsoll_predictor.runtimes.shapes.fitting import TooFewRuns, fit, fitting
+from plimsoll_predictor.runtimes.shapes.fitting import TooFewRuns, fit
 from plimsoll_predictor.runtimes.shapes.normalising import Normalisation
 from plimsoll_predictor.runtimes.shapes.run_table import RunTable, table_of
 
@@ -97,8 +97,8 @@ def judge(name: str, table: RunTable) -> list[Judged]:
     found = []
     for kind in Normalisation:
         try:
-            catalogue = fit(histories, kind, seed=SEED, n_shapes=SHAPES)
-            elbow_words = fitting(histories, kind, seed=SEED).elbow.words()
+            catalogue = fit(histories, kind, seed=SEED, n_shapes=SHAPES).catalogue
+            elbow_words = fit(histories, kind, seed=SEED).elbow.words()
             accuracies, learned = in_time_order(table, catalogue)
         except (TooFewRuns, ValueError) as error:
             print(f"{name}, {kind}: {error}", file=sys.stderr)

@@ -139,8 +139,8 @@ def _of_log(name: str, runs: Sequence[LogRun]) -> Unknown:
         logs, loads, times_s = arrays_of(of_task[-MOST_RUNS:])
         compared = matched(logs, times_s, (loads > median_load).astype(np.int8))
         outlier = log_outlier_of(logs)
-        effects = contrast(compared, outlier) if compared else {}
-        agreed = held_out(compared, outlier) if compared else HeldOut(0, 0)
+        effects = contrast(compared, outlier)
+        agreed = held_out(compared, outlier)
         checked += agreed.checked
         within += agreed.within
         for measure in MEASURES:

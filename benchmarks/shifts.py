@@ -30,7 +30,7 @@ from rich.table import Table
 from benchmarks.shift_sizers import Eye, ShiftSizer
 from benchmarks.shifted_traces import LEAST_RUNS, Shifted, joined, scaled, unchanged
 from benchmarks.sizes import TRACES_FOLDER, WIDTH, WORKERS, trace_paths
-from plimsoll_predictor.replay.sizes.engine import DecideAt, ReplaySettings, replay
+from plimsoll_predictor.replay.sizes.engine import DecideAt, replay
 from plimsoll_predictor.replay.sizes.figures import ReplayedRow
 from plimsoll_predictor.replay.sizes.rows import TraceRow
 from plimsoll_predictor.replay.sizes.traces import TraceError, read_trace, trace_name
@@ -102,7 +102,7 @@ def measured(job: Job) -> Figures:
     shifted = KINDS[job.kind](read_trace(job.path).rows)
     moved = {line for lines in shifted.after.values() for line in lines}
     sizer = ShiftSizer(job.eye, moved)
-    ended = replay(shifted.rows, sizer, ReplaySettings(decide_at=job.decide_at)).rows
+    ended = replay(shifted.rows, sizer, decide_at=job.decide_at).rows
     counted = [each for each in ended if not moved or each.row.line in moved]
     delays, false = _noticed(sizer.fleet.noticed, ended, moved)
     return Figures(

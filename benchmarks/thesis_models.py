@@ -18,14 +18,16 @@ from numpy.typing import NDArray
 
 from benchmarks.thesis_printed import BINNINGS, PENALTY, SAMPLERS, Ceilings
 from benchmarks.thesis_tasks import TaskRows
+from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.units import GB
 from plimsoll_predictor.deciding.choosing import cheapest_bins
 from plimsoll_predictor.model.bins import Bins
 from plimsoll_predictor.model.features import FeatureSchema
 from plimsoll_predictor.training.classifier import ClassifierName, Layout, TrainingPart, fit
 from plimsoll_predictor.training.folds import stratified_folds
+from plimsoll_predictor.training.plan import TrainingPlan
 from plimsoll_predictor.training.sampling import Sampler
-from plimsoll_predictor.training.search import Problem, SearchPlan, search
+from plimsoll_predictor.training.search import Problem, search
 from plimsoll_predictor.training.u_score import Evaluation, confusion_matrix, evaluate
 
 TRAINED_SHARE: Final = 0.7
@@ -90,7 +92,7 @@ def figures_of(job: ModelJob, rows: TaskRows) -> ModelFigures:
     schema = FeatureSchema.fit([rows.features[row] for row in training])
     layout = Layout(schema.categorical_columns, schema.expand)
     problem = _problem(job, rows, training, schema)
-    found = search(problem, _plan(job, began_s))
+    found = search(problem, _plan(job), began_s + job.budget_s)
     part = TrainingPart(problem.X, problem.y, layout, n_bins=len(problem.bins), seed=job.seed)
     fitted = fit(part, found.best.recipe, threads=1)
     chances = fitted.predict_proba(schema.encode_rows([rows.features[row] for row in test]))
@@ -148,12 +150,13 @@ def _problem(
     )
 
 
-def _plan(job: ModelJob, began_s: float) -> SearchPlan:
-    return SearchPlan(
+def _plan(job: ModelJob) -> TrainingPlan:
+    return TrainingPlan(
+        policy=Policy(penalty=PENALTY),
         seed=job.seed,
         iterations=job.iterations,
-        deadline_s=began_s + job.budget_s,
         clock=time.monotonic,
+        now_s=time.time(),
         classifiers=(ClassifierName(job.classifier),),
         samplers=(Sampler(job.sampler),),
     )

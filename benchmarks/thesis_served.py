@@ -24,7 +24,7 @@ from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.replay.sizes.baselines import BASELINES
-from plimsoll_predictor.replay.sizes.engine import ReplaySettings, replay
+from plimsoll_predictor.replay.sizes.engine import replay
 from plimsoll_predictor.replay.sizes.figures import ReplayedRow
 from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
 from plimsoll_predictor.replay.sizes.sizer import Knobs, Sizer
@@ -95,7 +95,7 @@ LATER_SHARE: Final = 0.7
 
 def served_by_rule(rows: TaskRows, name: str) -> Served:
     """Replay one of the simple rules."""
-    sizer = BASELINES[name](Knobs(cap_bytes=rows.reference_bytes))
+    sizer = BASELINES[name](Knobs())
     return _served(rows, name, sizer)
 
 
@@ -112,7 +112,7 @@ def served_by_classifier(rows: TaskRows, effort: Effort, *, seed: int) -> Served
 
 
 def _served(rows: TaskRows, name: str, sizer: Sizer) -> Served:
-    done = replay(trace_rows(rows), sizer, ReplaySettings(cap_bytes=rows.reference_bytes))
+    done = replay(trace_rows(rows), sizer, cap_bytes=rows.reference_bytes)
     ended = sorted(done.rows, key=lambda row: row.row.line)
     first_later = round(len(ended) * (1 - LATER_SHARE))
     return Served(

@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 from plimsoll_predictor.replay.sizes.baselines import BASELINES
-from plimsoll_predictor.replay.sizes.engine import ReplaySettings, replay
+from plimsoll_predictor.replay.sizes.engine import replay
 from plimsoll_predictor.replay.sizes.figures import Totals, totals
 from plimsoll_predictor.replay.sizes.policies import PLIMSOLL, POLICIES
 from plimsoll_predictor.replay.sizes.sizer import Knobs
@@ -46,7 +46,7 @@ def trace(name: str) -> Trace:
 
 @cache
 def replayed(name: str, policy: str) -> Totals:
-    found = replay(trace(name).rows, POLICIES[policy].make(Knobs()), ReplaySettings())
+    found = replay(trace(name).rows, POLICIES[policy].make(Knobs()))
     return totals(found.rows, found.decisions_s, found.updates_s)
 
 

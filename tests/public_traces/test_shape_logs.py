@@ -35,7 +35,7 @@ def table() -> RunTable:
 
 @cache
 def catalogue(kind: Normalisation) -> ShapeCatalogue:
-    return fit(table().known_histories(cut_of(table())), kind, seed=SEED, n_shapes=SHAPES)
+    return fit(table().known_histories(cut_of(table())), kind, seed=SEED, n_shapes=SHAPES).catalogue
 
 
 @cache

@@ -15,7 +15,8 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from plimsoll_predictor.store import Training
 from plimsoll_predictor.training.out_of_time import OutOfTimeCost
-from plimsoll_predictor.training.report import FoldScore, TriedRecipe
+from plimsoll_predictor.training.report import TriedRecipe
+from plimsoll_predictor.training.search import FoldScore
 
 T = TypeVar("T")
 

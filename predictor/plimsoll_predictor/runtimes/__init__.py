@@ -1,4 +1,4 @@
-"""How long runs take: forecasts, typical shapes, what other conditions change. Pure.
+"""Runtimes of runs: forecasts, typical shapes, and effects of other conditions. Pure.
 
 May import: ``core``.
 """

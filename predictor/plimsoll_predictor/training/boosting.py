@@ -6,26 +6,24 @@ bin's ceiling: trees of the pinball loss on log needs. Nothing on the admission 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.model.boosted import MARGIN, BoostedNeed
 from plimsoll_predictor.model.features import FeatureSchema
 from plimsoll_predictor.training.compile import compile_regression
 from plimsoll_predictor.training.folds import Fold
-from plimsoll_predictor.training.out_of_time import Bid, ReplayedBids, ReplayPlan, replayed_bids
+from plimsoll_predictor.training.out_of_time import Bid, ReplayedBids, replayed_bids
+from plimsoll_predictor.training.plan import TrainingPlan
 from plimsoll_predictor.training.runs import RunRows
 
 LEVEL: Final = 0.95
-"""The quantile: far enough out for a factor of a tenth over it to cover most of the rest, near
-enough to be learned from hundreds of runs."""
+"""The quantile: a tenth over it covers most of the rest, and hundreds of runs suffice for it."""
 LEAST_RUNS: Final = 20
-"""One run beyond the quantile: with fewer it is the largest need seen, which needs no trees."""
+"""One run beyond the quantile: with fewer it is the largest need, which needs no trees."""
 ROUNDS: Final = 80
 MAX_BIN: Final = 64
 PARAMETERS: Final[dict[str, Any]] = {
@@ -35,7 +33,7 @@ PARAMETERS: Final[dict[str, Any]] = {
     "max_bin": MAX_BIN,
     "max_depth": 5,
     "eta": 0.1,
-    # Of the pinball loss each row counts one: no leaf speaks for fewer than five runs.
+    # Each row counts one in the pinball loss: a leaf has five runs or more.
     "min_child_weight": 5,
     "subsample": 0.8,
     "colsample_bytree": 0.6,
@@ -68,29 +66,20 @@ def fit_boosted(
     )
 
 
-def boosted_bids(rows: RunRows, plan: ReplayPlan) -> ReplayedBids:
+def boosted_bids(rows: RunRows, plan: TrainingPlan, deadline_s: float) -> ReplayedBids:
     """The bids of boosting in the past. There is no bid where nothing can be fitted."""
-    return replayed_bids(len(rows.runs), plan, partial(_bids_of_fold, rows, plan))
+    return replayed_bids(len(rows.runs), plan, deadline_s, partial(_bids_of_fold, rows, plan))
 
 
-def _bids_of_fold(rows: RunRows, plan: ReplayPlan, fold: Fold) -> dict[int, Bid]:
+def _bids_of_fold(rows: RunRows, plan: TrainingPlan, fold: Fold) -> dict[int, Bid]:
     past = rows.part(fold.training)
     schema = FeatureSchema.fit(past.features)
     X = schema.expand(schema.encode_rows(past.features))
     boosted = fit_boosted(X, past.needs_bytes, seed=plan.seed, threads=plan.threads)
     if boosted is None:
         return {}
-    coming = [rows.runs[place].features for place in fold.validation]
-    needs_bytes = needs_of_rows(boosted, schema, coming)
+    coming = schema.encode_rows([rows.runs[place].features for place in fold.validation])
     return {
-        int(place): Bid(need_bytes * MARGIN)
-        for place, need_bytes in zip(fold.validation, needs_bytes, strict=True)
+        int(place): Bid(boosted.need_bytes(row) * MARGIN)
+        for place, row in zip(fold.validation, schema.expand(coming), strict=True)
     }
-
-
-def needs_of_rows(
-    boosted: BoostedNeed, schema: FeatureSchema, rows: Sequence[Features]
-) -> list[float]:
-    """``need_bytes`` of each run, by the schema the trees were fitted with."""
-    expanded = schema.expand(schema.encode_rows(rows))
-    return [boosted.need_bytes(row) for row in expanded]

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from plimsoll_predictor.model.bins import BinOption, labels_with_margin
+from plimsoll_predictor.model.bins import BinOption, labels_with_margin, search_bins
 from plimsoll_predictor.training.classifier import Layout
 from plimsoll_predictor.training.folds import stratified_folds
 from plimsoll_predictor.training.plan import TrainingPlan
@@ -20,10 +20,10 @@ from plimsoll_predictor.training.u_score import Evaluation, estimated_improvemen
 
 AS_GOOD: Final = 0.01
 """The share of the reference's memory-time within which candidates count as equal: a few folds
-cannot tell them apart more finely, and fewer bins are predicted more surely."""
+cannot tell more, and fewer bins are predicted more surely."""
 MOST_TOO_SMALL: Final = 0.01
-"""Share of runs given too little, beyond which an option is only taken where none keeps to it:
-every failed attempt is somebody's trouble, however little memory it held (thesis 6.2)."""
+"""Share of runs given too little, beyond which an option is only taken where all exceed it: every
+failed attempt troubles somebody, however little memory it held (thesis 6.2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,21 +68,25 @@ class Chosen:
     cut_by_budget: bool
 
 
-def choose_bins(options: Sequence[BinOption], comparing: Comparing) -> Chosen:
+def choose_bins(comparing: Comparing) -> Chosen:
     """The option that saves most as it would be served; of those as good the one with fewest bins.
 
     Options that give too little to more than MOST_TOO_SMALL of the runs are left out, unless none
     but the single bin would be left.
 
-    Not the highest estimated improvement: that takes a prediction one bin too large for a total
-    loss and one too small for a cheap one. What is served leans to the large side on purpose, so
-    it would always prefer the fewest bins. Both figures are reported.
+    The highest estimated improvement would always prefer the fewest bins: it counts a prediction
+    one bin too large as a total loss and one too small as a cheap one, but what is served leans to
+    the large side on purpose. Both figures are reported.
 
-    Each is judged by a quick classifier over folds. One bin needs none, and without any feature
-    there is nothing to tell more bins apart by. When the deadline comes, the candidates judged
-    so far must do; the first with more than one bin is always judged.
+    Each is judged by a quick classifier over folds; one bin needs none, and without any feature
+    nothing tells more bins apart. At the deadline the candidates judged so far compete; the first
+    with more than one bin is always judged.
     """
-    judged = [_one_bin(options[0])]
+    rows = comparing.rows
+    limits = rows.limits(comparing.plan.policy)
+    options = search_bins(rows.needs_bytes, rows.runtimes_s, limits)
+    one_bin = evaluate(np.zeros((1, 1), dtype=np.int64), 1.0)
+    judged = [_candidate(options[0], one_bin, options[0].time_based_optimal_improvement)]
     usable = options if comparing.X.shape[1] else options[:1]
     cut_by_budget = False
     for option in usable[1:]:
@@ -118,24 +122,15 @@ def problem_of(option: BinOption, comparing: Comparing) -> Problem:
     )
 
 
-def _one_bin(option: BinOption) -> Candidate:
-    return _candidate(option, evaluate(np.zeros((1, 1), dtype=np.int64), 1.0), None)
-
-
 def _judged(option: BinOption, comparing: Comparing, *, first: bool) -> Candidate | None:
     plan = comparing.plan
-    judge = Judge(problem_of(option, comparing), seed=plan.seed, threads=plan.threads)
-    trial = judge.judge(
-        quick_recipe(plan.classifiers[0]),
-        deadline_s=float("inf") if first else comparing.deadline_s,
-        clock=plan.clock,
-    )
+    judge = Judge(problem_of(option, comparing), plan)
+    deadline_s = float("inf") if first else comparing.deadline_s
+    trial = judge.judge(quick_recipe(plan.classifiers[0]), deadline_s)
     return None if trial is None else _candidate(option, trial.evaluation, trial.served_improvement)
 
 
-def _candidate(
-    option: BinOption, figures: Evaluation, served_improvement: float | None
-) -> Candidate:
+def _candidate(option: BinOption, figures: Evaluation, served_improvement: float) -> Candidate:
     optimal = option.time_based_optimal_improvement
     return Candidate(
         ceilings_bytes=option.bins.ceilings_bytes,
@@ -145,5 +140,5 @@ def _candidate(
         accuracy=figures.accuracy,
         u_rate=figures.u_rate,
         estimated_improvement=estimated_improvement(optimal, figures.accuracy, figures.u_rate),
-        served_improvement=optimal if served_improvement is None else served_improvement,
+        served_improvement=served_improvement,
     )

@@ -6,7 +6,7 @@ Fitting imports xgboost or scikit-learn; nothing on the admission path imports t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
@@ -24,13 +24,11 @@ from plimsoll_predictor.training.compile import compile_booster, compile_svm
 from plimsoll_predictor.training.sampling import Labels, Rows, Sampled, Sampler, sample
 
 MAX_BIN: Final = 256
-"""Histogram bins per column: fewer train faster, but put the few rows of a rare heavy class into
-one bin with their neighbours."""
+"""Histogram bins per column: with fewer, the few rows of a rare heavy class share a bin with their
+neighbours."""
 CALIBRATION_FOLDS: Final = 3
 CALIBRATION_PRIOR: Final = 0.5
-"""Runs by which the SVM's calibration trusts each predicted bin before it has seen one."""
-
-
+"""Runs by which the SVM's calibration trusts each predicted bin before the first run."""
 UNCALIBRATED: Final = Calibration()
 
 
@@ -112,12 +110,6 @@ class TrainingPart:
             self.X[places], self.y[places], self.layout, n_bins=self.n_bins, seed=self.seed
         )
 
-    def without(self, rows: NDArray[np.bool_]) -> TrainingPart:
-        """The same part less some rows, (n,) bool."""
-        return TrainingPart(
-            self.X[~rows], self.y[~rows], self.layout, n_bins=self.n_bins, seed=self.seed
-        )
-
 
 class Fitted(Protocol):
     """A fitted classifier."""
@@ -147,9 +139,7 @@ def calibration_of(
     return fitted_calibration(
         [
             HeldOut(
-                fit(part, recipe, threads=threads).predict_proba(X),
-                y,
-                part.shift(recipe.sampler),
+                fit(part, recipe, threads=threads).predict_proba(X), y, part.shift(recipe.sampler)
             )
             for part, X, y in parts
         ]
@@ -181,7 +171,7 @@ def _fit_trees(
     import xgboost
 
     data = part.matrix(recipe.sampler, threads)
-    values = dict(recipe.parameters)
+    values = recipe.parameters
     settings: dict[str, Any] = {
         "objective": "binary:logistic" if part.n_bins == 2 else "multi:softprob",
         "tree_method": "hist",
@@ -198,13 +188,7 @@ def _fit_trees(
     return _Trees(booster, part.layout, part.n_bins, calibration, shift)
 
 
-_TREE_SHARES: Final = (
-    "eta",
-    "min_child_weight",
-    "subsample",
-    "colsample_bytree",
-    "reg_lambda",
-)
+_TREE_SHARES: Final = ("eta", "min_child_weight", "subsample", "colsample_bytree", "reg_lambda")
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,12 +223,11 @@ def _fit_svm(part: TrainingPart, recipe: Recipe) -> _Svm:
         # A bin's first row is never held out, so that every fit knows every bin.
         held_out = (place % CALIBRATION_FOLDS == fold) & (place > 0)
         if held_out.any():
-            svm = _uncalibrated_svm(part.without(held_out), recipe)
+            svm = _uncalibrated_svm(part.only(np.flatnonzero(~held_out)), recipe)
             np.add.at(confusion, (svm.predicted(part.X[held_out]), part.y[held_out]), 1.0)
     confusion += CALIBRATION_PRIOR * np.eye(part.n_bins)
-    whole = _uncalibrated_svm(part, recipe)
     calibration = confusion / confusion.sum(axis=1, keepdims=True)
-    return _Svm(whole.svc, whole.scaler, whole.medians, calibration, part.layout)
+    return replace(_uncalibrated_svm(part, recipe), calibration=calibration)
 
 
 def _uncalibrated_svm(part: TrainingPart, recipe: Recipe) -> _Svm:

@@ -1,15 +1,14 @@
 """Compiles a fitted classifier to arrays that numpy alone answers from.
 
-Only training needs this file; neither xgboost nor scikit-learn is imported here: what was fitted
-brings all there is to know.
+Only training needs this file. It runs without xgboost and scikit-learn: a fitted classifier brings
+its own methods.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +17,8 @@ from plimsoll_predictor.core.packing import ModelError
 from plimsoll_predictor.model.svm import CompiledSvm
 from plimsoll_predictor.model.trees import MAX_CLASSES, CompiledTrees
 
-
-class Booster(Protocol):
-    """The part of ``xgboost.Booster`` that is used."""
-
-    def attr(self, key: str) -> str | None:
-        """An attribute, such as the best iteration of early stopping."""
-
-    def save_raw(self, raw_format: str) -> bytearray:
-        """The model as JSON bytes."""
-
-    def __getitem__(self, rounds: slice) -> Booster:
-        """The booster cut to some of its rounds."""
+if TYPE_CHECKING:
+    from xgboost import Booster
 
 
 def compile_booster(booster: Booster, n_bins: int) -> CompiledTrees:
@@ -43,7 +32,8 @@ def compile_booster(booster: Booster, n_bins: int) -> CompiledTrees:
     """
     learner = _learner(booster)
     base = _base_margins(learner)
-    n_classes = len(base) if len(base) != 1 else _classes_of_one_margin(learner)
+    binary = learner["objective"]["name"] == "binary:logistic"
+    n_classes = 2 if binary else len(base)
     if n_classes != n_bins:
         raise ModelError(f"a booster of {n_classes} classes cannot serve {n_bins} bins")
     return _compiled(learner, base, n_classes)
@@ -78,16 +68,35 @@ def _learner(booster: Booster) -> dict[str, Any]:
 
 
 def _compiled(learner: dict[str, Any], base: NDArray[np.float64], n_classes: int) -> CompiledTrees:
+    """Trees laid out level by level; children side by side."""
     n_features = int(learner["learner_model_param"]["num_feature"])
-    model = learner["gradient_booster"]["model"]
-    forest = _Forest(_in_rounds(model, len(base)), n_features)
+    trees = _in_rounds(learner["gradient_booster"]["model"], len(base))
+    slots: list[int] = []
+    values: list[float] = []
+    lefts: list[int] = []
+    level = [(tree, 0) for tree in trees]
+    while level:
+        next_level: list[tuple[dict[str, Any], int]] = []
+        first_child = len(slots) + len(level)
+        for tree, node in level:
+            values.append(tree["split_conditions"][node])
+            left = tree["left_children"][node]
+            if left < 0:
+                lefts.append(len(slots))
+                slots.append(2 * n_features)
+                continue
+            lefts.append(first_child + len(next_level))
+            missing_right = 0 if tree["default_left"][node] else n_features
+            slots.append(tree["split_indices"][node] + missing_right)
+            next_level += [(tree, left), (tree, tree["right_children"][node])]
+        level = next_level
     return CompiledTrees(
         n_classes=n_classes,
         n_features=n_features,
-        n_trees=len(forest.trees),
-        slot=np.array(forest.slot, dtype=np.intp),
-        value=np.array(forest.value, dtype=np.float32),
-        left=np.array(forest.left, dtype=np.intp),
+        n_trees=len(trees),
+        slot=np.array(slots, dtype=np.intp),
+        value=np.array(values, dtype=np.float32),
+        left=np.array(lefts, dtype=np.intp),
         base=base,
     )
 
@@ -129,14 +138,9 @@ def _wide(values: Any) -> NDArray[np.float64]:
     return np.array(values, dtype=np.float64, order="C")
 
 
-def _classes_of_one_margin(learner: dict[str, Any]) -> int:
-    return 2 if learner["objective"]["name"] == "binary:logistic" else 1
-
-
 def _base_margins(learner: dict[str, Any]) -> NDArray[np.float64]:
     """Margins before any tree, (n_groups,)."""
     objective = learner["objective"]["name"]
-    parameters = learner["learner_model_param"]
     scores = _written_scores(learner)
     if objective == "binary:logistic":
         # Written as a probability; float32 as XGBoost holds it.
@@ -147,7 +151,7 @@ def _base_margins(learner: dict[str, Any]) -> NDArray[np.float64]:
             f"cannot compile the objective {objective!r}; train with multi:softprob or "
             "binary:logistic"
         )
-    n_classes = int(parameters["num_class"])
+    n_classes = int(learner["learner_model_param"]["num_class"])
     if not 1 <= n_classes <= MAX_CLASSES:
         raise ModelError(f"cannot compile {n_classes} classes; at most {MAX_CLASSES}")
     # One score for all classes shifts all margins alike, which softmax does not see.
@@ -169,37 +173,6 @@ def _in_rounds(model: dict[str, Any], n_groups: int) -> list[dict[str, Any]]:
         raise ModelError(f"{len(groups)} trees do not divide into {n_groups} classes")
     order = np.argsort(groups, kind="stable").reshape(n_groups, -1).T.ravel()
     return [model["trees"][index] for index in order]
-
-
-class _Forest:
-    """Trees laid out level by level; children side by side."""
-
-    def __init__(self, trees: Sequence[dict[str, Any]], n_features: int) -> None:
-        self.trees = trees
-        self.slot: list[int] = []
-        self.value: list[float] = []
-        self.left: list[int] = []
-        level = [(tree, 0) for tree in trees]
-        while level:
-            level = self._add_level(level, n_features)
-
-    def _add_level(
-        self, level: list[tuple[dict[str, Any], int]], n_features: int
-    ) -> list[tuple[dict[str, Any], int]]:
-        next_level: list[tuple[dict[str, Any], int]] = []
-        first_child = len(self.slot) + len(level)
-        for tree, node in level:
-            self.value.append(tree["split_conditions"][node])
-            left = tree["left_children"][node]
-            if left < 0:
-                self.left.append(len(self.slot))
-                self.slot.append(2 * n_features)
-                continue
-            self.left.append(first_child + len(next_level))
-            missing_right = 0 if tree["default_left"][node] else n_features
-            self.slot.append(tree["split_indices"][node] + missing_right)
-            next_level += [(tree, left), (tree, tree["right_children"][node])]
-        return next_level
 
 
 def _check_tree(tree: dict[str, Any]) -> None:

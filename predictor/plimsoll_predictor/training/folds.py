@@ -25,9 +25,8 @@ def stratified_folds(labels: NDArray[np.int64], n_folds: int) -> list[Fold]:
 
     Strict time order and stratification contradict each other: a bin whose first member came
     last would be in no training part. So each bin's own rows are cut in time order, at the same
-    shares, and a bin's earliest row is always trained on. Within a bin the past predicts the
-    future; between bins the cuts may differ in time. The champion's comparison
-    (``time_folds``) is strict.
+    shares, and a bin's earliest row is always trained on. Between bins the cuts may differ in
+    time; the replay of the past (``time_folds``) is strict.
 
     labels: (n,), in time order. Fewer folds, or none, where no bin has a second member.
     """

@@ -1,14 +1,14 @@
-"""The costs of experts on a task's own past, where nobody had seen what was to come.
+"""The costs of experts on a task's own past, by what was known before each run.
 
-Every run is bid for with what was known before it, and only then learned from. These costs choose
-nobody: they seed the charges of the experts by models, which then compete online like all others
-(``experts.standing``).
+An expert bids for a run first, and only then learns from it. These costs choose no expert: they
+seed the charges of the experts by models, which then compete online (``experts.standing``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Final
 
 from plimsoll_predictor.core.policy import Policy
@@ -16,12 +16,14 @@ from plimsoll_predictor.core.units import MIB, gb_hours
 from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER, MAX_SEEN, REQUEST
 from plimsoll_predictor.knowledge.ladder import lowest_step_bytes
 from plimsoll_predictor.training.folds import Fold, time_folds
+from plimsoll_predictor.training.plan import TrainingPlan
 from plimsoll_predictor.training.runs import RunRows
-from plimsoll_predictor.training.search import Clock
 
+REPLAYED_PARTS: Final = 8
+"""Trainings in the replay of the past: in service a task is trained much more often."""
 LEAST_SHARE_REPLAYED: Final = 0.25
-"""The share of the runs that an expert bids for whatever the clock says. One unlucky kill among
-fewer would count too much."""
+"""The share of the runs that an expert always bids for: one unlucky kill among fewer would count
+too much."""
 LEAST_SHARE_COMPARED: Final = 0.25
 """The share of the runs that boosting must bid for: fewer must not narrow the comparison."""
 
@@ -31,7 +33,7 @@ class PastRun:
     """One run as experts are charged for it.
 
     need_bytes: above zero; None if it was only ever exceeded: nobody is charged for such a run.
-    teaches_bytes: what is known of the largest need once it ended: its need, or what it exceeded.
+    teaches_bytes: its need, or the allocation that it exceeded.
     request_bytes: None if the user asked for nothing.
     """
 
@@ -58,20 +60,6 @@ Bids = Mapping[int, Bid]
 """Index into the runs -> the bid of an expert that had learned only from earlier ones."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayPlan:
-    """How a task's past is replayed for an expert that is trained anew for each fold.
-
-    deadline_s: on the clock; further folds are replayed only before it.
-    """
-
-    n_folds: int
-    seed: int
-    threads: int
-    clock: Clock
-    deadline_s: float
-
-
 @dataclass(frozen=True, slots=True)
 class ReplayedBids:
     """The bids, and whether time ran out before all folds were replayed."""
@@ -81,17 +69,17 @@ class ReplayedBids:
 
 
 def replayed_bids(
-    n_runs: int, plan: ReplayPlan, bids_of_fold: Callable[[Fold], Bids]
+    n_runs: int, plan: TrainingPlan, deadline_s: float, bids_of_fold: Callable[[Fold], Bids]
 ) -> ReplayedBids:
     """The bids of an expert that learns on each past alone, and bids for what came next.
 
     Time order is strict. The folds with the longest pasts, LEAST_SHARE_REPLAYED of the runs, are
-    always replayed, the others as long as there is time.
+    always replayed, the others only before the deadline.
     """
     bids: dict[int, Bid] = {}
-    for fold in reversed(time_folds(n_runs, plan.n_folds)):
+    for fold in reversed(time_folds(n_runs, REPLAYED_PARTS)):
         enough = len(bids) >= LEAST_SHARE_REPLAYED * n_runs
-        if enough and plan.clock() >= plan.deadline_s:
+        if enough and plan.clock() >= deadline_s:
             return ReplayedBids(bids, cut_by_budget=True)
         bids.update(bids_of_fold(fold))
     return ReplayedBids(bids, cut_by_budget=False)
@@ -99,7 +87,7 @@ def replayed_bids(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutOfTimeCost:
-    """The cost of an expert on the task's past, by what it could have known then.
+    """The cost of an expert on the task's past.
 
     cost_gb_h: waste (allocation - need) x runtime, plus allocation x runtime x penalty for each
         failed attempt. A penalty above one makes it a price, not memory that was really held.
@@ -139,10 +127,11 @@ def charged_over(
     """Charge the experts by models, the user's request and the largest need over the same runs.
 
     runs: in time order.
-    models: expert -> its bids, all for the same runs. Only these runs are compared; where there is
-        no bid at all, the others are compared over all runs but the first.
+    models: expert -> its bids, all for the same runs: those that are compared. Without any bid the
+        other experts are compared over all runs but the first.
     """
-    seen_bytes = _largest_before(runs)
+    # The largest need that was known before each run.
+    seen_bytes = list(accumulate((run.teaches_bytes for run in runs), max, initial=0.0))
     places = sorted(set().union(*models.values())) or range(1, len(runs))
     compared = [place for place in places if runs[place].need_bytes is not None]
     bids: dict[str, Bids] = {
@@ -179,14 +168,6 @@ def _past_runs(rows: RunRows) -> Sequence[PastRun]:
         )
         for place, run in enumerate(rows.runs)
     ]
-
-
-def _largest_before(runs: Sequence[PastRun]) -> list[float]:
-    largest, before = 0.0, []
-    for run in runs:
-        before.append(largest)
-        largest = max(largest, run.teaches_bytes)
-    return before
 
 
 def _charged(bid: Bid, run: PastRun, seen_bytes: float, policy: Policy) -> OutOfTimeCost:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.training.classifier import ClassifierName
 from plimsoll_predictor.training.sampling import Sampler
-from plimsoll_predictor.training.search import Clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingPlan:
     """All that a training is asked to do.
 
-    clock: seconds that only rise, for the budget. now_s: Unix seconds, written into the model.
-    budget_s: the search stops when most of it is spent and the best so far is taken; the last
-        fit may run a little over.
+    clock: seconds that only rise; deadlines are on it. now_s: Unix seconds, written into the model.
+    budget_s: when most of it is spent, the search stops; the last fit may run a little over.
     latest_runs: older ones are not learned from, which bounds time and memory.
     """
 
     policy: Policy
     seed: int
-    clock: Clock
+    clock: Callable[[], float]
     now_s: float
     budget_s: float = 60.0
     iterations: int = 32

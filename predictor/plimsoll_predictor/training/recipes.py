@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 from plimsoll_predictor.training.classifier import ClassifierName, Recipe
+from plimsoll_predictor.training.plan import TrainingPlan
 from plimsoll_predictor.training.sampling import Sampler
 
 RANDOM_TRIALS: Final = 8
 """Trials before the search trusts what it has seen; the first is always the known-good recipe."""
 
-_STARTS: Final[Mapping[ClassifierName, Recipe]] = {
+STARTING_RECIPES: Final[Mapping[ClassifierName, Recipe]] = {
     ClassifierName.XGBOOST: Recipe(
         classifier=ClassifierName.XGBOOST,
         sampler=Sampler.SMOTE,
@@ -33,6 +35,7 @@ _STARTS: Final[Mapping[ClassifierName, Recipe]] = {
         parameters={"C": 10.0, "gamma": 0.1},
     ),
 }
+"""The recipes known to do well enough on most tasks; every search tries its own first."""
 
 # By parameter: lowest, highest, and whether values spread evenly, by ratio, or in whole steps.
 _SPACES: Final[Mapping[ClassifierName, Mapping[str, tuple[float, float, str]]]] = {
@@ -51,37 +54,26 @@ _SPACES: Final[Mapping[ClassifierName, Mapping[str, tuple[float, float, str]]]] 
 }
 
 
-def starting_recipe(classifier: ClassifierName) -> Recipe:
-    """The recipe known to do well enough on most tasks; every search tries it first."""
-    return _STARTS[classifier]
-
-
 def quick_recipe(classifier: ClassifierName) -> Recipe:
     """A cheap recipe, good enough to compare numbers of bins by; makes no rows."""
+    start = STARTING_RECIPES[classifier]
     if classifier is ClassifierName.SVM:
-        return _STARTS[classifier]
-    parameters = {**_STARTS[classifier].parameters, "rounds": 25, "max_depth": 3, "eta": 0.4}
-    return Recipe(classifier=classifier, sampler=Sampler.NONE, parameters=parameters)
+        return start
+    quick = {"rounds": 25, "max_depth": 3, "eta": 0.4}
+    return replace(start, sampler=Sampler.NONE, parameters={**start.parameters, **quick})
 
 
 class RecipeAsker:
     """One classifier's search space, asked and told by scikit-optimize."""
 
-    def __init__(
-        self,
-        classifier: ClassifierName,
-        samplers: Sequence[Sampler],
-        *,
-        seed: int,
-        iterations: int,
-    ) -> None:
+    def __init__(self, classifier: ClassifierName, plan: TrainingPlan) -> None:
         self._classifier = classifier
         self._ranges = _SPACES[classifier]
-        self._samplers = tuple(samplers)
+        self._samplers = plan.samplers
         self._asked: list[Any] | None = None
-        self._optimizer = self._made(seed, iterations)
+        self._optimizer = self._new_optimizer(plan)
 
-    def _made(self, seed: int, iterations: int) -> Any:
+    def _new_optimizer(self, plan: TrainingPlan) -> Any:
         from skopt import Optimizer
         from skopt.learning import GaussianProcessRegressor
         from skopt.learning.gaussian_process.kernels import ConstantKernel, Matern
@@ -104,27 +96,27 @@ class RecipeAsker:
             normalize_y=True,
             noise="gaussian",
             n_restarts_optimizer=0,
-            random_state=seed,
+            random_state=plan.seed,
         )
         return Optimizer(
             dimensions,
             base_estimator=surface,
-            n_initial_points=min(RANDOM_TRIALS, max(iterations // 2, 1)),
+            n_initial_points=min(RANDOM_TRIALS, max(plan.iterations // 2, 1)),
             acq_optimizer="sampling",
             acq_optimizer_kwargs={"n_points": 1000},
             acq_func="EI",
-            random_state=seed,
+            random_state=plan.seed,
         )
 
     def ask(self) -> Recipe:
         """The next recipe to try: at first the known-good one."""
         if self._asked is None:
-            start = starting_recipe(self._classifier)
+            start = STARTING_RECIPES[self._classifier]
             sampler = start.sampler if start.sampler in self._samplers else self._samplers[0]
             self._asked = [start.parameters[name] for name in self._ranges]
             if len(self._samplers) > 1:
                 self._asked.append(sampler.value)
-            return Recipe(classifier=self._classifier, sampler=sampler, parameters=start.parameters)
+            return replace(start, sampler=sampler)
         with _quiet():
             self._asked = self._optimizer.ask()
         values = [float(value) for value in self._asked[: len(self._ranges)]]
@@ -143,10 +135,7 @@ class RecipeAsker:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence two harmless warnings that would alarm whoever reads the log.
-
-    A small space is asked the same twice, and the Gaussian process may find nothing to tell apart.
-    """
+    """Silence two harmless warnings: of a point that is asked twice, and of a flat surface."""
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():

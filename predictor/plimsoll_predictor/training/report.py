@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.model.bins import BinOption
 from plimsoll_predictor.model.features import FeatureSchema
 from plimsoll_predictor.model.task_model import ModelMetrics
 from plimsoll_predictor.training.candidates import Candidate, Chosen
-from plimsoll_predictor.training.forward import ClassifierBids
 from plimsoll_predictor.training.out_of_time import OutOfTimeCost, OutOfTimeCosts, ReplayedBids
 from plimsoll_predictor.training.plan import TrainingPlan
 from plimsoll_predictor.training.runs import RunRows
 from plimsoll_predictor.training.sampling import Sampler
-from plimsoll_predictor.training.search import SearchResult, Trial
-from plimsoll_predictor.training.u_score import Reliability, estimated_improvement
+from plimsoll_predictor.training.search import FoldScore, SearchResult, Trial
+from plimsoll_predictor.training.u_score import Reliability, estimated_improvement, evaluate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,28 +39,16 @@ class TriedRecipe:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoldScore:
-    """The chosen recipe on one fold: trained on what came before, judged on validation_runs."""
-
-    training_runs: int
-    validation_runs: int
-    u_score: float
-    accuracy: float
-    u_rate: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingReport:
     """How a training made its model.
 
-    runs: learned from, the latest; censored_runs: of them, those whose need was only exceeded.
+    censored_runs: of the runs learned from, those whose need was only exceeded.
     first_s, last_s: Unix seconds of the oldest and newest run; None where no run has a time.
-    recipe: the chosen one with its figures over all folds; None where there is one bin.
-    fold_scores: of the chosen recipe, oldest fold first; none where there is one bin.
-    ceilings_bytes, bin_runs: the chosen bins, and how many runs each holds.
-    features: the names learned from. policy: ``Policy.to_dict()``, what people had set.
+    recipe, fold_scores: the chosen one, over all folds and by fold, oldest first; None and none
+        where there is one bin.
+    bin_runs: how many runs each of the chosen bins holds. policy: ``Policy.to_dict()``.
     out_of_time_costs: by expert, over the compared_runs; an expert that could not bid is missing.
-    reliability: of the chances the classifier gave in the replay of the past; None if older.
+    reliability: of the classifier's chances in the replay; None in reports of older versions.
     """
 
     runs: int
@@ -87,7 +76,7 @@ class TrainingReport:
     reliability: Reliability | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types, but for tuples that JSON writes as lists."""
+        """As JSON, with tuples for lists."""
         document: dict[str, Any] = to_document(self)
         return document
 
@@ -100,14 +89,15 @@ class Steps:
     schema: FeatureSchema
     chosen: Chosen
     searched: SearchResult | None
-    classified: ClassifierBids
+    classified: ReplayedBids
+    reliability: Reliability
     boosted: ReplayedBids
     costs: OutOfTimeCosts
 
     @property
     def cut_by_budget(self) -> bool:
         """Whether time ran out in any step."""
-        steps = (self.chosen, self.searched, self.classified.replayed, self.boosted)
+        steps = (self.chosen, self.searched, self.classified, self.boosted)
         return any(step is not None and step.cut_by_budget for step in steps)
 
 
@@ -126,7 +116,7 @@ def report_of(steps: Steps, plan: TrainingPlan, *, duration_s: float) -> Trainin
         duration_s=duration_s,
         cut_by_budget=steps.cut_by_budget,
         folds=plan.n_folds,
-        fold_scores=_fold_scores(searched.best) if searched else (),
+        fold_scores=searched.best.folds if searched else (),
         iterations=plan.iterations,
         policy=plan.policy.to_dict(),
         features=tuple(sorted({column.feature for column in steps.schema.columns})),
@@ -138,26 +128,16 @@ def report_of(steps: Steps, plan: TrainingPlan, *, duration_s: float) -> Trainin
         trials=tuple(map(_tried, searched.trials)) if searched else (),
         compared_runs=steps.costs.runs,
         out_of_time_costs=steps.costs.by_expert,
-        reliability=steps.classified.reliability,
+        reliability=steps.reliability,
     )
 
 
 def metrics_of(option: BinOption, searched: SearchResult | None, penalty: float) -> ModelMetrics:
     """The model's figures: those of the search's best trial. One bin cannot be wrong."""
     optimal = option.time_based_optimal_improvement
-    if searched is None:
-        return ModelMetrics(
-            u_score=0.0,
-            accuracy=1.0,
-            u_rate=0.0,
-            optimal_improvement=optimal,
-            estimated_improvement=optimal,
-            confusion=((sum(option.bins.counts),),),
-            classifier="none",
-            sampler=Sampler.NONE.value,
-            penalty=penalty,
-        )
-    figures, recipe = searched.best.evaluation, searched.best.recipe
+    best = searched.best if searched else None
+    runs = np.array([[sum(option.bins.counts)]])
+    figures = best.evaluation if best else evaluate(runs, penalty)
     return ModelMetrics(
         u_score=figures.u_score,
         accuracy=figures.accuracy,
@@ -165,8 +145,8 @@ def metrics_of(option: BinOption, searched: SearchResult | None, penalty: float)
         optimal_improvement=optimal,
         estimated_improvement=estimated_improvement(optimal, figures.accuracy, figures.u_rate),
         confusion=figures.confusion,
-        classifier=recipe.classifier.value,
-        sampler=recipe.sampler.value,
+        classifier=best.recipe.classifier.value if best else "none",
+        sampler=(best.recipe.sampler if best else Sampler.NONE).value,
         penalty=penalty,
     )
 
@@ -180,18 +160,4 @@ def _tried(trial: Trial) -> TriedRecipe:
         u_score=trial.evaluation.u_score,
         accuracy=trial.evaluation.accuracy,
         u_rate=trial.evaluation.u_rate,
-    )
-
-
-def _fold_scores(trial: Trial) -> tuple[FoldScore, ...]:
-    """One trial, fold by fold, oldest first."""
-    return tuple(
-        FoldScore(
-            training_runs=fold.training_runs,
-            validation_runs=sum(map(sum, fold.evaluation.confusion)),
-            u_score=fold.evaluation.u_score,
-            accuracy=fold.evaluation.accuracy,
-            u_rate=fold.evaluation.u_rate,
-        )
-        for fold in trial.folds
     )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll_predictor.core.policy import Policy
-from plimsoll_predictor.core.record import Features, Need, Observation
+from plimsoll_predictor.core.record import Features, Observation
 from plimsoll_predictor.model.bins import BinLimits
 
 CENSORED_FACTOR: Final = 1.5
@@ -27,11 +27,11 @@ SHORTEST_RUNTIME_S: Final = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run, and what it teaches.
+    """One run that a training learns from.
 
-    need_bytes: above zero; what it is assumed to be where censored.
-    exceeds_bytes: what a censored need is known to exceed; None if the need is known.
-    runtime_s, request_bytes, at_s: None where nobody said. at_s is Unix time.
+    need_bytes: above zero; an assumption where it is censored.
+    exceeds_bytes: the allocation that a censored need exceeded; None if the need is known.
+    runtime_s, request_bytes, at_s (Unix time): None where nobody recorded them.
     """
 
     key: str
@@ -56,7 +56,7 @@ def runs_of(observations: Iterable[Observation], *, latest: int) -> list[Run]:
     """
     attempts: dict[str, list[Observation]] = {}
     for observation in observations:
-        if _teaches(observation.need):
+        if observation.need is not None and observation.need.size_bytes > 0:
             attempts.setdefault(observation.run, []).append(observation)
     runs = [_run(key, of_run) for key, of_run in attempts.items()]
     runs.sort(key=lambda run: -math.inf if run.at_s is None else run.at_s)
@@ -114,35 +114,23 @@ class RunRows:
         return RunRows.of([self.runs[place] for place in places])
 
 
-def _teaches(need: Need | None) -> bool:
-    return need is not None and need.size_bytes > 0
-
-
 def _run(key: str, attempts: Sequence[Observation]) -> Run:
     need, decisive = max(
         ((attempt.need, attempt) for attempt in attempts if attempt.need is not None),
         key=lambda pair: (not pair[0].censored, pair[0].size_bytes),
     )
     requests = (attempt.request_bytes for attempt in attempts)
+    is_plausible = decisive.runtime_s is not None and 0 <= decisive.runtime_s <= LONGEST_RUNTIME_S
+    times_s = (decisive.submitted_s, decisive.started_s, decisive.finished_s)
     return Run(
         key=key,
         features=decisive.features,
         need_bytes=need.size_bytes * (CENSORED_FACTOR if need.censored else 1.0),
         exceeds_bytes=need.size_bytes if need.censored else None,
-        runtime_s=_plausible_runtime_s(decisive.runtime_s),
+        runtime_s=decisive.runtime_s if is_plausible else None,
         request_bytes=next((request for request in requests if request), None),
-        at_s=_first_finite(decisive.submitted_s, decisive.started_s, decisive.finished_s),
+        at_s=next((at_s for at_s in times_s if at_s is not None and math.isfinite(at_s)), None),
     )
-
-
-def _plausible_runtime_s(runtime_s: float | None) -> float | None:
-    if runtime_s is None or not 0 <= runtime_s <= LONGEST_RUNTIME_S:
-        return None
-    return runtime_s
-
-
-def _first_finite(*times_s: float | None) -> float | None:
-    return next((time for time in times_s if time is not None and math.isfinite(time)), None)
 
 
 def _filled(values: Sequence[float | None]) -> NDArray[np.float64] | None:

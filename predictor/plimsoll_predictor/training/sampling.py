@@ -69,16 +69,14 @@ def sample(
         if missing <= 0:
             continue
         rows = None
-        if space is not None and space.interpolable and count > 1:
+        # Rows of categories only cannot be interpolated.
+        if space is not None and len(categorical) < X.shape[1] and count > 1:
             rows = space.interpolated(y, label, target, seed=seed)
-        made.append(_repeated(X, y, label, missing, random) if rows is None else rows)
+        if rows is None:
+            rows = X[random.choice(np.flatnonzero(y == label), size=missing)]
+        made.append(np.asarray(rows, dtype=np.float32))
         labels.append(np.full(missing, label, dtype=np.int64))
     return Sampled(np.concatenate([X, *made]), np.concatenate([y, *labels]))
-
-
-def _repeated(X: Rows, y: Labels, label: int, missing: int, random: np.random.Generator) -> Rows:
-    chosen = random.choice(np.flatnonzero(y == label), size=missing)
-    return np.asarray(X[chosen], dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +106,12 @@ class _Space:
                 # float32 values squared fit float64, so this never overflows.
                 scale[column] = float(np.std(present)) or 1.0
             else:
-                centre[column] = np.nan  # never known: made rows do not know it either
+                centre[column] = np.nan  # It is unknown in the made rows too.
         filled = (wide - centre) / scale
         filled[:, numeric] = np.nan_to_num(filled[:, numeric], nan=0.0)
         for column in categorical:
             filled[np.isnan(filled[:, column]), column] = absent
         return cls(filled, centre, scale, categorical, absent)
-
-    @property
-    def interpolable(self) -> bool:
-        return len(self.categorical) < int(self.filled.shape[1])
 
     def interpolated(self, y: Labels, label: int, target: int, *, seed: int) -> Rows:
         """New rows of one class until it has ``target`` members; it has at least two."""

@@ -6,7 +6,7 @@ time order. It is judged by what it would serve: not the likeliest bin but the c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,28 +14,19 @@ from numpy.typing import NDArray
 
 from plimsoll_predictor.deciding.choosing import cheapest_bins
 from plimsoll_predictor.model.bins import Bins
-from plimsoll_predictor.training.classifier import (
-    ClassifierName,
-    Layout,
-    Recipe,
-    TrainingPart,
-    fit,
-)
+from plimsoll_predictor.training.classifier import Layout, Recipe, TrainingPart, fit
 from plimsoll_predictor.training.folds import Fold
+from plimsoll_predictor.training.plan import TrainingPlan
 from plimsoll_predictor.training.recipes import RecipeAsker
-from plimsoll_predictor.training.sampling import Labels, Rows, Sampler
+from plimsoll_predictor.training.sampling import Labels, Rows
 from plimsoll_predictor.training.u_score import Evaluation, confusion_matrix, evaluate
-
-Clock = Callable[[], float]
-"""Seconds that only ever rise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """Labelled rows to find a classifier for, in time order.
 
-    X: (n, m) encoded. y: (n,). runtimes_s: (n,), above zero.
-    reference_bytes: what the user asks for.
+    X: (n, m) encoded. y: (n,). runtimes_s: (n,), above zero. reference_bytes: the user's request.
     """
 
     X: Rows
@@ -47,44 +38,34 @@ class Problem:
     folds: Sequence[Fold]
     penalty: float
 
+    def part(self, seed: int) -> TrainingPart:
+        """All rows, to fit on."""
+        return TrainingPart(self.X, self.y, self.layout, n_bins=len(self.bins), seed=seed)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchPlan:
-    """A plan of the search.
-
-    deadline_s: on the clock's own scale; the search stops there and keeps its best.
-    """
-
-    seed: int
-    iterations: int
-    deadline_s: float
-    clock: Clock
-    classifiers: Sequence[ClassifierName]
-    samplers: Sequence[Sampler]
-    threads: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class FoldFigures:
-    """One recipe's figures on one fold. training_runs: learned from before it was judged."""
+class FoldScore:
+    """One recipe on one fold: trained on what came before, judged on validation_runs."""
 
     training_runs: int
-    evaluation: Evaluation
+    validation_runs: int
+    u_score: float
+    accuracy: float
+    u_rate: float
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One recipe and its figures over all folds' validation parts together.
 
-    served_improvement: share of the reference's memory-time saved, failed attempts' memory-time
-    counted penalty times.
-    folds: each fold's own figures, oldest first.
+    served_improvement: share of the reference's memory-time saved, with failed attempts counted
+    penalty times. folds: oldest first.
     """
 
     recipe: Recipe
     evaluation: Evaluation
     served_improvement: float
-    folds: tuple[FoldFigures, ...] = ()
+    folds: tuple[FoldScore, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,42 +80,39 @@ class SearchResult:
 class Judge:
     """Judges recipes on one problem. Keeps each fold's sampled rows between trials."""
 
-    def __init__(self, problem: Problem, *, seed: int, threads: int) -> None:
-        self._problem = problem
-        self._threads = threads
-        n_bins = len(problem.bins)
-        self._parts = [
-            TrainingPart(
-                problem.X[fold.training],
-                problem.y[fold.training],
-                problem.layout,
-                n_bins=n_bins,
-                seed=seed,
-            )
-            for fold in problem.folds
-        ]
+    def __init__(self, problem: Problem, plan: TrainingPlan) -> None:
+        self._problem, self._plan = problem, plan
+        self._parts = [problem.part(plan.seed).only(fold.training) for fold in problem.folds]
 
-    def judge(self, recipe: Recipe, *, deadline_s: float, clock: Clock) -> Trial | None:
+    def judge(self, recipe: Recipe, deadline_s: float) -> Trial | None:
         """The recipe's figures; None if the deadline came before all folds were done."""
         problem = self._problem
         n_bins = len(problem.bins)
         confusion = np.zeros((n_bins, n_bins), dtype=np.int64)
-        folds: list[FoldFigures] = []
+        folds: list[FoldScore] = []
         spent = asked = 0.0
         for part, fold in zip(self._parts, problem.folds, strict=True):
-            if clock() >= deadline_s:
+            if self._plan.clock() >= deadline_s:
                 return None
-            fitted = fit(part, recipe, threads=self._threads)
+            fitted = fit(part, recipe, threads=self._plan.threads)
             rows, true_bins = fold.validation, problem.y[fold.validation]
             proba = fitted.predict_proba(problem.X[rows])
             served = cheapest_bins(proba, problem.bins, problem.penalty)
             of_fold = confusion_matrix(true_bins, served, n_bins)
-            folds.append(FoldFigures(fold.training.size, evaluate(of_fold, problem.penalty)))
+            figures = evaluate(of_fold, problem.penalty)
+            folds.append(
+                FoldScore(
+                    training_runs=fold.training.size,
+                    validation_runs=rows.size,
+                    u_score=figures.u_score,
+                    accuracy=figures.accuracy,
+                    u_rate=figures.u_rate,
+                )
+            )
             confusion += of_fold
             spent += float(self._spent_bytes(true_bins, served) @ problem.runtimes_s[rows])
             asked += problem.reference_bytes * float(problem.runtimes_s[rows].sum())
-        figures = evaluate(confusion, problem.penalty)
-        return Trial(recipe, figures, 1 - spent / asked, tuple(folds))
+        return Trial(recipe, evaluate(confusion, problem.penalty), 1 - spent / asked, tuple(folds))
 
     def _spent_bytes(self, true_bins: Labels, served: Labels) -> NDArray[np.float64]:
         """The memory allocated per run, a retry at the true bin's ceiling included, (n,)."""
@@ -143,23 +121,19 @@ class Judge:
         return np.where(served >= true_bins, ceilings[served], failed)
 
 
-def search(problem: Problem, plan: SearchPlan) -> SearchResult:
+def search(problem: Problem, plan: TrainingPlan, deadline_s: float) -> SearchResult:
     """Find the recipe with the lowest u-score.
 
-    The first trial is always finished, whatever the deadline: there must be a best. The search
-    ends early at a u-score of 0, below which nothing is. Same plan, same result, unless the
-    deadline cuts it.
+    At the deadline the search stops and keeps its best, but the first trial is always finished.
+    The search ends early at a u-score of 0, below which nothing is. Same plan, same result, unless
+    the deadline cuts it.
     """
-    judge = Judge(problem, seed=plan.seed, threads=plan.threads)
-    askers = [
-        RecipeAsker(name, plan.samplers, seed=plan.seed, iterations=plan.iterations)
-        for name in plan.classifiers
-    ]
+    judge = Judge(problem, plan)
+    askers = [RecipeAsker(name, plan) for name in plan.classifiers]
     trials: list[Trial] = []
     for index in range(max(plan.iterations, 1)):
         asker = askers[index % len(askers)]
-        deadline_s = plan.deadline_s if trials else float("inf")
-        trial = judge.judge(asker.ask(), deadline_s=deadline_s, clock=plan.clock)
+        trial = judge.judge(asker.ask(), deadline_s if trials else float("inf"))
         if trial is None:
             return SearchResult(_best(trials), tuple(trials), cut_by_budget=True)
         trials.append(trial)

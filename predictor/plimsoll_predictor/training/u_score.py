@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BOUNDS: Final = (0.0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98, 1.0)
-"""Of the buckets of chance, which are narrow at the ends, where sizes are decided."""
+"""Of the buckets of chance: they are narrow at the ends, where sizes are decided."""
 
 
 def confusion_matrix(
@@ -26,24 +26,6 @@ def confusion_matrix(
     """
     flat = np.asarray(true_bins, dtype=np.int64) * n_bins + np.asarray(predicted_bins)
     return np.bincount(flat.astype(np.int64), minlength=n_bins * n_bins).reshape(n_bins, n_bins)
-
-
-def accuracy(confusion: NDArray[np.int64]) -> float:
-    """Share of predictions that are the true bin. Nothing predicted is nothing wrong: 1."""
-    total = confusion.sum()
-    return float(np.trace(confusion) / total) if total else 1.0
-
-
-def u_rate(confusion: NDArray[np.int64]) -> float:
-    """Share of predictions below the true bin (thesis 6.2)."""
-    total = confusion.sum()
-    return float(np.tril(confusion, -1).sum() / total) if total else 0.0
-
-
-def o_rate(confusion: NDArray[np.int64]) -> float:
-    """Share of predictions above the true bin."""
-    total = confusion.sum()
-    return float(np.triu(confusion, 1).sum() / total) if total else 0.0
 
 
 def u_score(over: int, under: int, total: int, penalty: float) -> float:
@@ -62,7 +44,11 @@ def estimated_improvement(optimal_improvement: float, accuracy: float, u_rate: f
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The figures of one set of predictions."""
+    """The figures of one set of predictions.
+
+    accuracy, u_rate, o_rate: shares of predictions that are the true bin, below it and above it
+        (thesis 6.2). Where nothing is predicted, nothing is wrong.
+    """
 
     confusion: tuple[tuple[int, ...], ...]
     accuracy: float
@@ -73,13 +59,14 @@ class Evaluation:
 
 def evaluate(confusion: NDArray[np.int64], penalty: float) -> Evaluation:
     """All figures of one confusion matrix."""
-    over, under = int(np.triu(confusion, 1).sum()), int(np.tril(confusion, -1).sum())
+    over, under = np.triu(confusion, 1).sum(), np.tril(confusion, -1).sum()
+    total = confusion.sum()
     return Evaluation(
         confusion=tuple(tuple(int(count) for count in row) for row in confusion),
-        accuracy=accuracy(confusion),
-        u_rate=u_rate(confusion),
-        o_rate=o_rate(confusion),
-        u_score=u_score(over, under, int(confusion.sum()), penalty),
+        accuracy=float(np.trace(confusion) / total) if total else 1.0,
+        u_rate=float(under / total) if total else 0.0,
+        o_rate=float(over / total) if total else 0.0,
+        u_score=u_score(int(over), int(under), int(total), penalty),
     )
 
 

@@ -17,7 +17,7 @@ from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.units import GIB, MIB, gb_hours
 from plimsoll_predictor.experts.charging import DECIDED, EndedRun, Would
 from plimsoll_predictor.knowledge.knowledge import Knowledge
-from plimsoll_predictor.replay.sizes.engine import ReplaySettings, replay
+from plimsoll_predictor.replay.sizes.engine import replay
 from plimsoll_predictor.replay.sizes.product import ProductSizer
 from plimsoll_predictor.replay.sizes.sizer import Knobs
 from plimsoll_predictor.store import TaskSummary
@@ -95,7 +95,7 @@ async def test_what_recommend_mode_counts_is_what_a_replay_of_the_same_runs_find
         .row
         for number, run in enumerate(runs)
     ]
-    replayed = replay(rows, ProductSizer(Knobs()), ReplaySettings())
+    replayed = replay(rows, ProductSizer(Knobs()))
     asked = sum(gb_hours(REQUEST_BYTES, 60 * run.minutes) for run in runs)
     needed = sum(gb_hours(run.need_bytes, 60 * run.minutes) for run in runs)
     wasted = sum(row.waste_gb_h for row in replayed.rows)

@@ -11,7 +11,7 @@ import pytest
 from benchmarks import shifts
 from benchmarks.shift_sizers import Eye, ShiftSizer
 from benchmarks.shifted_traces import LEAST_RUNS, joined, scaled, unchanged
-from plimsoll_predictor.replay.sizes.engine import ReplaySettings, replay
+from plimsoll_predictor.replay.sizes.engine import replay
 from plimsoll_predictor.replay.sizes.rows import TraceRow
 from plimsoll_predictor.replay.sizes.traces import read_trace
 from tests.builders.replays import GB, START_S, RunBuilder
@@ -75,7 +75,7 @@ def test_nothing_of_the_trace_itself_is_altered() -> None:
 def test_a_shift_is_seen_as_soon_as_the_eye_allows(eye: Eye, seen: list[int]) -> None:
     shifted = scaled(history("a", 2, GB), 0.25)
     sizer = ShiftSizer(eye, set(shifted.after["a"]))
-    replay(shifted.rows, sizer, ReplaySettings())
+    replay(shifted.rows, sizer)
     assert sizer.fleet.noticed.get("a", []) == seen
 
 

@@ -22,7 +22,7 @@ from plimsoll_predictor.training.classifier import (
     calibration_of,
     fit,
 )
-from plimsoll_predictor.training.recipes import starting_recipe
+from plimsoll_predictor.training.recipes import STARTING_RECIPES
 from plimsoll_predictor.training.sampling import Rows, Sampler
 from plimsoll_predictor.training.u_score import Reliability
 
@@ -106,7 +106,7 @@ def test_a_few_surprises_of_impossible_bins_do_not_choose_for_all_other_runs() -
 @pytest.mark.parametrize("sampler", list(Sampler))
 def test_compiled_trees_are_calibrated_alike(n_bins: int, sampler: Sampler) -> None:
     part = hazy_part(200, n_bins)
-    recipe = replace(starting_recipe(ClassifierName.XGBOOST), sampler=sampler)
+    recipe = replace(STARTING_RECIPES[ClassifierName.XGBOOST], sampler=sampler)
     fitted = fit(part, recipe, threads=1, calibration=Calibration(scale=0.7, strength=0.75))
     plainly = fit(part, recipe, threads=1).predict_proba(part.X)
     proba = fitted.predict_proba(part.X)
@@ -123,7 +123,7 @@ def test_chances_of_later_runs_come_closer_to_what_comes_true() -> None:
         (part.only(known[:end]), part.X[end : end + 200], part.y[end : end + 200])
         for end in (200, 400)
     ]
-    recipe = starting_recipe(ClassifierName.XGBOOST)
+    recipe = STARTING_RECIPES[ClassifierName.XGBOOST]
     calibration = calibration_of(folds, recipe, threads=1)
     past = part.only(known)
     before = fit(past, recipe, threads=1).predict_proba(part.X[coming])

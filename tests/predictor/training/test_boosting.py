@@ -22,10 +22,9 @@ from plimsoll_predictor.training.boosting import (
     LEVEL,
     boosted_bids,
     fit_boosted,
-    needs_of_rows,
 )
 from plimsoll_predictor.training.compile import compile_regression
-from plimsoll_predictor.training.out_of_time import LEAST_SHARE_REPLAYED, ReplayPlan
+from plimsoll_predictor.training.out_of_time import LEAST_SHARE_REPLAYED, ReplayedBids
 from plimsoll_predictor.training.runs import RunRows, runs_of
 from plimsoll_predictor.training.train import train
 from tests.builders.trainings import StepClock, a_history, a_plan, an_attempt
@@ -46,9 +45,8 @@ def fitted(n: int = 800) -> BoostedNeed:
     return boosted
 
 
-def a_boosting_plan(**changes: Any) -> ReplayPlan:
-    plan = ReplayPlan(n_folds=8, seed=1, threads=1, clock=StepClock(), deadline_s=60.0)
-    return replace(plan, **changes)
+def bids_in_the_past(rows: RunRows, **changes: Any) -> ReplayedBids:
+    return boosted_bids(rows, a_plan(seed=1, **changes), deadline_s=60.0)
 
 
 def test_compiled_trees_answer_as_xgboost_does() -> None:
@@ -156,14 +154,14 @@ def test_too_few_runs_or_no_feature_give_no_trees() -> None:
 @pytest.mark.slow
 def test_past_bids_are_learned_only_from_what_came_before() -> None:
     rows = RunRows.of(runs_of(a_history(200), latest=200))
-    bids = boosted_bids(rows, a_boosting_plan()).bids
+    bids = bids_in_the_past(rows).bids
     cut = 150
     # Were anything of later runs seen, other later needs would change earlier bids.
     changed = [
         replace(run, need_bytes=run.need_bytes * (50 if place >= cut else 1))
         for place, run in enumerate(rows.runs)
     ]
-    others = boosted_bids(RunRows.of(changed), a_boosting_plan()).bids
+    others = bids_in_the_past(RunRows.of(changed)).bids
     earlier = [place for place in bids if place < cut]
     assert len(earlier) >= 50
     assert [others[place] for place in earlier] == [bids[place] for place in earlier]
@@ -171,7 +169,7 @@ def test_past_bids_are_learned_only_from_what_came_before() -> None:
 
 def test_past_bids_follow_the_features() -> None:
     rows = RunRows.of(runs_of(a_history(300), latest=300))
-    bids = boosted_bids(rows, a_boosting_plan()).bids
+    bids = bids_in_the_past(rows).bids
     ratios = [bid.allocation_bytes / rows.runs[place].need_bytes for place, bid in bids.items()]
     assert 1.0 < math.exp(float(np.mean(np.log(ratios)))) < 2.0
 
@@ -179,18 +177,18 @@ def test_past_bids_follow_the_features() -> None:
 @pytest.mark.slow
 def test_when_time_is_out_the_newest_runs_are_still_replayed() -> None:
     rows = RunRows.of(runs_of(a_history(200), latest=200))
-    cut = boosted_bids(rows, a_boosting_plan(clock=StepClock(step_s=100.0)))
+    cut = bids_in_the_past(rows, clock=StepClock(step_s=100.0))
     assert cut.cut_by_budget
     assert len(cut.bids) >= LEAST_SHARE_REPLAYED * 200
     assert max(cut.bids) == 199
-    assert len(cut.bids) < len(boosted_bids(rows, a_boosting_plan()).bids)
+    assert len(cut.bids) < len(bids_in_the_past(rows).bids)
 
 
 def test_a_task_without_features_has_no_bids() -> None:
     rows = RunRows.of(
         runs_of([an_attempt(i, peak_bytes=(100 + i) * MIB) for i in range(60)], latest=60)
     )
-    assert boosted_bids(rows, a_boosting_plan()).bids == {}
+    assert bids_in_the_past(rows).bids == {}
 
 
 def test_runs_with_missing_and_unseen_features_get_a_need_within_range() -> None:
@@ -200,8 +198,8 @@ def test_runs_with_missing_and_unseen_features_get_a_need_within_range() -> None
     boosted = fit_boosted(X, rows.needs_bytes, seed=1, threads=1)
     assert boosted is not None
     odd: list[Features] = [{}, {"region": "moon"}, {"rows": "many", "columns": 1e30}]
-    for need_bytes in needs_of_rows(boosted, schema, odd):
-        assert boosted.least_bytes <= need_bytes <= boosted.most_bytes
+    for row in schema.expand(schema.encode_rows(odd)):
+        assert boosted.least_bytes <= boosted.need_bytes(row) <= boosted.most_bytes
 
 
 @pytest.mark.slow

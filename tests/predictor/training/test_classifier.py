@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +12,10 @@ from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.model.bins import Bins
 from plimsoll_predictor.training.classifier import ClassifierName, Layout, Recipe, TrainingPart, fit
 from plimsoll_predictor.training.folds import stratified_folds
-from plimsoll_predictor.training.recipes import RecipeAsker, starting_recipe
+from plimsoll_predictor.training.recipes import STARTING_RECIPES, RecipeAsker
 from plimsoll_predictor.training.sampling import Rows, Sampler
-from plimsoll_predictor.training.search import Problem, SearchPlan, SearchResult, search
-from tests.builders.trainings import StepClock
+from plimsoll_predictor.training.search import Problem, SearchResult, search
+from tests.builders.trainings import StepClock, a_plan
 
 
 def _plain(X: Rows) -> Rows:
@@ -45,7 +46,7 @@ def test_a_fitted_classifier_knows_its_rows_and_its_compiled_form_says_the_same(
     n_bins: int, classifier: ClassifierName, sampler: Sampler
 ) -> None:
     part = _part(n_bins)
-    recipe = replace(starting_recipe(classifier), sampler=sampler)
+    recipe = replace(STARTING_RECIPES[classifier], sampler=sampler)
     fitted = fit(part, recipe, threads=1)
     proba = fitted.predict_proba(part.X)
     assert proba.shape == (part.y.size, n_bins)
@@ -64,7 +65,7 @@ def test_a_heavy_bin_of_a_few_runs_is_learned(rare: int, sampler: Sampler) -> No
     y[-rare:] = 1
     X[-rare:, 0] = 50 + np.arange(rare)
     part = TrainingPart(X, y, Layout((), _plain), n_bins=2, seed=1)
-    recipe = replace(starting_recipe(ClassifierName.XGBOOST), sampler=sampler)
+    recipe = replace(STARTING_RECIPES[ClassifierName.XGBOOST], sampler=sampler)
     proba = fit(part, recipe, threads=1).predict_proba(X)
     assert proba.argmax(axis=1).tolist() == y.tolist()
 
@@ -84,22 +85,16 @@ def _problem(noise: float = 0.6, penalty: float = 10.0) -> Problem:
     )
 
 
-def _search_plan(**changes: object) -> SearchPlan:
-    plan = SearchPlan(
-        seed=3,
-        iterations=10,
-        deadline_s=float("inf"),
-        clock=StepClock(),
-        classifiers=(ClassifierName.XGBOOST,),
-        samplers=tuple(Sampler),
-    )
-    return replace(plan, **changes)  # type: ignore[arg-type]
+def _searched(
+    problem: Problem, *, deadline_s: float = float("inf"), **changes: Any
+) -> SearchResult:
+    return search(problem, a_plan(**{"seed": 3, "iterations": 10, **changes}), deadline_s)
 
 
 @pytest.fixture(scope="module")
 def found() -> SearchResult:
     """An ordinary search."""
-    return search(_problem(), _search_plan())
+    return _searched(_problem())
 
 
 @pytest.mark.slow
@@ -114,41 +109,43 @@ def test_the_search_keeps_the_lowest_u_score_of_all_trials(found: SearchResult) 
 def test_the_same_seed_tries_the_same_recipes_and_another_seed_others(
     found: SearchResult,
 ) -> None:
-    one, same = found.trials, search(_problem(), _search_plan()).trials
-    other = search(_problem(), _search_plan(seed=4, iterations=3)).trials
+    one, same = found.trials, _searched(_problem()).trials
+    other = _searched(_problem(), seed=4, iterations=3).trials
     assert one == same
     assert [trial.recipe for trial in one[:3]] != [trial.recipe for trial in other]
 
 
 def test_a_deadline_cuts_the_search_and_the_first_trial_is_always_finished() -> None:
-    found = search(_problem(), _search_plan(clock=StepClock(1.0), deadline_s=0.0))
+    found = _searched(_problem(), clock=StepClock(1.0), deadline_s=0.0)
     assert (len(found.trials), found.cut_by_budget) == (1, True)
-    later = search(_problem(), _search_plan(clock=StepClock(1.0), deadline_s=13.5))
+    later = _searched(_problem(), clock=StepClock(1.0), deadline_s=13.5)
     assert (len(later.trials), later.cut_by_budget) == (4, True)
 
 
 def test_the_search_ends_where_nothing_better_is_possible() -> None:
-    found = search(_problem(noise=0.0), _search_plan())
+    found = _searched(_problem(noise=0.0))
     assert found.best.evaluation.u_score == 0
     assert len(found.trials) < 10
 
 
 def test_classifiers_take_turns() -> None:
-    found = search(_problem(), _search_plan(classifiers=tuple(ClassifierName), iterations=6))
+    found = _searched(_problem(), classifiers=tuple(ClassifierName), iterations=6)
     assert [trial.recipe.classifier for trial in found.trials] == list(ClassifierName) * 3
 
 
 @pytest.mark.slow
 def test_a_higher_penalty_is_answered_with_fewer_under_estimates() -> None:
     def under(penalty: float) -> float:
-        found = search(_problem(penalty=penalty), _search_plan(iterations=5))
+        found = _searched(_problem(penalty=penalty), iterations=5)
         return found.best.evaluation.u_rate
 
     assert under(30.0) < under(1.0)
 
 
 def test_one_sampler_is_enough_to_search_with() -> None:
-    asker = RecipeAsker(ClassifierName.SVM, (Sampler.RANDOM,), seed=1, iterations=12)
+    asker = RecipeAsker(
+        ClassifierName.SVM, a_plan(samplers=(Sampler.RANDOM,), seed=1, iterations=12)
+    )
     recipes: list[Recipe] = []
     for _ in range(12):
         recipes.append(asker.ask())

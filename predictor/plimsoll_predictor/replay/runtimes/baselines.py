@@ -1,4 +1,4 @@
-"""The forecasts to beat: what anybody would do with the runs that are known.
+"""The forecasts to beat: simple rules over the known runs.
 
 Own history: the task's newest 2,000 known runs, each as likely. Last 20: its newest 20. Requested
 time: what was asked for, times how much of it all runs took so far. A task without a known run gets
@@ -21,8 +21,8 @@ from plimsoll_predictor.runtimes.runs.log_run import SHORTEST_S, LogRun
 
 NEWEST: Final = 20
 HISTORY: Final = 2000
-"""Runs that anybody would keep of a task. It matters where one has a hundred thousand: on RICC the
-newest 2,000 forecast a fifth better than all, and the better rival is the one to beat."""
+"""Runs that are kept of a task. On RICC, where a task has a hundred thousand, the newest 2,000
+forecast a fifth better than all, and the better rival is the one to beat."""
 NOTHING_KNOWN: Final = tuple(log(SHORTEST_S * 10**power) for power in range(6))
 """Before any run is known: from a second to a day, each power of ten as likely."""
 _UNSEEN: Final = 0.5
@@ -31,10 +31,7 @@ _UNSEEN: Final = 0.5
 
 @dataclass(slots=True)
 class PastRuns:
-    """Logarithms of known runtimes in s, sorted.
-
-    newest: how many are kept; None for all.
-    """
+    """Logarithms of known runtimes in s, sorted. newest: how many are kept; None for all."""
 
     newest: int | None = None
     sorted_ln: list[float] = field(default_factory=list)
@@ -54,8 +51,7 @@ class PastRuns:
 class Drawn:
     """A forecast: one of these runs again, each as likely.
 
-    sorted_ln: logarithms of runtimes, sorted; at least one.
-    add_ln: is added to each: the logarithm of what they are ratios to.
+    sorted_ln: at least one. add_ln: is added to each: the logarithm of what they are ratios to.
     """
 
     sorted_ln: Sequence[float]
@@ -106,7 +102,7 @@ class OwnHistory:
         self._tasks.setdefault(run.task, PastRuns(self._newest)).add(at_ln)
 
     def bytes_per_task(self) -> float | None:
-        """None, because it keeps all runs of a task."""
+        """None: it keeps all runs of a task."""
         return None
 
 

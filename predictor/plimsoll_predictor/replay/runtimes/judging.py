@@ -92,12 +92,7 @@ class Judged:
 def judge(
     log: RuntimeLog, kind: MethodKind, progress: Callable[[int], None] | None = None
 ) -> Judged:
-    """Replay a log through a fresh method of the kind.
-
-    progress: told the number of runs submitted so far, every so often.
-
-    Raises MethodBroken if the method's answer is no distribution.
-    """
+    """``replay_log`` with a fresh method of the kind, and its figures."""
     method = kind.make(len(log.runs))
     replayed = replay_log(log, method, progress)
     return Judged(

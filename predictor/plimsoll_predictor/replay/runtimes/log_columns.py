@@ -93,7 +93,7 @@ def log_run(cells: Cells, line: int) -> LogRun:
         started_s=started_s,
         runtime_s=runtime_s,
         finished_s=started_s + runtime_s if finished_s is None else finished_s,
-        processors=_first_known(cells, PROCESSORS),
+        processors=next((_known(cells, name) for name in PROCESSORS if name in cells), None),
         requested_s=_known(cells, "requested_s"),
         requested_bytes=_known(cells, "preset_bytes") if kb is None else kb * 1024,
         input_bytes=_known(cells, "input_bytes"),
@@ -138,10 +138,6 @@ def _time_s(cells: Cells, names: Sequence[str]) -> float | None:
             raise CellError(f"{name} is negative or thousands of years away")
         return time_s
     return None
-
-
-def _first_known(cells: Cells, names: Sequence[str]) -> float | None:
-    return next((_known(cells, name) for name in names if name in cells), None)
 
 
 def _known(cells: Cells, name: str) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -20,13 +21,12 @@ CLOCK_S: Final = 1.0
 
 
 class LogError(ValueError):
-    """A log cannot be replayed at all; the sentence says why and what to do."""
+    """A log cannot be replayed; the sentence says why and what to do."""
 
 
 def read_log(path: Path, progress: Callable[[int], None] | None = None) -> RuntimeLog:
-    """The runs in a file, in the order of their submission.
+    """The runs in a file, in the order of their submission; rows that are no run are counted.
 
-    A row that is no run is left out, and told with its line; so are clocks that disagree.
     progress: told how many bytes of the file have been read, every so often.
 
     Raises:
@@ -41,7 +41,7 @@ def read_logs(
     """Several files as one log, their runs in the order of submission; read_log's errors."""
     gathered = _Gathering()
     for path in paths:
-        gathered.start_of_file()
+        gathered.latest_s = 0.0
         try:
             for row in read_rows(path, FORM, progress):
                 gathered.take(row, str(path))
@@ -58,9 +58,6 @@ class _Gathering:
     disordered: int = 0
     zeros: int = 0
     latest_s: float = 0.0
-
-    def start_of_file(self) -> None:
-        self.latest_s = 0.0
 
     def take(self, row: NamedRow | BadRow, where: str) -> None:
         if isinstance(row, BadRow):
@@ -81,7 +78,7 @@ class _Gathering:
             reasons = "; ".join(out.words(why) for why, out in self.left_out.items())
             raise LogError(f"{name} has no run to replay" + (f" ({reasons})" if reasons else ""))
         # Stable: runs submitted at the same moment stay in the order of the file.
-        self.runs.sort(key=_submitted_s)
+        self.runs.sort(key=attrgetter("submitted_s"))
         return RuntimeLog(
             name=name,
             runs=self.runs,
@@ -105,7 +102,3 @@ class _Gathering:
         # It was over when the log says, whatever the clocks; but not before it was asked for.
         finished_s = max(run.finished_s, run.submitted_s)
         return replace(run, started_s=run.submitted_s, finished_s=finished_s)
-
-
-def _submitted_s(run: LogRun) -> float:
-    return run.submitted_s

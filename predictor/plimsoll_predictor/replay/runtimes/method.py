@@ -16,7 +16,7 @@ SHARES: Final[FloatArray] = QUANTILES
 """The 21 quantiles that are scored."""
 
 
-class Foretold(Protocol):
+class RuntimeForecast(Protocol):
     """A method's forecast of one run's runtime."""
 
     def quantiles_ln(self) -> FloatArray:
@@ -33,7 +33,7 @@ class Method(Protocol):
     run, only what is known at its submission may be read before it finishes.
     """
 
-    def submit(self, number: int, run: LogRun, /) -> Foretold:
+    def submit(self, number: int, run: LogRun, /) -> RuntimeForecast:
         """Forecast a run that is submitted now."""
 
     def start(self, number: int, run: LogRun, /) -> None:

@@ -13,7 +13,7 @@ from plimsoll_predictor.runtimes.runs.log_run import LogRun
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ProductForecast:
     """The forecaster's forecast of a run."""
 
     forecast: Forecast
@@ -35,10 +35,12 @@ class Product:
         self._forecaster = Forecaster()
         self._tasks: set[str] = set()
 
-    def submit(self, number: int, run: LogRun) -> Said:
+    def submit(self, number: int, run: LogRun) -> ProductForecast:
         """Do what admission does with a pod."""
         self._tasks.add(run.task)
-        return Said(self._forecaster.submit(str(number), run.task, run.owner, run.submitted_s))
+        return ProductForecast(
+            self._forecaster.submit(str(number), run.task, run.owner, run.submitted_s)
+        )
 
     def start(self, number: int, run: LogRun) -> None:
         """Do what the controller does when a pod starts."""

@@ -22,8 +22,8 @@ from plimsoll_predictor.replay.runtimes.baselines import (
     PastRuns,
     runtime_ln,
 )
-from plimsoll_predictor.replay.runtimes.method import SHARES, FloatArray, Foretold
-from plimsoll_predictor.replay.runtimes.product import Said
+from plimsoll_predictor.replay.runtimes.method import SHARES, FloatArray, RuntimeForecast
+from plimsoll_predictor.replay.runtimes.product import ProductForecast
 from plimsoll_predictor.replay.runtimes.protocol import first_tested
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 from plimsoll_predictor.runtimes.runs.log_run import SHORTEST_S, LogRun
@@ -90,14 +90,16 @@ class PaperShapes:
         self._of_owners: set[int] = set()
         self._catalogue: ShapeCatalogue | None = None
 
-    def submit(self, number: int, run: LogRun) -> Foretold:
+    def submit(self, number: int, run: LogRun) -> RuntimeForecast:
         """Its task's shape, or its owner's runs."""
         if number == self._learns_at:
             self._learn_shapes()
         runs = self._tasks.get(run.task)
         if runs is None:
             self._of_owners.add(number)
-            return Said(self._owners.submit(str(number), run.task, run.owner, run.submitted_s))
+            return ProductForecast(
+                self._owners.submit(str(number), run.task, run.owner, run.submitted_s)
+            )
         if self._catalogue is None:
             return Drawn(runs.known.sorted_ln or NOTHING_KNOWN)
         usual_s = runs.usual_s()
@@ -134,7 +136,8 @@ class PaperShapes:
             if len(runs.known.sorted_ln) >= SUPPORT
         ]
         try:
-            self._catalogue = fit(histories, Normalisation.RATIO, seed=SEED, n_shapes=SHAPES)
+            fitted = fit(histories, Normalisation.RATIO, seed=SEED, n_shapes=SHAPES)
+            self._catalogue = fitted.catalogue
         except TooFewRuns:
             # No task recurs often enough: known runs are all there is.
             self._catalogue = None

@@ -24,7 +24,7 @@ from plimsoll_predictor.replay.sizes.sizer import Knobs, SizerMaker
 LAST: Final = 20
 VPA_PERCENTILE: Final = 0.95
 REAL_STEP: Final = 1.0001
-"""A largest need seen that is not even this much above what failed is no step worth a retry."""
+"""The largest need seen is worth a retry only if it is larger than what failed by this factor."""
 
 
 class _PastNeeds(ABC):
@@ -44,8 +44,6 @@ class _PastNeeds(ABC):
 
 
 class _Largest(_PastNeeds):
-    """The largest need."""
-
     def __init__(self) -> None:
         self._largest_bytes = 0
 
@@ -124,11 +122,9 @@ class _CheapestStep(_PastNeeds):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """The differences between one rule and another.
+    """A rule. seen: makes its memory of a task. margin: on what it has seen; the rule's knob.
 
-    seen: makes its memory of a task.
-    margin: put on what it has seen; the rule's knob.
-    step: what a failed attempt's allocation is multiplied by.
+    step: the factor on a failed attempt's allocation.
     """
 
     seen: Callable[[], _PastNeeds]
@@ -137,7 +133,7 @@ class Rule:
 
 
 class RuleSizer:
-    """A rule as a sizer."""
+    """Sizes by a rule."""
 
     def __init__(self, rule: Rule, knobs: Knobs) -> None:
         self._rule = rule

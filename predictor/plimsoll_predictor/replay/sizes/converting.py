@@ -11,7 +11,6 @@ from typing import BinaryIO, Final
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.replay.sizes.nextflow import (
     ABSENT,
-    NextflowFile,
     NotARun,
     identity,
     is_nextflow,
@@ -19,15 +18,10 @@ from plimsoll_predictor.replay.sizes.nextflow import (
     nextflow_row,
 )
 from plimsoll_predictor.replay.sizes.rows import TraceRow
-from plimsoll_predictor.replay.sizes.traces import (
-    MOST_ROWS,
-    TraceError,
-    stored_trace,
-    trace_name,
-)
+from plimsoll_predictor.replay.sizes.traces import MOST_ROWS, TraceError, stored_trace, trace_name
 from plimsoll_predictor.tables.cells import BadRow, Table, TableError
 from plimsoll_predictor.tables.history import read_history
-from plimsoll_predictor.tables.table_reading import LeftOut, named, open_any
+from plimsoll_predictor.tables.table_reading import LeftOut, leave_out, named, open_any
 
 _HINT: Final = (
     "give a Nextflow trace (nextflow run -with-trace), or what `plimsoll export` has written"
@@ -39,9 +33,8 @@ _REPEATED: Final = "repeats an earlier run: resumed runs list what they found in
 class ConvertRequest:
     """A request to convert files of past runs.
 
-    run: what the workflow's run is called; None for each file's own name.
-    zone: of dates that name none.
-    namespace: of exported rows that name none.
+    run: the name of the workflow's run; None for each file's own name.
+    zone, namespace: of dates and of exported rows that name none.
     """
 
     run: str | None = None
@@ -51,16 +44,16 @@ class ConvertRequest:
 
 @dataclass(slots=True)
 class Converted:
-    """Runs from one or more files. left_out: reason -> the lines of the file it kept out."""
+    """Runs from one or more files.
+
+    left_out: reason -> the lines that it kept out. kinds: a file's name -> its format.
+    identities: of the runs of Nextflow traces.
+    """
 
     rows: list[TraceRow] = field(default_factory=list)
     left_out: dict[str, LeftOut] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
-    """Each file's name -> what it was taken for."""
-
-    def leave_out(self, reason: str, line: int) -> None:
-        """Count a line that is no run."""
-        self.left_out.setdefault(reason, LeftOut()).add(line)
+    identities: set[tuple[str, str]] = field(default_factory=set)
 
 
 def convert(paths: Sequence[Path], request: ConvertRequest) -> Converted:
@@ -70,11 +63,10 @@ def convert(paths: Sequence[Path], request: ConvertRequest) -> Converted:
         TraceError: if a file cannot be read or is of no known format, or no run is left.
     """
     converted = Converted()
-    identities: set[tuple[str, str]] = set()
     for path in paths:
         try:
             with path.open("rb") as file:
-                _convert(path, file, request, (converted, identities))
+                _convert(path, file, request, converted)
         except TableError as error:
             raise TraceError(str(error)) from error
         except OSError as error:
@@ -85,14 +77,8 @@ def convert(paths: Sequence[Path], request: ConvertRequest) -> Converted:
     return converted
 
 
-def _convert(
-    path: Path,
-    file: BinaryIO,
-    request: ConvertRequest,
-    into: tuple[Converted, set[tuple[str, str]]],
-) -> None:
+def _convert(path: Path, file: BinaryIO, request: ConvertRequest, converted: Converted) -> None:
     table = open_any(file, str(path), _HINT)
-    converted, identities = into
     if is_nextflow(table.columns):
         lacks = missing_columns(table.columns)
         if lacks:
@@ -100,8 +86,7 @@ def _convert(
                 f"{path} lacks the column {lacks}; add it to trace.fields in nextflow.config"
             )
         converted.kinds[path.name] = "Nextflow trace"
-        trace = NextflowFile(run=request.run or trace_name(path), zone=request.zone)
-        _nextflow(table, trace, converted, identities)
+        _nextflow(table, request.run or trace_name(path), request.zone, converted)
     elif "task" in table.columns and {"outcome", "finished_s", "finished"} & set(table.columns):
         file.seek(0)
         converted.kinds[path.name] = "Kubernetes history"
@@ -113,36 +98,33 @@ def _convert(
         )
 
 
-def _nextflow(
-    table: Table, file: NextflowFile, converted: Converted, identities: set[tuple[str, str]]
-) -> None:
+def _nextflow(table: Table, run: str, zone: tzinfo, converted: Converted) -> None:
     places = list(enumerate(table.columns))
     for row in table.rows:
         if isinstance(row, BadRow):
-            converted.leave_out(row.reason, row.line)
+            leave_out(converted.left_out, row.reason, row.line)
             continue
         cells = {
             name: cell for name, cell in named(row, places).cells.items() if cell not in ABSENT
         }
         own = identity(cells)
         try:
-            run = nextflow_row(cells, row.line, file)
+            trace_row = nextflow_row(cells, row.line, run, zone)
+            if own in converted.identities:
+                raise NotARun(_REPEATED)
         except NotARun as error:
-            converted.leave_out(str(error), row.line)
-            continue
-        if own is not None and own in identities:
-            converted.leave_out(_REPEATED, row.line)
+            leave_out(converted.left_out, str(error), row.line)
             continue
         if own is not None:
-            identities.add(own)
-        _add(run, converted)
+            converted.identities.add(own)
+        _add(trace_row, converted)
 
 
 def _history(file: BinaryIO, request: ConvertRequest, converted: Converted) -> None:
     trace = stored_trace("history", _observations(file, request, converted))
     for reason, out in trace.left_out.items():
         for line in out.lines:
-            converted.leave_out(reason, line)
+            leave_out(converted.left_out, reason, line)
         converted.left_out[reason].count += out.count - len(out.lines)
     for row in trace.rows:
         _add(row, converted)
@@ -153,7 +135,7 @@ def _observations(
 ) -> Iterator[Observation]:
     for count, row in enumerate(read_history(file, namespace=request.namespace)):
         if isinstance(row, BadRow):
-            converted.leave_out(row.reason, row.line)
+            leave_out(converted.left_out, row.reason, row.line)
         elif count > MOST_ROWS:
             raise TraceError(f"the file has more than {MOST_ROWS:,} attempts; cut it")
         else:

@@ -16,21 +16,24 @@ CURVE_POINTS: Final = 240
 CLOUD_POINTS: Final = 400
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ReplayedRow:
-    """A run as it went under a policy."""
+    """A run as it goes under a policy; the replay fills it in, attempt by attempt.
+
+    cold: whether it was decided while its task had no completed run.
+    last_bytes: of its last attempt, below its peak only if even the cap was too small.
+    ended_s: the end of its last attempt.
+    optimistic_gb_h: the waste if attempts failed after half their runtime, not at their end.
+    """
 
     row: TraceRow
     cold: bool
-    """Whether it was decided while its task had no completed run."""
-    first_bytes: int
-    last_bytes: int
-    """The size of its last attempt, below its peak only if even the cap was too small."""
-    ended_s: float
-    """The end of its last attempt."""
-    waste_gb_h: float
-    optimistic_gb_h: float
-    failed_attempts: int
+    first_bytes: int = 0
+    last_bytes: int = 0
+    ended_s: float = 0.0
+    waste_gb_h: float = 0.0
+    optimistic_gb_h: float = 0.0
+    failed_attempts: int = 0
 
     @property
     def completed(self) -> bool:
@@ -40,7 +43,11 @@ class ReplayedRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """A policy on a trace, in sums. Waste in GB·h, times in milliseconds (medians)."""
+    """A policy on a trace, in sums. Waste in GB·h, times in milliseconds (medians).
+
+    first_fit_rate: share of runs whose first attempt sufficed; None without runs.
+    never_fit: runs that even the cap did not hold.
+    """
 
     rows: int
     waste_gb_h: float
@@ -49,9 +56,7 @@ class Totals:
     optimistic_gb_h: float
     failed_attempts: int
     first_fit_rate: float | None
-    """Share of runs whose first attempt sufficed; None without runs."""
     never_fit: int
-    """Runs that even the cap did not hold."""
     ms_per_decision: float | None
     ms_per_update: float | None
 
@@ -62,7 +67,7 @@ def totals(
     """The sums over replayed runs; times are None if nothing was called."""
     waste = sum(row.waste_gb_h for row in rows)
     cold = sum(row.waste_gb_h for row in rows if row.cold)
-    fitting = sum(1 for row in rows if row.failed_attempts == 0)
+    fitting = sum(row.failed_attempts == 0 for row in rows)
     return Totals(
         rows=len(rows),
         waste_gb_h=waste,
@@ -71,7 +76,7 @@ def totals(
         optimistic_gb_h=sum(row.optimistic_gb_h for row in rows),
         failed_attempts=sum(row.failed_attempts for row in rows),
         first_fit_rate=fitting / len(rows) if rows else None,
-        never_fit=sum(1 for row in rows if not row.completed),
+        never_fit=sum(not row.completed for row in rows),
         ms_per_decision=median(decisions_s) * 1000 if decisions_s else None,
         ms_per_update=median(updates_s) * 1000 if updates_s else None,
     )
@@ -126,8 +131,7 @@ def plotted(rows: Sequence[ReplayedRow]) -> Plotted:
 def _curve(rows: Sequence[ReplayedRow]) -> list[CurvePoint]:
     points: list[CurvePoint] = []
     waste_gb_h = 0.0
-    last = len(rows) - 1
-    stride = max(1, -(-len(rows) // CURVE_POINTS))
+    last, stride = len(rows) - 1, _stride(len(rows), CURVE_POINTS)
     for place, row in enumerate(rows):
         waste_gb_h += row.waste_gb_h
         if place % stride == 0 or place == last:
@@ -140,7 +144,8 @@ def _cloud(rows: Sequence[ReplayedRow]) -> list[CloudPoint]:
     failing = [row for row in rows if row.failed_attempts]
     fitting = [row for row in rows if not row.failed_attempts]
     half = CLOUD_POINTS // 2
-    chosen = _every_nth(failing, half) + _every_nth(fitting, CLOUD_POINTS - min(half, len(failing)))
+    room = CLOUD_POINTS - min(half, len(failing))
+    chosen = failing[:: _stride(len(failing), half)] + fitting[:: _stride(len(fitting), room)]
     return [
         CloudPoint(
             task=row.row.task,
@@ -152,5 +157,6 @@ def _cloud(rows: Sequence[ReplayedRow]) -> list[CloudPoint]:
     ]
 
 
-def _every_nth(rows: list[ReplayedRow], most: int) -> list[ReplayedRow]:
-    return rows[:: max(1, -(-len(rows) // most))]
+def _stride(rows: int, most: int) -> int:
+    """The step that leaves at most so many of the rows."""
+    return max(1, -(-rows // most))

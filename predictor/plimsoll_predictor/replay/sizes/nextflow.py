@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Final
 
@@ -28,15 +27,7 @@ _MOST_BYTES: Final = 10**18
 
 
 class NotARun(ValueError):
-    """A line is no run that can be replayed. The words name the column, so they can be counted."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NextflowFile:
-    """A file's run, and the zone of dates that name none, which is its head node's."""
-
-    run: str
-    zone: tzinfo
+    """A line cannot be replayed as a run. The words name the column, so they can be counted."""
 
 
 def is_nextflow(columns: Sequence[str]) -> bool:
@@ -54,10 +45,11 @@ def missing_columns(columns: Sequence[str]) -> str | None:
     return "complete, duration, or both of start and realtime"
 
 
-def nextflow_row(cells: Mapping[str, str], line: int, file: NextflowFile) -> TraceRow:
+def nextflow_row(cells: Mapping[str, str], line: int, run: str, zone: tzinfo) -> TraceRow:
     """One line as a past run.
 
-    cells: column -> stripped text; what is absent is left out.
+    cells: column -> stripped text; absent cells are left out. run: the name of the workflow's run.
+    zone: of dates that name none: the head node's.
 
     Raises:
         NotARun: if it failed, was not measured, or a cell cannot be read.
@@ -68,18 +60,18 @@ def nextflow_row(cells: Mapping[str, str], line: int, file: NextflowFile) -> Tra
     peak_bytes = _bytes(cells, "peak_rss")
     if not peak_bytes:
         raise NotARun("no positive peak_rss")
-    submit_s, start_s, complete_s = _times(cells, file.zone)
-    realtime_s = _duration_s(cells, "realtime")
+    submit_s, start_s, complete_s = _times(cells, zone)
+    realtime_s, cpus = _duration_s(cells, "realtime"), cells.get("cpus", "")
     return TraceRow(
         line=line,
-        run=file.run,
+        run=run,
         task=task,
         item=tag,
         submit_s=submit_s,
         start_s=start_s,
         complete_s=complete_s,
         runtime_s=complete_s - start_s if realtime_s is None else realtime_s,
-        cpus=_number(cells, "cpus"),
+        cpus=float(cpus) if _is_number(cpus) else None,
         preset_bytes=_bytes(cells, "memory") or None,
         input_bytes=None,
         peak_bytes=peak_bytes,
@@ -132,9 +124,9 @@ def _bytes(cells: Mapping[str, str], name: str) -> int | None:
     text = cells.get(name)
     if text is None:
         return None
-    found = _SIZE.fullmatch(text)
+    parts = _SIZE.fullmatch(text)
     try:
-        size = float(found[1]) * _UNITS_BYTES[found[2].upper()] if found else float(text)
+        size = float(parts[1]) * _UNITS_BYTES[parts[2].upper()] if parts else float(text)
     except ValueError:
         raise NotARun(f"{name} is no size like '1.2 GB' or 1288490188") from None
     if not 0 <= size <= _MOST_BYTES:
@@ -165,11 +157,6 @@ def _moment_s(cells: Mapping[str, str], name: str, zone: tzinfo) -> float | None
     except ValueError:
         raise NotARun(f"{name} is no date like '2024-06-25 10:05:58.651'") from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp()
-
-
-def _number(cells: Mapping[str, str], name: str) -> float | None:
-    text = cells.get(name)
-    return float(text) if text is not None and _is_number(text) else None
 
 
 def _is_number(text: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll_predictor.core.documents import to_document
-from plimsoll_predictor.replay.sizes.engine import DecideAt, Replayed, ReplaySettings, replay
+from plimsoll_predictor.replay.sizes.engine import DecideAt, Replayed, replay
 from plimsoll_predictor.replay.sizes.figures import (
     FrontierPoint,
     Plotted,
@@ -56,7 +56,7 @@ def play(
     trace: Trace,
     policy: ReplayPolicy,
     setting: Setting,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> Played:
     """Replay a trace through a fresh sizer of the policy.
 
@@ -76,7 +76,7 @@ def frontier(
     trace: Trace,
     policy: ReplayPolicy,
     setting: Setting,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> list[FrontierPoint]:
     """Waste and failures at each of the policy's strictnesses, in their order.
 
@@ -100,7 +100,7 @@ def _replayed(
     policy: ReplayPolicy,
     setting: Setting,
     strictness: float | None,
-    progress: Callable[[int], None] | None,
+    progress: Callable[[int], None],
 ) -> Replayed:
     sizer = policy.make(Knobs(first_size=setting.first_size, strictness=strictness))
-    return replay(trace.rows, sizer, ReplaySettings(decide_at=setting.decide_at), progress)
+    return replay(trace.rows, sizer, decide_at=setting.decide_at, progress=progress)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from plimsoll_predictor.replay.sizes.baselines import BASELINES
+from plimsoll_predictor.replay.sizes.baselines import BASELINES, Preset
 from plimsoll_predictor.replay.sizes.product import ProductSizer
 from plimsoll_predictor.replay.sizes.sizer import SizerMaker
 
@@ -16,11 +16,9 @@ ALL: Final = "all"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayPolicy:
-    """A policy as the replay knows it.
+    """A policy in a replay. make: a fresh sizer for each trace.
 
-    make: a fresh sizer for each trace.
-    knob: what its strictness is, in words; empty if it has none.
-    strictnesses: of the points of its frontier, ascending.
+    knob: its strictness in words; empty if it has none. strictnesses: of its frontier, ascending.
     """
 
     name: str
@@ -32,12 +30,12 @@ class ReplayPolicy:
 _MARGINS: Final = (0.9, 1.0, 1.05, 1.1, 1.25, 1.5, 2.0)
 
 
-def _baseline(name: str) -> ReplayPolicy:
-    if name == "preset":
-        return ReplayPolicy(name=name, make=BASELINES[name])
-    return ReplayPolicy(name=name, make=BASELINES[name], knob="margin", strictnesses=_MARGINS)
-
-
+_BASELINES: Final = [
+    ReplayPolicy(name=name, make=maker)
+    if maker is Preset
+    else ReplayPolicy(name=name, make=maker, knob="margin", strictnesses=_MARGINS)
+    for name, maker in BASELINES.items()
+]
 PLIMSOLL: Final = ReplayPolicy(
     name="plimsoll",
     make=ProductSizer,
@@ -45,7 +43,7 @@ PLIMSOLL: Final = ReplayPolicy(
     strictnesses=(0.0, 300.0, 1200.0, 2400.0, 9600.0),
 )
 POLICIES: Final[Mapping[str, ReplayPolicy]] = MappingProxyType(
-    {PLIMSOLL.name: PLIMSOLL, **{name: _baseline(name) for name in BASELINES}}
+    {policy.name: policy for policy in (PLIMSOLL, *_BASELINES)}
 )
 """In the order they are shown."""
 

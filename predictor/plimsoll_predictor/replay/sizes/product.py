@@ -17,7 +17,7 @@ from plimsoll_predictor.experts.standing import Bids, Ended
 from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
-from plimsoll_predictor.replay.sizes.sizer import UNASKED_BYTES, Knobs
+from plimsoll_predictor.replay.sizes.sizer import CAP_BYTES, UNASKED_BYTES, Knobs
 
 LIFTS: Final = 1000
 """The protocol retries until it fits; in service the policy's maxLifts ends it."""
@@ -33,14 +33,14 @@ class ProductSizer:
         if knobs.strictness is not None:
             policy = replace(policy, overhead_s=knobs.strictness)
         self._policy = policy
-        self._bounds = Bounds(cap_bytes=knobs.cap_bytes)
+        self._bounds = Bounds(cap_bytes=CAP_BYTES)
         self._fleet = TaskStandings()
         self._siblings = Siblings()
         self._knowledge: dict[str, Knowledge] = {}
         self._decided: dict[int, tuple[dict[str, FeatureValue], Bids]] = {}
 
     def decide(self, asked: Submitted, _now_s: float, /) -> int:
-        """Answer as admission would; every expert's bid waits until the run's need is known."""
+        """Answer as admission would, and keep every expert's bid until the run completes."""
         features = self._features(asked)
         self._decided[asked.line] = (
             features,
@@ -61,13 +61,13 @@ class ProductSizer:
     def failed(
         self, asked: Submitted, allocation_bytes: int, _attempt: int, _now_s: float, /
     ) -> None:
-        """A kill: what was given is known to be too little at once."""
+        """Learn from a kill at once that the allocation was too small."""
         self._fleet.exceeded(asked.task, str(asked.line), allocation_bytes, None)
         self._fleet.standing(asked.task).refresh(self._fleet.pool, self._policy.overhead_s)
         self._learned(asked.task)
 
     def completed(self, row: TraceRow, _allocation_bytes: int, _now_s: float, /) -> None:
-        """A success: every expert is charged, and the task's knowledge is made anew."""
+        """Charge every expert, and make the task's knowledge anew."""
         features, bids = self._decided.pop(row.line)
         ended = Ended(
             run=EndedRun(row.peak_bytes, row.runtime_s, row.preset_bytes),
@@ -91,7 +91,6 @@ class ProductSizer:
         return self._knowledge[task]
 
     def _learned(self, task: str) -> None:
-        known = self._knowledge.get(task) or Knowledge(
-            task=TaskId(_NAMESPACE, task), policy=self._policy
-        )
-        self._knowledge[task] = self._fleet.standing(task).inform(known)
+        nothing = Knowledge(task=TaskId(_NAMESPACE, task), policy=self._policy)
+        before = self._knowledge.get(task, nothing)
+        self._knowledge[task] = self._fleet.standing(task).inform(before)

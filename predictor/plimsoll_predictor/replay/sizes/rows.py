@@ -11,25 +11,26 @@ from plimsoll_predictor.core.record import FeatureValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """A run when its size is decided: nothing says yet how it went.
+    """A run when its size is decided, before it starts.
 
-    A policy under replay is handed only this, so it cannot look ahead.
+    A policy under replay is given only this, so it cannot look ahead.
+
+    line: of the trace, 1 being the header; it identifies the run.
+    run: the execution of the workflow that it belongs to.
+    item: the sample, partition or date that it works on; None if the trace does not say.
+    preset_bytes: the memory that its author asks for; None if they ask for nothing.
+    features: the trace's further columns that were known before the run.
     """
 
     line: int
-    """The line of the trace, 1 being the header, which identifies the run."""
     run: str
-    """Which execution of the workflow it belongs to."""
     task: str
     item: str | None
-    """The sample, partition or date that it works on; None if the trace does not say."""
     submit_s: float
     cpus: float | None
     preset_bytes: int | None
-    """The memory that its author asks for; None if they ask for nothing."""
     input_bytes: int | None
     features: Mapping[str, FeatureValue]
-    """The trace's further columns that were known before the run."""
 
 
 _SUBMITTED: Final = tuple(each.name for each in fields(Submitted))
@@ -37,16 +38,17 @@ _SUBMITTED: Final = tuple(each.name for each in fields(Submitted))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceRow(Submitted):
-    """One past run. Times in Unix seconds, submit_s <= start_s <= complete_s."""
+    """One past run. Times in Unix seconds, submit_s <= start_s <= complete_s.
+
+    runtime_s: seconds it held its memory, 0 or more. peak_bytes: the memory that it needed, above
+    zero. asked: the part that is known before it starts.
+    """
 
     start_s: float
     complete_s: float
     runtime_s: float
-    """Seconds it held its memory: above zero or zero."""
     peak_bytes: int
-    """The memory that it needed; above zero."""
     asked: Submitted = field(init=False, compare=False, repr=False)
-    """The part known before it starts."""
 
     def __post_init__(self) -> None:
         asked = Submitted(**{name: getattr(self, name) for name in _SUBMITTED})

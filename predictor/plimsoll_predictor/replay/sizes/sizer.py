@@ -19,35 +19,32 @@ class Sizer(Protocol):
 
     def decide(self, asked: Submitted, now_s: float, /) -> int:
         """Bytes for a run's first attempt."""
-        ...
 
     def lift(self, asked: Submitted, failed_bytes: int, attempt: int, now_s: float, /) -> int:
         """Bytes for the next attempt, more than failed_bytes; that attempt has been taught.
 
         attempt: the number of the attempt that failed, 1 for the first.
         """
-        ...
 
     def failed(
         self, asked: Submitted, allocation_bytes: int, attempt: int, now_s: float, /
     ) -> None:
         """Learn that an attempt needed more than allocation_bytes."""
-        ...
 
     def completed(self, row: TraceRow, allocation_bytes: int, now_s: float, /) -> None:
-        """Learn how a run went; allocation_bytes is what its last attempt was given."""
-        ...
+        """Learn from a run that completed; allocation_bytes is its last attempt's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knobs:
-    """The settings of a policy under replay."""
+    """The settings of a policy under replay.
+
+    first_size: of a task never seen, as a share of its request; above 0, at most 1.
+    strictness: the policy's own knob between waste and failures; None for its default.
+    """
 
     first_size: float = 1.0
-    """The first size of a task never seen, as a share of its request; above 0, at most 1."""
     strictness: float | None = None
-    """The policy's own knob between waste and failures; None for the policy's default."""
-    cap_bytes: int = CAP_BYTES
 
     def first_bytes(self, preset_bytes: int | None) -> int:
         """Bytes for a run whose task nobody has seen."""

@@ -80,11 +80,13 @@ def trace_row(cells: Cells, line: int) -> TraceRow:
     start_s, complete_s = _time_s(cells, "start_ms"), _time_s(cells, "complete_ms")
     if complete_s < start_s:
         raise CellError("complete_ms is before start_ms")
+    sample = text_of(cells, "sample")
+    # Tasks, runs and samples recur: a million rows share a few thousand texts.
     return TraceRow(
         line=line,
         run=intern(text_of(cells, "run") or ""),
         task=intern(_needed(cells, "task")),
-        item=_interned(text_of(cells, "sample")),
+        item=None if sample is None else intern(sample),
         submit_s=_time_s(cells, "submit_ms"),
         start_s=start_s,
         complete_s=complete_s,
@@ -155,8 +157,3 @@ def _needed(cells: Cells, name: str) -> str:
     if text is None:
         raise CellError(f"{name} is empty")
     return text
-
-
-def _interned(text: str | None) -> str | None:
-    # Tasks, runs and samples recur: a million rows share a few thousand texts.
-    return None if text is None else intern(text)

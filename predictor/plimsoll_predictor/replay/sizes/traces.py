@@ -32,17 +32,16 @@ _BATCH: Final = 5000
 
 
 class TraceError(ValueError):
-    """A trace cannot be replayed at all; the sentence says why and what to do."""
+    """A trace cannot be replayed; the sentence says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
     """Past runs, ready to be replayed.
 
-    left_out: reason -> the rows it kept out.
-    shifted: rows that started before they were submitted; start and completion were moved by the
-        gap, as clocks of two machines differ.
-    unasked: rows that ask for nothing; UNASKED_BYTES stands for their request.
+    left_out: reason -> the rows it kept out. unasked: rows that ask for nothing.
+    shifted: rows that started before they were submitted, as clocks of two machines differ; their
+        start and completion were moved by the gap.
     """
 
     name: str
@@ -53,9 +52,7 @@ class Trace:
 
 
 def read_trace(path: Path, progress: Callable[[int], None] | None = None) -> Trace:
-    """The trace in a file.
-
-    progress: told how many bytes of the file have been read, every so often.
+    """The trace in a file. progress: told how many bytes have been read, every so often.
 
     Raises:
         TraceError: if it cannot be read, lacks a column, has more than MOST_ROWS rows, or none.
@@ -77,19 +74,6 @@ def trace_name(path: Path) -> str:
     return name or path.name
 
 
-def trace_of(
-    name: str, rows: Sequence[TraceRow], left_out: Mapping[str, LeftOut] | None = None
-) -> Trace:
-    """A trace of rows that come from elsewhere, their times put right.
-
-    Raises TraceError if there is none.
-    """
-    gathered = _Gathering(left_out)
-    for row in rows:
-        gathered.add(row)
-    return gathered.trace(name)
-
-
 def stored_trace(name: str, observations: Iterable[Observation]) -> Trace:
     """The runs of observed attempts, one row each.
 
@@ -103,15 +87,13 @@ def stored_trace(name: str, observations: Iterable[Observation]) -> Trace:
     for place, observation in enumerate(observations, start=1):
         key = f"{observation.task}\x00{observation.run}"
         attempts.setdefault(key, []).append((place, observation))
-    rows: list[TraceRow] = []
-    left_out: dict[str, LeftOut] = {}
-    for known in attempts.values():
-        row = _row(known)
-        if isinstance(row, str):
-            left_out.setdefault(row, LeftOut()).add(known[0][0])
-        else:
-            rows.append(row)
-    return trace_of(name, rows, left_out)
+    gathered = _Gathering()
+    for of_run in attempts.values():
+        try:
+            gathered.add(_row(of_run))
+        except CellError as error:
+            leave_out(gathered.left_out, str(error), of_run[0][0])
+    return gathered.trace(name)
 
 
 def write_trace(path: Path, rows: Sequence[TraceRow]) -> None:
@@ -130,22 +112,22 @@ def write_trace(path: Path, rows: Sequence[TraceRow]) -> None:
 class _Gathering:
     """The rows of a trace as they come in, and why others were left out."""
 
-    def __init__(self, left_out: Mapping[str, LeftOut] | None = None) -> None:
+    def __init__(self) -> None:
         self._rows: list[TraceRow] = []
-        self._left_out = dict(left_out or {})
+        self.left_out: dict[str, LeftOut] = {}
         self._digests: set[bytes] = set()
         self._shifted = 0
         self._unasked = 0
 
     def read(self, row: NamedRow | BadRow, where: str) -> None:
         if isinstance(row, BadRow):
-            leave_out(self._left_out, row.reason, row.line)
+            leave_out(self.left_out, row.reason, row.line)
             return
         try:
             self._check_new(row)
             self.add(trace_row(row.cells, row.line))
         except CellError as error:
-            leave_out(self._left_out, str(error), row.line)
+            leave_out(self.left_out, str(error), row.line)
         if len(self._rows) > MOST_ROWS:
             raise TraceError(
                 f"{where} has more than {MOST_ROWS:,} runs, and a replay holds them all in memory;"
@@ -162,12 +144,12 @@ class _Gathering:
 
     def trace(self, name: str) -> Trace:
         if not self._rows:
-            reasons = "; ".join(f"{out.count} rows: {why}" for why, out in self._left_out.items())
+            reasons = "; ".join(f"{out.count} rows: {why}" for why, out in self.left_out.items())
             raise TraceError(f"{name} has no run to replay" + (f" ({reasons})" if reasons else ""))
         return Trace(
             name=name,
             rows=self._rows,
-            left_out=self._left_out,
+            left_out=self.left_out,
             shifted=self._shifted,
             unasked=self._unasked,
         )
@@ -180,15 +162,16 @@ class _Gathering:
         self._digests.add(digest)
 
 
-def _row(attempts: Sequence[tuple[int, Observation]]) -> TraceRow | str:
-    """A run's row, or why it has none."""
+def _row(attempts: Sequence[tuple[int, Observation]]) -> TraceRow:
+    """A run's row; CellError says why it has none."""
     line, first = min(attempts, key=lambda pair: pair[1].attempt)
-    done = next((each for _, each in attempts if _measured(each)), None)
+    succeeded = (each for _, each in attempts if each.outcome is Outcome.SUCCEEDED)
+    done = next((each for each in succeeded if each.peak_bytes), None)
     if done is None or done.peak_bytes is None:
-        return NEVER_MEASURED
+        raise CellError(NEVER_MEASURED)
     start_s = done.started_s if first.started_s is None else first.started_s
     if start_s is None or done.runtime_s is None:
-        return NO_TIMES
+        raise CellError(NO_TIMES)
     return TraceRow(
         line=line,
         run=done.workflow_run or _text(done.features, RUN) or done.run,
@@ -207,12 +190,8 @@ def _row(attempts: Sequence[tuple[int, Observation]]) -> TraceRow | str:
 
 
 def _is_own(name: str) -> bool:
-    """Whether the author wrote it: what was known of the item is found anew as the past goes by."""
+    """Whether the author wrote it: the replay makes the other features of an item anew."""
     return name not in (RUN, ITEM, EARLIER) and not name.startswith(UPSTREAM)
-
-
-def _measured(attempt: Observation) -> bool:
-    return attempt.outcome is Outcome.SUCCEEDED and bool(attempt.peak_bytes)
 
 
 def _text(features: Features, name: str) -> str | None:

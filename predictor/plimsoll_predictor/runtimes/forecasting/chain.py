@@ -26,7 +26,7 @@ _BATCH: Final = 2_000
 _MOST_CELLS: Final = 2**15
 _ROUGH_CELLS: Final = 2**10
 _MOST_WORK: Final = 2**23
-"""Cells times different steps: what keeps a thousand different tasks within about a second."""
+"""Cells times different steps: so a thousand different tasks take about a second."""
 _HELD: Final = 0.9995
 _MOST_NARROWINGS: Final = 8
 _BEYOND_BOUND: Final = 1e-4
@@ -46,9 +46,8 @@ class Finish:
     """When all steps of a plan have ended, in seconds from now.
 
     times_s: (n,), rising. shares: (n,): how likely all has ended by then.
-    error_s: a bound on what a grid of times moved any of them by, but for one chance in 10,000; 0
-        of a simulation.
-    samples: how many times the plan was simulated; None of a convolution.
+    error_s: a bound on the error by a grid of times, but for one chance in 10,000; 0 for a
+        simulation. samples: of a simulation; None for a convolution.
     """
 
     method: Method
@@ -106,8 +105,7 @@ class Finish:
 def finish_of_chain(plan: Plan, forecasts: Mapping[str, Forecast], *, seed: int) -> Finish:
     """When all steps of a plan have ended.
 
-    forecasts: of each step's task; a step that runs already has an ``elapsed_s``.
-    seed: of the simulation, where the plan has branches.
+    forecasts: of each step's task. seed: of the simulation, where the plan has branches.
 
     Raises:
         PlanError: for a step whose task has no forecast.
@@ -125,7 +123,7 @@ def finish_of_chain(plan: Plan, forecasts: Mapping[str, Forecast], *, seed: int)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Left:
-    """What is left of one step: its runtime beyond what it has run.
+    """The rest of one step: its runtime beyond the time it has run.
 
     edges_s: (n,) of its runtime. cumulated: (n,) shares of runs below. sooner_s: (n,) what those
     runs add to the mean runtime.
@@ -152,21 +150,21 @@ class _Left:
         )
 
     def early_s(self, seconds: FloatArray) -> FloatArray:
-        """By how much it ends before so many seconds from now, on average, late ends as 0.
+        """The mean time by which it ends before so many seconds from now; a late end counts as 0.
 
         The integral of its distribution: x·F(x) less the part of the mean below x. Its second
-        differences are the masses of a split of every runtime onto two points of a grid that
-        keeps the runtime's mean.
+        differences are the masses on a grid where every runtime is split onto two points so that
+        its mean stays.
         """
         at_s = seconds + self.elapsed_s
         below = np.interp(np.log(np.maximum(at_s, _SOON_S)), np.log(self.edges_s), self.cumulated)
-        found: FloatArray = at_s * below - np.interp(at_s, self.edges_s, self.sooner_s)
-        return found
+        early_s: FloatArray = at_s * below - np.interp(at_s, self.edges_s, self.sooner_s)
+        return early_s
 
     def at(self, shares: FloatArray) -> FloatArray:
         """Seconds left that such a share of runs ends within."""
-        found = np.exp(np.interp(shares, self.cumulated, np.log(self.edges_s))) - self.elapsed_s
-        return np.maximum(found, 0.0)
+        left_s = np.exp(np.interp(shares, self.cumulated, np.log(self.edges_s))) - self.elapsed_s
+        return np.maximum(left_s, 0.0)
 
 
 _SOON_S: Final = 1e-9
@@ -201,14 +199,14 @@ def _convolved(plan: Plan, forecasts: Mapping[str, Forecast]) -> Finish:
 
 
 def _moved_cells(steps: int) -> float:
-    """By how many cells splitting so many runtimes onto a grid moves their sum, at most."""
+    """The most cells by which splitting so many runtimes onto a grid moves their sum."""
     return min(steps, math.sqrt(steps * math.log(2 / _BEYOND_BOUND) / 2))
 
 
 def _narrowed(parts: list[tuple[_Left, int]], steps: int) -> float:
-    """The time that holds all but 1 - _HELD of the endings: what the grid should reach to.
+    """The grid's end: the time that holds all but 1 - _HELD of the endings.
 
-    Begins where even the steps' own latest endings together leave no more, then draws nearer.
+    It begins at the sum of the steps' own latest endings, and comes nearer.
     """
     latest = np.array([1.0 - (1.0 - _HELD) / steps])
     horizon_s = sum(float(left.at(latest)[0]) * times for left, times in parts)
@@ -224,9 +222,9 @@ def _narrowed(parts: list[tuple[_Left, int]], steps: int) -> float:
 def _sum_of(parts: list[tuple[_Left, int]], horizon_s: float, cells: int) -> FloatArray:
     """The masses of the steps' sum at 0, 1, … cells - 1 cells of time, (cells,).
 
-    All transforms are multiplied before one is taken back. What runs off the grid would come back
-    at its beginning; tilting the masses by e^(-_TILT/2) over the grid's length keeps it out
-    (Grübel and Hermesmeier 1999).
+    All transforms are multiplied before one is taken back. Sums beyond the grid would come back at
+    its beginning; tilting the masses by e^(-_TILT/2) over the grid's length keeps them out (Grübel
+    and Hermesmeier 1999).
     """
     cell_s = horizon_s / cells
     points_s = np.arange(cells + 1) * cell_s

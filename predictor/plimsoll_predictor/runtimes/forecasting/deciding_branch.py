@@ -45,7 +45,7 @@ class DecidingBranch:
 
 
 def deciding_branch(plan: Plan, forecasts: Mapping[str, Forecast], *, seed: int) -> DecidingBranch:
-    """What decides when a plan ends. forecasts: of each step's task that has not ended."""
+    """The steps that decide when a plan ends. forecasts: of the tasks of steps yet to end."""
     random = np.random.default_rng(seed)
     left = {step.name: step for step in plan.steps if not step.ended}
     lasted_s = {name: _left_s(step, forecasts[step.task], random) for name, step in left.items()}
@@ -58,8 +58,8 @@ def deciding_branch(plan: Plan, forecasts: Mapping[str, Forecast], *, seed: int)
         for name, step in left.items()
     }
     branch = _likeliest(left, steps)
-    others = [each for name, each in steps.items() if name not in branch and each.share > 0]
-    others.sort(key=lambda each: -each.share)
+    others = [step for name, step in steps.items() if name not in branch and step.share > 0]
+    others.sort(key=lambda step: -step.share)
     return DecidingBranch(tuple(steps[name] for name in branch), tuple(others))
 
 
@@ -101,20 +101,20 @@ def _decides(
     # One branch a simulation: of steps that end at the same time, the one given first.
     undecided = np.ones(SAMPLES, dtype=np.bool_)
     for name in left:
-        found = undecided & (ends_s[name] == last_s)
-        decides[name] |= found
-        undecided &= ~found
+        decided = undecided & (ends_s[name] == last_s)
+        decides[name] |= decided
+        undecided &= ~decided
     for name, step in reversed(list(left.items())):
         undecided = decides[name].copy()
         for other in _waits_for(step, left):
-            found = undecided & (ends_s[other] == before[name])
-            decides[other] |= found
-            undecided &= ~found
+            decided = undecided & (ends_s[other] == before[name])
+            decides[other] |= decided
+            undecided &= ~decided
     return decides
 
 
 def _likeliest(left: Mapping[str, Step], steps: Mapping[str, DecidingStep]) -> list[str]:
-    """From the step that is likeliest to be the last, each held back by its likeliest."""
+    """The steps back from the likeliest last one, each held back by the likeliest before it."""
     waited_for = {other for step in left.values() for other in _waits_for(step, left)}
     nexts = [name for name in left if name not in waited_for]
     branch: list[str] = []

@@ -12,14 +12,14 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from plimsoll_predictor.core.documents import Count, from_document
+from plimsoll_predictor.core.documents import Count, from_document, to_document
 from plimsoll_predictor.runtimes.forecasting.grid import EDGES, EDGES_S, GRID, N_BINS, FloatArray
 
 # The shares the protocol scores: .01, .05, .10 … .95, .99.
 QUANTILES: Final = np.array([0.01, *(0.05 * np.arange(1, 20)), 0.99])
 QUANTILES.setflags(write=False)
-# What outlives everything forecast: it lasts twice as long with one half, as things that have
-# lasted do. So much of it is in every conditioned forecast that no elapsed time is impossible.
+# The share of a tail beyond everything forecast: with one half it lasts twice as long as so far. It
+# is in every conditioned forecast, so that no elapsed time is impossible.
 _OUTLIVING: Final = 1e-6
 _BEYOND_GRID_LN: Final = 1.0
 _PARTS: Final = 10_000_000
@@ -51,7 +51,7 @@ class Forecast:
 
     @classmethod
     def of_cdf(cls, cdf: FloatArray, known_runs: int, usual_s: float | None) -> Forecast:
-        """The same from (N_BINS + 1,) shares below each edge, 0 to 1; takes a third of the time."""
+        """A forecast from (N_BINS + 1,) shares below each edge, in a third of the time."""
         made = object.__new__(cls)
         _set(made, "masses", cdf[1:] - cdf[:-1])
         _set(made, "known_runs", known_runs)
@@ -69,10 +69,10 @@ class Forecast:
         asked = np.asarray(shares, dtype=np.float64)
         if asked is not QUANTILES and not np.all((asked >= 0) & (asked <= 1)):
             raise ValueError(f"shares {shares!r} are not all between 0 and 1; give shares like .95")
-        found: FloatArray = np.exp(np.interp(asked, self._cdf, self._edges()))
+        quantiles_s: FloatArray = np.exp(np.interp(asked, self._cdf, self._edges()))
         if self.elapsed_s:
-            np.maximum(found, self.elapsed_s, out=found)
-        return found
+            np.maximum(quantiles_s, self.elapsed_s, out=quantiles_s)
+        return quantiles_s
 
     def longer_than(self, seconds: float) -> float:
         """The probability that the run lasts longer than so many seconds."""
@@ -106,7 +106,7 @@ class Forecast:
         return edges_s, self.masses
 
     def share_below(self, runtime_s: float) -> float:
-        """Where a runtime falls in the forecast: the share of it below."""
+        """The share of the forecast below a runtime."""
         return 1.0 - self.longer_than(runtime_s)
 
     def _edges(self) -> FloatArray:
@@ -123,13 +123,10 @@ class Forecast:
         parts = np.rint(np.asarray(self.masses, dtype=np.float64) * _PARTS).astype(np.int64)
         occupied = np.flatnonzero(parts)
         first, last = int(occupied[0]), int(occupied[-1]) + 1
-        return {
-            "first": first,
-            "masses": [int(part) for part in parts[first:last]],
-            "knownRuns": self.known_runs,
-            "usual_s": self.usual_s,
-            "elapsed_s": self.elapsed_s,
-        }
+        masses = parts[first:last].tolist()
+        written = _Written(first, masses, self.known_runs, self.usual_s, self.elapsed_s)
+        document: dict[str, Any] = to_document(written)
+        return document
 
     @classmethod
     def from_dict(cls, written: object) -> Forecast:

@@ -24,14 +24,14 @@ class Forecaster:
         self._mixture = Mixture(settings)
         self._memory = Memory(settings)
         self.state = ForecasterState(settings, self._memory, self._mixture.shared)
-        """What it learned, part by part as bytes: to be saved and restored."""
+        """All that it learned, as bytes to save and restore, part by part."""
 
     def forecast(self, task: str, owner: str, at_s: float) -> Forecast:
         """The runtime of a run of the task submitted now. Changes nothing."""
         return self._submitted(task, owner, at_s).forecast()
 
     def submit(self, run: str, task: str, owner: str, at_s: float) -> Forecast:
-        """The same, and keeps what each expert forecast until the run ends."""
+        """The same; keeps what each expert forecast until the run ends."""
         checked_name(task), checked_name(owner), _checked_time(at_s)
         if run in self._memory.runs:
             self.drop(run)
@@ -45,13 +45,8 @@ class Forecaster:
         """The runs that were submitted and have not ended, the first submitted first."""
         return tuple(self._memory.runs)
 
-    def forecast_of(self, run: str) -> Forecast | None:
-        """The forecast that an open run was given; None of any other run."""
-        submitted = self._memory.runs.get(run)
-        return None if submitted is None else submitted.forecast()
-
     def start(self, run: str, at_s: float) -> None:
-        """The run started; one nobody saw submitted is ignored."""
+        """The run started; one that was never submitted is ignored."""
         submitted = self._memory.runs.get(run)
         if submitted is not None:
             submitted.started_s = _checked_time(at_s)
@@ -61,9 +56,9 @@ class Forecaster:
     def finish(self, run: str, runtime_s: float, at_s: float) -> float | None:
         """Learn from a run that succeeded, and score its forecast.
 
-        Returns the share of its forecast that lay below its runtime: near 0 or 1 for an
-        anomaly; None for a run nobody saw submitted, which teaches nothing (``learn`` does).
-        Raises ValueError for what is no runtime: the run is over, but nothing is learned.
+        Returns the share of its forecast below its runtime, near 0 or 1 for an anomaly; None for
+        a run that was never submitted, which teaches nothing (``learn`` does). A ValueError for
+        an impossible runtime ends the run too.
         """
         submitted = self._memory.end_run(run)
         if submitted is None:
@@ -73,8 +68,7 @@ class Forecaster:
         past = self._memory.task(submitted.task)
         owner_past = self._memory.owner_to_teach(submitted.owner)
         self._mixture.score(submitted, past, owner_past, runtime_s)
-        self._mixture.learn(past, owner_past, runtime_s, submitted.alone)
-        past.finished(at_s)
+        self._mixture.learn(past, owner_past, runtime_s, at_s, submitted.alone)
         self._memory.unsaved.tasks.add(submitted.task)
         return share
 
@@ -83,12 +77,11 @@ class Forecaster:
         self._memory.end_run(run)
 
     def learn(self, task: str, owner: str, runtime_s: float, at_s: float) -> None:
-        """Learn the runtime of a run nobody saw submitted. ValueError for what is none."""
+        """Learn the runtime of a run that was never submitted. ValueError if it is impossible."""
         checked_name(task), checked_name(owner)
         runtime_s, at_s = checked_runtime(runtime_s), _checked_time(at_s)
         past = self._memory.task(task)
-        self._mixture.learn(past, self._memory.owner_to_teach(owner), runtime_s, 1.0)
-        past.finished(at_s)
+        self._mixture.learn(past, self._memory.owner_to_teach(owner), runtime_s, at_s, alone=1.0)
         self._memory.unsaved.tasks.add(task)
 
     def forget(self, task: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -20,15 +20,11 @@ from plimsoll_predictor.runtimes.forecasting.submitted_run import (
 )
 from plimsoll_predictor.runtimes.forecasting.usual import MOST_VALUES, Usual
 
-_NO_COUNTS: Final[FloatArray] = np.zeros((0, N_BINS), dtype=np.float32)
-_NO_TOTALS: Final[FloatArray] = np.zeros(0)
-
 
 class ForecasterState:
     """Saves the parts of a forecaster's memory, and restores them exactly.
 
-    ``restore_...`` raise ValueError for bytes that this configuration did not save, and change
-    nothing then.
+    ``restore_...`` change nothing and raise ValueError for bytes of another configuration.
     """
 
     def __init__(self, settings: Settings, memory: Memory, shared: Shared) -> None:
@@ -39,12 +35,12 @@ class ForecasterState:
         self._shared = shared
 
     def take_unsaved(self) -> Unsaved:
-        """What changed since the last call; the caller saves it."""
+        """The names of what changed since the last call; the caller saves those parts."""
         taken, self._memory.unsaved = self._memory.unsaved, Unsaved()
         return taken
 
     def task(self, name: str) -> bytes | None:
-        """What is known of the task without its open runs; None where no run has finished."""
+        """The task's past without its open runs; None where no run has finished."""
         past = self._memory.tasks.get(name)
         if past is None or not past.runs:
             return None
@@ -55,7 +51,7 @@ class ForecasterState:
         return self._bytes.write("task", head, arrays)
 
     def restore_task(self, name: str, state: bytes) -> None:
-        """Put what ``task`` gave in place of the task's past; its open runs stay."""
+        """Replace the task's past by the bytes of ``task``; its open runs stay."""
         head, arrays = self._bytes.read("task", state, 5)
         counts, totals, credit, values, times = arrays
         past = TaskPast(self._experts)
@@ -75,7 +71,7 @@ class ForecasterState:
         self._memory.tasks[name] = past
 
     def owner(self, name: str) -> bytes | None:
-        """What is known of the owner; None where nothing is."""
+        """The owner's past; None where there is none."""
         past = self._memory.owners.get(name)
         if past is None:
             return None
@@ -83,7 +79,7 @@ class ForecasterState:
         return self._bytes.write("owner", {"runs": past.runs}, arrays)
 
     def restore_owner(self, name: str, state: bytes) -> None:
-        """Put what ``owner`` gave in place of the owner's past."""
+        """Replace the owner's past by the bytes of ``owner``."""
         head, (counts, totals, credit) = self._bytes.read("owner", state, 3)
         past = OwnerPast(self._owner_experts)
         past.runs = _count(head, "runs")
@@ -93,14 +89,14 @@ class ForecasterState:
         self._memory.owners[checked_name(name)] = past
 
     def shared(self) -> bytes:
-        """What all tasks share."""
+        """The part that all tasks share."""
         shared = self._shared
         weights = [shared.weights, shared.owner_weights]
         arrays = [shared.counts, *weights, shared.pit, shared.pit_in_context]
         return self._bytes.write("shared", {"total": shared.total}, arrays)
 
     def restore_shared(self, state: bytes) -> None:
-        """Put what ``shared`` gave in place of what all tasks share."""
+        """Replace the part that all tasks share by the bytes of ``shared``."""
         head, arrays = self._bytes.read("shared", state, 5)
         total = _number(head, "total")
         counts = shaped(arrays[0], N_BINS)
@@ -113,7 +109,7 @@ class ForecasterState:
         self._shared.restore(total, counts, (weights, owner_weights), (pit, pit_in_context))
 
     def run(self, name: str) -> bytes | None:
-        """An open run with what the experts forecast of it; None of any other run."""
+        """An open run with the forecasts of its experts; None of any other run."""
         submitted = self._memory.runs.get(name)
         if submitted is None:
             return None
@@ -129,11 +125,11 @@ class ForecasterState:
         }
         parent, experts = submitted.parent, submitted.experts
         arrays = [
-            _NO_COUNTS if parent.counts is None else parent.counts,
-            _NO_TOTALS if parent.totals is None else parent.totals,
+            parent.counts,
+            parent.totals,
             parent.everybody,
             parent.weights,
-            _NO_COUNTS if experts.counted is None else experts.counted,
+            experts.counted,
             experts.totals,
             experts.weights,
             experts.mixed,
@@ -142,7 +138,7 @@ class ForecasterState:
         return self._bytes.write("kept", head, arrays)
 
     def restore_run(self, name: str, state: bytes) -> None:
-        """Open a run that ``run`` gave; runs are restored in the order of their submission."""
+        """Open a run again, by the bytes of ``run``; call in the order of submission."""
         head, arrays = self._bytes.read("kept", state, 9)
         context = tuple(int(at) for at in head["context"])
         if len(context) != 2 or not (0 <= context[0] < N_RUNS and 0 <= context[1] < N_AGES):
@@ -168,21 +164,19 @@ class ForecasterState:
 
     def _parent(self, arrays: list[FloatArray]) -> ParentExperts:
         counts, totals, everybody, weights = arrays
-        known = len(counts) > 0
-        experts = self._owner_experts
+        experts = self._owner_experts if len(counts) else 0
         return ParentExperts(
-            shaped(counts, experts, N_BINS) if known else None,
-            shaped(totals, experts) if known else None,
+            shaped(counts, experts, N_BINS),
+            shaped(totals, experts),
             shaped(everybody, N_BINS),
-            shaped(weights, experts + 1 if known else 1),
+            shaped(weights, experts + 1),
         )
 
     def _task_experts(self, arrays: list[FloatArray]) -> TaskExperts:
         counted, totals, weights, mixed = arrays
-        known = len(counted) > 0
-        experts = self._experts if known else 1
+        experts = self._experts if len(counted) else 1
         return TaskExperts(
-            shaped(counted, experts, N_BINS) if known else None,
+            shaped(counted, experts if len(counted) else 0, N_BINS),
             shaped(totals, experts),
             shaped(weights, experts),
             shaped(mixed, N_BINS + 1),

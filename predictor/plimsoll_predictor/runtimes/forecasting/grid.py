@@ -20,7 +20,7 @@ LOW: Final = -0.95
 N_BINS: Final = 152
 WIDTH: Final = 0.1
 SMALLEST_S: Final = 0.5
-# What a clock of whole seconds leaves unknown of a runtime: the deviation of a uniform second.
+# The part of a runtime that a clock of whole seconds hides: the deviation of a uniform second.
 _CLOCK_SD_S: Final = 0.29
 _COARSEST_S: Final = 1.0
 _FINE: Final = 8  # positions of a bump in each bin
@@ -51,7 +51,7 @@ def bin_of(ln_runtime: float) -> int:
 
 
 class Bumps:
-    """What a run adds: a Gaussian around its ln(runtime), as masses over the bins that sum to 1.
+    """The masses that a run adds over the bins: a Gaussian around its ln(runtime), of sum 1.
 
     Its deviation is √(k² + (.29 / runtime)²): k for how alike two runs of one task are, the rest
     for a clock of whole seconds. Rows are worked out once, for eight positions in each bin.

@@ -1,4 +1,4 @@
-"""What a forecaster holds in memory: the pasts it learned, and the runs that have not ended."""
+"""A forecaster's memory: the pasts that it learned, and the runs that have not ended."""
 
 from __future__ import annotations
 

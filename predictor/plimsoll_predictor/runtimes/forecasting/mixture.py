@@ -1,4 +1,4 @@
-"""The mixture weighs the histograms of a task, of its owner and of everybody."""
+"""The mixture weighs the histograms of a task, of its owner and of everybody into one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,24 @@ import math
 
 import numpy as np
 
-from plimsoll_predictor.runtimes.forecasting.grid import Bumps, bin_of
-from plimsoll_predictor.runtimes.forecasting.mixing import Mixing, parent_experts
+from plimsoll_predictor.runtimes.forecasting.grid import EDGES_S, N_BINS, Bumps, FloatArray, bin_of
 from plimsoll_predictor.runtimes.forecasting.pasts import OwnerPast, TaskPast
-from plimsoll_predictor.runtimes.forecasting.settings import Settings
+from plimsoll_predictor.runtimes.forecasting.settings import MAX_SURVIVORS, Settings
 from plimsoll_predictor.runtimes.forecasting.shared import Shared, context_of
-from plimsoll_predictor.runtimes.forecasting.submitted_run import SubmittedRun
+from plimsoll_predictor.runtimes.forecasting.submitted_run import (
+    NO_COUNTS,
+    NO_TOTALS,
+    ParentExperts,
+    SubmittedRun,
+    TaskExperts,
+)
 
 _LN_HALF = math.log(0.5)
+# A run that outlived nearly everything expected of it says no more than a thousand others.
+_LEAST_SURVIVAL = np.float32(1e-3)
+_ALONE = np.ones(1)
+_ALONE.setflags(write=False)
+_ONES = np.ones(N_BINS, dtype=np.float32)
 
 
 class Mixture:
@@ -22,7 +32,10 @@ class Mixture:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.shared = Shared(settings)
-        self._mixing = Mixing(settings)
+        self._own_column = np.array(settings.parent_runs, dtype=np.float32)[:, None]
+        # Each survivor's weight where there are so many of them.
+        many = np.arange(1, MAX_SURVIVORS + 1, dtype=np.float64)
+        self._survivor_weights = (many ** (settings.survivor_power - 1.0)).astype(np.float32)
         self._bumps = Bumps(settings.task_spread)
         self._owner_bumps = Bumps(settings.owner_spread)
         self._global_bumps = Bumps(settings.global_spread)
@@ -59,9 +72,49 @@ class Mixture:
             known_runs=runs,
             usual_s=usual_s,
             parent=parent,
-            experts=self._mixing.task_experts(past, mixed, shared.weights[context], at_s),
+            experts=self.task_experts(past, mixed, shared.weights[context], at_s),
             curve=shared.curve(context),
         )
+
+    def task_experts(
+        self, past: TaskPast | None, parent: FloatArray, context_weights: FloatArray, at_s: float
+    ) -> TaskExperts:
+        """The experts of a run of this task.
+
+        parent: (N_BINS,) float32. context_weights: (experts,), sum 1. at_s: its submission.
+        """
+        if past is None or not past.runs:
+            return TaskExperts(NO_COUNTS, _ALONE, _ALONE, _summed(parent))
+        weights = self.settings.context_runs * context_weights
+        weights += past.credit
+        counted = self._own_column * parent
+        counted += past.counts
+        if past.running:
+            slow = counted[self.settings.first_slow :]
+            slow *= self._outlived(slow, past.starts(), at_s)
+        totals = counted @ _ONES
+        density = (weights / totals).astype(np.float32) @ counted
+        return TaskExperts(counted, totals, weights, _summed(density))
+
+    def _outlived(self, counted: FloatArray, started: FloatArray, at_s: float) -> FloatArray:
+        """The factor that each bin gains from runs that have started and not ended.
+
+        A run that has lasted t counts as one spread over the bins beyond t. counted: (experts,
+        N_BINS) float32, the shape of the result. started: when each did.
+        """
+        # Runs that have lasted less than the grid's first edge, or more than its last, say nothing
+        # of where on it the others end.
+        bins = EDGES_S.searchsorted(at_s - started, "right")
+        running_at = np.bincount(bins, minlength=N_BINS + 2)[1:-1].astype(np.float32)
+        running_at *= self._survivor_weights[len(started) - 1]
+        below = counted.cumsum(axis=1)
+        totals = below[:, -1:]
+        survival = totals - below
+        np.maximum(survival, totals * _LEAST_SURVIVAL, out=survival)
+        np.divide(running_at, survival, out=survival)
+        gains: FloatArray = survival.cumsum(axis=1)
+        gains += 1.0
+        return gains
 
     def score(
         self, submitted: SubmittedRun, past: TaskPast, owner: OwnerPast, runtime_s: float
@@ -75,17 +128,21 @@ class Mixture:
         right = submitted.parent.right(at, settings.owner_parent_runs)
         if right is not None:
             rate = settings.owner_weight_rate * submitted.alone
-            shared.credit_owner(submitted.context[0], right, rate)
+            shared.credit(shared.owner_weights[submitted.context[0]], right, rate)
             owner.credit = owner.credit * self._owner_fade + submitted.alone * right
         right = submitted.experts.right(at)
         if right is not None:
-            shared.credit(submitted.context, right, settings.weight_rate * submitted.alone)
+            rate = settings.weight_rate * submitted.alone
+            shared.credit(shared.weights[submitted.context], right, rate)
             past.credit = past.credit * self._fade + submitted.alone * right
 
-    def learn(self, past: TaskPast, owner: OwnerPast, runtime_s: float, alone: float) -> None:
+    def learn(
+        self, past: TaskPast, owner: OwnerPast, runtime_s: float, at_s: float, alone: float
+    ) -> None:
         """Count a runtime in its task's past, its owner's and everybody's.
 
-        alone: 1, or less for a run of a burst (``SubmittedRun.alone``).
+        at_s: when the run finished. alone: 1, or less for a run of a burst
+        (``SubmittedRun.alone``).
         """
         settings = self.settings
         at_ln = math.log(runtime_s)
@@ -95,3 +152,33 @@ class Mixture:
         keep = np.exp(self._owner_forgets * pooled)
         owner.count(self._owner_bumps.at(at_ln), pooled, keep)
         self.shared.learn(self._global_bumps.at(at_ln), pooled)
+        past.finished(at_s)
+
+
+def parent_experts(
+    owner: OwnerPast | None, everybody: FloatArray, context_weights: FloatArray, settings: Settings
+) -> tuple[ParentExperts, FloatArray]:
+    """The experts of a run of this owner, of any task, and (N_BINS,) their mixture.
+
+    everybody: (N_BINS,) float32. context_weights: (owner experts + 1,), sum 1.
+    """
+    if owner is None or not owner.runs:
+        return ParentExperts(NO_COUNTS, NO_TOTALS, everybody, _ALONE), everybody
+    weights = settings.owner_context_runs * context_weights
+    weights += owner.credit
+    weights /= np.add.reduce(weights)
+    totals = owner.totals + settings.owner_parent_runs
+    parts = weights[:-1] / totals
+    mixed = parts.astype(np.float32) @ owner.counts
+    of_everybody = settings.owner_parent_runs * np.add.reduce(parts) + weights[-1]
+    mixed += np.float32(of_everybody) * everybody
+    return ParentExperts(owner.counts, totals, everybody, weights), mixed
+
+
+def _summed(density: FloatArray) -> FloatArray:
+    """(N_BINS,) masses to the (N_BINS + 1,) shares below each edge, from 0 to 1."""
+    below = np.zeros(N_BINS + 1)
+    below[1:] = density
+    below = below.cumsum()
+    below /= below[-1]
+    return below

@@ -1,4 +1,4 @@
-"""What is known of the runtimes of a task, and of an owner: histograms that forget."""
+"""The known runtimes of a task, and of an owner: histograms that forget."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ class _Past:
     """Histograms of runtimes, one an expert.
 
     runs: how many finished. counts: (experts, N_BINS) float32, replaced and never written to.
-    totals: (experts,) what each row sums to. credit: (credited,) how often each was the one to be
-    right.
+    totals: (experts,) the sums of the rows. credit: (credited,) how often each was right.
     """
 
     __slots__ = ("counts", "credit", "runs", "totals")

@@ -1,17 +1,18 @@
-"""A plan: tasks that wait for one another, as an engine tells it in JSON.
+"""A plan: tasks that wait for one another, as an engine writes it in JSON.
 
     {"within_s": 3600,
      "steps": [{"name": "extract", "task": "lab/extract", "elapsed_s": 120},
                {"name": "train", "task": "lab/train", "after": ["extract"], "wait_s": 30}]}
 
 ``within_s`` is how soon all must have ended, in seconds from now; it may be missing. A step waits
-for those it comes ``after``, then ``wait_s`` more, to be queued, say. ``elapsed_s`` is how
+for those it comes ``after``, then ``wait_s`` more, for instance in a queue. ``elapsed_s`` is how
 long a step has run already. ``"ended": true`` marks a step that has ended.
 """
 
 from __future__ import annotations
 
 import graphlib
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,11 +35,9 @@ class PlanError(ValueError):
 class Step:
     """One run of a task within a plan.
 
-    name: unique in its plan. task: whose forecast it goes by.
-    after: names of the steps it waits for. A step that runs waits for none any more.
+    name: unique in its plan. after: names of the steps it waits for.
     wait_s: seconds between the end of the last of those and its own start.
-    elapsed_s: how long it runs already; None if it has not started.
-    ended: whether it has succeeded already.
+    elapsed_s: how long it has run; None if it has not started. ended: whether it has succeeded.
     """
 
     name: str
@@ -50,16 +49,16 @@ class Step:
 
     @property
     def waits_for(self) -> tuple[str, ...]:
-        """The steps that still hold it back."""
+        """The steps that still hold it back: none once it runs."""
         return () if self.ended or self.elapsed_s is not None else self.after
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps, each one behind those it waits for, and within how many seconds all should end.
+    """Steps, each one behind those it waits for, and the seconds within which all should end.
 
     Raises:
-        PlanError: for no step, too many, a name given twice, an unknown one, or a circle.
+        PlanError: for no step or too many, a repeated or unknown name, or a circle.
     """
 
     steps: tuple[Step, ...]
@@ -72,29 +71,11 @@ class Plan:
     def is_chain(self) -> bool:
         """Whether what is left runs one step after another, never two at once."""
         left = [step for step in self.steps if not step.ended]
-        ended = {step.name for step in self.steps if step.ended}
-        before: str | None = None
-        for step in left:
-            holding = set(step.waits_for) - ended
-            if before is not None and before not in holding:
-                return False
-            before = step.name
-        return True
-
-    def to_dict(self) -> dict[str, Any]:
-        """What ``read_plan`` reads."""
-        written: dict[str, Any] = {"steps": [_step_to_dict(step) for step in self.steps]}
-        if self.within_s is not None:
-            written["within_s"] = self.within_s
-        return written
+        return all(before.name in step.waits_for for before, step in itertools.pairwise(left))
 
 
 def read_plan(written: object) -> Plan:
-    """The plan in a parsed JSON document.
-
-    Raises:
-        PlanError: naming what is wrong and where.
-    """
+    """The plan in a parsed JSON document; PlanError names the fault and its place."""
     document = _mapping(written, "a plan", _PLAN_KEYS)
     steps = document.get("steps")
     if not isinstance(steps, Sequence) or isinstance(steps, str):
@@ -127,48 +108,35 @@ def _read_step(written: object, place: int) -> Step:
     )
 
 
-def _step_to_dict(step: Step) -> dict[str, Any]:
-    written: dict[str, Any] = {"name": step.name, "task": step.task}
-    if step.after:
-        written["after"] = list(step.after)
-    if step.wait_s:
-        written["wait_s"] = step.wait_s
-    if step.elapsed_s is not None:
-        written["elapsed_s"] = step.elapsed_s
-    if step.ended:
-        written["ended"] = True
-    return written
-
-
-def _mapping(written: object, what: str, known: frozenset[str]) -> Mapping[str, Any]:
+def _mapping(written: object, where: str, keys: frozenset[str]) -> Mapping[str, Any]:
     if not isinstance(written, Mapping):
-        raise PlanError(f"{what} is {type(written).__name__}; write a JSON object")
-    unknown = sorted(str(key)[:MOST_NAME_CHARACTERS] for key in written if key not in known)
+        raise PlanError(f"{where} is {type(written).__name__}; write a JSON object")
+    unknown = sorted(str(key)[:MOST_NAME_CHARACTERS] for key in written if key not in keys)
     if unknown:
         raise PlanError(
-            f"{what}: {unknown[0]!r} is not known; known are {', '.join(sorted(known))}"
+            f"{where}: {unknown[0]!r} is not known; known are {', '.join(sorted(keys))}"
         )
     return written
 
 
-def _text(value: object, what: str) -> str:
+def _text(value: object, name: str) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= MOST_NAME_CHARACTERS:
-        raise PlanError(f"{what} is missing or no text of 1 to {MOST_NAME_CHARACTERS} characters")
+        raise PlanError(f"{name} is missing or no text of 1 to {MOST_NAME_CHARACTERS} characters")
     return value
 
 
-def _seconds(document: Mapping[str, Any], key: str, what: str) -> float | None:
+def _seconds(document: Mapping[str, Any], key: str, where: str) -> float | None:
     value = document.get(key)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise PlanError(f"{what}: {key} is {type(value).__name__}; write a number of seconds")
+        raise PlanError(f"{where}: {key} is {type(value).__name__}; write a number of seconds")
     try:
         seconds = float(value)
     except OverflowError:
         seconds = math.inf
     if not 0 <= seconds < math.inf:
-        raise PlanError(f"{what}: {key} is {seconds}; write seconds, 0 or more")
+        raise PlanError(f"{where}: {key} is {seconds}; write seconds, 0 or more")
     return seconds
 
 

@@ -13,7 +13,7 @@ from plimsoll_predictor.core.units import DAY_S
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the mixture is made of. Half-lives are in runs; None never forgets."""
+    """The constants of the mixture. Half-lives are in runs; None never forgets."""
 
     # A task's experts: each is a histogram of its runtimes that forgets at its own pace.
     task_half_lives: tuple[float | None, ...] = (1.0, 4.0, 25.0, None)

@@ -1,4 +1,4 @@
-"""What all tasks teach each other: everybody's runtimes, the experts' weights, the calibration."""
+"""The memory of all tasks together: everybody's runtimes, experts' weights, the calibration."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ def context_of(runs: int, age_s: float | None) -> tuple[int, int]:
 
 
 class Shared:
-    """What is learned over all tasks.
+    """The part of a forecaster's memory that all tasks teach.
 
     counts: (N_BINS,) of everybody's runs; everybody: the same as a distribution, float32,
     replaced and never written to. weights: (N_RUNS, N_AGES, experts); owner_weights: (N_RUNS,
-    owner experts + 1). pit: (N_RUNS, N_AGES, PIT_BINS) of where runs fell in what was forecast.
+    owner experts + 1). pit, pit_in_context: (N_RUNS, PIT_BINS) and (N_RUNS, N_AGES, PIT_BINS),
+    the shares of their forecasts that runs fell at.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -47,20 +48,21 @@ class Shared:
         self._curves: dict[tuple[int, int], FloatArray] = {}
 
     def learn(self, bump: FloatArray, weight: float) -> None:
-        """Count a run of anybody's: (N_BINS,) its mass, and what it counts."""
+        """Count a run of anybody. bump: (N_BINS,) its mass over the bins."""
         keep = 0.5 ** (weight / self._settings.global_half_life)
         self.counts = self.counts * keep
         self.counts += weight * bump
         self.total = self.total * keep + weight
         self.everybody = (self.counts / self.total).astype(np.float32)
 
-    def credit(self, context: tuple[int, int], right: FloatArray, rate: float) -> None:
-        """Move a context's weights towards who was right (shares that sum to 1)."""
-        self._follow(self.weights[context], right, rate)
+    def credit(self, weights: FloatArray, right: FloatArray, rate: float) -> None:
+        """Move the weights of a context, which are changed, towards the experts that were right.
 
-    def credit_owner(self, of_runs: int, right: FloatArray, rate: float) -> None:
-        """Likewise for an owner's experts."""
-        self._follow(self.owner_weights[of_runs], right, rate)
+        right: shares that sum to 1, one a weight.
+        """
+        floor = self._settings.weight_floor
+        weights *= 1.0 - rate
+        weights += rate * ((1.0 - floor) * right + floor / len(right))
 
     def calibrate(self, context: tuple[int, int], share: float, weight: float) -> None:
         """Count where a run fell in its forecast before calibration, 0 to 1."""
@@ -74,10 +76,9 @@ class Shared:
 
     def curve(self, context: tuple[int, int]) -> FloatArray:
         """(PIT_BINS + 1,) ascending from 0 to 1: what share truly lies below each PIT_EDGES."""
-        found = self._curves.get(context)
-        if found is None:
-            found = self._curves[context] = self._drawn(context)
-        return found
+        if context not in self._curves:
+            self._curves[context] = self._new_curve(context)
+        return self._curves[context]
 
     def restore(
         self,
@@ -93,7 +94,7 @@ class Shared:
         self.pit, self.pit_in_context = pits
         self._curves.clear()
 
-    def _drawn(self, context: tuple[int, int]) -> FloatArray:
+    def _new_curve(self, context: tuple[int, int]) -> FloatArray:
         settings = self._settings
         general = self.pit[context[0]] + settings.calibration_prior / PIT_BINS
         general *= settings.calibration_context_prior / general.sum()
@@ -102,8 +103,3 @@ class Shared:
         np.cumsum(general, out=curve[1:])
         curve /= curve[-1]
         return curve
-
-    def _follow(self, weights: FloatArray, right: FloatArray, rate: float) -> None:
-        floor = self._settings.weight_floor
-        weights *= 1.0 - rate
-        weights += rate * ((1.0 - floor) * right + floor / len(right))

@@ -83,7 +83,7 @@ def _inflated(state: bytes) -> bytes:
 
 
 def _arrays(shapes: list[list[Any]], body: bytes) -> list[FloatArray]:
-    found: list[FloatArray] = []
+    arrays: list[FloatArray] = []
     at = 0
     for kind, *shape in shapes:
         if kind not in _TYPES or any(size < 0 for size in shape):
@@ -91,8 +91,8 @@ def _arrays(shapes: list[list[Any]], body: bytes) -> list[FloatArray]:
         dtype = np.dtype(kind)
         count = int(np.prod(shape, dtype=np.int64)) if shape else 1
         array = np.frombuffer(body, dtype, count, at).reshape(shape)
-        found.append(array.astype(dtype.newbyteorder("="), copy=True))
+        arrays.append(array.astype(dtype.newbyteorder("="), copy=True))
         at += count * dtype.itemsize
     if at != len(body):
         raise ValueError("bytes are left over")
-    return found
+    return arrays

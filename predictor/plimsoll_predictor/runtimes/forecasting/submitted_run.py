@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
-from plimsoll_predictor.runtimes.forecasting.grid import EDGES, WIDTH, FloatArray, bin_of
+from plimsoll_predictor.runtimes.forecasting.grid import EDGES, N_BINS, WIDTH, FloatArray, bin_of
 from plimsoll_predictor.runtimes.forecasting.shared import PIT_EDGES
 
-# What an expert that ruled an outcome out still gets for it.
+NO_COUNTS: Final[FloatArray] = np.zeros((0, N_BINS), dtype=np.float32)
+NO_TOTALS: Final[FloatArray] = np.zeros(0)
+# An expert that ruled an outcome out still gets this mass for it.
 _LEAST = 1e-9
 
 
@@ -19,18 +22,18 @@ class ParentExperts:
     """The parent's experts at a submission. The arrays are those of then, never written to.
 
     counts: (experts, N_BINS) float32 of the owner and totals: (experts,), the share of
-    everybody included; both None for an owner nobody knew. everybody: (N_BINS,) float32.
+    everybody included; both without rows for an unknown owner. everybody: (N_BINS,) float32.
     weights: (experts + 1,), everybody's the last.
     """
 
-    counts: FloatArray | None
-    totals: FloatArray | None
+    counts: FloatArray
+    totals: FloatArray
     everybody: FloatArray
     weights: FloatArray
 
     def right(self, at: int, own: float) -> FloatArray | None:
-        """(experts + 1,) how much each had a part in foreseeing bin ``at``; sums to 1."""
-        if self.counts is None or self.totals is None:
+        """(experts + 1,) the part of each in the forecast of bin ``at``; sums to 1."""
+        if not len(self.counts):
             return None
         masses = np.empty(len(self.weights))
         everybody = float(self.everybody[at])
@@ -43,24 +46,24 @@ class ParentExperts:
 class TaskExperts:
     """A task's experts at a submission.
 
-    counted: (experts, N_BINS) float32, with the parent's share, and what the runs that then ran
-    add; None for a task without runs. totals: (experts,) what each counts in all. weights:
+    counted: (experts, N_BINS) float32, with the parent's share and that of the runs that then ran;
+    without rows for a task without runs. totals: (experts,) the sums of the rows. weights:
     (experts,) above 0. mixed: (N_BINS + 1,) the share of all together below each edge.
     """
 
-    counted: FloatArray | None
+    counted: FloatArray
     totals: FloatArray
     weights: FloatArray
     mixed: FloatArray
 
     def right(self, at: int) -> FloatArray | None:
-        """(experts,) how much each had a part in foreseeing bin ``at``; sums to 1."""
-        if self.counted is None:
+        """(experts,) the part of each in the forecast of bin ``at``; sums to 1."""
+        if not len(self.counted):
             return None
         return _parts(self.weights, self.counted[:, at] / self.totals)
 
     def share_below(self, runtime_ln: float) -> float:
-        """Where a runtime falls in the mixture before calibration, 0 to 1."""
+        """The share of the mixture below a runtime, before calibration."""
         at = bin_of(runtime_ln)
         inside = min(max((runtime_ln - float(EDGES[at])) / WIDTH, 0.0), 1.0)
         return float(self.mixed[at] + inside * (self.mixed[at + 1] - self.mixed[at]))
@@ -70,8 +73,8 @@ class TaskExperts:
 class SubmittedRun:
     """A run, and all that is needed to score its forecast.
 
-    open_beside: other runs of its task that were open at its submission. context: its classes of
-    known runs and of age. curve: the calibration then, replaced and never written to.
+    open_beside: other runs of its task that were open at its submission. context: see
+    ``context_of``. curve: the calibration then, replaced and never written to.
     """
 
     task: str
@@ -88,7 +91,7 @@ class SubmittedRun:
 
     @property
     def alone(self) -> float:
-        """1 for a run that was open alone, and less the more there were: a burst teaches as one."""
+        """1 for a run that was open alone, less for one of a burst: a burst teaches as one run."""
         return 1.0 / (1.0 + self.open_beside)
 
     def forecast(self) -> Forecast:

@@ -18,13 +18,12 @@ class LogRun:
     """One past run. Times are seconds on the log's own clock.
 
     line: of the file, the header being line 1; orders runs submitted at the same moment.
-    owner: who runs it: a user, a workflow, a namespace; empty if the log does not say.
+    owner: a user, a workflow or a namespace.
     runtime_s: from start to finish; 0 where the log's clock counts whole seconds.
     finished_s: when it was over, so when its runtime was known.
-    status: as the log writes it; empty if it does not.
     busy: share of the processors in use at submission. queued: runs that waited then.
-    Known at submission are all but started_s, runtime_s, finished_s and status; None is what the
-    log does not tell.
+    All but started_s, runtime_s, finished_s and status are known at submission. Fields that the
+    log does not have are None or empty.
     """
 
     line: int

@@ -1,13 +1,13 @@
 """The typical distributions, and which of them a task's runs were most likely drawn from.
 
-Numpy only: page, CLI and controller read a catalogue; ``fitting`` makes one. The paper's
-equation 9 (section 5.2), tables 2 and figure 5 are what it holds.
+Numpy only: page, CLI and controller read a catalogue; ``fitting`` makes one. See the paper's
+equation 9 (section 5.2), table 2 and figure 5.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Final
 
 import numpy as np
@@ -20,33 +20,31 @@ from plimsoll_predictor.runtimes.shapes.normalising import (
     FloatArray,
     Normalisation,
     checked_runtimes,
-    checked_usual,
     histogram,
     normalised,
     recency_weights,
-    usual_of,
 )
 
 HALF_LIFE_RUNS: Final = 15.0
-"""A task changes: its next runs look more like its last than like its first."""
+"""A task changes: its next runs look more like its last runs than like its first."""
 LEAST_SHARE: Final = 0.05
-"""Of every shape's mass lies evenly over all bins when runs are held against it: one run where a
-shape has none does not rule the shape out."""
+"""The share of a shape's mass that counts as spread over all bins when runs are compared with it,
+so that one run in an empty bin does not rule the shape out."""
 MAX_SHAPES: Final = 64
 MAX_NAME: Final = 63
 FORMAT: Final = 1
 
 
 class CatalogueError(ValueError):
-    """What was read is no catalogue of shapes; fit one anew."""
+    """A document is no catalogue of shapes; fit one anew."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeStatistics:
-    """A line of the paper's table 2, of the normalised runtimes of a shape's members.
+    """A line of the paper's table 2: figures of the normalised runtimes of a shape's members.
 
-    ``outlier_share``: 10 times the usual or more (ratio), 900 s above or more (delta).
-    ``interquartile``, ``p95``, ``std``: in multiples of the usual (ratio) or in seconds (delta).
+    outlier_share: 10 times the usual or more (ratio), 900 s above or more (delta).
+    interquartile, p95, std: in multiples of the usual (ratio) or in seconds (delta).
     """
 
     outlier_share: float
@@ -71,10 +69,9 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class ShapeLabel:
-    """Which shape a task's runs were most likely drawn from.
+    """The shape that a task's runs were most likely drawn from.
 
     place: its rank by interquartile range, 0 the narrowest. posterior: per shape, sums to 1.
-    known_runs: how many runs were looked at.
     """
 
     name: str
@@ -97,11 +94,7 @@ class ShapeCatalogue:
     _log_pmfs: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check what labelling relies on.
-
-        Raises:
-            CatalogueError: naming what is wrong.
-        """
+        """Check what labelling relies on; CatalogueError names the fault."""
         if not 1 <= len(self.shapes) <= MAX_SHAPES:
             raise CatalogueError(f"{len(self.shapes)} shapes; a catalogue has 1 to {MAX_SHAPES}")
         names = [shape.name for shape in self.shapes]
@@ -113,14 +106,24 @@ class ShapeCatalogue:
         log_pmfs = np.log((1 - LEAST_SHARE) * pmfs + LEAST_SHARE / BINS)
         object.__setattr__(self, "_log_pmfs", log_pmfs)
 
-    def shape(self, name: str) -> Shape | None:
-        """The shape of a name; None if this version has none."""
-        return next((shape for shape in self.shapes if shape.name == name), None)
+    def counts(
+        self, runtimes_s: ArrayLike, usual_s: float, weights: FloatArray | None = None
+    ) -> FloatArray:
+        """Runs by bin of their normalised runtime, (BINS,); weights: 1 each if None."""
+        values = normalised(runtimes_s, usual_s, self.normalisation)
+        return histogram(values, self.normalisation, weights)
 
     def log_likelihoods(self, counts: FloatArray) -> FloatArray:
         """Equation 8 without its constant: (..., BINS) counts of runs -> (..., n_shapes)."""
-        found: FloatArray = counts @ self._log_pmfs.T
-        return found
+        logs: FloatArray = counts @ self._log_pmfs.T
+        return logs
+
+    def posterior(self, counts: FloatArray) -> FloatArray:
+        """The probability of each shape, from (BINS,) counts of runs: (n_shapes,), sums to 1."""
+        logs = self.log_likelihoods(counts)
+        powers = np.exp(logs - logs.max())
+        shares: FloatArray = powers / powers.sum()
+        return shares
 
     def label(
         self,
@@ -129,23 +132,20 @@ class ShapeCatalogue:
         *,
         half_life_runs: float = HALF_LIFE_RUNS,
     ) -> ShapeLabel:
-        """The shape of a task's runs: runtimes, oldest first; usual_s: None is their median.
+        """The shape of a task's runs: their runtimes, oldest first; usual_s: None is their median.
 
         Raises:
             ValueError: for no runtimes, or one that is not finite or not above 0.
         """
         runtimes = checked_runtimes(runtimes_s)
-        usual = usual_of(runtimes) if usual_s is None else checked_usual(usual_s)
-        counts = histogram(
-            normalised(runtimes, usual, self.normalisation),
-            self.normalisation,
-            recency_weights(runtimes.size, half_life_runs),
-        )
-        logs = self.log_likelihoods(counts)
+        usual = float(np.median(runtimes)) if usual_s is None else float(usual_s)
+        if not 0 < usual < np.inf:
+            raise ValueError(f"a usual runtime of {usual_s:g} s; it is finite and above 0")
+        weights = recency_weights(runtimes.size, half_life_runs)
+        counts = self.counts(runtimes, usual, weights)
         # Ties go to the narrower shape: argmax takes the first.
-        place = int(np.argmax(logs))
-        powers = np.exp(logs - logs[place])
-        shares = powers / powers.sum()
+        place = int(np.argmax(self.log_likelihoods(counts)))
+        shares = self.posterior(counts)
         return ShapeLabel(
             name=self.shapes[place].name,
             place=place,
@@ -156,7 +156,7 @@ class ShapeCatalogue:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types; ``from_dict`` reads them."""
+        """As JSON."""
         return {
             "format": FORMAT,
             "version": self.version,
@@ -167,11 +167,8 @@ class ShapeCatalogue:
                     "name": shape.name,
                     "members": shape.members,
                     "runs": shape.runs,
-                    "outlier_share": shape.statistics.outlier_share,
-                    "interquartile": shape.statistics.interquartile,
-                    "p95": shape.statistics.p95,
-                    "std": shape.statistics.std,
-                    "pmf": [float(f"{mass:.6g}") for mass in shape.pmf],
+                    **asdict(shape.statistics),
+                    "pmf": shape.pmf.tolist(),
                 }
                 for shape in self.shapes
             ],
@@ -179,17 +176,17 @@ class ShapeCatalogue:
 
     @classmethod
     def from_dict(cls, document: object) -> ShapeCatalogue:
-        """A catalogue from what ``to_dict`` wrote.
+        """Read what ``to_dict`` wrote.
 
         Raises:
-            CatalogueError: naming what is missing or wrong.
+            CatalogueError: naming the field that is missing or wrong.
         """
         check_format(document, FORMAT, "a catalogue of shapes", CatalogueError)
         written = from_document(_Written, document, "a catalogue of shapes", CatalogueError)
         return cls(
             version=written.version,
             normalisation=written.normalisation,
-            shapes=tuple(shape.shape for shape in written.shapes),
+            shapes=tuple(shape.shape() for shape in written.shapes),
             names_given=written.names_given,
         )
 
@@ -207,9 +204,7 @@ class _WrittenShape:
     std: Finite
     pmf: Annotated[tuple[Finite, ...], Meta(min_length=BINS, max_length=BINS)]
 
-    @property
     def shape(self) -> Shape:
-        """The shape that was written."""
         statistics = ShapeStatistics(self.outlier_share, self.interquartile, self.p95, self.std)
         return Shape(self.name, np.array(self.pmf), statistics, self.members, self.runs)
 
@@ -231,13 +226,3 @@ def _check(shape: Shape) -> None:
         raise CatalogueError(f"shape {shape.name} has a mass below 0 or not finite")
     if abs(float(shape.pmf.sum()) - 1) > 1e-3:
         raise CatalogueError(f"the masses of shape {shape.name} add up to {shape.pmf.sum():g}")
-
-
-def interval_words(catalogue: ShapeCatalogue) -> Sequence[str]:
-    """One line a shape: its name, and table 2's numbers in words."""
-    unit = "" if catalogue.normalisation is Normalisation.RATIO else " s"
-    return [
-        f"{shape.name}: middle half within {shape.statistics.interquartile:.3g}{unit}, "
-        f"95th {shape.statistics.p95:.3g}{unit}, {shape.statistics.outlier_share:.2%} outliers"
-        for shape in catalogue.shapes
-    ]

@@ -1,8 +1,8 @@
-"""The shape a task's next runs will have, from what is known at submission (section 5.2).
+"""The shape that a task's next runs will have, from what is known at submission (section 5.2).
 
-The paper's method whole: passive-aggressive feature selection, a sweep of parameters, boosted
-trees, and a soft vote of four kinds of classifier. Needs xgboost and scikit-learn: trainer, CLI
-and benchmarks only.
+This is the paper's full method: passive-aggressive feature selection, a sweep of parameters,
+boosted trees, and a soft vote of four kinds of classifier. It needs xgboost and scikit-learn, so
+only trainer, CLI and benchmarks use it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ SWEEP: Final = (
     {"max_depth": 6, "learning_rate": 0.3, "n_rounds": 120},
 )
 HELD_OUT: Final = 0.25
-"""Of the rows, the last ones: parameters are chosen on what came after."""
+"""The share of the rows, the last ones, on which parameters are chosen."""
 LEAST_ROWS: Final = 20
 TREES: Final = 200
-"""Of the random forest."""
+"""Trees of the random forest."""
 STAGES: Final = 30
-"""Of scikit-learn's gradient boosting: one tree per stage and shape, the slowest of the four."""
+"""Stages of scikit-learn's gradient boosting, the slowest of the four: a tree a stage and shape."""
 MOST_STAGED_ROWS: Final = 4000
 
 
@@ -39,41 +39,34 @@ class NotLearnable(ValueError):
     """Too few rows, or all of one shape: there is nothing to tell apart."""
 
 
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """One setting of the sweep and its accuracy on the rows held out."""
-
-    setting: Mapping[str, float]
-    accuracy: float
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ShapeClassifier:
-    """Boosted trees over the kept features, and the ensemble's other voters.
+    """Boosted trees over the chosen features, and the ensemble's other voters.
 
-    names: of the kept features. shapes: label (as given to ``fit_classifier``) of each class.
+    names, columns: of the chosen features. shapes: the label of each class, as given.
+    swept: the accuracy of each setting of SWEEP on the rows held out.
     """
 
     names: tuple[str, ...]
-    kept: IntArray
+    columns: IntArray
     shapes: IntArray
-    swept: tuple[Swept, ...]
+    swept: tuple[float, ...]
     booster: xgboost.Booster
     voters: Mapping[str, Callable[[FloatArray], FloatArray]]
 
     def probabilities(self, rows: FloatArray) -> FloatArray:
-        """Of each class by the boosted trees alone: (n_rows, n_features) -> (n_rows, n_classes)."""
+        """The boosted trees' alone: (n_rows, n_features) -> (n_rows, n_classes)."""
         return self.voters["boosted trees"](rows)
 
     def voted(self, rows: FloatArray) -> FloatArray:
-        """Of each class by the soft vote of all voters."""
-        found: FloatArray = np.mean([vote(rows) for vote in self.voters.values()], axis=0)
-        return found
+        """The mean of all voters', in the same shape."""
+        mean: FloatArray = np.mean([vote(rows) for vote in self.voters.values()], axis=0)
+        return mean
 
     def labels(self, probabilities: FloatArray) -> IntArray:
         """The likeliest shape of each row."""
-        found: IntArray = self.shapes[np.argmax(probabilities, axis=1)]
-        return found
+        likeliest: IntArray = self.shapes[np.argmax(probabilities, axis=1)]
+        return likeliest
 
 
 def fit_classifier(
@@ -82,7 +75,7 @@ def fit_classifier(
     """Learn which shape rows have.
 
     rows: (n_rows, n_features) in the order of time, NaN where nobody recorded it.
-    labels: (n_rows,), whole.
+    labels: (n_rows,).
 
     Raises:
         NotLearnable: with fewer than ``LEAST_ROWS`` rows, or all of one label.
@@ -92,31 +85,31 @@ def fit_classifier(
     shapes, classes = np.unique(labels, return_inverse=True)
     if shapes.size < 2:
         raise NotLearnable(f"all {len(rows)} rows have one shape; there is nothing to tell apart")
-    kept = select(rows, classes, seed=seed).kept
-    chosen = rows[:, kept]
+    columns = select(rows, classes, seed=seed)
+    chosen = rows[:, columns]
     swept = _sweep(chosen, classes, seed)
-    best = max(swept, key=lambda one: one.accuracy)
-    booster = _boosted(chosen, classes, (shapes.size, best.setting, seed))
+    best = SWEEP[swept.index(max(swept))]
+    booster = _boosted(chosen, classes, (shapes.size, best, seed))
     return ShapeClassifier(
-        names=tuple(names[column] for column in kept),
-        kept=kept,
+        names=tuple(names[column] for column in columns),
+        columns=columns,
         shapes=shapes.astype(np.intp),
-        swept=tuple(swept),
+        swept=swept,
         booster=booster,
-        voters=_voters(chosen, classes, kept, booster, seed),
+        voters=_voters(chosen, classes, columns, booster, seed),
     )
 
 
-def _sweep(rows: FloatArray, classes: IntArray, seed: int) -> list[Swept]:
-    """Every setting, learned on the first rows and held against the last."""
+def _sweep(rows: FloatArray, classes: IntArray, seed: int) -> tuple[float, ...]:
+    """Each setting's accuracy on the last rows, learned from the first."""
     cut = max(1, round(len(rows) * (1 - HELD_OUT)))
-    found = []
     n_classes = int(classes.max()) + 1
+    accuracies = []
     for setting in SWEEP:
         booster = _boosted(rows[:cut], classes[:cut], (n_classes, setting, seed))
-        foretold = np.argmax(booster.predict(_matrix(rows[cut:])), axis=1)
-        found.append(Swept(setting, float((foretold == classes[cut:]).mean())))
-    return found
+        predicted = np.argmax(booster.predict(_matrix(rows[cut:])), axis=1)
+        accuracies.append(float((predicted == classes[cut:]).mean()))
+    return tuple(accuracies)
 
 
 def _boosted(
@@ -143,7 +136,7 @@ def _matrix(rows: FloatArray, classes: IntArray | None = None) -> xgboost.DMatri
 
 
 def _voters(
-    rows: FloatArray, classes: IntArray, kept: IntArray, booster: xgboost.Booster, seed: int
+    rows: FloatArray, classes: IntArray, columns: IntArray, booster: xgboost.Booster, seed: int
 ) -> dict[str, Callable[[FloatArray], FloatArray]]:
     """Each takes all features and gives probabilities of all classes."""
     # Rows with values missing, and of many magnitudes: these three take neither.
@@ -160,11 +153,11 @@ def _voters(
     naive = GaussianNB().fit(ranked(rows), classes)
 
     def voter(model: Any) -> Callable[[FloatArray], FloatArray]:
-        return lambda given: np.asarray(model.predict_proba(ranked(given[:, kept])))
+        return lambda given: np.asarray(model.predict_proba(ranked(given[:, columns])))
 
     return {
         "boosted trees": lambda given: np.asarray(
-            booster.predict(_matrix(given[:, kept])), dtype=np.float64
+            booster.predict(_matrix(given[:, columns])), dtype=np.float64
         ),
         "random forest": voter(forest),
         "gradient boosting": voter(staged),

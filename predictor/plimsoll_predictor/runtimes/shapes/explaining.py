@@ -18,7 +18,6 @@ from scipy.stats import rankdata
 from plimsoll_predictor.runtimes.shapes.classifier import ShapeClassifier
 from plimsoll_predictor.runtimes.shapes.explanation import (
     MOST_LETTERS,
-    MOST_POINTS,
     MOST_TASKS,
     Effect,
     Explanation,
@@ -26,11 +25,7 @@ from plimsoll_predictor.runtimes.shapes.explanation import (
     TaskExplanation,
 )
 from plimsoll_predictor.runtimes.shapes.normalising import FloatArray
-from plimsoll_predictor.runtimes.shapes.submission_features import (
-    FeatureRows,
-    Kind,
-    words_for_value,
-)
+from plimsoll_predictor.runtimes.shapes.submission_features import FeatureRows, words_for_value
 
 EFFECTS: Final = 12
 REASONS: Final = 5
@@ -43,10 +38,7 @@ LEAST_PAIRS: Final = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Named:
-    """What to call what the rows are about.
-
-    shapes: name by label. tasks: the task of each row; the last row of a task is explained.
-    """
+    """Names of shapes, by label, and the task of each row; a task's last row is explained."""
 
     shapes: Mapping[int, str]
     tasks: Sequence[str]
@@ -63,7 +55,7 @@ def explain(model: ShapeClassifier, rows: FeatureRows, named: Named) -> Explanat
             f"{len(rows.values)} rows of {len(named.tasks)} tasks; explaining needs one row or "
             "more, and the task of each"
         )
-    chosen = rows.values[:, model.kept]
+    chosen = rows.values[:, model.columns]
     values = shapley_values(model, rows.values)
     importance = np.abs(values).mean(axis=(0, 1))
     effects = [
@@ -78,11 +70,10 @@ def explain(model: ShapeClassifier, rows: FeatureRows, named: Named) -> Explanat
 
 def shapley_values(model: ShapeClassifier, rows: FloatArray) -> FloatArray:
     """(n_rows, n_features) -> (n_rows, n_classes, n_kept), in log odds; the bias left out."""
-    matrix = xgboost.DMatrix(rows[:, model.kept], missing=np.nan, nthread=1)
-    found: FloatArray = np.asarray(
-        model.booster.predict(matrix, pred_contribs=True), dtype=np.float64
-    )[:, :, :-1]
-    return found
+    matrix = xgboost.DMatrix(rows[:, model.columns], missing=np.nan, nthread=1)
+    contributions = model.booster.predict(matrix, pred_contribs=True)
+    values: FloatArray = np.asarray(contributions, dtype=np.float64)[:, :, :-1]
+    return values
 
 
 def _effect(
@@ -97,7 +88,7 @@ def _effect(
     at = int(np.argmax(np.abs(shapley).mean(axis=0)))
     shape = named.shapes[int(model.shapes[at])]
     rises = _direction(given, shapley[:, at])
-    step = max(1, -(-len(given) // min(POINTS, MOST_POINTS)))
+    step = max(1, -(-len(given) // POINTS))
     return Effect(
         feature=name,
         importance=round(float(np.abs(shapley).mean()), 6),
@@ -135,30 +126,22 @@ def _tasks(
     newest = {task: place for place, task in enumerate(named.tasks)}
     places = sorted(newest.values())[-MOST_TASKS:]
     probabilities = model.probabilities(rows.values[places])
-    found = []
+    explained = []
     for place, shares in zip(places, probabilities, strict=True):
         at = int(np.argmax(shares))
         shape = named.shapes[int(model.shapes[at])]
         strongest = np.argsort(-np.abs(shapley[place, at]), kind="stable")[:REASONS]
-        reasons = [
-            _reason(
-                (model.names[column], rows.kinds[model.names[column]], shape),
-                _value(rows.values[place, model.kept[column]]),
-                float(shapley[place, at, column]),
-            )
-            for column in strongest
-            if shapley[place, at, column]
-        ]
+        reasons = []
+        for column in strongest:
+            if contribution := float(shapley[place, at, column]):
+                name = model.names[column]
+                value = _value(rows.values[place, model.columns[column]])
+                often = "more" if contribution > 0 else "less"
+                words = f"{name} {words_for_value(value, rows.kinds[name])}: {often} often {shape}"
+                reasons.append(Reason(name, value, round(contribution, 4), words[:MOST_LETTERS]))
         task = named.tasks[place][:MOST_LETTERS]
-        found.append(TaskExplanation(task, shape, round(float(shares[at]), 4), tuple(reasons)))
-    return tuple(found)
-
-
-def _reason(feature: tuple[str, Kind, str], value: float | None, contribution: float) -> Reason:
-    name, kind, shape = feature
-    often = "more" if contribution > 0 else "less"
-    words = f"{name} {words_for_value(value, kind)}: {often} often {shape}"
-    return Reason(name, value, round(contribution, 4), words[:MOST_LETTERS])
+        explained.append(TaskExplanation(task, shape, round(float(shares[at]), 4), tuple(reasons)))
+    return tuple(explained)
 
 
 def _value(value: float) -> float | None:

@@ -1,4 +1,4 @@
-"""Why a shape was foretold, as a document: read by page and CLI, no library needed.
+"""Why a shape was forecast, as a document. Page and CLI read it without any library.
 
 ``explaining`` computes it (the paper's section 6), away from what serves.
 """
@@ -30,7 +30,7 @@ Point: TypeAlias = tuple[Finite | None, Finite]
 
 
 class ExplanationError(ValueError):
-    """What was read is no explanation; compute it anew."""
+    """A document is no explanation; compute it anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class TaskExplanation:
-    """Why one task's next runs are foretold a shape: the strongest reasons first."""
+    """Why one task's next runs are expected to have a shape: the strongest reasons first."""
 
     task: Text
     shape: Text

@@ -1,13 +1,12 @@
-"""Which features the classifier gets: by a passive-aggressive one's weights (section 5.2).
+"""The features that the classifier gets, by a passive-aggressive one's weights (section 5.2).
 
-Strong features are kept first; one that says what a kept one says is left out, so that a Shapley
-value is not split between two names for one thing.
+Strong features are chosen first. A feature that says the same as a chosen one is left out, so that
+a Shapley value is not split between two names for one thing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -20,20 +19,12 @@ MOST_ROWS: Final = 4000
 ALIKE: Final = 0.95
 """Correlation from which two features say the same."""
 LEAST_WEIGHT: Final = 0.05
-"""Of the heaviest feature's."""
+"""A share of the heaviest feature's weight."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Selection:
-    """kept: columns, ascending. weights: (n_features,), of the passive-aggressive classifier."""
-
-    kept: IntArray
-    weights: FloatArray
-
-
-def select(rows: FloatArray, labels: IntArray, *, seed: int) -> Selection:
-    """Choose columns of (n_rows, n_features) for labels (n_rows,), 0 and up."""
-    standard = standardised(rows)
+def select(rows: FloatArray, labels: IntArray, *, seed: int) -> IntArray:
+    """Choose columns, ascending, of (n_rows, n_features) for labels (n_rows,), 0 and up."""
+    standard = standardised_by(rows)(rows)
     weights = np.abs(passive_aggressive(standard, labels, seed=seed)).sum(axis=0)
     kept: list[int] = []
     for column in np.argsort(-weights, kind="stable"):
@@ -41,7 +32,7 @@ def select(rows: FloatArray, labels: IntArray, *, seed: int) -> Selection:
             continue
         if all(abs(_correlation(standard, int(column), other)) < ALIKE for other in kept):
             kept.append(int(column))
-    return Selection(np.array(sorted(kept) or [0], dtype=np.intp), weights)
+    return np.array(sorted(kept) or [0], dtype=np.intp)
 
 
 def passive_aggressive(standard: FloatArray, labels: IntArray, *, seed: int) -> FloatArray:
@@ -65,13 +56,8 @@ def passive_aggressive(standard: FloatArray, labels: IntArray, *, seed: int) -> 
                 weights[right] += step * row
                 weights[rival] -= step * row
             total += weights
-    found: FloatArray = total / (EPOCHS * min(MOST_ROWS, len(standard)))
-    return found
-
-
-def standardised(rows: FloatArray) -> FloatArray:
-    """``standardised_by`` of the rows themselves."""
-    return standardised_by(rows)(rows)
+    mean: FloatArray = total / (EPOCHS * min(MOST_ROWS, len(standard)))
+    return mean
 
 
 def standardised_by(rows: FloatArray) -> Callable[[FloatArray], FloatArray]:
@@ -82,13 +68,13 @@ def standardised_by(rows: FloatArray) -> Callable[[FloatArray], FloatArray]:
     columns = [np.unique(column[np.isfinite(column)]) for column in rows.T]
 
     def ranked(given: FloatArray) -> FloatArray:
-        found = np.zeros_like(given)
+        standard = np.zeros_like(given)
         for place, values in enumerate(columns):
             finite = np.isfinite(given[:, place])
             if values.size > 1:
                 ranks = np.interp(given[finite, place], values, np.arange(values.size))
-                found[finite, place] = 2 * ranks / (values.size - 1) - 1
-        return found
+                standard[finite, place] = 2 * ranks / (values.size - 1) - 1
+        return standard
 
     return ranked
 

@@ -5,7 +5,7 @@ Needs scikit-learn: the trainer's process, CLI and benchmarks only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,13 +25,12 @@ from plimsoll_predictor.runtimes.shapes.normalising import (
     checked_runtimes,
     histogram,
     normalised,
-    usual_of,
 )
 
 MOST_TASKS: Final = 20_000
-"""More are thinned evenly: eight shapes need no more, and time and memory stay bounded."""
+"""More are thinned evenly: eight shapes need no more, so time and memory stay bounded."""
 MOST_SHAPES: Final = 12
-"""So many are tried for the elbow: nobody can tell more of them apart."""
+"""The most that are tried for the elbow: people cannot tell more of them apart."""
 TASKS_A_SHAPE: Final = 3
 """At least, on average, where the elbow chooses: a shape that is one task's is not typical."""
 STARTS: Final = 10
@@ -40,7 +39,7 @@ SMOOTHING_BINS: Final = 3.0
 WORTH_A_SHAPE: Final = 0.02
 """The elbow: one shape more must lower the inertia by this share of one shape's."""
 AFRESH_IF_BELOW: Final = 0.98
-"""Of the inertia that going on from the previous shapes gives: else those are gone on from."""
+"""Of the inertia that k-means reaches from the previous shapes: else it continues from these."""
 
 
 class TooFewRuns(ValueError):
@@ -54,7 +53,7 @@ class Elbow:
     inertias: tuple[float, ...]
     chosen: int
     fixed: bool
-    """The number was asked for, not found."""
+    """Whether the number was asked for."""
 
     def words(self) -> str:
         """The curve, and why it was cut where it was."""
@@ -68,64 +67,42 @@ class Elbow:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fitting:
-    """A catalogue, and how it came about."""
+class Fitted:
+    """A catalogue, and how its number of shapes was found."""
 
     catalogue: ShapeCatalogue
     elbow: Elbow
-    tasks_used: int
-    tasks_too_few_runs: int
 
 
 def fit(
-    histories: Mapping[str, ArrayLike] | Sequence[ArrayLike],
+    histories: Sequence[ArrayLike],
     normalisation: Normalisation,
     *,
     seed: int,
     n_shapes: int | None = None,
     previous: ShapeCatalogue | None = None,
-) -> ShapeCatalogue:
-    """The catalogue of ``fitting``."""
-    return fitting(
-        histories, normalisation, seed=seed, n_shapes=n_shapes, previous=previous
-    ).catalogue
-
-
-def fitting(
-    histories: Mapping[str, ArrayLike] | Sequence[ArrayLike],
-    normalisation: Normalisation,
-    *,
-    seed: int,
-    n_shapes: int | None = None,
-    previous: ShapeCatalogue | None = None,
-) -> Fitting:
+) -> Fitted:
     """Learn the shapes of all tasks with ``SUPPORT`` runs or more.
 
-    histories: runtimes per task, in seconds. n_shapes: None is found by the elbow; fewer are made
-    where fewer tasks differ. previous: the catalogue of before, whose names are kept.
+    histories: runtimes per task, in seconds. n_shapes: where it is None, the elbow finds it; there
+    are fewer where fewer tasks differ. previous: the catalogue before, whose names stay.
 
     Raises:
         TooFewRuns: if no task has enough.
         ValueError: if a runtime is not finite or not above 0.
     """
-    given = histories.values() if isinstance(histories, Mapping) else histories
-    sizes = [np.size(runtimes) for runtimes in given]
-    supported = [
-        checked_runtimes(runtimes)
-        for runtimes, size in zip(given, sizes, strict=True)
-        if size >= SUPPORT
-    ]
+    supported = [checked_runtimes(each) for each in histories if np.size(each) >= SUPPORT]
     if not supported:
         raise TooFewRuns(
-            f"no shapes: of {len(sizes)} tasks the one with the most runs has "
-            f"{max(sizes, default=0)}; {SUPPORT} are needed"
+            f"no shapes: of {len(histories)} tasks the one with the most runs has "
+            f"{max(map(np.size, histories), default=0)}; {SUPPORT} are needed"
         )
     used = _thinned(supported)
-    values = [normalised(runtimes, usual_of(runtimes), normalisation) for runtimes in used]
+    values = [normalised(runtimes, np.median(runtimes), normalisation) for runtimes in used]
     pmfs = smoothed(np.stack([histogram(row, normalisation) / row.size for row in values]))
     members, elbow = _clusters(pmfs, normalisation, seed, n_shapes, previous)
     catalogue = _catalogue(values, pmfs, members, normalisation, previous)
-    return Fitting(catalogue, elbow, len(used), len(sizes) - len(supported))
+    return Fitted(catalogue, elbow)
 
 
 def smoothed(pmfs: FloatArray, sd_bins: float = SMOOTHING_BINS) -> FloatArray:
@@ -142,8 +119,8 @@ def smoothed(pmfs: FloatArray, sd_bins: float = SMOOTHING_BINS) -> FloatArray:
     spread = np.zeros((BINS, BINS))
     for step, share in zip(reach, bell, strict=True):
         np.add.at(spread, (places, np.clip(places + step, 0, BINS - 1)), share)
-    found: FloatArray = pmfs @ spread
-    return found
+    spread_pmfs: FloatArray = pmfs @ spread
+    return spread_pmfs
 
 
 def _thinned(rows: list[FloatArray]) -> list[FloatArray]:
@@ -164,19 +141,18 @@ def _clusters(
     distinct = len(np.unique(pmfs.round(9), axis=0))
     if n_shapes is not None:
         chosen = _kmeans(pmfs, min(n_shapes, distinct), seed)
-        inertias = [float(chosen.inertia_)]
-        elbow = Elbow(tuple(inertias), min(n_shapes, distinct), fixed=True)
+        elbow = Elbow((float(chosen.inertia_),), min(n_shapes, distinct), fixed=True)
     else:
         most = min(MOST_SHAPES, distinct, max(2, len(pmfs) // TASKS_A_SHAPE))
         tried = [_kmeans(pmfs, n, seed) for n in range(1, most + 1)]
         elbow = elbow_of([float(one.inertia_) for one in tried])
         chosen = tried[elbow.chosen - 1]
-    gone_on = _gone_on(pmfs, normalisation, chosen, previous)
-    return np.asarray(gone_on.labels_, dtype=np.intp), elbow
+    clusters = _continued(pmfs, normalisation, chosen, previous)
+    return np.asarray(clusters.labels_, dtype=np.intp), elbow
 
 
 def elbow_of(inertias: Sequence[float]) -> Elbow:
-    """Where one shape more no longer lowers the inertia by ``WORTH_A_SHAPE`` of that of one.
+    """Where one more shape lowers the inertia by less than ``WORTH_A_SHAPE`` of that of one.
 
     inertias: of 1, 2, ... shapes.
     """
@@ -192,7 +168,7 @@ def _kmeans(pmfs: FloatArray, n_shapes: int, seed: int) -> KMeans:
     return KMeans(n_clusters=n_shapes, n_init=STARTS, random_state=seed).fit(pmfs)
 
 
-def _gone_on(
+def _continued(
     pmfs: FloatArray,
     normalisation: Normalisation,
     afresh: KMeans,
@@ -207,9 +183,9 @@ def _gone_on(
     if len(previous.shapes) != afresh.n_clusters:
         return afresh
     start = np.stack([shape.pmf for shape in previous.shapes])
-    gone_on = KMeans(n_clusters=len(start), init=start, n_init=1).fit(pmfs)
-    clearly_better = afresh.inertia_ < AFRESH_IF_BELOW * gone_on.inertia_
-    return afresh if clearly_better else gone_on
+    continued = KMeans(n_clusters=len(start), init=start, n_init=1).fit(pmfs)
+    clearly_better = afresh.inertia_ < AFRESH_IF_BELOW * continued.inertia_
+    return afresh if clearly_better else continued
 
 
 def _catalogue(
@@ -219,7 +195,7 @@ def _catalogue(
     normalisation: Normalisation,
     previous: ShapeCatalogue | None,
 ) -> ShapeCatalogue:
-    """Ranked by interquartile range, named."""
+    """The shapes of all clusters, ranked by interquartile range and named."""
     clusters = []
     for cluster in np.unique(members):
         places = np.flatnonzero(members == cluster)

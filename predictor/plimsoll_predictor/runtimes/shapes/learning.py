@@ -1,6 +1,6 @@
-"""What the trainer learns of shapes from a store or a log: catalogues, and why tasks have theirs.
+"""The trainer's learning of shapes: catalogues, and why tasks have their shapes.
 
-Needs scikit-learn and xgboost; what it gives is read without them. The same runs and seed give
+It needs scikit-learn and xgboost; its result is read without them. The same runs and seed give
 the same result.
 """
 
@@ -14,10 +14,10 @@ import numpy as np
 
 from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.runtimes.shapes.catalogue import ShapeCatalogue
-from plimsoll_predictor.runtimes.shapes.classifier import NotLearnable, fit_classifier
+from plimsoll_predictor.runtimes.shapes.classifier import fit_classifier
 from plimsoll_predictor.runtimes.shapes.explaining import Named, explain
 from plimsoll_predictor.runtimes.shapes.explanation import MOST_TASKS, Explanation
-from plimsoll_predictor.runtimes.shapes.fitting import TooFewRuns, fitting
+from plimsoll_predictor.runtimes.shapes.fitting import TooFewRuns, fit
 from plimsoll_predictor.runtimes.shapes.normalising import IntArray, Normalisation
 from plimsoll_predictor.runtimes.shapes.run_table import RunTable
 from plimsoll_predictor.runtimes.shapes.submission_features import (
@@ -35,7 +35,7 @@ MOST_WINDOWS: Final = 20_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShapesLearned:
-    """One learning. words: a line for each step, also for what could not be learned, and why."""
+    """One learning. words: a line for each step, also for one that learned nothing, and why."""
 
     catalogues: tuple[ShapeCatalogue, ...]
     explanation: Explanation | None
@@ -45,25 +45,25 @@ class ShapesLearned:
 def learn_shapes(
     table: RunTable, previous: Sequence[ShapeCatalogue], *, seed: int
 ) -> ShapesLearned:
-    """Catalogues of both normalisations, names kept from ``previous``, and an explanation.
+    """Catalogues of both normalisations, with the names of ``previous``, and an explanation.
 
-    Explained are the ratio-normalised shapes, of the tasks that ran last. Where nothing can be
-    learned, that part is missing and the words say so.
+    The explanation is of the ratio-normalised shapes, for the tasks that ran last. A part that
+    cannot be learned is missing, and the words say so.
     """
     histories = table.known_histories(float("inf"))
     catalogues, words = [], []
     for kind in Normalisation:
         before = next((one for one in previous if one.normalisation is kind), None)
         try:
-            found = fitting(histories, kind, seed=seed, previous=before)
+            fitted = fit(histories, kind, seed=seed, previous=before)
         except TooFewRuns as error:
             return ShapesLearned((), None, (str(error),))
-        catalogues.append(found.catalogue)
-        words.append(f"{kind}: version {found.catalogue.version}, {found.elbow.words()}")
+        catalogues.append(fitted.catalogue)
+        words.append(f"{kind}: version {fitted.catalogue.version}, {fitted.elbow.words()}")
     try:
         explanation = _explained(table, catalogues[0], seed)
         words.append(f"explained {len(explanation.tasks)} tasks from {explanation.rows} windows")
-    except (NotLearnable, ValueError) as error:
+    except ValueError as error:
         return ShapesLearned(tuple(catalogues), None, (*words, f"not explained: {error}"))
     return ShapesLearned(tuple(catalogues), explanation, tuple(words))
 
@@ -75,7 +75,7 @@ def window_edges(start_s: float, end_s: float) -> list[float]:
 
 
 def _explained(table: RunTable, catalogue: ShapeCatalogue, seed: int) -> Explanation:
-    """Raises NotLearnable, or ValueError where there is no window."""
+    """Raises ValueError where there is no window, or nothing to tell apart in them."""
     edges_s = window_edges(float(table.submitted_s[0]), float(table.submitted_s[-1]) + 1)
     windows = next_windows(table, catalogue, edges_s, seed=seed)
     newest = slice(-MOST_WINDOWS, None)

@@ -18,7 +18,7 @@ MOST_RUNS: Final = 2000
 """Looked at, evenly over the sorted runs; more change nothing."""
 LEAST_SIDE: Final = 3
 LEAST_SHARE: Final = 0.1
-"""Of the runs; what is rarer is a tail, not a mode."""
+"""The least share of the runs: fewer are a tail, not a mode."""
 MOST_MODES: Final = 4
 APART: Final = 4.0
 """Distance of two modes in their standard deviations; halves of one hump are 2 to 3 apart."""
@@ -27,12 +27,12 @@ FEW_RUNS: Final = 4
 LEAST_RATIO: Final = 1.25
 """Modes nearer than this are one to people."""
 LEAST_SD: Final = 0.03
-"""Of ln(runtime): two runs of equal length do not make a mode of no width."""
+"""The least deviation of ln(runtime): two equal runs do not make a mode of no width."""
 CLOCK_SD_S: Final = 0.5
-"""What a clock of whole seconds may hide: half of the runs at 2 s say nothing of their spread."""
+"""A clock of whole seconds may hide so much: runs at 2 s may spread by half a second."""
 MAD_TO_SD: Final = 1.4826
 STD_SHARE: Final = 0.5
-"""Of the standard deviation is a mode's spread at least."""
+"""A mode's spread is at least this share of the standard deviation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ def _borders_s(ordered: FloatArray) -> list[float]:
     parting = _Parting(np.log(thinned), max(LEAST_SIDE, ceil(LEAST_SHARE * thinned.size)))
     candidates = sorted({*parting.by_variance(), *parting.by_gaps()})
     for count in range(MOST_MODES - 1, 0, -1):
-        found = max(combinations(candidates, count), key=parting.clearness, default=())
-        if found and parting.clearness(found) >= APART:
-            return [float(thinned[cut]) for cut in found]
+        cuts = max(combinations(candidates, count), key=parting.clearness, default=())
+        if cuts and parting.clearness(cuts) >= APART:
+            return [float(thinned[cut]) for cut in cuts]
     return []
 
 

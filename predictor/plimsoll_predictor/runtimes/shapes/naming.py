@@ -40,14 +40,14 @@ def names_for(
         given = previous.names_given
         for old, new in matches(previous.shapes, [pmf for pmf, _ in fitted]):
             names[new] = previous.shapes[old].name
-    found = []
+    all_names = []
     for name, (pmf, statistics) in zip(names, fitted, strict=True):
         if name is None:
             given += 1
-            found.append(f"{word_for(pmf, statistics, normalisation)}-{given}")
+            all_names.append(f"{word_for(pmf, statistics, normalisation)}-{given}")
         else:
-            found.append(name)
-    return found, given
+            all_names.append(name)
+    return all_names, given
 
 
 def matches(old: Sequence[Shape], new: Sequence[FloatArray]) -> list[tuple[int, int]]:
@@ -70,7 +70,7 @@ def distance(one: FloatArray, other: FloatArray) -> float:
 
 
 def word_for(pmf: FloatArray, statistics: ShapeStatistics, normalisation: Normalisation) -> str:
-    """What a shape looks like, in a word."""
+    """A shape's form, in a word."""
     if modes_in(pmf) > 1:
         return "two-moded"
     spread = statistics.interquartile

@@ -1,9 +1,7 @@
-"""Runtimes beside their task's usual one, as histograms of 200 bins (the paper's section 4.2)."""
+"""Runtimes over their task's usual one, as histograms of 200 bins (the paper's section 4.2)."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -19,16 +17,16 @@ SUPPORT: Final = 20
 
 
 class Normalisation(StrEnum):
-    """How a runtime is set beside the usual one."""
+    """How a runtime is compared with the usual one."""
 
     RATIO = "ratio"
     """Runtime / usual: tasks of seconds and of days side by side."""
     DELTA = "delta"
-    """Runtime - usual, in seconds: what a wait for it feels like."""
+    """Runtime - usual, in seconds, as a person who waits feels it."""
 
 
 RANGES: Final = {Normalisation.RATIO: (0.0, 10.0), Normalisation.DELTA: (-900.0, 900.0)}
-"""Of the histogram; what lies beyond is an outlier and counts in the bin at its edge."""
+"""Of the histogram. A value beyond is an outlier and counts in the bin at its edge."""
 OUTLIER_FROM: Final = {kind: high for kind, (_, high) in RANGES.items()}
 
 
@@ -38,28 +36,17 @@ def checked_runtimes(runtimes_s: ArrayLike) -> FloatArray:
     Raises:
         ValueError: naming the first that is not, or if there is none at all.
     """
-    found = np.asarray(runtimes_s, dtype=np.float64).reshape(-1)
-    if not found.size:
+    checked = np.asarray(runtimes_s, dtype=np.float64).reshape(-1)
+    if not checked.size:
         raise ValueError("no runtimes; a shape needs one run that succeeded, or more")
-    wrong = ~(np.isfinite(found) & (found > 0))
+    wrong = ~(np.isfinite(checked) & (checked > 0))
     if wrong.any():
         place = int(np.argmax(wrong))
         raise ValueError(
-            f"runtime {place + 1} of {found.size} is {found[place]:g} s; a runtime is finite and "
-            "above 0: leave out what never ran, and count a clock's 0 as its smallest step"
+            f"runtime {place + 1} of {checked.size} is {checked[place]:g} s; a runtime is finite "
+            "and above 0: leave out what never ran, and count a clock's 0 as its smallest step"
         )
-    return found
-
-
-def checked_usual(usual_s: float) -> float:
-    """A usual runtime that can be divided by.
-
-    Raises:
-        ValueError: if it is not finite or not above 0.
-    """
-    if not (math.isfinite(usual_s) and usual_s > 0):
-        raise ValueError(f"a usual runtime of {usual_s:g} s; it is finite and above 0")
-    return float(usual_s)
+    return checked
 
 
 def normalised(
@@ -68,10 +55,9 @@ def normalised(
     """Definition 4.1: ratio to, or difference in seconds from, the usual runtime. Elementwise."""
     runtimes = np.asarray(runtimes_s, dtype=np.float64)
     usual = np.asarray(usual_s, dtype=np.float64)
-    found: FloatArray = (
-        runtimes / usual if normalisation is Normalisation.RATIO else runtimes - usual
-    )
-    return found
+    ratio = normalisation is Normalisation.RATIO
+    values: FloatArray = runtimes / usual if ratio else runtimes - usual
+    return values
 
 
 def bins_of(values: ArrayLike, normalisation: Normalisation) -> IntArray:
@@ -79,8 +65,8 @@ def bins_of(values: ArrayLike, normalisation: Normalisation) -> IntArray:
     low, high = RANGES[normalisation]
     # Divided, not multiplied by a reciprocal: a ratio of exactly 1 must not fall to either side.
     places = np.floor((np.asarray(values, dtype=np.float64) - low) / ((high - low) / BINS) + 1e-9)
-    found: IntArray = np.clip(places, 0, BINS - 1).astype(np.intp)
-    return found
+    bins: IntArray = np.clip(places, 0, BINS - 1).astype(np.intp)
+    return bins
 
 
 def histogram(
@@ -93,20 +79,7 @@ def histogram(
     return counts
 
 
-def bin_middles(normalisation: Normalisation) -> FloatArray:
-    """The middle of each bin: (BINS,)."""
-    low, high = RANGES[normalisation]
-    width = (high - low) / BINS
-    found: FloatArray = low + width * (np.arange(BINS, dtype=np.float64) + 0.5)
-    return found
-
-
 def recency_weights(n_runs: int, half_life_runs: float) -> FloatArray:
     """Weights of runs, oldest first: the newest 1, half of that ``half_life_runs`` before."""
     ages = np.arange(n_runs - 1, -1, -1, dtype=np.float64)
     return np.asarray(np.power(0.5, ages / half_life_runs), dtype=np.float64)
-
-
-def usual_of(runtimes_s: Sequence[float] | FloatArray) -> float:
-    """The median."""
-    return float(np.median(np.asarray(runtimes_s, dtype=np.float64)))

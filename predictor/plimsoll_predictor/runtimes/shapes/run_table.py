@@ -30,7 +30,7 @@ class RunTable:
     """Runs in the order of submission, each column (n_runs,).
 
     task, owner: whole numbers, indices into ``tasks`` and ``owners``. finished_s: when the runtime
-    was known. told: what else is known at submission, by name; NaN where a log does not say.
+    was known. at_submission: what else is known then, by name; NaN where a log does not have it.
     """
 
     tasks: tuple[str, ...]
@@ -40,7 +40,7 @@ class RunTable:
     submitted_s: FloatArray
     finished_s: FloatArray
     runtime_s: FloatArray
-    told: dict[str, FloatArray]
+    at_submission: dict[str, FloatArray]
 
     @property
     def size(self) -> int:
@@ -54,16 +54,13 @@ class RunTable:
         return [order[start:end] for start, end in pairwise(edges)]
 
     def known_histories(self, by_s: float) -> list[FloatArray]:
-        """Runtimes of each task's runs that had finished by a time, in that order."""
-        return [self.runtime_s[known] for known in self.known(by_s)]
-
-    def known(self, by_s: float) -> list[IntArray]:
-        """Places of each task's runs that had finished by a time, in that order."""
-        found = []
+        """Runtimes of each task's runs that had finished by a time, in the order of finishing."""
+        histories = []
         for places in self.runs_by_task():
             finished = places[self.finished_s[places] <= by_s]
-            found.append(finished[np.argsort(self.finished_s[finished], kind="stable")])
-        return found
+            in_order = np.argsort(self.finished_s[finished], kind="stable")
+            histories.append(self.runtime_s[finished[in_order]])
+        return histories
 
 
 def table_of(runs: Sequence[LogRun]) -> RunTable:
@@ -80,7 +77,7 @@ def table_of(runs: Sequence[LogRun]) -> RunTable:
         # A clock of whole seconds says 0 of what took less than one.
         runtime_s=np.array([max(run.runtime_s, SHORTEST_S) for run in runs], dtype=np.float64),
         # numpy makes NaN, which is MISSING, of None.
-        told={
+        at_submission={
             name: np.array([getattr(run, name) for run in runs], dtype=np.float64)
             for name in KNOWN_AT_SUBMISSION
         },

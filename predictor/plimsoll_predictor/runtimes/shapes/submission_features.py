@@ -1,7 +1,7 @@
-"""What is known of a run at its submission, as a row for the shape classifier. Numpy only.
+"""The features of a run at its submission, as a row for the shape classifier. Numpy only.
 
-The paper's three classes (section 5.1): the task's past (and its owner's), what the run asks for,
-and the load it meets. Nothing of a run that had not finished by then is read.
+The paper's three classes (section 5.1): the past of the task and of its owner, the run's request,
+and the cluster's load. Nothing is read of a run that had not finished by then.
 """
 
 from __future__ import annotations
@@ -15,13 +15,7 @@ import numpy as np
 from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.core.units import DAY_S, HOUR_S, words_for_bytes
 from plimsoll_predictor.runtimes.shapes.catalogue import HALF_LIFE_RUNS, ShapeCatalogue
-from plimsoll_predictor.runtimes.shapes.normalising import (
-    FloatArray,
-    IntArray,
-    histogram,
-    normalised,
-    recency_weights,
-)
+from plimsoll_predictor.runtimes.shapes.normalising import FloatArray, IntArray, recency_weights
 from plimsoll_predictor.runtimes.shapes.run_table import MISSING, RunTable
 
 REMEMBERED: Final = 200
@@ -195,22 +189,22 @@ class _OwnerPasts:
 
 def _ratios(runtimes_s: FloatArray) -> FloatArray:
     """Each run beside the median of the ``RECENT`` before it; NaN for the first."""
-    found = np.full(runtimes_s.size, MISSING)
+    ratios = np.full(runtimes_s.size, MISSING)
     padded = np.concatenate([np.full(RECENT, MISSING), runtimes_s])
     if runtimes_s.size > 1:
         before = np.lib.stride_tricks.sliding_window_view(padded, RECENT)[1 : runtimes_s.size]
-        found[1:] = runtimes_s[1:] / np.nanmedian(before, axis=1)
-    return found
+        ratios[1:] = runtimes_s[1:] / np.nanmedian(before, axis=1)
+    return ratios
 
 
 def _of_task(known: FloatArray) -> FloatArray:
-    found = np.full(len(TASK_FEATURES), MISSING)
-    found[0] = known.size
+    features = np.full(len(TASK_FEATURES), MISSING)
+    features[0] = known.size
     if not known.size:
-        return found
+        return features
     low, usual, high, top = np.percentile(known, [25, 50, 75, 95])
     ratios, last = known / usual, known[-RECENT:]
-    found[1:] = (
+    features[1:] = (
         usual,
         (high - low) / usual,
         top / usual,
@@ -222,7 +216,7 @@ def _of_task(known: FloatArray) -> FloatArray:
         np.log(last).std(),
         np.median(last) / usual,
     )
-    return found
+    return features
 
 
 def _of_run(
@@ -232,19 +226,20 @@ def _of_run(
     count = past.count(at_s)
     submitted = int(np.searchsorted(past.submitted_s, at_s, side="left"))
     since_s = at_s - past.finished_s[count - 1] if count else MISSING
-    told = {name: column[place] if place >= 0 else MISSING for name, column in table.told.items()}
-    requested_s = told["requested_s"]
+    columns = table.at_submission
+    asked = {name: columns[name][place] if place >= 0 else MISSING for name in columns}
+    requested_s = asked["requested_s"]
     return np.array(
         [
             since_s,
             max(0, submitted - count),
             requested_s,
             requested_s / np.median(known) if known.size else MISSING,
-            told["processors"],
-            told["requested_bytes"],
-            told["input_bytes"],
-            told["busy"],
-            told["queued"],
+            asked["processors"],
+            asked["requested_bytes"],
+            asked["input_bytes"],
+            asked["busy"],
+            asked["queued"],
             at_s % DAY_S // HOUR_S,
             at_s // DAY_S % 7,
         ]
@@ -252,14 +247,9 @@ def _of_run(
 
 
 def _likeness(known: FloatArray, catalogue: ShapeCatalogue) -> FloatArray:
-    """The posterior per run (a whole history's is 0 or 1, and tells trees no degrees)."""
+    """The posterior per run: that of a whole history is near 0 or 1, without degrees for trees."""
     if not known.size:
         return np.full(len(catalogue.shapes), MISSING)
     weights = recency_weights(known.size, HALF_LIFE_RUNS)
-    values = normalised(known, float(np.median(known)), catalogue.normalisation)
-    logs = catalogue.log_likelihoods(
-        histogram(values, catalogue.normalisation, weights) / weights.sum()
-    )
-    powers = np.exp(logs - logs.max())
-    found: FloatArray = powers / powers.sum()
-    return found
+    counts = catalogue.counts(known, float(np.median(known)), weights)
+    return catalogue.posterior(counts / weights.sum())

@@ -1,4 +1,4 @@
-"""How a task's runtimes vary, in a sentence with its numbers. Numpy only, no catalogue needed."""
+"""The variation of a task's runtimes, in a sentence with its numbers. It needs no catalogue."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ STEADY_WITHIN: Final = 0.1
 """Half of the runs within this share of the usual."""
 WIDE_WITHIN: Final = 0.5
 TAIL_SHARE: Final = 0.02
-"""Runs beyond twice the usual that make a tail, where the middle half gives no reason for them."""
+"""The share of runs beyond twice the usual that makes a tail, unless the middle half is wide."""
 LEAST_TAIL: Final = 2
 TWICE: Final = 2.0
 OUTLIER: Final = 10.0
 """Times the usual: the paper's outlier."""
 IN_ORDER: Final = 0.95
-"""Share of pairs of runs of two modes whose older run is in the same mode: the task has moved."""
+"""The task has moved if the older run is of the same mode in this share of the modes' pairs."""
 
 
 class Form(StrEnum):
-    """What kind of variation it is; the first word of the sentence."""
+    """The kind of variation; the first word of the sentence."""
 
     FEW = "few runs"
     STEADY = "steady"
@@ -67,7 +67,7 @@ class RuntimeSummary:
         return f"{self.form}: {_body(self)}{_tail(self)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types, the sentence with them."""
+        """As JSON, with the sentence."""
         return {**asdict(self), "form": self.form.value, "words": self.words}
 
 
@@ -84,7 +84,7 @@ def summarise(runtimes_s: ArrayLike) -> RuntimeSummary:
     modes = modes_of(runtimes)
     longer = int((runtimes > TWICE * usual_s).sum())
     form = _form(runtimes, modes, half_within, longer)
-    if form is Form.MOVED and not _rising(runtimes, modes):
+    if form is Form.MOVED and _order(runtimes, modes) < 0.5:
         modes = modes[::-1]
     return RuntimeSummary(
         form=form,
@@ -124,18 +124,11 @@ def _order(runtimes: FloatArray, modes: Sequence[Mode]) -> float:
     return float(shorter_before[longer].sum() / pairs) if pairs else 0.5
 
 
-def _rising(runtimes: FloatArray, modes: Sequence[Mode]) -> bool:
-    return _order(runtimes, modes) >= 0.5
-
-
 def _body(summary: RuntimeSummary) -> str:
     usual = words_for_duration(summary.usual_s)
     if summary.form is Form.FEW:
-        known = (
-            f"1 known, of {usual}"
-            if summary.known_runs == 1
-            else (f"{summary.known_runs} known, usual {usual}")
-        )
+        runs = summary.known_runs
+        known = f"1 known, of {usual}" if runs == 1 else f"{runs} known, usual {usual}"
         return f"{known}; more is told from {FEW_RUNS} on"
     if summary.form is Form.MOVED:
         before, after = summary.modes

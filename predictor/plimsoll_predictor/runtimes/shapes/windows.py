@@ -1,24 +1,18 @@
-"""The shape of a task's next window of runs, and what was to be known of it before. Numpy only.
+"""The shape of a task's next window of runs, and what was known of it before. Numpy only.
 
-Time order: a window's runs are held against shapes beside the usual runtime known at its start.
+In time order: a window's runs are normalised by the usual runtime that was known at its start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from plimsoll_predictor.runtimes.shapes.catalogue import HALF_LIFE_RUNS, ShapeCatalogue
-from plimsoll_predictor.runtimes.shapes.normalising import (
-    FloatArray,
-    IntArray,
-    histogram,
-    normalised,
-    recency_weights,
-)
+from plimsoll_predictor.runtimes.shapes.normalising import FloatArray, IntArray, recency_weights
 from plimsoll_predictor.runtimes.shapes.run_table import RunTable
 from plimsoll_predictor.runtimes.shapes.submission_features import Moments
 
@@ -32,9 +26,8 @@ LEAST_KNOWN: Final = 5
 class NextWindows:
     """A row per task and window, all (n_windows,); shapes by their place in the catalogue.
 
-    actual: of the window's runs. same: of all runs known before. posterior: the same, the newest
-    weighing most. halves: of two random halves of the window's runs, (n_windows, 2): how well they
-    agree is the most that any forecast of ``actual`` could be expected to.
+    actual: the shape of the window's runs. same: of all runs known before. posterior: the same,
+    where the newest weigh most. halves: of two random halves of the window's runs, (n_windows, 2).
     """
 
     moments: Moments
@@ -44,7 +37,7 @@ class NextWindows:
     halves: IntArray
 
     def ceiling(self) -> float:
-        """How often two halves of a window have one shape."""
+        """How often two halves of a window have one shape: no forecast can agree more often."""
         return float((self.halves[:, 0] == self.halves[:, 1]).mean())
 
 
@@ -56,12 +49,15 @@ def next_windows(
     Raises:
         ValueError: if no task has.
     """
-    rows = list(_windows(table, edges_s, np.random.default_rng(seed)))
+    random = np.random.default_rng(seed)
+    rows = _windows(table, edges_s)
     if not rows:
         raise ValueError(
             f"no task has {LEAST_IN_WINDOW} runs in a window of this log, and runs before it"
         )
-    counts = np.array([_counts(table, catalogue, row) for row in rows])
+    counts = np.array(
+        [_counts(table, catalogue, row, random.permutation(row.inside)) for row in rows]
+    )
     places = np.argmax(catalogue.log_likelihoods(counts), axis=2)
     return NextWindows(
         moments=Moments(
@@ -85,15 +81,12 @@ class _Window:
     start_s: float
     known: IntArray
     inside: IntArray
-    shuffled: IntArray
 
 
-def _windows(
-    table: RunTable, edges_s: Sequence[float], random: np.random.Generator
-) -> Iterator[_Window]:
-    """In the order of time, as a classifier learns from earlier rows and is held to later ones."""
-    found: list[tuple[float, int, IntArray, IntArray]] = []
-    for task, places in enumerate(table.runs_by_task()):
+def _windows(table: RunTable, edges_s: Sequence[float]) -> list[_Window]:
+    """In the order of time, as a classifier learns from earlier rows and is judged on later."""
+    windows: list[_Window] = []
+    for places in table.runs_by_task():
         # In the order of submission, so that a window is a slice.
         cuts = np.searchsorted(table.submitted_s[places], np.asarray(edges_s), side="left")
         for window in np.flatnonzero(np.diff(cuts) >= LEAST_IN_WINDOW):
@@ -103,27 +96,23 @@ def _windows(
             known = before[table.finished_s[before] <= start_s]
             if known.size >= LEAST_KNOWN:
                 oldest_first = known[np.argsort(table.finished_s[known], kind="stable")]
-                found.append((start_s, task, oldest_first, inside))
-    for start_s, _, known, inside in sorted(found, key=lambda row: row[:2]):
-        yield _Window(start_s, known, inside, random.permutation(inside))
+                windows.append(_Window(start_s, oldest_first, inside))
+    return sorted(windows, key=lambda window: window.start_s)
 
 
-def _counts(table: RunTable, catalogue: ShapeCatalogue, window: _Window) -> FloatArray:
+def _counts(
+    table: RunTable, catalogue: ShapeCatalogue, window: _Window, shuffled: IntArray
+) -> FloatArray:
     """Histograms (5, BINS): the window, the past, the newest past, and the window's halves."""
     known = table.runtime_s[window.known]
     usual = float(np.median(known))
-    half = window.shuffled.size // 2
-    kind = catalogue.normalisation
-
-    def counted(runtimes_s: FloatArray, weights: FloatArray | None = None) -> FloatArray:
-        return histogram(normalised(runtimes_s, usual, kind), kind, weights)
-
+    first, second = shuffled[: shuffled.size // 2], shuffled[shuffled.size // 2 :]
     return np.stack(
         [
-            counted(table.runtime_s[window.inside]),
-            counted(known),
-            counted(known, recency_weights(known.size, HALF_LIFE_RUNS)),
-            counted(table.runtime_s[window.shuffled[:half]]),
-            counted(table.runtime_s[window.shuffled[half:]]),
+            catalogue.counts(table.runtime_s[window.inside], usual),
+            catalogue.counts(known, usual),
+            catalogue.counts(known, usual, recency_weights(known.size, HALF_LIFE_RUNS)),
+            catalogue.counts(table.runtime_s[first], usual),
+            catalogue.counts(table.runtime_s[second], usual),
         ]
     )

@@ -1,4 +1,4 @@
-"""What one measure would be, in numbers and in a sentence that claims no more than they carry."""
+"""The change of one measure, in numbers and in a sentence that claims no more than they do."""
 
 from __future__ import annotations
 
@@ -20,14 +20,12 @@ _NAMES: Final = {
 
 
 class Evidence(StrEnum):
-    """Whose runs an interval is made of."""
+    """Whose runs an interval is made of: the task's own, or those of other tasks."""
 
     OWN = "own"
-    """The task's own."""
     BOTH = "own-and-others"
-    """Its own, and what other tasks' lead to expect."""
     OTHERS = "others"
-    """Other tasks' alone, each compared with itself."""
+    """Each other task is compared with itself."""
     NONE = "none"
 
 
@@ -50,13 +48,13 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureChange:
-    """One measure under other conditions. The figures are None where it is TOO_FEW.
+    """One measure under other conditions. The figures are None where there are too few runs.
 
-    now: what it is otherwise: seconds (p50, p95), a ratio (spread), a share (outliers). None also
-        where other tasks tell of the change, and the task has too few runs to tell this.
-    change, low, high: what would be added to it, and the 95% interval: as shares of ``now``, but
-        for outliers as a difference of shares.
-    tasks: other tasks behind it.
+    now: its level otherwise: seconds (p50, p95), a ratio (spread), a share (outliers). None also
+        where only other tasks have runs enough.
+    change, low, high: the change and its 95% interval: as shares of ``now``, but for outliers as
+        a difference of shares.
+    tasks: how many other tasks are behind it.
     """
 
     measure: Measure
@@ -69,7 +67,7 @@ class MeasureChange:
 
     @property
     def direction(self) -> Direction:
-        """What the interval says."""
+        """The direction that the interval shows."""
         if self.low is None or self.high is None:
             return Direction.TOO_FEW
         if self.low <= 0 <= self.high:
@@ -78,7 +76,7 @@ class MeasureChange:
 
     @property
     def then(self) -> float | None:
-        """What the measure would be, in the unit of ``now``."""
+        """The measure under the other conditions, in the unit of ``now``."""
         if self.now is None or self.change is None:
             return None
         if self.measure is Measure.OUTLIERS:
@@ -105,7 +103,7 @@ class MeasureChange:
         return sentence + whose
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types."""
+        """As JSON."""
         return {
             "measure": str(self.measure),
             "evidence": str(self.evidence),
@@ -140,7 +138,8 @@ _FINE_PERCENT: Final = 0.095
 
 def change_of(effect: Effect, evidence: Evidence, tasks: int) -> MeasureChange:
     """An effect as people read it: ratios for differences of logarithms."""
-    ends = [effect.difference, effect.low, effect.high]
+    reach = effect.half_width
+    ends = [effect.difference, effect.difference - reach, effect.difference + reach]
     now = effect.otherwise
     if effect.measure is not Measure.OUTLIERS:
         now = None if now is None else math.exp(now)

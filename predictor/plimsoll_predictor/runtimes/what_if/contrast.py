@@ -1,4 +1,4 @@
-"""How two sides of matched runs differ, and how surely: estimates with intervals.
+"""The difference between two sides of matched runs: estimates with intervals.
 
 The interval is a delete-a-group jackknife's: each of up to twenty stretches of time is held out
 in turn, and by how much the estimate then moves is its uncertainty (Busing, Meijer and van der
@@ -42,11 +42,10 @@ _HIGH: Final = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One measure's difference, as asked less otherwise, and its 95% interval.
+    """One measure's difference, as asked less otherwise, and how sure it is.
 
     Differences of ln(seconds), but of shares for outliers. otherwise: the level it is added to,
-    None where nobody knows it.
-    df: the interval's degrees of freedom.
+    None where nobody knows it. df: degrees of freedom.
     """
 
     measure: Measure
@@ -57,23 +56,13 @@ class Effect:
 
     @property
     def half_width(self) -> float:
-        """How far the interval reaches to either side."""
+        """How far the 95% interval reaches to either side."""
         return student(self.df) * self.standard_error
-
-    @property
-    def low(self) -> float:
-        """The interval's lower end."""
-        return self.difference - self.half_width
-
-    @property
-    def high(self) -> float:
-        """The interval's upper end."""
-        return self.difference + self.half_width
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """How often intervals from some of the time held what the time left out showed.
+    """How often an interval from part of the time agreed with the part that was left out.
 
     checked: comparisons, one a measure and stretch left out. within: those that agreed.
     """
@@ -89,8 +78,7 @@ def contrast(runs: Matched, log_outlier: float) -> dict[Measure, Effect]:
     """
     if runs.n_groups < FEWEST_BLOCKS:
         return {}
-    enough = runs.effective_runs
-    answered = [measure for measure in MEASURES if enough >= FEWEST_RUNS[measure]]
+    answered = [measure for measure in MEASURES if runs.effective_runs >= FEWEST_RUNS[measure]]
     if not answered:
         return {}
     otherwise, differences, errors = _jackknifed(runs, log_outlier)
@@ -110,7 +98,7 @@ def contrast(runs: Matched, log_outlier: float) -> dict[Measure, Effect]:
 def held_out(runs: Matched, log_outlier: float) -> HeldOut:
     """Leave out each of FOLDS stretches of time, and compare it with the interval of the rest.
 
-    Both are uncertain: the rest's interval is widened by the stretch's own error.
+    The interval of the rest is widened by the stretch's own error.
     """
     checked = within = 0
     cuts = [round(runs.n_groups * fold / FOLDS) for fold in range(FOLDS + 1)]
@@ -124,7 +112,7 @@ def held_out(runs: Matched, log_outlier: float) -> HeldOut:
 
 
 def pooled(effects: Sequence[Effect]) -> Effect:
-    """Several tasks' effects as one: what a further task's effect is expected to be.
+    """Several tasks' effects as one: the expected effect of a further task.
 
     Random effects (DerSimonian and Laird 1986): tasks differ truly, by a variance that is
     estimated with them. The interval is that of a further task (Higgins et al. 2009): it holds
@@ -146,7 +134,7 @@ def pooled(effects: Sequence[Effect]) -> Effect:
 
 
 def combined(own: Effect, others: Effect) -> Effect:
-    """A task's own effect, with what other tasks lead to expect of it: each by its certainty."""
+    """The mean of a task's own effect and the one expected from others, each by its certainty."""
     weights = np.array([own.standard_error, others.standard_error]) ** -2.0
     difference = float(weights @ [own.difference, others.difference] / weights.sum())
     error = float(weights.sum() ** -0.5)
@@ -196,9 +184,9 @@ def _difference(runs: Matched, weights: FloatArray, log_outlier: float) -> Float
 
 
 def _side(log_runtimes: FloatArray, weights: FloatArray, log_outlier: float) -> FloatArray:
-    found = levels(log_runtimes, weights, log_outlier)
-    found[_OUTLIERS] = _shrunk(found[_OUTLIERS], effective_runs(weights))
-    return found
+    side = levels(log_runtimes, weights, log_outlier)
+    side[_OUTLIERS] = _shrunk(side[_OUTLIERS], effective_runs(weights))
+    return side
 
 
 def _shrunk(share: float, runs: float) -> float:
@@ -207,7 +195,7 @@ def _shrunk(share: float, runs: float) -> float:
 
 
 def _binomial_variance(runs: Matched, log_outlier: float) -> float:
-    """What chance alone makes of two shares: no stretch without outliers makes them certain."""
+    """The variance of two shares by chance alone: a stretch without outliers is not certain."""
     variance = 0.0
     for side in (runs.as_asked, ~runs.as_asked):
         weights = runs.weights[side]
@@ -219,9 +207,9 @@ def _binomial_variance(runs: Matched, log_outlier: float) -> float:
 
 
 def _rank_variance(runs: Matched) -> float:
-    """What chance alone makes of two high quantiles, by how many runs happen to lie below them.
+    """The variance of two high quantiles by chance alone, by how many runs lie below them.
 
-    Of few runs one or two lie above: leaving some out tells little of how far up others could.
+    One or two of few runs lie above: leaving some out says little of how far up others could lie.
     """
     variance = 0.0
     for side in (runs.as_asked, ~runs.as_asked):

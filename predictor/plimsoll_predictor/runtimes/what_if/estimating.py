@@ -1,9 +1,9 @@
-"""What would change a task's runtime, from its own past runs under other conditions.
+"""How other conditions would change a task's runtime, from its own past runs under them.
 
-The paper (section 7) asks its predictor about conditions it changes by hand. A predictor that
-learned from all jobs together answers with what went along with those conditions, whoever ran
-under them. Here a run is compared only with runs of the same task at the same time, every answer
-has an interval, and where it includes no change, or runs are too few, that is the answer.
+The paper (section 7) changes conditions by hand and asks a predictor that learned from all jobs
+together, so its answer depends on which jobs ran under those conditions. Here a run is compared
+only with runs of the same task at the same time, and every answer has an interval. Where that
+includes no change, or runs are too few, the answer says so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from plimsoll_predictor.runtimes.what_if.change import Evidence, MeasureChange, 
 from plimsoll_predictor.runtimes.what_if.contrast import (
     FEWEST_RUNS,
     Effect,
-    HeldOut,
     combined,
     contrast,
     held_out,
@@ -34,7 +33,7 @@ from plimsoll_predictor.runtimes.what_if.measures import (
     log_outlier_of,
 )
 from plimsoll_predictor.runtimes.what_if.past_run import PastRun
-from plimsoll_predictor.runtimes.what_if.scenario import UNTOLD, Scenario, Sides
+from plimsoll_predictor.runtimes.what_if.scenario import UNKNOWN, Scenario, Sides
 from plimsoll_predictor.runtimes.what_if.what_if import Counts, WhatIf
 
 MOST_RUNS: Final = 10_000
@@ -51,32 +50,31 @@ def estimate(
     scenario: Scenario,
     others: Mapping[str, Sequence[PastRun]] | None = None,
 ) -> WhatIf:
-    """What the scenario would change, as far as past runs can tell.
+    """The changes under a scenario, as far as past runs can tell.
 
-    runs: of one task, in any order. others: further tasks of its owner by name; each is compared
-    with itself, and what they have in common widens the evidence where the task has few runs.
-    Time grows with the runs looked at: below a second for 10,000.
+    runs: of one task, in any order. others: further tasks of its owner by name, each compared with
+    itself: they are evidence too where the task has few runs.
+    It takes below a second for 10,000 runs.
     """
     own = _Task.of(runs, scenario, MOST_RUNS)
-    effects = {} if own.matched is None else contrast(own.matched, own.log_outlier)
+    effects = contrast(own.matched, own.log_outlier)
     expected = _expected(scenario, others or {})
     changes = tuple(
         _change(effects.get(measure), own.expecting(measure, expected.get(measure)), measure)
         for measure in MEASURES
     )
-    checked = HeldOut(0, 0) if own.matched is None else held_out(own.matched, own.log_outlier)
     return WhatIf(
         scenario=scenario,
         counts=own.counts,
         changes=changes,
-        held_out=checked,
+        held_out=held_out(own.matched, own.log_outlier),
         now=own.summary(asked=0),
         then=own.summary(asked=1),
     )
 
 
 _Others: TypeAlias = tuple[Effect, int]
-"""What other tasks lead to expect, and how many they are."""
+"""The effect that other tasks lead to expect, and how many they are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +84,7 @@ class _Task:
     log_runtimes: FloatArray
     sides: Sides
     log_outlier: float
-    matched: Matched | None
+    matched: Matched
 
     @classmethod
     def of(cls, runs: Sequence[PastRun], scenario: Scenario, most: int) -> _Task:
@@ -100,32 +98,30 @@ class _Task:
 
     @property
     def counts(self) -> Counts:
-        """How many runs of each side there are, and how many of them could be compared."""
-        asked = 0 if self.matched is None else int(self.matched.as_asked.sum())
+        """Runs by side, and how many of them could be compared."""
+        asked = int(self.matched.as_asked.sum())
         return Counts(
             as_asked=int((self.sides == 1).sum()),
             otherwise=int((self.sides == 0).sum()),
-            untold=int((self.sides == UNTOLD).sum()),
+            untold=int((self.sides == UNKNOWN).sum()),
             compared_as_asked=asked,
-            compared_otherwise=0 if self.matched is None else self.matched.as_asked.size - asked,
-            blocks=0 if self.matched is None else self.matched.blocks,
-            block_s=None if self.matched is None else self.matched.block_s,
+            compared_otherwise=self.matched.as_asked.size - asked,
+            blocks=self.matched.blocks,
+            block_s=self.matched.block_s,
         )
 
     def expecting(self, measure: Measure, others: _Others | None) -> _Others | None:
-        """Others' effect on this task's own level, where enough of its runs show that.
+        """Others' effect on this task's own level, where enough of its runs show that level.
 
-        Only runtimes scale from task to task; a spread or a share of outliers may have none to
-        lose.
+        Only runtimes scale from task to task; a spread or a share of outliers may be 0.
         """
         if others is None or measure not in {Measure.P50, Measure.P95}:
             return others
         runs = np.sort(self.log_runtimes[self.sides == 0])
         if runs.size < FEWEST_RUNS[measure]:
             return others
-        found = levels(runs, np.ones(runs.size), self.log_outlier)
-        level = float(found[MEASURES.index(measure)])
-        return replace(others[0], otherwise=level), others[1]
+        own = levels(runs, np.ones(runs.size), self.log_outlier)
+        return replace(others[0], otherwise=float(own[MEASURES.index(measure)])), others[1]
 
     def summary(self, *, asked: int) -> RuntimeSummary | None:
         """How the runtimes of one side vary, oldest first; None if it has no runs."""
@@ -136,25 +132,21 @@ class _Task:
 def _expected(
     scenario: Scenario, others: Mapping[str, Sequence[PastRun]]
 ) -> dict[Measure, _Others]:
-    """What other tasks lead to expect of a further one."""
+    """The effects that other tasks lead to expect of a further one."""
     tasks = [_Task.of(others[name], scenario, MOST_RUNS_OF_OTHERS) for name in sorted(others)]
-    comparable = [task for task in tasks if task.matched and task.matched.n_groups >= FEWEST_BLOCKS]
-    comparable.sort(key=lambda task: -task.matched.effective_runs if task.matched else 0.0)
-    found = [
-        contrast(task.matched, task.log_outlier)
-        for task in comparable[:MOST_OTHERS]
-        if task.matched
-    ]
+    comparable = [task for task in tasks if task.matched.n_groups >= FEWEST_BLOCKS]
+    comparable.sort(key=lambda task: -task.matched.effective_runs)
+    of_tasks = [contrast(task.matched, task.log_outlier) for task in comparable[:MOST_OTHERS]]
     expected = {}
     for measure in MEASURES:
-        of_measure = [effects[measure] for effects in found if measure in effects]
+        of_measure = [effects[measure] for effects in of_tasks if measure in effects]
         if len(of_measure) >= FEWEST_OTHERS:
             expected[measure] = pooled(of_measure), len(of_measure)
     return expected
 
 
 def _change(own: Effect | None, others: _Others | None, measure: Measure) -> MeasureChange:
-    """Its own evidence where it has any; with others', where those are more certain."""
+    """The task's own evidence where there is any, combined with others' that is more certain."""
     if others is None:
         if own is None:
             return MeasureChange(measure=measure, evidence=Evidence.NONE)

@@ -1,7 +1,7 @@
 """Runs of the same time: each block of time holds runs of both sides, or is left out.
 
-Tasks and clusters change over the weeks. A side that ran mostly in one month would be compared
-with the other months' runs, so sides are weighted alike in every block.
+Tasks and clusters change over the weeks, so both sides weigh alike in every block: a side that ran
+mostly in one month is not compared with the runs of other months.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BLOCKS_S: Final = (7 * DAY_S, DAY_S, 6 * HOUR_S, HOUR_S)
 """Lengths of a block, longest first: the first that gives ENOUGH_BLOCKS is taken."""
 ENOUGH_BLOCKS: Final = 12
 FEWEST_BLOCKS: Final = 5
-"""Fewer tell no interval. Twice as many can be halved, and either half held against the other."""
+"""Fewer give no interval."""
 MOST_GROUPS: Final = 20
 
 
@@ -30,7 +30,7 @@ class Matched:
 
     log_runtimes: (n,), rising. as_asked: (n,), bool. weights: (n,); in each block both sides weigh
     alike. groups: (n,), int, 0 … n_groups - 1: neighbouring blocks, of about equal weight.
-    blocks: how many blocks; block_s: their length.
+    block_s: the length of a block; None where nothing matches.
     """
 
     log_runtimes: FloatArray
@@ -39,7 +39,7 @@ class Matched:
     groups: NDArray[np.int64]
     n_groups: int
     blocks: int
-    block_s: float
+    block_s: float | None
 
     @property
     def effective_runs(self) -> float:
@@ -50,7 +50,7 @@ class Matched:
         )
 
     def between(self, first: int, last: int) -> Matched:
-        """The groups from ``first`` up to but not ``last`` alone; blocks is their number here."""
+        """The groups from ``first`` up to but not ``last``."""
         inside = (self.groups >= first) & (self.groups < last)
         return self._part(inside, self.groups - first, last - first)
 
@@ -62,7 +62,7 @@ class Matched:
         return self._part(outside, groups, self.n_groups - left_out)
 
     def _part(self, chosen: NDArray[np.bool_], groups: NDArray[np.int64], n_groups: int) -> Matched:
-        """groups: of all runs, numbered anew; the chosen runs are in n_groups of them."""
+        """The chosen runs; groups: of all runs, numbered anew. Each group counts as one block."""
         return Matched(
             self.log_runtimes[chosen],
             self.as_asked[chosen],
@@ -74,25 +74,28 @@ class Matched:
         )
 
 
-def matched(log_runtimes: FloatArray, submitted_s: FloatArray, sides: Sides) -> Matched | None:
-    """The runs that can be compared; None where no block of any length holds both sides.
+NOTHING_MATCHED: Final = Matched(
+    np.zeros(0), np.zeros(0, np.bool_), np.zeros(0), np.zeros(0, np.int64), 0, 0, None
+)
+
+
+def matched(log_runtimes: FloatArray, submitted_s: FloatArray, sides: Sides) -> Matched:
+    """The runs that can be compared: none where no block of any length holds both sides.
 
     log_runtimes, submitted_s: (n,), in any order. sides: (n,); runs of an unknown side stay out.
-    The length of a block is chosen by when runs of either side were, never by what they took.
+    The length of a block is chosen by the times of either side's runs, never by their runtimes.
     """
     sided = sides >= 0
-    if not sided.any():
-        return None
     logs, times_s, as_asked = log_runtimes[sided], submitted_s[sided], sides[sided] == 1
     best: tuple[float, NDArray[np.int64], int] | None = None
-    for block_s in BLOCKS_S:
+    for block_s in BLOCKS_S if sided.any() else ():
         blocks = np.floor((times_s - times_s.min()) / block_s).astype(np.int64)
         both = np.intersect1d(blocks[as_asked], blocks[~as_asked]).size
         if both and (best is None or both > best[2]):
             best = block_s, blocks, both
         if both >= ENOUGH_BLOCKS:
             break
-    return None if best is None else _weighted(logs, as_asked, best[1], best[0])
+    return NOTHING_MATCHED if best is None else _weighted(logs, as_asked, best[1], best[0])
 
 
 def _weighted(
@@ -101,7 +104,7 @@ def _weighted(
     _, block = np.unique(blocks, return_inverse=True)
     asked_in = np.bincount(block, weights=as_asked)
     other_in = np.bincount(block) - asked_in
-    # What a difference of two means of so many runs is worth.
+    # A block's worth: the inverse of the variance of a difference of two means of so many runs.
     worth = asked_in * other_in / (asked_in + other_in)
     group_of, n_groups = _groups(worth)
     both = worth[block] > 0

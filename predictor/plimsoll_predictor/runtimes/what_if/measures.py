@@ -1,4 +1,4 @@
-"""The figures a what-if is about, from weighted runs: middle, 95%, spread and outliers.
+"""The figures that a what-if compares, from weighted runs: middle, 95%, spread and outliers.
 
 Quantiles are Harrell and Davis' (1982): averages of order statistics, weighted by a beta density,
 which vary smoothly as runs come and go, so that leaving some out tells their uncertainty.
@@ -20,7 +20,7 @@ OUTLIER_TIMES: Final = 2.0
 
 
 class Measure(StrEnum):
-    """What changes. The first three are given as ratios, outliers as a difference of shares."""
+    """A figure that changes: the first three by a ratio, outliers by a difference of shares."""
 
     P50 = "p50"
     """ln of the median runtime."""
@@ -57,20 +57,20 @@ def levels(log_runtimes: FloatArray, weights: FloatArray, log_outlier: float) ->
 
 
 def _quantiles(log_runtimes: FloatArray, weights: FloatArray) -> list[float]:
-    held = weights > 0
-    values, kept = log_runtimes[held], weights[held]
-    shares = kept / kept.sum()
+    counted = weights > 0
+    values, weights = log_runtimes[counted], weights[counted]
+    shares = weights / weights.sum()
     middles = np.clip(np.cumsum(shares) - shares / 2, _LEAST, 1 - _LEAST)
-    runs = effective_runs(kept)
-    found = []
+    runs = effective_runs(weights)
+    quantiles = []
     for share in _SHARES:
         reach = _REACH * math.sqrt(share * (1 - share) / (runs + 2))
         first, last = np.searchsorted(middles, [share - reach, share + reach])
         near = slice(int(first), max(int(last), int(first) + 1))
         density = _beta_density(middles[near], (runs + 1) * share, (runs + 1) * (1 - share))
         worth = density * shares[near]
-        found.append(float(worth @ values[near] / worth.sum()))
-    return found
+        quantiles.append(float(worth @ values[near] / worth.sum()))
+    return quantiles
 
 
 def _beta_density(at: FloatArray, a: float, b: float) -> FloatArray:

@@ -1,4 +1,4 @@
-"""A past run as a what-if sees it: how long it took, and under what it ran."""
+"""A past run for a what-if: its runtime, and the conditions that it ran under."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from plimsoll_predictor.core.record import Observation, Outcome
-from plimsoll_predictor.runtimes.runs.log_run import LogRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastRun:
-    """One run that succeeded. What nobody recorded is None, and such a run takes no side.
+    """One run that succeeded. A field that nobody recorded is None.
 
-    runtime_s: seconds from start to finish; 0 where a clock of whole seconds saw no time pass.
+    runtime_s: 0 where a clock of whole seconds saw no time pass.
     submitted_s: Unix seconds, or any clock that all runs of an estimate share.
-    node_load, cluster_load: share of the allocatable resources in use at its start, in [0, 1] or
-        beyond where more was in use than counted.
-    allocation_bytes: the memory it was given. memory_request_bytes, memory_limit_bytes,
-        request_cores, limit_cores: the fields it ran under; None also where a pod had none.
+    node_load, cluster_load: share of the allocatable resources in use at its start; above 1 where
+        more was in use than counted.
+    memory_request_bytes, memory_limit_bytes, request_cores, limit_cores: the fields of its pod;
+        None also where a pod had none.
     attempt: 1 for a run's first pod. Later ones got more memory because the run needed it.
 
     Raises:
@@ -39,7 +38,7 @@ class PastRun:
     attempt: int = 1
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.runtime_s) or self.runtime_s < 0:
+        if not 0 <= self.runtime_s < math.inf:
             raise ValueError(
                 f"a past run's runtime_s is {self.runtime_s!r}; leave out runs without a runtime"
             )
@@ -50,9 +49,9 @@ class PastRun:
 
     @property
     def limit_equals_request(self) -> bool | None:
-        """Whether it could not use more than it asked for; None if nobody recorded that.
+        """Whether it could not use more than it requested; None if nobody recorded that.
 
-        A resource that asked for something and has no limit, or a higher one, may burst.
+        A pod may burst in a resource that has a request, and no limit or a higher one.
         """
         pairs = (
             (self.memory_request_bytes, self.memory_limit_bytes),
@@ -63,9 +62,9 @@ class PastRun:
 
 
 def of_observations(observations: Iterable[Observation]) -> list[PastRun]:
-    """The runs among attempts: those that succeeded, and of which runtime and time are known.
+    """The attempts that succeeded, with a known runtime and a known time.
 
-    Loads are the CPU's, which is what runs share; the memory's where nobody counted CPU.
+    Loads are the CPU's, which runs share, or the memory's where nobody counted CPU.
     """
     return [
         _of_observation(observation, runtime_s, submitted_s)
@@ -76,22 +75,9 @@ def of_observations(observations: Iterable[Observation]) -> list[PastRun]:
     ]
 
 
-def of_log(runs: Iterable[LogRun]) -> list[PastRun]:
-    """The runs of a log of runtimes, as far as it tells what they ran under."""
-    return [
-        PastRun(
-            runtime_s=run.runtime_s,
-            submitted_s=run.submitted_s,
-            cluster_load=run.busy,
-            allocation_bytes=None if run.requested_bytes is None else int(run.requested_bytes),
-        )
-        for run in runs
-    ]
-
-
 def _of_observation(run: Observation, runtime_s: float, submitted_s: float) -> PastRun:
-    # Who did not keep the request that was run under did not keep the CPU limit either: that it
-    # is None does not say that there was none.
+    # An observation without the request says nothing of the CPU limit either: its None does not
+    # mean that there was no limit.
     has_request = run.request_memory_ran_bytes is not None
     return PastRun(
         runtime_s=runtime_s,

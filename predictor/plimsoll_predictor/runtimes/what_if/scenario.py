@@ -1,9 +1,9 @@
-"""What is asked: under what other conditions a task's runs should be imagined."""
+"""The other conditions that a what-if asks about, and which past runs met them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -20,22 +20,28 @@ EVEN_WITHIN: Final = 0.1
 
 Sides: TypeAlias = NDArray[np.int8]
 """(n_runs,): 1 for a run as asked, 0 for one otherwise, -1 for one whose side is unknown."""
-UNTOLD: Final = -1
+UNKNOWN: Final = -1
 
 Side: TypeAlias = bool | None
+
+_WORDS: Final = {
+    "node_type": ("on other node types", "the node's type"),
+    "limit_equal": ("free to burst", "what they asked for"),
+    "even_load": ("under uneven load", "the load"),
+    "memory_bytes": ("with another size", "the memory, or that were lifted,"),
+}
+"""Condition -> what runs otherwise are called, and what nobody recorded of other runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """Conditions to imagine. Several at once mean all of them together; one at least is needed.
+    """Conditions to imagine, all of them together; at least one is needed.
 
-    node_type: all runs on nodes of this instance type.
-    limit_equal: no spare allocation: limits equal requests, so that nothing bursts.
-    even_load: nodes loaded alike.
-    memory_bytes: this allocation of memory.
+    node_type: an instance type. limit_equal: limits equal requests, so that nothing bursts.
+    even_load: nodes are loaded alike. memory_bytes: the allocation.
 
     Raises:
-        ValueError: if nothing is asked for, or something that cannot be.
+        ValueError: if there is no condition, or an impossible one.
     """
 
     node_type: str | None = None
@@ -62,17 +68,12 @@ class Scenario:
     @property
     def parts(self) -> tuple[str, ...]:
         """The names of the conditions that are asked for."""
-        asked = {
-            "node_type": self.node_type is not None,
-            "limit_equal": self.limit_equal,
-            "even_load": self.even_load,
-            "memory_bytes": self.memory_bytes is not None,
-        }
-        return tuple(name for name, is_asked in asked.items() if is_asked)
+        given = asdict(self).items()
+        return tuple(name for name, value in given if value is not None and value is not False)
 
     @property
     def words(self) -> str:
-        """How runs as asked are called: ``on n2-standard-8 with limits equal to requests``."""
+        """The name of runs as asked: ``on n2-standard-8 with limits equal to requests``."""
         words = []
         if self.node_type is not None:
             words.append(f"on {self.node_type}")
@@ -86,14 +87,13 @@ class Scenario:
 
     @property
     def otherwise(self) -> str:
-        """How the runs they are compared with are called."""
-        other = {
-            "node_type": "on other node types",
-            "limit_equal": "free to burst",
-            "even_load": "under uneven load",
-            "memory_bytes": "with another size",
-        }
-        return other[self.parts[0]] if len(self.parts) == 1 else "otherwise"
+        """The name of the runs that they are compared with."""
+        return _WORDS[self.parts[0]][0] if len(self.parts) == 1 else "otherwise"
+
+    @property
+    def unrecorded(self) -> str:
+        """The name of what nobody recorded of runs of an unknown side."""
+        return _WORDS[self.parts[0]][1] if len(self.parts) == 1 else "the conditions"
 
     def sides(self, runs: Sequence[PastRun]) -> Sides:
         """Which runs were as asked. With several conditions, a run as asked meets them all."""
@@ -118,17 +118,17 @@ class Scenario:
 
 
 def _all_of(sides: Sequence[Side]) -> int:
-    """One side from those of each condition: where one is unknown, so are all together."""
+    """The side by all conditions together; unknown where one of them is."""
     if any(side is None for side in sides):
-        return UNTOLD
+        return UNKNOWN
     return int(all(sides))
 
 
 def _evenly_loaded(runs: Sequence[PastRun]) -> Callable[[PastRun], Side]:
-    """Tells runs under even load: their node as loaded as the cluster then was.
+    """Whether a run was under even load: its node was as loaded as the cluster then was.
 
-    Where nobody recorded the nodes' loads, loads were even over time if not over nodes: runs that
-    started while the cluster was about as loaded as in the middle of these runs.
+    Where nobody recorded the nodes' loads, loads are even over time instead: the cluster was about
+    as loaded as at the median of these runs.
     """
     if any(run.node_load is not None and run.cluster_load is not None for run in runs):
         return lambda run: _near(run.node_load, run.cluster_load)

@@ -1,4 +1,4 @@
-"""An answer to a what-if: four changes with their intervals, and what they rest on."""
+"""An answer to a what-if: the change of each measure, and the runs behind it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,6 @@ _BLOCKS: Final = {
     6 * HOUR_S: ("quarter of a day", "quarters of a day"),
     HOUR_S: ("hour", "hours"),
 }
-_UNRECORDED: Final = {
-    "node_type": "the node's type",
-    "limit_equal": "what they asked for",
-    "even_load": "the load",
-    "memory_bytes": "the memory, or that were lifted,",
-}
 _LIKE_WITH_LIKE: Final = (
     "This says what went along with it, not what caused it: whatever else differed between these "
     "runs within the same {block} counts too."
@@ -39,8 +33,7 @@ _SIZED: Final = (
 class Counts:
     """Runs of both sides, and those among them in blocks of time that hold both.
 
-    untold: runs whose side nobody can tell. blocks: blocks of time with both sides, block_s long;
-    None if there is none.
+    untold: runs whose side is unknown. block_s: the length of a block; None if there is none.
     """
 
     as_asked: int
@@ -54,10 +47,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """What the scenario would change.
+    """The changes under a scenario.
 
     changes: one a measure, in the order of ``measures.MEASURES``.
-    now, then: how the runs otherwise and those as asked vary, all of them; None without runs.
+    now, then: how all runs otherwise and all runs as asked vary; None without runs.
     """
 
     scenario: Scenario
@@ -69,18 +62,20 @@ class WhatIf:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The answer in sentences, the one that says what was compared first."""
+        """The answer in sentences; the first says which runs were compared."""
         return tuple(sentence for sentence, _ in self.lines())
 
     def lines(self) -> Iterator[tuple[str, MeasureChange | None]]:
         """Each sentence of the answer, with the change that it states; None if it states none."""
         yield from ((sentence, None) for sentence in self._comparison())
         if self._is_told:
-            yield from ((f"{_capitalised(change.words)}.", change) for change in self.changes)
+            yield from (
+                (f"{change.words[0].upper()}{change.words[1:]}.", change) for change in self.changes
+            )
         yield from ((sentence, None) for sentence in self._remarks())
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON types, the sentences with them."""
+        """As JSON, with the sentences."""
         return {
             "scenario": {part: getattr(self.scenario, part) for part in self.scenario.parts},
             "counts": asdict(self.counts),
@@ -100,9 +95,7 @@ class WhatIf:
         counts = self.counts
         yield self._compared()
         if counts.untold:
-            unrecorded = _UNRECORDED[self.scenario.parts[0]]
-            if len(self.scenario.parts) > 1:
-                unrecorded = "the conditions"
+            unrecorded = self.scenario.unrecorded
             yield f"{_runs(counts.untold)} of which nobody recorded {unrecorded} are left out."
         others = max((change.tasks for change in self.changes), default=0)
         if others:
@@ -158,7 +151,3 @@ class WhatIf:
 
 def _runs(runs: int) -> str:
     return counted(runs, "run")
-
-
-def _capitalised(words: str) -> str:
-    return words[0].upper() + words[1:]

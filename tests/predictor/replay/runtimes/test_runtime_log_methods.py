@@ -87,9 +87,9 @@ def test_longer_than_falls_as_the_time_grows(kind: MethodKind) -> None:
     for task in ("t0", "t6", "never seen"):
         # Once more the number of the first tested run: the shapes are learned at it.
         asked = a_log_run().of(task, "u0").at(1e6).asking(3600).run
-        foretold = method.submit(10_000, asked)
+        forecast = method.submit(10_000, asked)
         times = np.geomspace(0.01, 1e9, 60)
-        said = [foretold.longer_than(float(time)) for time in times]
+        said = [forecast.longer_than(float(time)) for time in times]
         assert all(0 <= probability <= 1 for probability in said)
         assert (np.diff(said) <= 1e-9).all()
 

@@ -8,7 +8,7 @@ from math import inf, log, nan
 import numpy as np
 import pytest
 
-from plimsoll_predictor.replay.runtimes.method import SHARES, FloatArray, Foretold
+from plimsoll_predictor.replay.runtimes.method import SHARES, FloatArray, RuntimeForecast
 from plimsoll_predictor.replay.runtimes.protocol import MethodBroken, replay_log
 from plimsoll_predictor.runtimes.runs.log_run import LogRun
 from tests.builders.runtime_logs import a_log, a_log_run
@@ -32,10 +32,10 @@ class Always:
 class Listening:
     """A method that writes down what it hears, and forecasts as it was told."""
 
-    says: Foretold = field(default_factory=lambda: Always(np.zeros(len(SHARES))))
+    says: RuntimeForecast = field(default_factory=lambda: Always(np.zeros(len(SHARES))))
     heard: list[tuple[str, int]] = field(default_factory=list)
 
-    def submit(self, number: int, _run: LogRun) -> Foretold:
+    def submit(self, number: int, _run: LogRun) -> RuntimeForecast:
         self.heard.append(("submit", number))
         return self.says
 
@@ -128,7 +128,7 @@ def test_a_runtime_of_zero_seconds_counts_as_half_a_second() -> None:
         pytest.param(Always(np.zeros(21), probability=nan), id="no number as probability"),
     ],
 )
-def test_a_method_that_answers_no_distribution_is_refused_by_name(said: Foretold) -> None:
+def test_a_method_that_answers_no_distribution_is_refused_by_name(said: RuntimeForecast) -> None:
     runs = [a_log_run(line).of("mine").at(100.0 * line).run for line in range(2, 6)]
     with pytest.raises(MethodBroken, match=r"log, line 4: .*'mine' is no distribution"):
         replay_log(a_log(runs), Listening(says=said))

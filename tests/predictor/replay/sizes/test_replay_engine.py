@@ -12,22 +12,23 @@ from plimsoll_predictor.replay.sizes.baselines import BASELINES
 from plimsoll_predictor.replay.sizes.engine import (
     DecideAt,
     Replayed,
-    ReplaySettings,
     SizerBroken,
     replay,
 )
 from plimsoll_predictor.replay.sizes.figures import totals
 from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
-from plimsoll_predictor.replay.sizes.sizer import Knobs, Sizer
+from plimsoll_predictor.replay.sizes.sizer import CAP_BYTES, Knobs, Sizer
 from tests.builders.replays import GB, START_S, Scripted, a_run
 from tests.rigs.drawing import examples
 
-AT_SUBMIT = ReplaySettings()
-AT_START = ReplaySettings(decide_at=DecideAt.START)
 
-
-def played(sizer: Sizer, *rows: TraceRow, how: ReplaySettings = AT_SUBMIT) -> Replayed:
-    return replay(rows, sizer, how)
+def played(
+    sizer: Sizer,
+    *rows: TraceRow,
+    decide_at: DecideAt = DecideAt.SUBMIT,
+    cap_bytes: int = CAP_BYTES,
+) -> Replayed:
+    return replay(rows, sizer, decide_at=decide_at, cap_bytes=cap_bytes)
 
 
 def test_what_completes_at_an_instant_is_known_to_what_is_decided_then() -> None:
@@ -109,7 +110,7 @@ def test_runtime_and_not_the_clock_is_what_waste_is_charged_for() -> None:
 def test_decided_at_start_a_run_knows_what_completed_while_it_waited() -> None:
     waited = a_run(3).at(1, 60, 90).row
     sizer = Scripted()
-    played(sizer, a_run(2).at(0, 0, 60).row, waited, how=AT_START)
+    played(sizer, a_run(2).at(0, 0, 60).row, waited, decide_at=DecideAt.START)
     assert sizer.heard[1:3] == [("completed", 2, 60), ("decide", 3, 60)]
 
 
@@ -137,15 +138,13 @@ def test_the_retries_of_a_cold_row_are_cold_waste_too() -> None:
 
 
 def test_nothing_is_given_more_than_the_cap() -> None:
-    how = ReplaySettings(cap_bytes=4 * GB)
-    (row,) = played(Scripted(first=lambda _: 100 * GB), a_run().row, how=how).rows
+    (row,) = played(Scripted(first=lambda _: 100 * GB), a_run().row, cap_bytes=4 * GB).rows
     assert row.first_bytes == 4 * GB
 
 
 def test_a_run_that_the_cap_does_not_hold_fails_once_at_it_and_is_counted() -> None:
-    how = ReplaySettings(cap_bytes=4 * GB)
     sizer = Scripted(first=lambda _: 3 * GB)
-    found = played(sizer, a_run().needing(5 * GB).row, how=how)
+    found = played(sizer, a_run().needing(5 * GB).row, cap_bytes=4 * GB)
     assert [what for what, _, _ in sizer.heard] == ["decide", "failed 1", "lift 1", "failed 2"]
     sums = totals(found.rows, found.decisions_s, found.updates_s)
     assert (sums.never_fit, sums.failed_attempts, sums.rows) == (1, 2, 1)
@@ -169,7 +168,7 @@ def test_an_answer_no_policy_may_give_ends_the_replay(sizer: Scripted, words: st
 def test_progress_ends_at_the_number_of_rows() -> None:
     told: list[int] = []
     rows = [a_run(line).at(line, line, line + 1).row for line in range(2, 503)]
-    replay(rows, Scripted(), AT_SUBMIT, told.append)
+    replay(rows, Scripted(), progress=told.append)
     assert told == [200, 400, 501]
 
 
@@ -237,10 +236,9 @@ def test_changing_what_comes_later_changes_no_earlier_decision(
         )
         for row in rows
     ]
-    how = ReplaySettings(decide_at=decide_at)
 
     def decided(played_rows: list[TraceRow]) -> dict[int, int]:
-        found = replay(played_rows, BASELINES[policy](Knobs()), how)
+        found = replay(played_rows, BASELINES[policy](Knobs()), decide_at=decide_at)
         return {
             each.row.line: each.first_bytes
             for each in found.rows
@@ -256,7 +254,7 @@ def test_every_run_ends_and_the_sums_agree_with_the_rows(
     drawn: list[tuple[int, int, int, int, str]], policy: str
 ) -> None:
     rows = rows_of(drawn)
-    found = replay(rows, BASELINES[policy](Knobs()), AT_SUBMIT)
+    found = replay(rows, BASELINES[policy](Knobs()))
     assert sorted(each.row.line for each in found.rows) == [row.line for row in rows]
     sums = totals(found.rows, found.decisions_s, found.updates_s)
     assert sums.waste_gb_h == pytest.approx(sum(each.waste_gb_h for each in found.rows))
@@ -270,7 +268,7 @@ def test_the_order_of_the_rows_in_the_file_does_not_matter() -> None:
     rows = [replace(row, peak_bytes=GB + row.line) for row in rows]
 
     def waste(given_rows: list[TraceRow]) -> float:
-        found = replay(given_rows, BASELINES["max-seen-1.1"](Knobs()), AT_SUBMIT)
+        found = replay(given_rows, BASELINES["max-seen-1.1"](Knobs()))
         return sum(each.waste_gb_h for each in found.rows)
 
     assert waste(rows) == pytest.approx(waste(rows[::-1]))

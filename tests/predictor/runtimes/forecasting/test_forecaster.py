@@ -213,14 +213,12 @@ def test_a_finished_run_is_told_where_it_fell_in_its_forecast() -> None:
     assert shares[50_000.0] > 0.98
 
 
-def test_the_forecast_a_run_was_given_can_be_asked_for_while_it_runs() -> None:
+def test_a_run_is_scored_by_the_forecast_it_was_given_whatever_ends_meanwhile() -> None:
     forecaster = a_forecaster(around(100.0, 0.2, 30))
     given = forecaster.submit("run", TASK, OWNER, LATER_S)
-    show(forecaster, [1000.0] * 5, from_s=LATER_S + 1)
-    asked = forecaster.forecast_of("run")
-    assert asked is not None
-    assert np.array_equal(asked.masses, given.masses)
-    assert forecaster.forecast_of("another") is None
+    after_s = show(forecaster, [1000.0] * 5, from_s=LATER_S + 1)
+    share = forecaster.finish("run", 120.0, after_s)
+    assert share == pytest.approx(given.share_below(120.0), abs=1e-12)
 
 
 def test_open_runs_are_bounded_and_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:

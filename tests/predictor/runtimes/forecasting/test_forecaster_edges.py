@@ -8,7 +8,7 @@ import pytest
 from plimsoll_predictor.runtimes.forecasting import memory as module
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 from plimsoll_predictor.runtimes.forecasting.grid import EDGES_S, N_BINS, FloatArray
-from plimsoll_predictor.runtimes.forecasting.mixing import Mixing, parent_experts
+from plimsoll_predictor.runtimes.forecasting.mixture import Mixture, parent_experts
 from plimsoll_predictor.runtimes.forecasting.pasts import OwnerPast, TaskPast
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_SURVIVORS, SETTINGS
 from tests.builders.forecasters import GAP_S, OWNER, START_S, TASK, a_forecaster
@@ -117,7 +117,7 @@ def slow_of(running: int) -> float:
     parent = np.full(N_BINS, 1.0 / N_BINS, dtype=np.float32)
     context = np.full(TASK_EXPERTS, 1.0 / TASK_EXPERTS)
     at_s = float(EDGES_S[40]) * 1.01
-    experts = Mixing(SETTINGS).task_experts(a_task(running), parent, context, at_s)
+    experts = Mixture(SETTINGS).task_experts(a_task(running), parent, context, at_s)
     assert experts.counted is not None
     return float(experts.counted[-1][60])
 

@@ -18,7 +18,7 @@ from tests.builders.shapes import HOUR_S, log_runs_of, spread_out, steady, the_t
 
 
 def the_catalogue() -> ShapeCatalogue:
-    return fit(the_tasks(1), Normalisation.RATIO, seed=1, n_shapes=3)
+    return fit(the_tasks(1), Normalisation.RATIO, seed=1, n_shapes=3).catalogue
 
 
 def the_runs() -> list[LogRun]:

@@ -220,7 +220,6 @@ def test_both_sides_weigh_alike_in_every_block_of_time() -> None:
     logs, times_s = random.normal(5, 1, 400), random.random(400) * 20 * WEEK_S
     sides = (random.random(400) < 0.2).astype(np.int8)
     runs = matched(logs, times_s, sides)
-    assert runs is not None
     assert list(runs.log_runtimes) == sorted(runs.log_runtimes)
     for group in range(runs.n_groups):
         inside = runs.groups == group

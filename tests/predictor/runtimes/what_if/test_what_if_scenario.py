@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
-from plimsoll_predictor.runtimes.runs.log_run import LogRun
-from plimsoll_predictor.runtimes.what_if.past_run import PastRun, of_log, of_observations
-from plimsoll_predictor.runtimes.what_if.scenario import UNTOLD, Scenario
+from plimsoll_predictor.runtimes.what_if.past_run import PastRun, of_observations
+from plimsoll_predictor.runtimes.what_if.scenario import UNKNOWN, Scenario
 from tests.builders.what_ifs import a_run
 
 
@@ -19,7 +16,7 @@ def sides(scenario: Scenario, *runs: PastRun) -> list[int]:
 
 def test_a_run_is_on_the_node_type_on_another_or_nobody_knows() -> None:
     runs = a_run(node_type="n2"), a_run(node_type="n1"), a_run()
-    assert sides(Scenario(node_type="n2"), *runs) == [1, 0, UNTOLD]
+    assert sides(Scenario(node_type="n2"), *runs) == [1, 0, UNKNOWN]
 
 
 def test_a_run_may_burst_where_any_limit_lies_above_its_request_or_is_missing() -> None:
@@ -31,7 +28,7 @@ def test_a_run_may_burst_where_any_limit_lies_above_its_request_or_is_missing() 
         a_run(memory_request_bytes=GIB, memory_limit_bytes=GIB, request_cores=1.0),
         a_run(),
     )
-    assert sides(Scenario(limit_equal=True), *runs) == [1, 0, 0, 1, 0, UNTOLD]
+    assert sides(Scenario(limit_equal=True), *runs) == [1, 0, 0, 1, 0, UNKNOWN]
 
 
 def test_load_is_even_where_a_node_is_loaded_as_the_cluster_is() -> None:
@@ -41,12 +38,12 @@ def test_load_is_even_where_a_node_is_loaded_as_the_cluster_is() -> None:
         a_run(node_load=0.1, cluster_load=0.5),
         a_run(cluster_load=0.5),
     )
-    assert sides(Scenario(even_load=True), *runs) == [1, 0, 0, UNTOLD]
+    assert sides(Scenario(even_load=True), *runs) == [1, 0, 0, UNKNOWN]
 
 
 def test_where_nodes_loads_are_unknown_load_is_even_near_the_clusters_usual() -> None:
     runs = [a_run(cluster_load=load) for load in (0.1, 0.45, 0.5, 0.55, 0.9)]
-    assert sides(Scenario(even_load=True), *runs, a_run()) == [0, 1, 1, 1, 0, UNTOLD]
+    assert sides(Scenario(even_load=True), *runs, a_run()) == [0, 1, 1, 1, 0, UNKNOWN]
 
 
 def test_memory_is_of_the_size_or_of_another_and_lifted_attempts_tell_nothing() -> None:
@@ -57,7 +54,7 @@ def test_memory_is_of_the_size_or_of_another_and_lifted_attempts_tell_nothing() 
         a_run(allocation_bytes=4 * GIB, attempt=2),
         a_run(),
     )
-    assert sides(Scenario(memory_bytes=4 * GIB), *runs) == [1, 1, 0, UNTOLD, UNTOLD]
+    assert sides(Scenario(memory_bytes=4 * GIB), *runs) == [1, 1, 0, UNKNOWN, UNKNOWN]
 
 
 def test_several_conditions_are_met_together_or_not_at_all() -> None:
@@ -67,7 +64,7 @@ def test_several_conditions_are_met_together_or_not_at_all() -> None:
         a_run(node_type="n2", allocation_bytes=3 * GIB),
         a_run(node_type="n2"),
     )
-    assert sides(scenario, *runs) == [1, 0, UNTOLD]
+    assert sides(scenario, *runs) == [1, 0, UNKNOWN]
     assert scenario.words == "on n2 with 1Gi"
     assert scenario.otherwise == "otherwise"
 
@@ -153,22 +150,3 @@ def test_attempts_of_before_requests_were_kept_do_not_say_whether_they_could_bur
     (run,) = of_observations([an_attempt(allocation_bytes=GIB, allocated_cores=1.0)])
     assert run.limit_equals_request is None
     assert run.allocation_bytes == GIB
-
-
-@pytest.mark.slow
-def test_runs_of_a_log_become_past_runs_as_far_as_the_log_tells() -> None:
-    run = LogRun(
-        line=2,
-        task="t",
-        owner="o",
-        submitted_s=5.0,
-        started_s=6.0,
-        runtime_s=7.0,
-        finished_s=13.0,
-        requested_bytes=float(GIB),
-        busy=0.3,
-    )
-    assert of_log([run, replace(run, requested_bytes=None, busy=None)]) == [
-        PastRun(runtime_s=7.0, submitted_s=5.0, cluster_load=0.3, allocation_bytes=GIB),
-        PastRun(runtime_s=7.0, submitted_s=5.0),
-    ]
