@@ -30,12 +30,8 @@ from benchmarks.forecast_shapes_rows import (
     cut_of,
     in_time_order,
 )
-from plimsoll_operator.web.plots.shape_plots import (
-    effects_plot,
-    reasons_plot,
-    shapes_plot,
-    standalone,
-)
+from benchmarks.shape_pictures import effects_plot, shapes_plot, standalone
+from plimsoll_operator.web.plots.reasons_plot import reasons_plot
 from plimsoll_predictor.replay.runtimes.log_reading import read_log
 from plimsoll_predictor.runtimes.runs.log_run import RuntimeLog
 from plimsoll_predictor.runtimes.shapes.catalogue import ShapeCatalogue

@@ -1,4 +1,4 @@
-"""One AdmissionReview answered. Whatever happens, the pod is admitted."""
+"""Answers one AdmissionReview. Whatever happens, the pod is admitted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import structlog
 
-from plimsoll_operator.admission.freshness import Freshness
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.admission.reviews import (
     PodCreation,
@@ -26,15 +25,49 @@ INTERVAL_S: Final = 10.0
 MAX_SUBJECTS: Final = 100
 
 
+@dataclass(slots=True)
+class Freshness:
+    """Whether admission's knowledge is recent enough to size by. On a clock that cannot jump.
+
+    heard_s: monotonic seconds when the controller last answered, or a snapshot was loaded; None
+        before either. A snapshot's own age is not counted: a wall clock, which may have jumped,
+        wrote it.
+    max_age_s: with older knowledge, pods are left as they are.
+    """
+
+    max_age_s: float
+    heard_s: float | None = None
+    from_feed: bool = False
+
+    def hear(self, now_s: float) -> None:
+        """Note that the controller answered."""
+        self.heard_s = now_s
+        self.from_feed = True
+
+    def load(self, now_s: float) -> None:
+        """Note that a snapshot was loaded."""
+        self.heard_s = now_s
+
+    def age_s(self, now_s: float) -> float | None:
+        """Seconds since ``heard_s``; None if nothing was heard."""
+        return None if self.heard_s is None else now_s - self.heard_s
+
+    def trouble(self, now_s: float) -> str | None:
+        """Say why nothing may be sized, in one word for counting; None if all is well."""
+        age_s = self.age_s(now_s)
+        if age_s is None:
+            return "no-knowledge"
+        return "stale" if age_s > self.max_age_s else None
+
+
 class QuietLog:
     """A log that a storm of bad requests cannot flood.
 
-    It writes at most one warning per subject in ``interval_s`` and counts those held back.
+    It writes at most one warning per subject in ``INTERVAL_S`` and counts those held back.
     """
 
-    def __init__(self, monotonic: Callable[[], float], interval_s: float = INTERVAL_S) -> None:
+    def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._interval_s = interval_s
         self._last_s: dict[str, float] = {}
         self._held_back: dict[str, int] = {}
 
@@ -43,7 +76,7 @@ class QuietLog:
         key = f"{event}/{subject}"
         now_s = self._monotonic()
         last_s = self._last_s.get(key)
-        if last_s is not None and now_s - last_s < self._interval_s:
+        if last_s is not None and now_s - last_s < INTERVAL_S:
             self._held_back[key] = self._held_back.get(key, 0) + 1
             return
         if len(self._last_s) >= MAX_SUBJECTS:
@@ -63,7 +96,7 @@ class Answerer:
     monotonic: Callable[[], float]
 
     def answer(self, body: bytes) -> bytes:
-        """The answer to one request. Never raises, never refuses."""
+        """The answer to one request. It never raises and never refuses."""
         began_s = self.monotonic()
         try:
             text = self._sized(read_review(body))

@@ -1,7 +1,7 @@
 """The server's certificate, from files that may change at any time.
 
 New handshakes are given the newest pair; connections that stand keep theirs. The pair is swapped
-as a whole, in the handshake's server-name callback (which OpenSSL also calls for clients that name
+at once, in the handshake's server-name callback (which OpenSSL also calls for clients that name
 no server): loading into the context in use could leave it with one file's half of an update.
 """
 
@@ -32,14 +32,14 @@ class CertificateError(Exception):
 class Certificate:
     """A certificate and its key in PEM files, such as a mounted Secret (kubelet swaps a symlink).
 
-    Made by ``load``, which raises CertificateError if there is no usable pair to start with.
+    Making one raises CertificateError if there is no usable pair to start with.
     """
 
     certificate_file: Path
     key_file: Path
     metrics: AdmissionMetrics
     context: ssl.SSLContext = field(init=False)
-    """For the server: always the same object, whatever pair is in use."""
+    """The server's own context: always the same object, whichever pair is in use."""
     _current: ssl.SSLContext = field(init=False)
     _digest: bytes = field(init=False)
 
@@ -70,7 +70,7 @@ class Certificate:
             digest = self._read_digest()
             if digest == self._digest:
                 return False
-            # Said once per change, also when half of an update was seen.
+            # Noted first, so that a pair that cannot be used is logged once.
             self._digest = digest
             self._current = self._load()
         except CertificateError as error:

@@ -1,4 +1,4 @@
-"""When a certificate expires, read without a library for certificates: admission stays small.
+"""Reads when a certificate expires, without a library for certificates: admission stays small.
 
 RFC 5280, 4.1: Certificate ::= SEQUENCE { tbsCertificate SEQUENCE { [0] version OPTIONAL, serial,
 signature, issuer, validity SEQUENCE { notBefore, notAfter }, ... }, ... }, in DER.
@@ -20,42 +20,34 @@ _BEGIN: Final = "-----BEGIN CERTIFICATE-----"
 _END: Final = "-----END CERTIFICATE-----"
 
 
-class UnreadableCertificate(ValueError):
-    """Not a certificate whose dates can be read."""
-
-
 def expires_s(pem: str) -> float:
     """When the first certificate of a PEM text expires, in Unix seconds.
 
     The first is the server's own; those of a chain follow it.
 
     Raises:
-        UnreadableCertificate: if there is none, or its dates are not as RFC 5280 has them.
-
+        ValueError, IndexError: if there is none, or its dates are not as RFC 5280 has them.
     """
-    try:
-        der = ssl.PEM_cert_to_DER_cert(pem[pem.index(_BEGIN) : pem.index(_END) + len(_END)])
-        _, certificate, _ = _element(der)
-        _, to_be_signed, _ = _element(certificate)
-        tag, _, rest = _element(to_be_signed)
-        # The version is left out in certificates of version 1; then that was the serial.
-        for _ in range(3 if tag == _EXPLICIT_VERSION else 2):
-            _, _, rest = _element(rest)
-        tag, validity, _ = _element(rest)
-        if tag != _SEQUENCE:
-            raise UnreadableCertificate("the validity is not where RFC 5280 has it")
-        _, _, rest = _element(validity)
-        tag, text, _ = _element(rest)
-        return _time(tag, text.decode("ascii"))
-    except (ValueError, IndexError) as error:
-        raise UnreadableCertificate(f"the certificate's dates cannot be read: {error}") from error
+    der = ssl.PEM_cert_to_DER_cert(pem[pem.index(_BEGIN) : pem.index(_END) + len(_END)])
+    _, certificate, _ = _element(der)
+    _, to_be_signed, _ = _element(certificate)
+    tag, _, rest = _element(to_be_signed)
+    # The version is left out in certificates of version 1; then that was the serial.
+    for _ in range(3 if tag == _EXPLICIT_VERSION else 2):
+        _, _, rest = _element(rest)
+    tag, validity, _ = _element(rest)
+    if tag != _SEQUENCE:
+        raise ValueError("the validity is not where RFC 5280 has it")
+    _, _, rest = _element(validity)
+    tag, text, _ = _element(rest)
+    return _time(tag, text.decode("ascii"))
 
 
 def expires_of(file: Path) -> float:
-    """As ``expires_s``, of a file; NaN where that cannot be said, for a metric to show."""
+    """The same of a file, for a metric to show; NaN where it cannot be read."""
     try:
         return expires_s(file.read_text(encoding="ascii", errors="replace"))
-    except (OSError, UnreadableCertificate):
+    except (OSError, ValueError, IndexError):
         return math.nan
 
 
@@ -67,7 +59,7 @@ def _element(der: bytes) -> tuple[int, bytes, bytes]:
         start += size
         length = int.from_bytes(der[2:start], "big")
     if len(der) < start + length:
-        raise UnreadableCertificate("it is cut short")
+        raise ValueError("it is cut short")
     return tag, der[start : start + length], der[start + length :]
 
 
@@ -75,5 +67,5 @@ def _time(tag: int, text: str) -> float:
     if tag == _UTC_TIME:  # two digits of the year: 50 to 99 are of the last century
         text = ("19" if int(text[:2]) >= 50 else "20") + text
     elif tag != _GENERALIZED_TIME:
-        raise UnreadableCertificate("the end of the validity is not a time")
+        raise ValueError("the end of the validity is not a time")
     return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC).timestamp()

@@ -1,4 +1,4 @@
-"""Keeps the snapshot on disk close to what is known, without the event loop waiting for a disk."""
+"""Keeps the snapshot on disk up to date. The event loop never waits for the disk."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SnapshotKeeper:
     _written_changes: int = field(default=0, init=False)
 
     def load(self, now_s: float) -> bool:
-        """Load the file; True if something is known now. A bad file is logged and put aside.
+        """Load the file; True if it was loaded. A bad file is logged and put aside.
 
         now_s: Unix seconds; only to warn of an old file.
         """

@@ -1,19 +1,12 @@
-"""What admission counts. One object per process, or per test."""
+"""Admission's Prometheus metrics. One object per process, or per test."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    PlatformCollector,
-    ProcessCollector,
-)
+from prometheus_client import Counter, Gauge, Histogram, PlatformCollector
 
-from plimsoll_operator.metrics.build_info import register_build_info
+from plimsoll_operator.metrics.process import process_registry
 from plimsoll_operator.sizing.pod_sizing import Sized, Treatment
 from plimsoll_predictor.core.decision import Reason
 
@@ -35,11 +28,8 @@ class AdmissionMetrics:
     """Metrics of one admission server, in a registry of their own."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        # Standard process metrics; memory is one of admission's promises.
-        ProcessCollector(registry=self.registry)
+        self.registry = process_registry("admission")
         PlatformCollector(registry=self.registry)
-        register_build_info(self.registry, "admission")
         self._pods = Counter(
             "plimsoll_admission_pods",
             "Pods answered, by what became of them and why.",

@@ -37,9 +37,9 @@ class SizingServer:
     async def listening(
         self, certificate: Certificate, *, addr: str, port: int, grace_s: float
     ) -> AsyncIterator[int]:
-        """Serve for as long as the context is open; gives the port. Port 0 takes a free one.
+        """Serve for as long as the context is open, and give the port. Port 0 takes a free one.
 
-        At its end, requests in flight are answered for at most ``grace_s``.
+        At its end, begun requests are answered for at most ``grace_s``.
         """
         app = web.Application(client_max_size=MAX_BODY_BYTES)
         app.add_routes([web.post(SIZING_PATH, self._size), web.post("/{path:.*}", _elsewhere)])
@@ -53,8 +53,8 @@ class SizingServer:
             await runner.cleanup()
 
     async def _size(self, request: web.Request) -> web.StreamResponse:
-        body, whole = await _read_body(request)
-        answer = self._answerer.answer(body) if whole else self._answerer.answer_oversized(body)
+        body, complete = await _read_body(request)
+        answer = self._answerer.answer(body) if complete else self._answerer.answer_oversized(body)
         # All pods that wait are decided before any is answered. Each part's code then stays in the
         # processor's cache: 15 % more requests a second and a shorter tail, measured.
         await asyncio.sleep(0)
@@ -74,24 +74,24 @@ async def _elsewhere(_: web.Request) -> web.StreamResponse:
 class OneWrite(web.StreamResponse):
     """A JSON answer on a connection that stays open, head and body in one write.
 
-    What aiohttp does beyond that (header objects, signals, compression, chunks) has no use here
-    and costs as much as reading and deciding together.
+    aiohttp's own answer adds header objects, signals, compression and chunks, which have no use
+    here and cost as much as reading and deciding together.
     """
 
     def __init__(self, body: bytes) -> None:
         super().__init__()
-        self._whole = b"%b%d\r\n\r\n%b" % (_HEAD, len(body), body)
+        self._message = b"%b%d\r\n\r\n%b" % (_HEAD, len(body), body)
 
     @property
     def keep_alive(self) -> bool:
-        """Always: for other connections this class is not used."""
+        """Always true: other connections get another class of answer."""
         return True
 
     async def prepare(self, request: web.BaseRequest) -> None:
         """Send everything."""
         if request.transport is None or request.transport.is_closing():
             raise ConnectionResetError("the client left before its answer")
-        request.transport.write(self._whole)
+        request.transport.write(self._message)
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Nothing is left to send."""

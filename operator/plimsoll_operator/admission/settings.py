@@ -37,7 +37,7 @@ class AdmissionSettings(BaseSettings):
     feed_ca_file: Path | None = None
     """Certificates to trust for an https feed; None for the system's."""
     snapshot_file: Path | None = None
-    """Copy of what is known, for a restart; None keeps none."""
+    """Copy of the state, for a restart; None writes none."""
     snapshot_every_s: float = Field(default=5.0, gt=0)
     """Shortest time between two copies."""
     max_feed_age_s: float = Field(default=24 * 3600.0, gt=0)
@@ -47,7 +47,7 @@ class AdmissionSettings(BaseSettings):
     drain_s: float = Field(default=5.0, ge=0)
     """After SIGTERM, how long new requests are still taken: endpoints are removed with a delay."""
     grace_s: float = Field(default=10.0, ge=0)
-    """Then, how long requests in flight may take."""
+    """Then, how long begun requests may take."""
 
     @field_validator("feed_url")
     @classmethod

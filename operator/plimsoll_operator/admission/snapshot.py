@@ -1,14 +1,14 @@
 """A copy of admission's knowledge on disk, so that a restarted replica serves at once.
 
 One JSON object a line: a header, the entries as the feed would bring them, and a last line with
-the SHA-256 of all before it. Written to a new file, synced, renamed: there is a whole one or none.
+the SHA-256 of all before it. It is written to a new file, synced and renamed: no half file is seen.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -31,23 +31,10 @@ class SnapshotError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """What is written: taken on the event loop, so that a thread can encode it meanwhile.
-
-    saved_s: Unix seconds, for people; nothing is decided by it.
-    """
-
-    position: Position
-    saved_s: float
-    state: AdmissionState
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """What was read.
+    """What was read, beside the state. bad_entries: in words.
 
     position: where the feed goes on; its beginning if an entry was missing or not understood.
-    bad_entries: in words.
     """
 
     position: Position
@@ -55,29 +42,31 @@ class Loaded:
     bad_entries: tuple[str, ...]
 
 
-def take_snapshot(state: AdmissionState, position: Position, saved_s: float) -> Snapshot:
-    """Copy the state's keys; its values are immutable."""
+def take_snapshot(state: AdmissionState, position: Position, saved_s: float) -> Iterator[bytes]:
+    """Copy the state's keys, and return its lines, which another thread may encode meanwhile.
+
+    The state's values are immutable. saved_s: Unix seconds, for people; nothing is decided by it.
+    """
     copied = replace(
         state,
         tasks=state.tasks.copy(),
         namespaces=state.namespaces.copy(),
         siblings=state.siblings.copy(),
     )
-    return Snapshot(position=position, saved_s=saved_s, state=copied)
+    return _lines(copied, position, saved_s)
 
 
-def write_snapshot(path: Path, snapshot: Snapshot) -> None:
-    """Write it whole or not at all; the one before stays until then. Blocks on the disk.
+def write_snapshot(path: Path, lines: Iterable[bytes]) -> None:
+    """Write it all or not at all; the one before stays until then. Blocks on the disk.
 
     Raises:
         SnapshotError: if the disk is full, read-only or gone.
-
     """
     new = path.with_name(f"{path.name}.new")
     digest = hashlib.sha256()
     try:
         with new.open("wb") as file:
-            for line in _lines(snapshot):
+            for line in lines:
                 digest.update(line)
                 file.write(line)
             file.write(orjson.dumps({"sha256": digest.hexdigest()}) + b"\n")
@@ -99,7 +88,6 @@ def load_snapshot(path: Path, state: AdmissionState) -> Loaded | None:
     Raises:
         SnapshotError: if it is damaged, foreign or unreadable; the state is then as before, and
             the file out of the way under ``<name>.bad``.
-
     """
     try:
         text = path.read_bytes()
@@ -115,9 +103,9 @@ def load_snapshot(path: Path, state: AdmissionState) -> Loaded | None:
         bad = tuple(_fill(read, entries))
         if "items" in header:
             read.siblings = Siblings.from_dict(header["items"])
-        # From a version that knew of no items they are missing: the feed tells them if asked anew.
-        whole = not bad and "items" in header
-        position = Position(header["epoch"], int(header["revision"])) if whole else Position()
+        # A version that knew of no items wrote none: the feed tells them if asked anew.
+        complete = not bad and "items" in header
+        position = Position(header["epoch"], int(header["revision"])) if complete else Position()
         loaded = Loaded(position=position, saved_s=float(header["saved_s"]), bad_entries=bad)
     except (KeyError, TypeError, ValueError) as error:
         aside = _put_aside(path)
@@ -129,15 +117,14 @@ def load_snapshot(path: Path, state: AdmissionState) -> Loaded | None:
     return loaded
 
 
-def _lines(snapshot: Snapshot) -> Iterator[bytes]:
-    state = snapshot.state
+def _lines(state: AdmissionState, position: Position, saved_s: float) -> Iterator[bytes]:
     header = {
         "format": FORMAT,
         "version": VERSION,
-        "epoch": snapshot.position.epoch,
-        "revision": snapshot.position.revision,
-        "saved_s": snapshot.saved_s,
-        # Not in a line of its own: a version that knows of no items would refuse the whole file.
+        "epoch": position.epoch,
+        "revision": position.revision,
+        "saved_s": saved_s,
+        # In the header, since a version that knows of no items refuses a file with lines of them.
         "items": state.siblings.to_dict(),
     }
     yield orjson.dumps(header) + b"\n"

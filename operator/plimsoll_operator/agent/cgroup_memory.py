@@ -1,4 +1,4 @@
-"""One reading of a cgroup's memory and CPU, from cgroup version 1 or 2.
+"""Reads a cgroup's memory and CPU, from cgroup version 1 or 2.
 
 Kernel documentation: admin-guide/cgroup-v1/memory.rst, admin-guide/cgroup-v2.rst.
 """
@@ -20,20 +20,29 @@ Stands in for a count of reclaimed pages where the kernel keeps none (version 1)
 PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CgroupSample:
-    """What the kernel says of one cgroup, its children included.
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """The three counters that move whenever memory does. Equal glances: nothing happened.
 
     kernel_peak_bytes: the kernel's own running peak; None before Linux 5.19 on version 2.
-    reclaimed_bytes: page cache reclaimed so far, or the most it can have been; only grows.
-    limit_bytes: None if unlimited.
     limit_hits: how often a charge met the limit; only grows.
-    cpu_s: CPU time used so far; None where it cannot be read.
-    slab_reclaimable_bytes: kernel caches (directory entries, inodes); 0 on version 1.
     """
 
     usage_bytes: int
     kernel_peak_bytes: int | None
+    limit_hits: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CgroupSample(Glance):
+    """The kernel's figures of one cgroup, its children included.
+
+    reclaimed_bytes: page cache reclaimed so far, or the most it can have been; only grows.
+    limit_bytes: None if unlimited.
+    cpu_s: CPU time used so far; None where it cannot be read.
+    slab_reclaimable_bytes: kernel caches (directory entries, inodes); 0 on version 1.
+    """
+
     anon_bytes: int
     shmem_bytes: int
     inactive_file_bytes: int
@@ -42,7 +51,6 @@ class CgroupSample:
     slab_reclaimable_bytes: int
     reclaimed_bytes: int
     limit_bytes: int | None
-    limit_hits: int
     cpu_s: float | None
 
     @property
@@ -57,17 +65,8 @@ class CgroupSample:
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
-    """The three counters that move whenever memory does. Equal glances: nothing happened."""
-
-    usage_bytes: int
-    kernel_peak_bytes: int | None
-    limit_hits: int
-
-
-@dataclass(frozen=True, slots=True)
 class CgroupFiles:
-    """Where one cgroup's files lie. Without a trailing slash; the same folder on version 2."""
+    """The folders of one cgroup, without a trailing slash; on version 2 they are the same."""
 
     memory: str
     cpu: str | None
@@ -86,7 +85,7 @@ def glance_v1(files: CgroupFiles) -> Glance:
 
 
 def read_v1(files: CgroupFiles, glance: Glance) -> CgroupSample:
-    """The whole of a version 1 cgroup. OSError when it is gone."""
+    """All figures of a version 1 cgroup. OSError when it is gone."""
     stat = _pairs(_text(f"{files.memory}/memory.stat"))
     limit = int(_text(f"{files.memory}/memory.limit_in_bytes"))
     cpu = _text_if_there(f"{files.cpu}/cpuacct.usage") if files.cpu else None
@@ -118,7 +117,7 @@ def glance_v2(files: CgroupFiles) -> Glance:
 
 
 def read_v2(files: CgroupFiles, glance: Glance) -> CgroupSample:
-    """The whole of a version 2 cgroup. OSError when it is gone."""
+    """All figures of a version 2 cgroup. OSError when it is gone."""
     stat = _pairs(_text(f"{files.memory}/memory.stat"))
     limit = _text(f"{files.memory}/memory.max").strip()
     cpu = _text_if_there(f"{files.cpu}/cpu.stat") if files.cpu else None

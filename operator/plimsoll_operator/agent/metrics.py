@@ -2,49 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
-from prometheus_client.core import CounterMetricFamily, Metric
-from prometheus_client.process_collector import ProcessCollector
+from prometheus_client import Counter, Gauge, Histogram, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from plimsoll_operator.agent.outbox import Outbox
+from plimsoll_operator.agent.sampler import Sampler
 from plimsoll_operator.agent.settings import AgentSettings
 from plimsoll_operator.attempts.peaks import PeakReport
-from plimsoll_operator.metrics.build_info import register_build_info
+from plimsoll_operator.metrics.process import process_registry
 
 _TICK_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What an agent holds: reports that wait, reports dropped, cgroups followed."""
-
-    waiting: Callable[[], int]
-    dropped: Callable[[], int]
-    followed: Callable[[], int]
-
-
-class _Dropped(Collector):
-    def __init__(self, held: Held) -> None:
-        self._held = held
-
-    def collect(self) -> Iterable[Metric]:
-        words = "Reports dropped because too many waited, or for too long."
-        family = CounterMetricFamily("plimsoll_agent_reports_dropped", words)
-        family.add_metric([], float(self._held.dropped()))
-        yield family
-
-
-class AgentMetrics:
+class AgentMetrics(Collector):
     """Metrics of one agent, in a registry of their own. Raised by the sampling thread only."""
 
-    def __init__(self, held: Held) -> None:
-        self.registry = CollectorRegistry()
-        ProcessCollector(registry=self.registry)
-        register_build_info(self.registry, "agent")
+    def __init__(self, outbox: Outbox, sampler: Sampler) -> None:
+        self._outbox = outbox
+        self._sampler = sampler
+        self.registry = process_registry("agent")
+        self.registry.register(self)
         self.tick_seconds = Histogram(
             "plimsoll_agent_tick_seconds",
             "Time to read every pod's cgroups once.",
@@ -64,30 +45,33 @@ class AgentMetrics:
         )
         for final in ("false", "true"):
             self.reports.labels(final)
-        self._gauge("cgroups", "Cgroups followed.", held.followed)
-        self._gauge("reports_waiting", "Reports that the controller has not taken.", held.waiting)
-        self.registry.register(_Dropped(held))
+
+    def collect(self) -> Iterator[Metric]:
+        """Figures that outbox and sampler hold, as they are now."""
+        yield GaugeMetricFamily(
+            "plimsoll_agent_cgroups", "Cgroups followed.", self._sampler.followed
+        )
+        words = "Reports that the controller has not taken."
+        yield GaugeMetricFamily("plimsoll_agent_reports_waiting", words, len(self._outbox))
+        words = "Reports dropped because too many waited, or for too long."
+        yield CounterMetricFamily("plimsoll_agent_reports_dropped", words, self._outbox.dropped)
 
     def ticked(self, took_s: float, at_s: float) -> None:
-        """All cgroups were read. at_s: Unix seconds."""
+        """Note a reading of all cgroups. at_s: Unix seconds."""
         self.tick_seconds.observe(took_s)
         self.last_tick.set(at_s)
 
     def reported(self, reports: Sequence[PeakReport]) -> None:
-        """Reports were made."""
+        """Count reports that were made."""
         for report in reports:
             self.reports.labels("true" if report.final else "false").inc()
-
-    def _gauge(self, name: str, words: str, read: Callable[[], int]) -> None:
-        gauge = Gauge(f"plimsoll_agent_{name}", words, registry=self.registry)
-        gauge.set_function(lambda: float(read()))
 
 
 @contextmanager
 def shown(metrics: AgentMetrics, settings: AgentSettings) -> Iterator[int | None]:
-    """Serve ``/metrics`` in a thread for as long as the context is open; gives the port.
+    """Serve ``/metrics`` in a thread while the context is open, and give the port.
 
-    None, and nothing is served, without ``metrics_listen_port``.
+    Without ``metrics_listen_port`` nothing is served, and the port is None.
 
     Raises:
         OSError: if the port is in use.

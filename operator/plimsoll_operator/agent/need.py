@@ -1,4 +1,4 @@
-"""From a cgroup's readings to the memory its task needs, page cache told apart.
+"""Computes the memory that a task needs from its cgroup's readings, without its page cache.
 
 The kernel kills a task only when nothing can be reclaimed any more, so the need is what cannot be
 reclaimed: usage less the page cache on the file lists (tmpfs is on the anonymous lists and
@@ -14,7 +14,7 @@ before less what was reclaimed since, whichever is more: exact for growing anony
 streaming reads, for a spike that pushed cache out at the limit, and for a temporary file deleted
 after its cache had been counted once.
 
-Where it errs, by at most one interval's page cache:
+It errs by at most one interval's page cache:
 - too high: cache came and was deleted between two readings (a short task's temporary file); or
   version 1, at the limit, where reclaim is known only as an upper bound;
 - too low: a spike was freed and cache grew by more than the spike, between two readings.
@@ -40,9 +40,8 @@ class Peaks:
     """Running maxima of one cgroup's life, in bytes. Starts empty, moves by ``advance``.
 
     anon_peak_bytes <= need_peak_bytes <= kernel_peak_bytes holds after the first reading.
-    last: what the next reading is compared with; None before the first.
+    last: the reading before; None before the first.
     cpu_s, limit_bytes: as last read; None if never read, or unlimited.
-    pace: how fast CPU was used.
     """
 
     need_peak_bytes: int = 0
@@ -63,10 +62,10 @@ class Peaks:
         if last is not None and _started_anew(last, reading):
             last = None
         # Without the kernel's peak, a limit that was touched is the highest usage known.
-        seen_peak = reading.kernel_peak_bytes
-        if seen_peak is None:
-            seen_peak = max(reading.usage_bytes, _highest_between(last, reading) or 0)
-        kernel_peak = max(self.kernel_peak_bytes, seen_peak)
+        highest = reading.kernel_peak_bytes
+        if highest is None:
+            highest = max(reading.usage_bytes, _highest_between(last, reading) or 0)
+        kernel_peak = max(self.kernel_peak_bytes, highest)
         anon_peak = min(max(self.anon_peak_bytes, reading.anon_bytes), kernel_peak)
         need = max(self.need_peak_bytes, need_bytes(last, reading), anon_peak)
         working_set = reading.usage_bytes - reading.inactive_file_bytes
@@ -76,15 +75,17 @@ class Peaks:
             kernel_peak_bytes=kernel_peak,
             working_set_peak_bytes=min(max(self.working_set_peak_bytes, working_set), kernel_peak),
             anon_peak_bytes=anon_peak,
-            cpu_s=_later(self.cpu_s, reading.cpu_s),
+            cpu_s=max((s for s in (self.cpu_s, reading.cpu_s) if s is not None), default=None),
             limit_bytes=reading.limit_bytes,
             last=reading,
-            pace=_advanced(self.pace, at_s, reading.cpu_s),
+            pace=self.pace
+            if at_s is None or reading.cpu_s is None
+            else self.pace.advance(at_s, reading.cpu_s),
         )
 
 
 def need_bytes(last: CgroupSample | None, reading: CgroupSample) -> int:
-    """What the cgroup is known to have needed between ``last`` and ``reading``, in bytes."""
+    """The bytes that the cgroup needed for sure between ``last`` and ``reading``."""
     # Counters are read one after another: what is surely not cache is a floor.
     sampled = max(
         reading.usage_bytes - reading.reclaimable_bytes, reading.anon_bytes + reading.shmem_bytes
@@ -107,7 +108,7 @@ def _highest_between(last: CgroupSample | None, reading: CgroupSample) -> int | 
 
 
 def _cache_between(last: CgroupSample | None, reading: CgroupSample) -> int:
-    """File cache at the moment of the highest usage, as well as it can be known."""
+    """The best estimate of the file cache at the moment of the highest usage."""
     if last is None:
         return reading.file_bytes
     reclaimed = max(0, reading.reclaimed_bytes - last.reclaimed_bytes)
@@ -119,13 +120,3 @@ def _started_anew(last: CgroupSample, reading: CgroupSample) -> bool:
     if reading.kernel_peak_bytes is None or last.kernel_peak_bytes is None:
         return reading.limit_hits < last.limit_hits
     return reading.kernel_peak_bytes < last.kernel_peak_bytes
-
-
-def _later(before_s: float | None, now_s: float | None) -> float | None:
-    if before_s is None or now_s is None:
-        return before_s if now_s is None else now_s
-    return max(before_s, now_s)
-
-
-def _advanced(pace: Pace, at_s: float | None, cpu_s: float | None) -> Pace:
-    return pace if at_s is None or cpu_s is None else pace.advance(at_s, cpu_s)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from plimsoll_operator.attempts.peaks import PeakReport
@@ -23,14 +23,6 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class OutboxBounds:
-    """What may be held. size_bytes counts the reports as JSON."""
-
-    size_bytes: int
-    age_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class _WaitingReport:
     report: PeakReport
     since_s: float
@@ -44,8 +36,10 @@ class Outbox:
     finals, the oldest of each first.
     """
 
-    def __init__(self, bounds: OutboxBounds, monotonic: Callable[[], float]) -> None:
-        self._bounds = bounds
+    def __init__(self, size_bytes: int, age_s: float, monotonic: Callable[[], float]) -> None:
+        """size_bytes, age_s: the most that is held; size_bytes counts the reports as JSON."""
+        self._most_bytes = size_bytes
+        self._most_age_s = age_s
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._reports: dict[Key, _WaitingReport] = {}  # oldest first
@@ -57,7 +51,7 @@ class Outbox:
 
     @property
     def dropped(self) -> int:
-        """How many reports the bounds have cost so far."""
+        """How many reports were dropped to stay within the bounds."""
         return self._dropped
 
     def offer(self, reports: Iterable[PeakReport]) -> None:
@@ -70,18 +64,18 @@ class Outbox:
         with self._lock:
             for each in waiting:
                 self._put(each.report, now_s - each.age_s)
-            self._drop_old(now_s)
-            if self._size_bytes > self._bounds.size_bytes:
-                self._drop_over_size()
+            for key in self._out_of_bounds(now_s):
+                self._remove(key)
+                self._dropped += 1
 
     def batch(self, most: int) -> list[PeakReport]:
-        """The next to send: finals before the others, oldest first."""
+        """The next reports to send: finals before the others, oldest first."""
         with self._lock:
             reports = [entry.report for entry in self._reports.values()]
         return sorted(reports, key=lambda report: not report.final)[:most]
 
     def acknowledge(self, reports: Sequence[PeakReport]) -> None:
-        """The controller has them, or will never take them. What is newer stays."""
+        """Remove reports that the controller has, or will never take. Newer ones stay."""
         with self._lock:
             for report in reports:
                 key = (report.pod_uid, report.container_id)
@@ -90,7 +84,7 @@ class Outbox:
                     self._remove(key)
 
     def waiting(self) -> list[Waiting]:
-        """All that is kept, oldest first."""
+        """All reports, oldest first."""
         now_s = self._monotonic()
         with self._lock:
             return [
@@ -100,7 +94,7 @@ class Outbox:
     def _put(self, report: PeakReport, since_s: float) -> None:
         key = (report.pod_uid, report.container_id)
         if key in self._reports:
-            # The first one's place and age stay: a busy cgroup is not kept for ever by its news.
+            # The first one's place and age stay: later reports keep no busy cgroup here for ever.
             since_s = min(since_s, self._reports[key].since_s)
             self._size_bytes -= self._reports[key].size_bytes
         size_bytes = len(json.dumps(to_document(report)))
@@ -110,21 +104,12 @@ class Outbox:
     def _remove(self, key: Key) -> None:
         self._size_bytes -= self._reports.pop(key).size_bytes
 
-    def _drop_old(self, now_s: float) -> None:
-        expired = [
-            key
-            for key, entry in self._reports.items()
-            if now_s - entry.since_s > self._bounds.age_s
-        ]
-        self._drop(expired)
-
-    def _drop_over_size(self) -> None:
-        for key in sorted(self._reports, key=lambda key: self._reports[key].report.final):
-            if self._size_bytes <= self._bounds.size_bytes:
-                return
-            self._drop([key])
-
-    def _drop(self, keys: Iterable[Key]) -> None:
-        for key in keys:
-            self._remove(key)
-            self._dropped += 1
+    def _out_of_bounds(self, now_s: float) -> Iterator[Key]:
+        """Reports to drop one by one: those that are too old, then those over the size."""
+        oldest_s = now_s - self._most_age_s
+        yield from [key for key, entry in self._reports.items() if entry.since_s < oldest_s]
+        if self._size_bytes > self._most_bytes:
+            for key in sorted(self._reports, key=lambda key: self._reports[key].report.final):
+                if self._size_bytes <= self._most_bytes:
+                    return
+                yield key

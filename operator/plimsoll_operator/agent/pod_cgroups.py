@@ -11,6 +11,7 @@ A Guaranteed pod has no QoS folder above it. systemd's names carry underscores f
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ class CgroupError(Exception):
 
 
 class Version(IntEnum):
-    """Of the hierarchy that holds the memory controller."""
+    """The version of the hierarchy that holds the memory controller."""
 
     V1 = 1
     V2 = 2
@@ -46,7 +47,7 @@ class Version(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """Where the controllers are mounted. cpu: None where CPU time is not kept."""
+    """The folders where the controllers are mounted. cpu: None where CPU time is not counted."""
 
     version: Version
     memory: Path
@@ -98,50 +99,34 @@ def scan(hierarchy: Hierarchy, kubepods: tuple[Path, ...]) -> list[PodCgroup]:
 
     Raises:
         OSError: if a kubepods folder itself cannot be read.
-
     """
-    pods: list[PodCgroup] = []
-    for root in kubepods:
-        for name, path in _folders(str(root)):
-            if (uid := pod_uid(name)) is not None:
-                _add(pods, hierarchy, uid, path)
-            elif _QOS.match(name):
-                _add_all(pods, hierarchy, path)
-    return pods
+    return [pod for root in kubepods for pod in _pods_in(str(root), hierarchy)]
 
 
 def pod_uid(folder: str) -> str | None:
     """The UID in a pod's folder name, with dashes; None if it is not a pod's."""
-    found = _POD.match(folder)
-    return found[1].replace("_", "-") if found else None
+    match = _POD.match(folder)
+    return match[1].replace("_", "-") if match else None
 
 
 def container_id(folder: str) -> str | None:
     """The id in a container's folder name; None if it is not a container's."""
-    found = _CONTAINER.match(folder)
-    return found[1] if found else None
+    match = _CONTAINER.match(folder)
+    return match[1] if match else None
 
 
-def _add_all(pods: list[PodCgroup], hierarchy: Hierarchy, qos: str) -> None:
-    try:
-        folders = list(_folders(qos))
-    except FileNotFoundError:
-        return
-    for name, path in folders:
-        if (uid := pod_uid(name)) is not None:
-            _add(pods, hierarchy, uid, path)
-
-
-def _add(pods: list[PodCgroup], hierarchy: Hierarchy, uid: str, path: str) -> None:
-    try:
-        containers = {
-            found: hierarchy.files(inner)
-            for name, inner in _folders(path)
-            if (found := container_id(name)) is not None
-        }
-    except FileNotFoundError:
-        return
-    pods.append(PodCgroup(uid, hierarchy.files(path), containers))
+def _pods_in(folder: str, hierarchy: Hierarchy) -> Iterator[PodCgroup]:
+    for name, path in _folders(folder):
+        with contextlib.suppress(FileNotFoundError):
+            if (uid := pod_uid(name)) is not None:
+                containers = {
+                    inner_id: hierarchy.files(inner)
+                    for inner_name, inner in _folders(path)
+                    if (inner_id := container_id(inner_name)) is not None
+                }
+                yield PodCgroup(uid, hierarchy.files(path), containers)
+            elif _QOS.match(name):
+                yield from _pods_in(path, hierarchy)
 
 
 def _kubepods_below(folder: str, depth: int) -> Iterator[Path]:

@@ -24,7 +24,7 @@ from plimsoll_predictor.core.units import MIB
 
 REPORTED_STEP_BYTES: Final = MIB
 REPORTED_STEP: Final = 0.01
-"""Maxima that rose by less than both are told at the end, not at once."""
+"""Maxima that rose by less than both are reported at the end, not at once."""
 STEADY_BYTES: Final = MIB
 STEADY_TRIES: Final = 3
 FULL_READING_EVERY: Final = 10
@@ -33,14 +33,14 @@ FULL_READING_EVERY: Final = 10
 
 @dataclass(slots=True)
 class _Watched:
-    """One cgroup that is alive, or was when last seen."""
+    """One cgroup that was alive at the last look."""
 
     peaks: Peaks
     glance: Glance | None = None
     reported: PeakReport | None = None
     had_containers: bool = False
     read_s: float = 0.0
-    """When it was last read; 0 for one that only an earlier agent read."""
+    """The time of the last reading; 0 for a cgroup that only an earlier agent read."""
 
 
 class Sampler:
@@ -58,8 +58,8 @@ class Sampler:
         self._wall_s = wall_s
         self._ticks = 0
         with_containers = {pod_uid for pod_uid, container_id in restored if container_id}
-        # They count as told: what nobody acknowledged waits in the outbox, which is restored too.
         self._tick_s = 0.0
+        # They count as reported: the outbox, which is restored too, has the unacknowledged ones.
         self._watched = {
             key: _Watched(
                 peaks,
@@ -70,7 +70,7 @@ class Sampler:
         }
 
     def running(self) -> dict[Key, Peaks]:
-        """The maxima of all that is followed; to be restored by a later agent."""
+        """The maxima of all followed cgroups, for a later agent to restore."""
         return {key: watched.peaks for key, watched in self._watched.items()}
 
     @property
@@ -79,36 +79,32 @@ class Sampler:
         return len(self._watched)
 
     def tick(self, pods: list[PodCgroup]) -> list[PeakReport]:
-        """Read all ``pods``; the reports of what changed, and of what ended, once each."""
+        """Read all ``pods``, and report once what changed and what ended."""
         self._ticks += 1
         self._tick_s = self._wall_s()
-        seen: set[Key] = set()
-        reports: list[PeakReport] = []
-        for pod in pods:
-            reports += self._pod(pod, seen)
-        for key in [key for key in self._watched if key not in seen]:
+        reports = [report for pod in pods for report in self._pod(pod)]
+        alive = {(pod.uid, inner_id) for pod in pods for inner_id in (None, *pod.containers)}
+        for key in [key for key in self._watched if key not in alive]:
             ended = self._watched.pop(key)
             if ended.reported is None or not ended.reported.final:
                 reports.append(self._report(key, ended.peaks, final=True, read_s=ended.read_s))
         return reports
 
-    def _pod(self, pod: PodCgroup, seen: set[Key]) -> Iterator[PeakReport]:
+    def _pod(self, pod: PodCgroup) -> Iterator[PeakReport]:
         hits = 0
         for container_id, files in pod.containers.items():
             key = (pod.uid, container_id)
-            seen.add(key)
             watched = self._watch(key, files, 0)
             if watched.glance is not None and self._hits_of_children_count:
                 hits += watched.glance.limit_hits
             yield from self._news(key, watched, final=False)
-        whole: Key = (pod.uid, None)
-        seen.add(whole)
-        watched = self._watch(whole, pod.files, hits)
+        pod_key: Key = (pod.uid, None)
+        watched = self._watch(pod_key, pod.files, hits)
         # Kubelet keeps a pod's folder for 2 to 3 s after its last container, the pause container
         # included, has gone: nothing will follow, and the controller is waiting for this.
         final = watched.had_containers and not pod.containers
         watched.had_containers = watched.had_containers or bool(pod.containers)
-        yield from self._news(whole, watched, final=final)
+        yield from self._news(pod_key, watched, final=final)
 
     def _watch(self, key: Key, files: CgroupFiles, hits_below: int) -> _Watched:
         watched = self._watched.setdefault(key, _Watched(Peaks()))
@@ -146,8 +142,8 @@ class Sampler:
     def _news(self, key: Key, watched: _Watched, *, final: bool) -> Iterator[PeakReport]:
         if watched.peaks.last is None:
             return
-        told = watched.reported
-        if told is None or final != told.final or _risen(told, watched.peaks):
+        reported = watched.reported
+        if reported is None or final != reported.final or _risen(reported, watched.peaks):
             watched.reported = self._report(key, watched.peaks, final=final, read_s=watched.read_s)
             yield watched.reported
 
@@ -167,15 +163,15 @@ class Sampler:
         )
 
 
-def _risen(told: PeakReport, peaks: Peaks) -> bool:
-    if told.limit_bytes != peaks.limit_bytes:
+def _risen(reported: PeakReport, peaks: Peaks) -> bool:
+    if reported.limit_bytes != peaks.limit_bytes:
         return True
     return any(
         now - before > max(REPORTED_STEP_BYTES, REPORTED_STEP * before)
         for before, now in (
-            (told.need_peak_bytes, peaks.need_peak_bytes),
-            (told.kernel_peak_bytes, peaks.kernel_peak_bytes),
-            (told.working_set_peak_bytes, peaks.working_set_peak_bytes),
-            (told.anon_peak_bytes, peaks.anon_peak_bytes),
+            (reported.need_peak_bytes, peaks.need_peak_bytes),
+            (reported.kernel_peak_bytes, peaks.kernel_peak_bytes),
+            (reported.working_set_peak_bytes, peaks.working_set_peak_bytes),
+            (reported.anon_peak_bytes, peaks.anon_peak_bytes),
         )
     )

@@ -1,4 +1,4 @@
-"""Reports to the controller over HTTP: in batches, again until acknowledged, never twice as fast.
+"""Sends reports to the controller over HTTP, in batches, and again until they are acknowledged.
 
 Runs in a thread of its own, so that a controller that hangs does not stop the sampling.
 """
@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -34,7 +33,7 @@ LONGEST_PAUSE_S: Final = 5.0
 
 
 class Answer(StrEnum):
-    """What the controller made of a batch."""
+    """The controller's answer to a batch."""
 
     TAKEN = "taken"
     REFUSED = "refused"
@@ -57,25 +56,13 @@ Post = Callable[[Sequence[PeakReport]], Reply]
 class Controller:
     """The controller's address, reached over one kept-alive connection."""
 
-    def __init__(self, url: str, node_name: str, token_file: Path, ca_file: Path | None) -> None:
-        parts = urlsplit(url)
-        self._https = parts.scheme == "https"
-        self._host, self._port = parts.hostname or "", parts.port
-        self._path = parts.path.rstrip("/") + PEAKS_PATH
-        self._node_name = node_name
-        self._token_file = token_file
-        self._ca_file = ca_file
+    def __init__(self, settings: AgentSettings) -> None:
+        self._settings = settings
+        self._url = urlsplit(settings.controller_url)
         self._connection: http.client.HTTPConnection | None = None
 
-    @classmethod
-    def of(cls, settings: AgentSettings) -> Controller:
-        """The controller that the settings name."""
-        return cls(
-            settings.controller_url, settings.node_name, settings.token_file, settings.ca_file
-        )
-
     def post(self, reports: Sequence[PeakReport]) -> Reply:
-        """Send one batch and wait for the answer. Never raises for what the network does."""
+        """Send one batch and wait for the answer. A network that fails raises nothing."""
         try:
             status, words = self._request_on_living_connection(reports)
         except (OSError, http.client.HTTPException) as error:
@@ -105,13 +92,13 @@ class Controller:
         return self._request(reports)
 
     def _request(self, reports: Sequence[PeakReport]) -> tuple[int, str]:
-        token = read_token(self._token_file)
-        body = {"node": self._node_name, "reports": to_document(reports)}
+        token = read_token(self._settings.token_file)
+        body = {"node": self._settings.node_name, "reports": to_document(reports)}
         if self._connection is None:
             self._connection = self._connect()
         self._connection.request(
             "POST",
-            self._path,
+            self._url.path.rstrip("/") + PEAKS_PATH,
             json.dumps(body, separators=(",", ":")).encode(),
             {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
         )
@@ -119,11 +106,12 @@ class Controller:
         return response.status, response.read(65_536).decode(errors="replace").strip()[:300]
 
     def _connect(self) -> http.client.HTTPConnection:
-        if not self._https:
-            return http.client.HTTPConnection(self._host, self._port, timeout=TIMEOUT_S)
+        host, port = self._url.hostname or "", self._url.port
+        if self._url.scheme != "https":
+            return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
         # Made anew for each connection, so that a renewed CA file is seen.
-        trust = ssl.create_default_context(cafile=self._ca_file)
-        return http.client.HTTPSConnection(self._host, self._port, timeout=TIMEOUT_S, context=trust)
+        trust = ssl.create_default_context(cafile=self._settings.ca_file)
+        return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=trust)
 
 
 def deliver(outbox: Outbox, batch: Sequence[PeakReport], post: Post) -> bool:
@@ -179,13 +167,11 @@ class Sender:
                 return
             if failures:
                 self._news.set()
-                self._stopping.wait(self._pause_s(failures))
+                longest_s = min(LONGEST_PAUSE_S, 2.0 ** min(failures - 1, 10))
+                self._stopping.wait(longest_s * self._random.uniform(0.5, 1.0))
 
     def _empty_outbox(self) -> bool:
         while batch := self._outbox.batch(BATCH):
             if not deliver(self._outbox, batch, self._post):
                 return False
         return True
-
-    def _pause_s(self, failures: int) -> float:
-        return min(LONGEST_PAUSE_S, 2.0 ** min(failures - 1, 10)) * self._random.uniform(0.5, 1.0)

@@ -1,4 +1,4 @@
-"""What the agent is told at its start."""
+"""Settings of ``plimsoll agent``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings:
-    """Settings of ``plimsoll agent``. A plain record: the agent stays small without pydantic.
+    """A plain record: the agent stays small without pydantic.
 
     controller_url: such as ``https://plimsoll-controller.plimsoll:8443``.
     token_file: holds the bearer token; read again for every request, so it may be rotated.

@@ -1,4 +1,4 @@
-"""What the agent knows, on disk: a killed agent carries on, and an unsent report is not lost.
+"""Keeps what the agent knows on disk, for the next agent if this one is killed.
 
 One file of lines, each with its checksum, replaced as a whole. Running maxima and unsent reports
 lie in the same file, so that a cgroup's end moves it from the one to the other at once. The file
@@ -31,7 +31,7 @@ FILE_NAME: Final = "peaks.spool"
 
 @dataclass(frozen=True, slots=True)
 class Spooled:
-    """running: maxima of cgroups that were alive. waiting: reports nobody acknowledged."""
+    """The spool's content. running: maxima of living cgroups. waiting: unacknowledged reports."""
 
     running: Mapping[Key, Peaks] = field(default_factory=dict)
     waiting: tuple[Waiting, ...] = ()
@@ -42,11 +42,11 @@ class Spool:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE_NAME
-        self._trouble: str | None = None
+        self._writable = True
         self._saved_crc: int | None = None
 
     def load(self) -> Spooled:
-        """What was saved last, nothing if never. Damaged lines are skipped and logged."""
+        """Read what was saved last; it is empty at first. Damaged lines are skipped and logged."""
         try:
             lines = self._path.read_bytes().splitlines()
         except FileNotFoundError:
@@ -67,7 +67,7 @@ class Spool:
         return Spooled(running, tuple(waiting))
 
     def save(self, spooled: Spooled) -> bool:
-        """Replace what was saved. False if the disk refuses: what is in memory is then all."""
+        """Replace what was saved; False if the disk refuses."""
         content = b"".join(_encode(spooled))
         crc = zlib.crc32(content)
         if crc == self._saved_crc:
@@ -78,32 +78,20 @@ class Spool:
             partial.write_bytes(content)
             os.replace(partial, self._path)
         except OSError as error:
-            self._log_trouble(str(error))
-            self._saved_crc = None
-            _remove(partial)
+            if self._writable:
+                log.error(
+                    "spool cannot be written; unsent reports live in memory only until it can",
+                    file=str(self._path),
+                    why=str(error),
+                )
+            self._writable, self._saved_crc = False, None
+            with contextlib.suppress(OSError):  # half a file that cannot be removed does no harm
+                partial.unlink()
             return False
-        self._saved_crc = crc
-        self._log_recovery()
-        return True
-
-    def _log_trouble(self, why: str) -> None:
-        if self._trouble is None:
-            log.error(
-                "spool cannot be written; unsent reports live in memory only until it can",
-                file=str(self._path),
-                why=why,
-            )
-        self._trouble = why
-
-    def _log_recovery(self) -> None:
-        if self._trouble is not None:
+        if not self._writable:
             log.info("spool is written again", file=str(self._path))
-        self._trouble = None
-
-
-def _remove(partial: Path) -> None:
-    with contextlib.suppress(OSError):  # half a file that cannot be removed does no harm
-        partial.unlink()
+        self._writable, self._saved_crc = True, crc
+        return True
 
 
 def _encode(spooled: Spooled) -> Iterable[bytes]:

@@ -226,6 +226,9 @@ class ControllerParts:
 
         metrics.watch(
             Live(
+                tasks=lambda: len(self.book),
+                store_healthy=lambda: self.writer.trouble is None,
+                queued_writes=lambda: self.writer.queued,
                 leaking=lambda: len(self.leaking),
                 models_trained_s=self.learning.models_trained_s.values,
                 trainings_waiting=lambda: len(self.queue.waiting),

@@ -1,4 +1,4 @@
-"""Keeps admission's certificate, and what the API server trusts: deciding.py's steps, done."""
+"""Does deciding.py's steps: keeps admission's certificate, and what the API server trusts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import structlog
 
 from plimsoll_operator.credentials.deciding import Clocks, NextStep, Prepared, State, Step, decide
 from plimsoll_operator.credentials.issuing import issue
+from plimsoll_operator.credentials.keeping import if_there, write_secret
 from plimsoll_operator.credentials.reading import (
     AUTHORITIES,
     CERTIFICATE,
@@ -22,7 +23,7 @@ from plimsoll_operator.credentials.reading import (
     read_authorities,
     read_served,
 )
-from plimsoll_operator.credentials.secrets import TLS, SecretName, data_of, manifest, mended
+from plimsoll_operator.credentials.secrets import TLS, SecretName, data_of
 from plimsoll_operator.kube.errors import ApiError, NotFound
 from plimsoll_operator.kube.own_objects import OwnObjects
 
@@ -55,7 +56,7 @@ class _Objects:
 class CertificateKeeper:
     """``look`` every few seconds, from one controller only: the leader.
 
-    expires_s: when the served certificate ends, Unix seconds; None if none was seen.
+    expires_s: when the served certificate ends, Unix seconds; None if none was served.
     """
 
     def __init__(
@@ -68,12 +69,7 @@ class CertificateKeeper:
         self.expires_s: float | None = None
 
     async def look(self) -> None:
-        """Do what is to be done now.
-
-        Raises:
-            ApiError: if the API server refuses or does not answer; looking again is safe.
-
-        """
+        """Do what is to be done now. ApiError if the API server fails; looking again is safe."""
         for _ in range(MOST_STEPS):
             objects = await self._find()
             served = objects.state.served
@@ -86,13 +82,13 @@ class CertificateKeeper:
 
     async def _find(self) -> _Objects:
         name, served, broken = self._plan.secret, None, None
-        secret = await _or_none(self._objects.secret(name.namespace, name.name))
+        secret = await if_there(self._objects.secret(name.namespace, name.name))
         if secret is not None:
             try:
                 served = read_served(data_of(secret), self._plan.names)
             except Unusable as error:
                 broken = str(error)
-        webhook = await _or_none(self._objects.webhook(self._plan.webhook))
+        webhook = await if_there(self._objects.webhook(self._plan.webhook))
         published = None if webhook is None else _published(webhook)
         return _Objects(State(served, broken, published, self._prepared), secret, webhook)
 
@@ -101,7 +97,9 @@ class CertificateKeeper:
         if following.step is Step.PREPARE:
             say = log.warning if objects.state.broken else log.info
             say("admission's certificate is renewed", **words)
-            self._prepared = self._issued()
+            clocks, lifetime = self._clocks(), timedelta(seconds=self._plan.lifetime_s)
+            now = datetime.fromtimestamp(clocks.now_s, UTC)
+            self._prepared = Prepared(issue(self._plan.names, now, lifetime))
         elif following.step is Step.DISCARD:
             self._prepared = None
         elif following.step is Step.PUBLISH:
@@ -111,11 +109,6 @@ class CertificateKeeper:
         elif following.step is Step.SERVE:
             await self._serve(objects, following.trusted)
             log.info("admission's certificate is in its secret", **words)
-
-    def _issued(self) -> Prepared:
-        clocks = self._clocks()
-        now = datetime.fromtimestamp(clocks.now_s, UTC)
-        return Prepared(issue(self._plan.names, now, timedelta(seconds=self._plan.lifetime_s)))
 
     async def _publish(self, webhook: Mapping[str, Any], trusted: tuple[bytes, ...]) -> None:
         bundle = base64.b64encode(b"".join(trusted)).decode()
@@ -132,25 +125,18 @@ class CertificateKeeper:
 
     async def _serve(self, objects: _Objects, trusted: tuple[bytes, ...]) -> None:
         assert self._prepared is not None
-        before, broken = objects.secret, objects.state.broken
         pair = self._prepared.pair
         data = {CERTIFICATE: pair.certificate, KEY: pair.key, AUTHORITIES: b"".join(trusted)}
-        body = manifest(self._plan.secret, TLS, data, before)
-        if before is None:
-            await self._objects.create_secret(body)
-        else:
-            await self._objects.replace_secret(body)
-            if broken is not None:
-                now_s = self._clocks().now_s
-                await self._objects.tell(mended(before, broken, now_s, self._objects.instance))
+        before = objects.secret, objects.state.broken
+        await write_secret(self._objects, self._plan.secret, TLS, data, before)
         self._prepared = None
         await self._hurry()
 
     async def _hurry(self) -> None:
-        """Have the kubelets look at the Secret now: a pod that changes has its volumes renewed.
+        """Have the kubelets look at the Secret now, by a change of the pods that mount it.
 
-        By themselves they take up to a minute and a half, which a short-lived certificate that
-        is to be replaced may not have.
+        Without it they take up to a minute and a half, which is too long for a certificate of a
+        short life.
         """
         ends_s = self._clocks().now_s + self._plan.lifetime_s
         words = datetime.fromtimestamp(ends_s, UTC).isoformat(timespec="seconds")
@@ -160,14 +146,6 @@ class CertificateKeeper:
                     await self._objects.mark_certificate(pod["metadata"]["name"], words)
         except ApiError as error:
             log.info("kubelets are not hurried", why=str(error))
-
-
-async def _or_none(call: Any) -> Mapping[str, Any] | None:
-    try:
-        document: Mapping[str, Any] = await call
-    except NotFound:
-        return None
-    return document
 
 
 def _published(webhook: Mapping[str, Any]) -> tuple[bytes, ...]:

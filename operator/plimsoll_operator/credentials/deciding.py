@@ -1,6 +1,6 @@
 """Decides the next step about admission's certificate, from a state and a clock. Pure.
 
-A certificate is only ever served after the API server was told to trust its authority:
+A certificate is served only after the API server was told to trust its authority:
 
     nothing ──► prepared (in memory) ──► published (caBundle: new + old) ──► settled ──► served
        ▲            a pair is made        the webhook configuration is        some         the
@@ -22,8 +22,8 @@ from plimsoll_operator.credentials.issuing import SKEW, Pair
 from plimsoll_operator.credentials.reading import Served
 
 KEPT: Final = 3
-"""Authorities that a Secret names: the one in use, and those before it. Two, because a Secret that
-is broken twice is renewed twice before a slow kubelet has brought it to the replicas once."""
+"""The most authorities that a Secret names: the one in use and two before it. A Secret that is
+broken twice is renewed twice before a slow kubelet has brought it to the replicas once."""
 SETTLE_S: Final = 10.0
 """How long all API servers may take to see that an authority is to be trusted."""
 RENEWED_AT: Final = 2 / 3
@@ -45,8 +45,7 @@ class Step(Enum):
 class Prepared:
     """A pair that is not served yet.
 
-    published_s: when its authority was first seen published, by a clock that only runs on; None
-        if it is not.
+    published_s: when its authority was published, by a clock that only runs on; None if it is not.
     """
 
     pair: Pair
@@ -55,7 +54,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All that the next step depends on.
+    """The facts that the next step depends on.
 
     served: what the Secret holds; None if nothing usable. broken: why that is; None where there
         is no Secret at all.
@@ -98,7 +97,10 @@ def decide(state: State, clocks: Clocks, lifetime_s: float) -> NextStep:
     if state.prepared is not None and (nobody_serves or state.published is None):
         return NextStep(Step.SERVE, due or "", trusted[:KEPT])
     if state.published is not None and state.published != trusted:
-        return NextStep(Step.PUBLISH, _why_publish(state), trusted)
+        why = "the webhook configuration does not trust exactly what is served"
+        if state.prepared is not None:
+            why = "a new authority is to be trusted before its certificate is shown"
+        return NextStep(Step.PUBLISH, why, trusted)
     if state.prepared is None:
         return NextStep(Step.REST)
     published_s = state.prepared.published_s
@@ -125,9 +127,3 @@ def _trusted(state: State) -> tuple[bytes, ...]:
     # If the Secret cannot be read, replicas still show what they read before it broke.
     old = state.published or () if state.served is None else state.served.authorities[:KEPT]
     return tuple(dict.fromkeys((*new, *old)))[: KEPT + 1]
-
-
-def _why_publish(state: State) -> str:
-    if state.prepared is not None:
-        return "a new authority is to be trusted before its certificate is shown"
-    return "the webhook configuration does not trust exactly what is served"

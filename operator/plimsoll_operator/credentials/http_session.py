@@ -84,7 +84,7 @@ class HttpService:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A service's answer, with its whole body."""
+    """A service's answer, with its body."""
 
     status: int
     headers: Mapping[str, str]
@@ -129,7 +129,7 @@ class HttpSession:
         await self._session.close()
 
     async def call(self, method: str, path: str, **given: Any) -> Answer:
-        """One call of what is at ``path`` below the service's address, already quoted.
+        """Call ``path``, which is quoted already, below the service's address.
 
         Raises:
             SessionError: if the token cannot be used, or the answer is too large.

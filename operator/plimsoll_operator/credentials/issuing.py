@@ -1,7 +1,7 @@
-"""An authority that signs one certificate and is forgotten.
+"""Makes an authority that signs one certificate.
 
-Its key is never kept: so nobody can sign a second certificate with it, and there is no key of an
-authority to steal. A renewal makes a new authority, too.
+The authority's key is dropped: nobody can steal it, or sign a second certificate with it. A renewal
+makes a new authority, too.
 """
 
 from __future__ import annotations
@@ -59,7 +59,12 @@ def issue(names: Sequence[str], now: datetime, lifetime: timedelta) -> Pair:
         .add_extension(identifier, critical=False)
         .sign(authority_key, hashes.SHA256())
     )
-    return Pair(_pem(authority), _pem(certificate), _key_pem(key))
+    key_pem = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    return Pair(_pem(authority), _pem(certificate), key_pem)
 
 
 def _builder(
@@ -103,11 +108,3 @@ def _host(host: str) -> x509.GeneralName:
 
 def _pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)
-
-
-def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )

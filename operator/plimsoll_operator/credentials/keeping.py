@@ -1,4 +1,4 @@
-"""Keeps right in the cluster what the leader is responsible for, with a look every few seconds.
+"""Keeps the leader's objects in the cluster right, with a look every few seconds.
 
 Each thing stands alone: if the API server refuses one (RBAC is taken away, a Secret is immutable),
 that is logged, counted and tried again, and the others go on.
@@ -7,12 +7,15 @@ that is logged, counted and tried again, and the others go on.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
-from plimsoll_operator.kube.errors import AlreadyThere, ApiError, Changed
+from plimsoll_operator.credentials.secrets import SecretName, manifest, mended
+from plimsoll_operator.kube.errors import AlreadyThere, ApiError, Changed, NotFound
+from plimsoll_operator.kube.own_objects import OwnObjects
 
 log = structlog.get_logger()
 
@@ -22,18 +25,13 @@ Look = Callable[[], Awaitable[None]]
 
 
 class Keeping:
-    """Things to keep, by name. ``troubles`` says what is wrong with which."""
+    """Things to keep, by name. troubles: what is wrong, by the thing's name."""
 
     def __init__(self, things: Mapping[str, Look], after: Callable[[], None]) -> None:
         """after: called after each look at all of them."""
         self._things = dict(things)
         self._after = after
         self.troubles: dict[str, str] = {}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the things to keep."""
-        return tuple(self._things)
 
     async def look(self) -> None:
         """Look at each once; never raises, whatever the API server answers or an object holds."""
@@ -58,11 +56,39 @@ class Keeping:
             await self.look()
 
     def _note(self, name: str, trouble: str | None) -> None:
-        before = self.troubles.get(name)
-        if trouble is None:
-            if self.troubles.pop(name, None) is not None:
-                log.info("kept again", what=name)
-        else:
+        before = self.troubles.pop(name, None)
+        if trouble is not None:
             self.troubles[name] = trouble
             if before != trouble:
                 log.warning("cannot be kept; looking again", what=name, why=trouble)
+        elif before is not None:
+            log.info("kept again", what=name)
+
+
+async def if_there(call: Awaitable[dict[str, Any]]) -> Mapping[str, Any] | None:
+    """The object that a call of the API answers; None if there is none."""
+    try:
+        return await call
+    except NotFound:
+        return None
+
+
+async def write_secret(
+    objects: OwnObjects,
+    name: SecretName,
+    kind: str,
+    data: Mapping[str, bytes],
+    before: tuple[Mapping[str, Any] | None, str | None],
+) -> None:
+    """Create a Secret or replace it, and say in an Event what was wrong with a broken one.
+
+    before: the Secret as it was, and what was wrong with it; None where there was none.
+    """
+    secret, broken = before
+    body = manifest(name, kind, data, secret)
+    if secret is None:
+        await objects.create_secret(body)
+        return
+    await objects.replace_secret(body)
+    if broken is not None:
+        await objects.tell(mended(secret, broken, time.time(), objects.instance))

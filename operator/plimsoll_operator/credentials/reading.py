@@ -1,4 +1,4 @@
-"""Reads a TLS Secret and a caBundle. Pure; whatever is wrong in them is said in a sentence."""
+"""Reads a TLS Secret and a caBundle, and says in a sentence what is wrong with them. Pure."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ def read_authorities(bundle: bytes) -> tuple[bytes, ...]:
     if not bundle or len(bundle) > MOST_BYTES:
         return ()
     try:
-        found = x509.load_pem_x509_certificates(bundle)
+        certificates = x509.load_pem_x509_certificates(bundle)
     except (ValueError, UnsupportedAlgorithm):
         return ()
-    return tuple(each.public_bytes(serialization.Encoding.PEM) for each in found)
+    return tuple(each.public_bytes(serialization.Encoding.PEM) for each in certificates)
 
 
 def _certificate(text: bytes) -> x509.Certificate:
@@ -90,7 +90,7 @@ def _check_key(certificate: x509.Certificate, text: bytes) -> None:
 
 def _names_of(certificate: x509.Certificate) -> set[str]:
     try:
-        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (
         x509.ExtensionNotFound,
         x509.DuplicateExtension,
@@ -98,8 +98,8 @@ def _names_of(certificate: x509.Certificate) -> set[str]:
         ValueError,
     ):
         return set()
-    addresses = found.get_values_for_type(x509.IPAddress)
-    return {*found.get_values_for_type(x509.DNSName), *(str(each) for each in addresses)}
+    addresses = names.get_values_for_type(x509.IPAddress)
+    return {*names.get_values_for_type(x509.DNSName), *map(str, addresses)}
 
 
 def _signed_by(certificate: x509.Certificate, authority: bytes) -> bool:

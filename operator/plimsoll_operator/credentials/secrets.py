@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final
 
-from plimsoll_operator.profile.events import CONTROLLER
+from plimsoll_operator.profile.events import EventReason, Happening, Regarding, event_for
 
 TLS: Final = "kubernetes.io/tls"
 OPAQUE: Final = "Opaque"
 ENTRY: Final = "token"
 _USABLE: Final = re.compile(rb"[!-~]{16,512}")
 """Printable, without spaces: it travels in a header."""
-MENDED: Final = "Mended"
-MOST_CHARACTERS: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +28,7 @@ class SecretName:
 
     @classmethod
     def parse(cls, text: str, default_namespace: str) -> SecretName:
-        """Parse ``namespace/name``, or a name in the default namespace.
-
-        Raises:
-            ValueError: if it is neither.
-
-        """
+        """Parse ``namespace/name``, or a name in the default namespace; ValueError for others."""
         namespace, _, name = text.rpartition("/")
         if not name or "/" in namespace:
             raise ValueError(f"{text!r} names no Secret; write NAME or NAMESPACE/NAME")
@@ -55,10 +46,7 @@ def data_of(secret: Mapping[str, Any]) -> dict[str, bytes]:
 def manifest(
     name: SecretName, kind: str, data: Mapping[str, bytes], before: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """A Secret to create, or, with what it was before, to put in its place.
-
-    What others wrote into the metadata of the one before stays.
-    """
+    """A Secret to create, or to put in the place of the one ``before``, whose metadata stays."""
     meta = {} if before is None else before["metadata"]
     carried = {key: meta[key] for key in ("annotations", "resourceVersion", "uid") if key in meta}
     return {
@@ -87,44 +75,25 @@ def _decoded(text: object) -> bytes:
 
 
 def token_in(data: Mapping[str, bytes]) -> str | None:
-    """The token of a Secret, also one that a person wrote; None if it holds none of use."""
+    """The token of a Secret, also one that a person wrote; None if it holds no usable token."""
     text = (data.get(ENTRY) or b"").strip()
     return text.decode("ascii") if _USABLE.fullmatch(text) else None
 
 
 def new_token() -> str:
-    """256 bits that nobody knows."""
+    """Make a token of 256 random bits."""
     return secrets.token_urlsafe(32)
 
 
 def mended(secret: Mapping[str, Any], why: str, now_s: float, instance: str) -> dict[str, Any]:
-    """An events.k8s.io/v1 Event. secret: as it was before, which names its Event: one for each.
+    """An Event. secret: as it was before; each version of it has one Event.
 
     why: what was wrong with it, as a sentence without its subject.
     """
     meta = secret["metadata"]
-    version = f"{meta.get('uid')}/{meta.get('resourceVersion')}"
-    digest = hashlib.sha256(version.encode()).hexdigest()[:16]
-    return {
-        "apiVersion": "events.k8s.io/v1",
-        "kind": "Event",
-        "metadata": {
-            "name": f"{meta['name'][:200]}.{digest}",
-            "namespace": meta["namespace"],
-            "labels": {"app.kubernetes.io/managed-by": "plimsoll"},
-        },
-        "eventTime": datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-        "reportingController": CONTROLLER,
-        "reportingInstance": instance[:128],
-        "action": "Mend",
-        "reason": MENDED,
-        "type": "Warning",
-        "note": f"Plimsoll wrote this Secret anew: {why}"[:MOST_CHARACTERS],
-        "regarding": {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "namespace": meta["namespace"],
-            "name": meta["name"],
-            "uid": meta.get("uid", ""),
-        },
-    }
+    note = f"Plimsoll wrote this Secret anew: {why}"
+    happening = Happening(EventReason.MENDED, note, str(meta.get("resourceVersion")))
+    regarding = Regarding(
+        kind="Secret", namespace=meta["namespace"], name=meta["name"], uid=meta.get("uid", "")
+    )
+    return event_for(happening, regarding, at_s=now_s, instance=instance)

@@ -1,4 +1,4 @@
-"""Feed messages applied to what admission knows, entry by entry: a bad one harms only itself."""
+"""Applies feed messages to admission's state, entry by entry: a bad one harms only itself."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from plimsoll_operator.feed.item_keys import ItemKey
 from plimsoll_operator.feed.wire import ChangeKind, FeedMessage
 from plimsoll_operator.pods.spec import sequence
 from plimsoll_operator.sizing.bounds import CPU, read_namespace
 from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
+from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
@@ -18,29 +21,35 @@ from plimsoll_predictor.model.task_model import Model
 
 
 class BadEntry(ValueError):
-    """One entry of a message that makes no sense; what was known of its key stays."""
+    """One entry of a message that makes no sense; the state before it stays."""
+
+
+class _Defaults(msgspec.Struct):
+    policy: dict[str, Any]
+    largest_node_bytes: int | None
+    # An older controller or snapshot has neither, and pauses nothing.
+    largest_node_millicores: int | None = None
+    paused: bool = False
 
 
 def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, Any] | None]]:
     """The message's changes one by one: kind, name, and data or None for a removal."""
     if message.defaults is not None:
         yield ChangeKind.DEFAULTS, "", message.defaults
-    changed: tuple[tuple[ChangeKind, Mapping[str, Any]], ...] = (
+    for kind, entries in (
         (ChangeKind.NAMESPACE, message.namespaces),
         # Models come before tasks, so that no task lacks the model that it uses.
         (ChangeKind.MODEL, message.models),
         (ChangeKind.TASK, message.tasks),
         (ChangeKind.ITEM, message.items),
-    )
-    for kind, entries in changed:
+    ):
         for name, data in entries.items():
             yield kind, name, data
-    removed = (
+    for kind, names in (
         (ChangeKind.TASK, message.removed.tasks),
         (ChangeKind.MODEL, message.removed.models),
         (ChangeKind.NAMESPACE, message.removed.namespaces),
-    )
-    for kind, names in removed:
+    ):
         for name in names:
             yield kind, name, None
 
@@ -52,7 +61,6 @@ def apply(
 
     Raises:
         BadEntry: if it makes no sense; the state is as before.
-
     """
     try:
         if kind is ChangeKind.DEFAULTS:
@@ -72,37 +80,25 @@ def apply(
         ) from error
 
 
-def namespace_state(data: Mapping[str, Any]) -> NamespaceState:
-    """A namespace from its JSON."""
-    policy = data["policy"]
-    limit_ranges, quotas = sequence(data["limit_ranges"]), sequence(data["quotas"])
-    return NamespaceState(
-        policy=None if policy is None else Policy.from_dict(policy),
-        bounds=read_namespace(limit_ranges, quotas),
-        document=data,
-        cpu=read_namespace(limit_ranges, quotas, CPU),
-    )
-
-
 def _apply_defaults(state: AdmissionState, data: Mapping[str, Any]) -> None:
-    policy, largest = Policy.from_dict(data["policy"]), data["largest_node_bytes"]
-    cores = data.get("largest_node_millicores")  # an older controller or snapshot has none
-    for name, value in (("largest_node_bytes", largest), ("largest_node_millicores", cores)):
-        if value is not None and not isinstance(value, int):
-            raise TypeError(f"{name} is not a whole number")
-    # An older controller or snapshot pauses nothing; other types are no message of ours.
-    paused = data.get("paused", False)
-    if not isinstance(paused, bool):
-        raise TypeError("paused is neither true nor false")
-    state.default_policy, state.paused = policy, paused
-    state.largest_node_bytes, state.largest_node_millicores = largest, cores
+    defaults = from_document(_Defaults, data, "the defaults")
+    state.default_policy, state.paused = Policy.from_dict(defaults.policy), defaults.paused
+    state.largest_node_bytes = defaults.largest_node_bytes
+    state.largest_node_millicores = defaults.largest_node_millicores
 
 
 def _apply_namespace(state: AdmissionState, name: str, data: Mapping[str, Any] | None) -> None:
     if data is None:
         state.namespaces.pop(name, None)
-    else:
-        state.namespaces[name] = namespace_state(data)
+        return
+    policy = data["policy"]
+    limit_ranges, quotas = sequence(data["limit_ranges"]), sequence(data["quotas"])
+    state.namespaces[name] = NamespaceState(
+        policy=None if policy is None else Policy.from_dict(policy),
+        bounds=read_namespace(limit_ranges, quotas),
+        document=data,
+        cpu=read_namespace(limit_ranges, quotas, CPU),
+    )
 
 
 def _apply_model(state: AdmissionState, name: str, data: Mapping[str, Any] | None) -> None:

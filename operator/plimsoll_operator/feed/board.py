@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -35,13 +36,6 @@ MAX_ITEMS: Final = MOST_ITEMS + MOST_EARLIER
 _Key = tuple[ChangeKind, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    revision: int
-    data: bytes | None
-    """JSON; None for a removal."""
-
-
 class FeedBoard:
     """Holds what admission has to know. All methods belong to one event loop."""
 
@@ -52,15 +46,16 @@ class FeedBoard:
         self.readers = 0
         """Questions that wait for news at this moment."""
         self._max_message_bytes = max_message_bytes
-        self._entries: dict[_Key, _Entry] = {}  # in the order of their revisions
-        self._removals: dict[_Key, int] = {}
+        # Both in the order of their revisions.
+        self._entries: dict[_Key, FeedChange] = {}
+        self._removals: dict[_Key, FeedChange] = {}
         self._items: OrderedDict[str, None] = OrderedDict()
         self._models: dict[str, Model] = {}  # as they were encoded last
         self._forgotten_revision = 0
         self._changed = asyncio.Event()
 
     def publish(self, knowledge: Knowledge) -> None:
-        """Tell all replicas what is now known of a task; nothing is sent if it is nothing new."""
+        """Tell all replicas what is known of a task now; nothing is sent if nothing changed."""
         name = str(knowledge.task)
         # The model first: a reader has it before the task that is to use it.
         self._publish_model(name, knowledge.model)
@@ -75,7 +70,7 @@ class FeedBoard:
         self._publish_model(str(task), None)
 
     def set_item(self, key: ItemKey, needs: Mapping[str, float]) -> None:
-        """Tell what was needed for an item of a workflow, the latest last."""
+        """Tell what was needed for an item of a workflow. needs: task -> bytes, the latest last."""
         name = key.text()
         self._put((ChangeKind.ITEM, name), {"needs": list(needs.items())})
         self._items[name] = None
@@ -94,17 +89,17 @@ class FeedBoard:
     ) -> None:
         """Set a namespace's policy for tasks nobody knows yet, its LimitRanges and ResourceQuotas.
 
-        limit_ranges, quotas: the objects as the API gives them; only what bounds memory is kept.
+        limit_ranges, quotas: the objects as the API gives them; only what bounds memory is sent.
         """
+        if policy is None and not limit_ranges and not quotas:
+            self._drop((ChangeKind.NAMESPACE, namespace))
+            return
         data = {
             "policy": policy.to_dict() if policy else None,
             "limit_ranges": [_bare(limit_range) for limit_range in limit_ranges],
             "quotas": [_bare(quota) for quota in quotas],
         }
-        if policy is None and not limit_ranges and not quotas:
-            self._drop((ChangeKind.NAMESPACE, namespace))
-        else:
-            self._put((ChangeKind.NAMESPACE, namespace), data)
+        self._put((ChangeKind.NAMESPACE, namespace), data)
 
     def set_defaults(
         self,
@@ -126,7 +121,7 @@ class FeedBoard:
     async def wait(
         self, since: int, epoch: str | None, timeout_s: float, *, version: int = VERSION
     ) -> bytes:
-        """The message of what changed after ``since``; empty of changes when the time is over.
+        """The message of what changed after ``since``, without changes if the time is over.
 
         version: of the messages that the reader understands.
         """
@@ -142,12 +137,13 @@ class FeedBoard:
 
     def message(self, since: int, epoch: str | None, *, version: int = VERSION) -> bytes:
         """Return the same message as ``wait``, at once."""
-        known = epoch == self.epoch and self._forgotten_revision <= since <= self.revision
-        full = not known
+        full = epoch != self.epoch or not self._forgotten_revision <= since <= self.revision
         changes = self._changes_after(0 if full else since)
-        if whole := version < VERSION:
+        sent: Iterable[FeedChange] = changes
+        if version < VERSION:
             changes = self._as_tasks(changes)
-        fitting = self._cut(changes, whole=whole)
+            sent = map(self._with_model, changes)
+        fitting = self._fitting(sent)
         return encode_message(
             epoch=self.epoch,
             revision=self.revision if len(fitting) == len(changes) else fitting[-1].revision,
@@ -176,17 +172,17 @@ class FeedBoard:
         self._entries.pop(key, None)
         self._removals.pop(key, None)
         self.revision += 1
-        self._entries[key] = _Entry(self.revision, data)
+        self._entries[key] = FeedChange(*key, self.revision, data)
         self._announce()
 
     def _drop(self, key: _Key) -> None:
         if self._entries.pop(key, None) is None:
             return
         self.revision += 1
-        self._removals[key] = self.revision
+        self._removals[key] = FeedChange(*key, self.revision, None)
         if len(self._removals) > MAX_REMOVALS:
             oldest = next(iter(self._removals))
-            self._forgotten_revision = self._removals.pop(oldest)
+            self._forgotten_revision = self._removals.pop(oldest).revision
         self._announce()
 
     def _announce(self) -> None:
@@ -194,19 +190,13 @@ class FeedBoard:
         waiting.set()
 
     def _changes_after(self, revision: int) -> list[FeedChange]:
-        changes = [
-            FeedChange(kind, name, entry.revision, entry.data)
-            for (kind, name), entry in _until(self._entries, revision)
-        ]
+        changes = list(_after(revision, self._entries))
         if revision:  # a reader that starts from nothing has nothing to remove
-            for (kind, name), removed in reversed(self._removals.items()):
-                if removed <= revision:
-                    break
-                changes.append(FeedChange(kind, name, removed, None))
+            changes += _after(revision, self._removals)
         return sorted(changes, key=lambda change: change.revision)
 
     def _as_tasks(self, changes: Sequence[FeedChange]) -> list[FeedChange]:
-        """For readers that know no models: whose model changed, changed as a whole."""
+        """The changes for readers that know no models: a model's change is one of its task."""
         newest: dict[_Key, FeedChange] = {}
         for change in changes:
             key = change.kind, change.name
@@ -214,25 +204,24 @@ class FeedBoard:
                 key = ChangeKind.TASK, change.name
                 if key not in self._entries:
                     continue  # its removal is a change of its own
-                change = FeedChange(*key, change.revision, self._entries[key].data)
+                change = replace(self._entries[key], revision=change.revision)
             newest.pop(key, None)
             newest[key] = change
         return list(newest.values())
 
-    def _cut(self, changes: Sequence[FeedChange], *, whole: bool) -> list[FeedChange]:
-        """Take as many as fit into a message, at least one. whole: tasks carry their models."""
+    def _fitting(self, changes: Iterable[FeedChange]) -> list[FeedChange]:
+        """Take as many as fit into a message, at least one."""
         total_bytes, fitting = 0, list[FeedChange]()
         for change in changes:
-            sent = self._whole(change) if whole else change
-            total_bytes += len(sent.name) + len(sent.data or b"")
+            total_bytes += len(change.name) + len(change.data or b"")
             # If the cut were below a forgotten removal, the reader would start over for ever.
             may_cut = fitting and fitting[-1].revision >= self._forgotten_revision
             if may_cut and total_bytes > self._max_message_bytes:
                 break
-            fitting.append(sent)
+            fitting.append(change)
         return fitting
 
-    def _whole(self, change: FeedChange) -> FeedChange:
+    def _with_model(self, change: FeedChange) -> FeedChange:
         if change.kind is not ChangeKind.TASK or change.data is None:
             return change
         model = self._entries.get((ChangeKind.MODEL, change.name))
@@ -240,12 +229,11 @@ class FeedBoard:
         return replace(change, data=change.data[:-1] + b',"model":' + text + b"}")
 
 
-def _until(entries: dict[_Key, _Entry], revision: int) -> Iterator[tuple[_Key, _Entry]]:
-    """Newest first, down to a revision: touches only what changed after it."""
-    for key, entry in reversed(entries.items()):
-        if entry.revision <= revision:
-            return
-        yield key, entry
+def _after(revision: int, changes: dict[_Key, FeedChange]) -> Iterator[FeedChange]:
+    """Those after a revision, newest first; no other is looked at."""
+    return itertools.takewhile(
+        lambda change: change.revision > revision, reversed(changes.values())
+    )
 
 
 def _bare(document: Mapping[str, Any]) -> dict[str, Any]:

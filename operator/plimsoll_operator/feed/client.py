@@ -33,12 +33,14 @@ class FeedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FeedSource:
-    """The feed's address. token_file is read for every question, so that it may be rotated."""
+    """The feed's address. token_file is read for every question, so that it may be rotated.
+
+    ssl_context: for an https feed; None trusts the system's certificates.
+    """
 
     url: str
     token_file: Path
     ssl_context: ssl.SSLContext | None = None
-    """For an https feed; None trusts the system's certificates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class FeedClient:
     jitter: random.Random
     position: Position = Position()
     changes: int = 0
-    """Messages that changed something; whoever keeps a copy of the state compares it."""
+    """How many messages changed the state; the keeper of its copy compares it."""
     _staged: AdmissionState | None = field(default=None, init=False)
     _failures: int = field(default=0, init=False)
 
@@ -85,7 +87,7 @@ class FeedClient:
                     self._failures = 0
 
     async def ask(self, session: aiohttp.ClientSession) -> None:
-        """One question and its answer, applied."""
+        """Ask one question, and apply its answer."""
         query = {"since": str(self.position.revision), "wait_s": str(WAIT_S), "v": str(VERSION)}
         if self.position.epoch is not None:
             query["epoch"] = self.position.epoch
@@ -107,7 +109,7 @@ class FeedClient:
         """Apply one message.
 
         A full one goes to a state of its own until it is complete: pods that come meanwhile are
-        sized by what was known before, not by half of what is known now.
+        sized by the old state, not by half of the new one.
         """
         if message.full:
             self._staged = AdmissionState()

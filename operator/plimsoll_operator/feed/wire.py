@@ -9,13 +9,14 @@ r"""The feed's messages: JSON over HTTP.
      "removed": {"tasks": ["shop/old"], "namespaces": [], "models": []}}
 
 ``revision`` is where the next question starts; while it is below ``head`` there is more at once.
-``defaults`` is null where it did not change. ``full``: forget what was known before.
-A task's model is a hundred times what else is known of it, and changes once in a hundred times: so
-it goes by itself, before the task that is to use it. A task that goes takes its model along.
-Readers from before say no ``v`` in their question, and get each task with its ``model`` in it;
-controllers from before answer so to everybody, and it is read.
-``items`` are never removed: both sides keep as many, the latest. Who is older does not read them,
-who is newer does without.
+``defaults`` is null where it did not change. ``full``: forget the state before.
+A task's model is a hundred times larger than the rest of its entry, and changes once in a hundred
+times: so it is an entry of its own, before the task that is to use it. A removed task takes its
+model along.
+Older readers send no ``v`` in their question, and get each task with its ``model`` in it; older
+controllers answer so to everybody, and it is read.
+``items`` are never removed: both sides keep the same number of the latest. Older readers do not
+read them, and a message without them is read.
 """
 
 from __future__ import annotations
@@ -49,10 +50,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FeedChange:
-    """The newest state of one key.
-
-    data: its JSON; None if it was removed.
-    """
+    """The newest state of one key. data: its JSON; None if it was removed."""
 
     kind: ChangeKind
     name: str
@@ -61,7 +59,7 @@ class FeedChange:
 
 
 class Removed(msgspec.Struct, frozen=True):
-    """Names of what is no more."""
+    """The names of removed tasks, namespaces and models."""
 
     tasks: Sequence[str]
     namespaces: Sequence[str]
@@ -84,7 +82,7 @@ class FeedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BadMessage(ValueError):
-    """Not a message of this feed; what was known stays, and the question is asked again."""
+    """Not a message of this feed; the state stays, and the question is asked again."""
 
 
 def encode_message(
@@ -114,11 +112,10 @@ def encode_message(
 
 
 def decode_message(text: bytes) -> FeedMessage:
-    """Inverse of ``encode_message``, as far as the frame; entries are checked one by one later.
+    """Inverse of ``encode_message`` for the frame; the entries are checked one by one later.
 
     Raises:
         BadMessage: if the frame is not the feed's.
-
     """
     try:
         message = msgspec.json.decode(text, type=FeedMessage)

@@ -17,10 +17,9 @@ from plimsoll_operator.leadership.lease import (
     RENEWALS,
     Lease,
     Sighting,
-    Step,
     free_spec,
     held_spec,
-    next_step,
+    may_hold,
     read_lease,
     sighted,
 )
@@ -39,7 +38,7 @@ class Terms:
 
     @property
     def renew_every_s(self) -> float:
-        """Between two renewals, and between two looks of one who stands by."""
+        """The time between two renewals, and between two looks of a candidate that stands by."""
         return self.lease_s / RENEWALS
 
     @property
@@ -52,26 +51,26 @@ class Fitness(Protocol):
     """Whether this controller could do a leader's work."""
 
     def unfit_to_compete(self) -> str | None:
-        """Why not to become the leader now; None to compete."""
+        """Say why not to become the leader now; None to compete."""
 
     def unfit_to_lead(self) -> str | None:
-        """Why a leader must step down; None to stay."""
+        """Say why a leader must step down; None to stay."""
 
 
 class AlwaysFit:
     """A controller whose store is its own file: no other could do better."""
 
     def unfit_to_compete(self) -> str | None:
-        """Never."""
+        """Nothing makes it unfit."""
+        return None
 
-    def unfit_to_lead(self) -> str | None:
-        """Never."""
+    unfit_to_lead = unfit_to_compete
 
 
 class Election:
-    """One candidate. ``stand_by``, then ``keep`` beside the leader's work, then ``give_up``.
+    """One candidate. Call ``stand_by``, then ``keep`` beside the leader's work, then ``give_up``.
 
-    leader: who was seen to hold the Lease last; None if nobody. trouble: why it cannot compete.
+    trouble: why it cannot compete; None if it can.
     """
 
     def __init__(
@@ -92,8 +91,8 @@ class Election:
 
     @property
     def leader(self) -> str | None:
-        """The present leader, by the latest look at the Lease."""
-        return self._sighting.lease.holder if self._sighting else None
+        """The holder at the latest look at the Lease; None if nobody held it."""
+        return self._lease.holder if self._lease else None
 
     async def stand_by(self) -> None:
         """Return when this controller leads."""
@@ -118,7 +117,11 @@ class Election:
             await asyncio.sleep(self._terms.renew_every_s)
             unfit = self._fitness.unfit_to_lead()
             if unfit is not None:
-                await self._step_down(unfit)
+                log.error("steps down", why=unfit)
+                # What was begun may still be written by a thread until the process ends, so it
+                # ends at once; the store and names prevent that anything is done twice.
+                await self.give_up()
+                self._end(unfit)
                 return
             try:
                 await self._renew()
@@ -133,71 +136,63 @@ class Election:
     async def give_up(self) -> None:
         """Give the Lease back: nothing is done any more that only the leader may do."""
         self._watchdog.stop()
-        if not self.leads or self._sighting is None:
+        if not self.leads:
             return
         self.leads = False
         try:
             # A renewal that was cut short may have been written all the same.
             await self._look()
-            if self._sighting is not None and self.leader == self._terms.me:
-                await self._write(free_spec(self._sighting.lease, datetime.now(UTC)))
+            if self._lease is not None and self._lease.holder == self._terms.me:
+                await self._write(free_spec(self._lease, datetime.now(UTC)))
         except ApiError as error:
             log.warning("lease not given back; it runs out by itself", error=str(error))
 
-    async def _step_down(self, why: str) -> None:
-        log.error("steps down", why=why)
-        # What was begun may still be written by a thread until the process ends, so it ends
-        # at once; doing anything twice is prevented by the store and by names, as ever.
-        await self.give_up()
-        self._end(why)
-
     async def _try(self) -> None:
         await self._look()
-        now_s = boot_clock_s()
-        step = next_step(self._sighting, self._terms.me, now_s)
-        if step is Step.WAIT:
+        if not may_hold(self._sighting, self._terms.me, boot_clock_s()):
             return
-        before = None if self._sighting is None else self._sighting.lease
         try:
-            await self._hold(before)
+            await self._hold()
         except (Changed, AlreadyThere, NotFound):
             return  # another was faster
         self.leads = True
 
     async def _renew(self) -> None:
-        assert self._sighting is not None
         try:
-            await self._hold(self._sighting.lease)
+            await self._hold()
         except NotFound:
             self._sighting = None
-            await self._hold(None)  # somebody deleted it: the name is free, or we get AlreadyThere
+            await self._hold()  # somebody deleted it: the name is free, or we get AlreadyThere
         except Changed:
             # Another candidate did it, or we did in a call whose answer was lost.
             await self._look()
             if self.leader == self._terms.me:
-                await self._hold(self._sighting.lease)
+                await self._hold()
 
     async def _look(self) -> None:
         try:
-            found = await self._objects.lease(self._terms.name, self._terms.renew_every_s)
+            document = await self._objects.lease(self._terms.name, self._terms.renew_every_s)
         except NotFound:
             self._sighting = None
             return
-        self._sighting = sighted(self._sighting, read_lease(found), boot_clock_s())
+        self._sighting = sighted(self._sighting, read_lease(document), boot_clock_s())
 
-    async def _hold(self, before: Lease | None) -> None:
+    async def _hold(self) -> None:
         asked_s = boot_clock_s()
-        spec = held_spec(before, self._terms.me, self._terms.lease_s, datetime.now(UTC))
-        await self._write(spec, before)
+        now = datetime.now(UTC)
+        await self._write(held_spec(self._lease, self._terms.me, self._terms.lease_s, now))
         self._watchdog.renewed(asked_s)
 
-    async def _write(self, spec: dict[str, object], before: Lease | None = None) -> None:
-        before = before or (self._sighting.lease if self._sighting else None)
-        version = None if before is None else before.version
-        found = await self._objects.put_lease(
+    async def _write(self, spec: dict[str, object]) -> None:
+        version = self._lease.version if self._lease else None
+        document = await self._objects.put_lease(
             self._terms.name, spec, version, self._terms.renew_every_s
         )
-        self._sighting = sighted(None, read_lease(found), boot_clock_s())
+        self._sighting = sighted(None, read_lease(document), boot_clock_s())
+
+    @property
+    def _lease(self) -> Lease | None:
+        return self._sighting.lease if self._sighting else None
 
     def _pause_s(self) -> float:
         """Until the next look; exactly until the Lease is free, if that comes first.

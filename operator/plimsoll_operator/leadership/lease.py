@@ -1,8 +1,8 @@
 """Decides when a Lease may be taken. Pure, and without a wall clock.
 
-Whoever stands by trusts no time that another machine wrote: it waits until a Lease has stayed the
-same for its whole duration by its own clock. The holder stops well before that (``patience_s``),
-so that two never act at once, however far their clocks are apart.
+A candidate trusts no time that another machine wrote: it waits until a Lease has stayed the same
+for its full duration by the candidate's own clock. The holder stops well before that
+(``patience_s``), so that two never act at once, however far their clocks are apart.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
 from typing import Any, Final
 
 LONGEST_S: Final = 300.0
@@ -37,7 +36,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A version of the Lease, and since when we have seen no other, by our clock."""
+    """A version of the Lease, and the time by our clock since when there was no other."""
 
     lease: Lease
     since_s: float
@@ -48,35 +47,20 @@ class Sighting:
         return self.since_s + (self.lease.duration_s if self.lease.holder else 0.0)
 
 
-class Step(Enum):
-    """A candidate's next action."""
-
-    CREATE = "create"
-    TAKE = "take"
-    RENEW = "renew"
-    WAIT = "wait"
-
-
-def sighted(before: Sighting | None, lease: Lease | None, now_s: float) -> Sighting | None:
-    """Return the sighting after this look at the Lease; None if there is no Lease."""
-    if lease is None:
-        return None
+def sighted(before: Sighting | None, lease: Lease, now_s: float) -> Sighting:
+    """Return the sighting after this look at the Lease."""
     if before is not None and before.lease.version == lease.version:
         return before
     return Sighting(lease, now_s)
 
 
-def next_step(sighting: Sighting | None, me: str, now_s: float) -> Step:
-    """Decide what ``me`` does about the Lease that it has just looked at.
+def may_hold(sighting: Sighting | None, me: str, now_s: float) -> bool:
+    """Say whether ``me`` may create, take or renew the Lease that it has just looked at.
 
     One that ``me`` holds is renewed even by a process that has only begun: names are pods' names,
     and a pod's container that runs again is its only one.
     """
-    if sighting is None:
-        return Step.CREATE
-    if sighting.lease.holder == me:
-        return Step.RENEW
-    return Step.TAKE if now_s >= sighting.free_at_s else Step.WAIT
+    return sighting is None or sighting.lease.holder == me or now_s >= sighting.free_at_s
 
 
 def read_lease(document: Mapping[str, Any]) -> Lease:
@@ -97,24 +81,21 @@ def held_spec(before: Lease | None, me: str, lease_s: float, now: datetime) -> d
 
     now: for people who read the Lease; nobody decides by it. In UTC.
     """
-    stamp = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     mine = before is not None and before.holder == me
     transitions = 0 if before is None else before.transitions + (not mine)
-    return {
-        "holderIdentity": me,
-        "leaseDurationSeconds": max(1, round(lease_s)),
-        "leaseTransitions": transitions,
-        "renewTime": stamp,
-        **({} if mine else {"acquireTime": stamp}),
-    }
+    spec = _spec(me, max(1, round(lease_s)), transitions, now)
+    return spec if mine else {**spec, "acquireTime": spec["renewTime"]}
 
 
 def free_spec(before: Lease, now: datetime) -> dict[str, Any]:
     """The spec that its holder writes when it ends: the next one need not wait."""
-    stamp = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return _spec("", 1, before.transitions, now)
+
+
+def _spec(holder: str, duration_s: int, transitions: int, now: datetime) -> dict[str, Any]:
     return {
-        "holderIdentity": "",
-        "leaseDurationSeconds": 1,
-        "leaseTransitions": before.transitions,
-        "renewTime": stamp,
+        "holderIdentity": holder,
+        "leaseDurationSeconds": duration_s,
+        "leaseTransitions": transitions,
+        "renewTime": now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
     }

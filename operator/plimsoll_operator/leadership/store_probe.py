@@ -1,4 +1,4 @@
-"""Asks whether the database server answers: who cannot reach it must not lead."""
+"""Asks whether the database server answers: a controller that cannot reach it must not lead."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = structlog.get_logger()
 
 ASK_EVERY_S: Final = 2.0
 FRESH_S: Final = 6.0
-"""An answer older than this is none: whoever has no newer does not compete."""
+"""A controller without an answer as new as this does not compete."""
 LEAVES_AFTER_S: Final = 15.0
 """A leader whose store is silent for longer steps down: another may reach it."""
 BUSY_TIMEOUT_S: Final = 2.0
@@ -42,11 +42,11 @@ class StoreProbe:
         self._stopped.set()
 
     def unfit_to_compete(self) -> str | None:
-        """Why not to become the leader now."""
+        """Say why not to become the leader now."""
         return self._silent_over(FRESH_S, 0.0)
 
     def unfit_to_lead(self) -> str | None:
-        """Why a leader must step down."""
+        """Say why a leader must step down."""
         return self._silent_over(LEAVES_AFTER_S, LEAVES_AFTER_S)
 
     def _silent_over(self, longest_s: float, at_first_s: float) -> str | None:
@@ -85,7 +85,6 @@ def asking(store_url: str) -> Callable[[], None]:
 
     Raises:
         StoreError: if the address cannot be read.
-
     """
     database = Database.connect(store_url, BUSY_TIMEOUT_S)
 

@@ -1,4 +1,4 @@
-"""What attempts asked for, got and used, counted once each when they end."""
+"""Counts what each attempt asked for, got and used, once, when it ends."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ LIFT: Final = "lift"
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What one attempt asked for and what was reserved for it, in bytes; None where nothing was.
+    """The bytes that one attempt asked for and those reserved for it; None where there were none.
 
-    at: whose size it ran at: the user's own ``request``, a ``first`` size by Plimsoll, or a
+    at: the size that it ran at: the user's own ``request``, Plimsoll's ``first`` size, or a
         ``lift`` after an OOM kill.
     """
 
@@ -36,7 +36,7 @@ class Sizes:
 
 
 def sizes_of(observation: Observation, mode: Mode, note: DecisionNote | None) -> Sizes:
-    """How the attempt was sized. mode: how far Plimsoll went with it; note: what it decided."""
+    """Say how the attempt was sized, by the mode that held for it and the decision's note."""
     asked_bytes = observation.request_bytes
     if note is None or mode is not Mode.ENFORCE or note.allocation_bytes is None:
         return Sizes(asked_bytes, asked_bytes, REQUEST)
@@ -47,11 +47,11 @@ def sizes_of(observation: Observation, mode: Mode, note: DecisionNote | None) ->
 
 
 class AttemptMetrics:
-    """Counters of ended attempts. ``ended`` once an attempt, ``measured`` as often as one likes."""
+    """Counters of ended attempts. Call ``ended`` once for each, ``measured`` at any time."""
 
     def __init__(self, registry: CollectorRegistry, tasks: TaskMetrics) -> None:
-        def memory_time(name: str, words: str) -> Counter:
-            return Counter(f"plimsoll_memory_{name}_byte_seconds", words, registry=registry)
+        def memory_time(name: str, words: str, labels: tuple[str, ...] = ()) -> Counter:
+            return Counter(f"plimsoll_memory_{name}_byte_seconds", words, labels, registry=registry)
 
         self._tasks = tasks
         self._awaited: OrderedDict[str, int | None] = OrderedDict()
@@ -81,9 +81,10 @@ class AttemptMetrics:
             "added",
             "Memory-time reserved beyond what was asked for, and by attempts killed below it.",
         )
-        wasted = "Memory-time reserved and not used: above the peak, or all of a failed attempt's."
-        self._wasted = Counter(
-            "plimsoll_memory_wasted_byte_seconds", wasted, ["outcome"], registry=registry
+        self._wasted = memory_time(
+            "wasted",
+            "Memory-time reserved and not used: above the peak, or all of a failed attempt's.",
+            ("outcome",),
         )
         for outcome in Outcome:
             self._ended.labels(outcome.value)
@@ -92,14 +93,17 @@ class AttemptMetrics:
             self._oom_kills.labels(at)
 
     def ended(self, observation: Observation, sizes: Sizes) -> None:
-        """An attempt's end was recorded for the first time."""
+        """Count an attempt whose end was recorded for the first time."""
         outcome, task = observation.outcome, observation.task
         self._ended.labels(outcome.value).inc()
         if outcome is Outcome.OOM_KILLED:
             self._oom_kills.labels(sizes.at).inc()
             self._tasks.oom_killed(task)
         if outcome is Outcome.SUCCEEDED:
-            self._await_peak(observation, sizes.reserved_bytes)
+            self._awaited[observation.attempt_uid] = sizes.reserved_bytes
+            if len(self._awaited) > AWAITED:
+                self._awaited.popitem(last=False)
+            self.measured(observation)
         runtime_s = observation.runtime_s
         if sizes.reserved_bytes is None or runtime_s is None:
             return
@@ -109,7 +113,7 @@ class AttemptMetrics:
             self._waste(observation, sizes.reserved_bytes * runtime_s)
 
     def measured(self, observation: Observation) -> None:
-        """The attempt's peak may be known by now; counts only the first time that it is."""
+        """Count the attempt's peak if it is known, and only the first time that it is."""
         peak_bytes, runtime_s = observation.peak_bytes, observation.runtime_s
         if peak_bytes is None or observation.attempt_uid not in self._awaited:
             return
@@ -130,12 +134,6 @@ class AttemptMetrics:
         saved = (asked_bytes - reserved_bytes) * runtime_s
         (self._saved if saved >= 0 else self._added).inc(abs(saved))
         self._tasks.saved(observation.task, saved)
-
-    def _await_peak(self, observation: Observation, reserved_bytes: int | None) -> None:
-        self._awaited[observation.attempt_uid] = reserved_bytes
-        if len(self._awaited) > AWAITED:
-            self._awaited.popitem(last=False)
-        self.measured(observation)
 
     def _waste(self, observation: Observation, byte_seconds: float) -> None:
         self._wasted.labels(observation.outcome.value).inc(byte_seconds)

@@ -1,8 +1,7 @@
-"""The controller's Prometheus metrics, and the routes that show them."""
+"""The leading controller's Prometheus metrics, and the route that shows them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from aiohttp import web
@@ -10,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from plimsoll_operator.metrics.attempts import AttemptMetrics
-from plimsoll_operator.metrics.live import Live, LiveMetrics, StoreHealth, StoreWriter
+from plimsoll_operator.metrics.live import Live, LiveMetrics
 from plimsoll_operator.metrics.runs import RunMetrics
 from plimsoll_operator.metrics.tasks import TaskMetrics
 
@@ -48,7 +47,6 @@ class ControllerMetrics:
             ["result"],
             registry=self.registry,
         )
-        self.tasks = Gauge("plimsoll_tasks", "Tasks known.", registry=self.registry)
         for result in ("succeeded", "failed"):
             self.trainings.labels(result)
         for result in ("logged", "refused", "failed"):
@@ -93,23 +91,11 @@ class LateBindingMetrics:
             self.resizes.labels(result)
 
 
-def metrics_routes(
-    metrics: ControllerMetrics, writer: StoreWriter, tasks: Callable[[], int]
-) -> list[web.RouteDef]:
-    """``/metrics``, ``/healthz`` and ``/readyz``; ready while the store can be written."""
-    metrics.registry.register(StoreHealth(writer))
-    metrics.tasks.set_function(lambda: float(tasks()))
+def metrics_route(metrics: ControllerMetrics) -> web.RouteDef:
+    """``/metrics`` of the controller that leads."""
 
     async def scrape(_: web.Request) -> web.Response:
         body = generate_latest(metrics.registry)
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    async def alive(_: web.Request) -> web.Response:
-        return web.Response(text="ok\n")
-
-    async def ready(_: web.Request) -> web.Response:
-        if writer.trouble is not None:
-            return web.Response(status=503, text=f"{writer.trouble}\n")
-        return web.Response(text="ok\n")
-
-    return [web.get("/metrics", scrape), web.get("/healthz", alive), web.get("/readyz", ready)]
+    return web.get("/metrics", scrape)

@@ -1,28 +1,52 @@
-"""What every controller shows at /metrics, whether it leads or stands by."""
+"""What a process shows of itself at /metrics, and what each controller shows, leading or not."""
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable
+from importlib.metadata import version
 
-from prometheus_client import CollectorRegistry, Gauge, PlatformCollector, ProcessCollector
+from prometheus_client import (
+    CollectorRegistry,
+    Gauge,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+)
 
-from plimsoll_operator.metrics.build_info import register_build_info
+# A second series beside every counter, for a date that nothing here reads.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+
+def process_registry(component: str) -> CollectorRegistry:
+    """Make a registry of the process's memory and CPU, and of the Plimsoll that it runs.
+
+    component: admission, controller or agent.
+    """
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    info = Gauge(
+        "plimsoll_build_info",
+        "Always 1; the labels say which Plimsoll runs, and on which Python.",
+        ["component", "version", "python_version"],
+        registry=registry,
+    )
+    info.labels(component, version("plimsoll"), platform.python_version()).set(1)
+    return registry
 
 
 class ProcessMetrics:
-    """Gauges of the process; a leader's own figures stand beside them."""
+    """Gauges of a controller's process; a leader's own figures stand beside them."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        ProcessCollector(registry=self.registry)
+        self.registry = process_registry("controller")
         PlatformCollector(registry=self.registry)
-        register_build_info(self.registry, "controller")
         self.leader = Gauge(
             "plimsoll_leader",
             "1 in the controller that leads, 0 in others.",
             registry=self.registry,
         )
-        self.kept = Gauge(
+        self._right = Gauge(
             "plimsoll_kept",
             "1 while the leader can keep a thing right (certificate, token, label); 0 if not.",
             ["what"],
@@ -35,6 +59,6 @@ class ProcessMetrics:
         )
 
     def keeps(self, things: Iterable[str], troubled: Iterable[str]) -> None:
-        """Show what is kept, and what of it cannot be."""
+        """Show which things the leader keeps right, and which of them it cannot."""
         for name in things:
-            self.kept.labels(name).set(float(name not in troubled))
+            self._right.labels(name).set(float(name not in troubled))

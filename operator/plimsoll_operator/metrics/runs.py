@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter
-from prometheus_client.core import Metric
-from prometheus_client.registry import Collector
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from plimsoll_operator.metrics.live import gauge
 from plimsoll_operator.metrics.tasks import TaskMetrics
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
@@ -23,8 +20,6 @@ class RunMetrics:
 
     def __init__(self, registry: CollectorRegistry, tasks: TaskMetrics) -> None:
         self._tasks = tasks
-        self._now = _Running()
-        registry.register(self._now)
         self.served = Counter(
             "plimsoll_run_forecasts",
             "Runs whose runtime was forecast when they were submitted.",
@@ -40,38 +35,29 @@ class RunMetrics:
             "Of those, the ones longer than their forecast's P95: 1 in 20 if it is right.",
             registry=registry,
         )
+        self._running = Gauge(
+            "plimsoll_run_running",
+            "Runs under way that are held against a forecast.",
+            registry=registry,
+        )
+        self._running_long = Gauge(
+            "plimsoll_run_running_long",
+            "Of those, the ones that have run longer than their forecast's P99.",
+            registry=registry,
+        )
 
     def scored(self, share: float) -> None:
-        """A run succeeded. share: of its forecast that lay below its runtime."""
+        """Count a run that succeeded. share: the part of its forecast below its runtime."""
         self._scored.inc()
         if share > P95:
             self._beyond.inc()
 
     def forecast(self, task: TaskId, forecast: Forecast) -> None:
-        """What a run of the task that is submitted now would take; shown if the task is."""
-        quantiles_s = forecast.quantiles_s(QUANTILES)
-        self._tasks.forecast(
-            task, {f"{q:g}": float(each) for q, each in zip(QUANTILES, quantiles_s, strict=True)}
-        )
+        """Show what a run that is submitted now would take, if the task is shown."""
+        quantiles_s = forecast.quantiles_s(QUANTILES).tolist()
+        self._tasks.forecast(task, dict(zip(map(str, QUANTILES), quantiles_s, strict=True)))
 
     def watch(self, running: Callable[[], int], long: Callable[[], int]) -> None:
         """Show, from now on, how many runs are under way and how many of them run long."""
-        self._now.running, self._now.long = running, long
-
-
-class _Running(Collector):
-    def __init__(self) -> None:
-        self.running: Callable[[], int] = int
-        self.long: Callable[[], int] = int
-
-    def collect(self) -> Iterable[Metric]:
-        yield gauge(
-            "plimsoll_run_running",
-            "Runs under way that are held against a forecast.",
-            self.running(),
-        )
-        yield gauge(
-            "plimsoll_run_running_long",
-            "Of those, the ones that have run longer than their forecast's P99.",
-            self.long(),
-        )
+        self._running.set_function(running)
+        self._running_long.set_function(long)

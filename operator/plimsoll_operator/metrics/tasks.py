@@ -11,7 +11,7 @@ among the shown begins at what is counted from then on, and one that leaves it g
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,7 +47,7 @@ class TaskMetrics(Collector):
         self._forecasts: OrderedDict[TaskId, Mapping[str, float]] = OrderedDict()
 
     def forecast(self, task: TaskId, quantiles_s: Mapping[str, float]) -> None:
-        """What the task's next run is forecast to take. quantiles_s: share, as text -> seconds."""
+        """Show what the task's next run may take. quantiles_s: share, as text -> seconds."""
         if not self._most:
             return
         self._forecasts[task] = quantiles_s
@@ -56,32 +56,31 @@ class TaskMetrics(Collector):
             self._forecasts.popitem(last=False)
 
     def wasted(self, task: TaskId, byte_seconds: float) -> None:
-        """Memory-time that an attempt of the task wasted."""
+        """Add memory-time that an attempt of the task wasted."""
         if not self._most:
             return
         self._totals[task] = self._totals.get(task, 0.0) + byte_seconds
         self._totals.move_to_end(task)
         if len(self._totals) > REMEMBERED:
-            self._forget_one()
+            del self._totals[next(each for each in self._totals if each not in self._shown)]
         self._maybe_show(task)
         self._figures(task).wasted_byte_seconds += byte_seconds
 
     def saved(self, task: TaskId, byte_seconds: float) -> None:
-        """Memory-time that an attempt was given less than it asked; negative if more."""
+        """Add memory-time that an attempt got less than it asked for; negative if more."""
         if byte_seconds >= 0:
             self._figures(task).saved_byte_seconds += byte_seconds
         else:
             self._figures(task).added_byte_seconds -= byte_seconds
 
     def oom_killed(self, task: TaskId) -> None:
-        """An attempt of the task was OOM-killed."""
+        """Count an OOM kill of the task."""
         self._figures(task).oom_kills += 1
 
-    def collect(self) -> Iterable[Metric]:
+    def collect(self) -> Iterator[Metric]:
         """The series as they are now."""
-        return self._families() if self._most else ()
-
-    def _families(self) -> Iterator[Metric]:
+        if not self._most:
+            return
         rows = [(t.namespace, t.name, figures) for t, figures in self._shown.items()]
         rows.append(("", OTHER, self._other))
         for name, words, attribute in _FAMILIES:
@@ -115,10 +114,6 @@ class TaskMetrics(Collector):
         if self._totals[task] > OVERTAKES_BY * self._totals.get(least, 0.0):
             del self._shown[least]
             self._shown[task] = _Figures()
-
-    def _forget_one(self) -> None:
-        idle = next(task for task in self._totals if task not in self._shown)
-        del self._totals[idle]
 
 
 _LABELS: Final = ("task_namespace", "task")

@@ -18,12 +18,11 @@ import structlog
 import uvloop
 from aiohttp import web
 
-from plimsoll_operator.admission.answering import Answerer, QuietLog
+from plimsoll_operator.admission.answering import Answerer, Freshness, QuietLog
 from plimsoll_operator.admission.certificates import POLL_S, Certificate, CertificateError
-from plimsoll_operator.admission.freshness import Freshness
 from plimsoll_operator.admission.keeping import SnapshotKeeper
 from plimsoll_operator.admission.metrics import AdmissionMetrics
-from plimsoll_operator.admission.pages import Pages, Patience
+from plimsoll_operator.admission.pages import Pages
 from plimsoll_operator.admission.server import SizingServer
 from plimsoll_operator.admission.settings import AdmissionSettings
 from plimsoll_operator.feed.client import FeedClient, FeedSource
@@ -103,8 +102,8 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
     snapshot = SnapshotKeeper(settings.snapshot_file, state, client, metrics)
     if snapshot.load(time.time()):
         freshness.load(time.monotonic())
-    patience = Patience(settings.unheard_s, time.monotonic, time.monotonic())
-    pages = Pages(metrics, freshness, state, patience)
+    ready_unheard_s = time.monotonic() + settings.unheard_s
+    pages = Pages(metrics, freshness, state, time.monotonic, ready_unheard_s)
     # Left in the opposite order: open requests end first, while all else still works.
     async with AsyncExitStack() as stack:
         metrics_port = await stack.enter_async_context(_listening(pages.app(), settings))

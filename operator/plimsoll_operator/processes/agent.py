@@ -11,8 +11,8 @@ from typing import Final
 
 import structlog
 
-from plimsoll_operator.agent.metrics import AgentMetrics, Held, shown
-from plimsoll_operator.agent.outbox import Outbox, OutboxBounds
+from plimsoll_operator.agent.metrics import AgentMetrics, shown
+from plimsoll_operator.agent.outbox import Outbox
 from plimsoll_operator.agent.pod_cgroups import (
     PodCgroup,
     find_hierarchy,
@@ -50,19 +50,12 @@ class _Loop:
         self.hierarchy = find_hierarchy(settings.cgroup_root)
         self.spool = Spool(settings.state_dir)
         spooled = self.spool.load()
-        bounds = OutboxBounds(settings.spool_bytes, settings.spool_age_s)
-        outbox = self.outbox = Outbox(bounds, time.monotonic)
+        outbox = self.outbox = Outbox(settings.spool_bytes, settings.spool_age_s, time.monotonic)
         outbox.restore(spooled.waiting)
-        sampler = self.sampler = Sampler(self.hierarchy.version, spooled.running, time.time)
+        self.sampler = Sampler(self.hierarchy.version, spooled.running, time.time)
         seed = zlib.crc32(settings.node_name.encode())
-        self.sender = Sender(outbox, Controller.of(settings).post, seed)
-        self.metrics = AgentMetrics(
-            Held(
-                waiting=lambda: len(outbox),
-                dropped=lambda: outbox.dropped,
-                followed=lambda: sampler.followed,
-            )
-        )
+        self.sender = Sender(outbox, Controller(settings).post, seed)
+        self.metrics = AgentMetrics(outbox, self.sampler)
         log.info(
             "agent measures",
             node=settings.node_name,

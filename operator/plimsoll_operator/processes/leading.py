@@ -24,7 +24,7 @@ from plimsoll_operator.handlers.registry import configure, registry_for
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.login import login_with
 from plimsoll_operator.leadership.election import Fitness
-from plimsoll_operator.metrics.controller import metrics_routes
+from plimsoll_operator.metrics.controller import metrics_route
 from plimsoll_operator.metrics.process import ProcessMetrics
 from plimsoll_operator.processes.credentials import BearerTokens, keep
 from plimsoll_operator.processes.ending import beside
@@ -125,7 +125,7 @@ def _leader_readiness(controller: Controller, fitness: Fitness) -> Readiness:
 
 def _answer(face: Face, controller: Controller, store: Store, tokens: BearerTokens) -> None:
     """Answer admission and agents by the tokens known now, and again after each change of them."""
-    own = metrics_routes(controller.metrics, controller.writer, lambda: len(controller.book))
+    own = metrics_route(controller.metrics)
     unknown = secrets.token_urlsafe(32)
 
     async def persist(reports: Sequence[PeakReport]) -> None:
@@ -135,7 +135,7 @@ def _answer(face: Face, controller: Controller, store: Store, tokens: BearerToke
         routes: list[web.RouteDef] = [
             *board_routes(controller.board, tokens.feed or unknown),
             *peak_routes(controller.peaks, persist, tokens.peaks or unknown),
-            *own,
+            own,
         ]
         face.lead(routes, lambda: controller.started)
 

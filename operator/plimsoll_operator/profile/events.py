@@ -35,6 +35,7 @@ class EventReason(StrEnum):
     DRIFTING = "Drifting"
     CROWDED = "TooManyTasks"
     RUNNING_LONG = "RunningLong"
+    MENDED = "Mended"
 
 
 _ACTIONS: Final = {
@@ -46,9 +47,16 @@ _ACTIONS: Final = {
     EventReason.DRIFTING: "Forget",
     EventReason.CROWDED: "Ignore",
     EventReason.RUNNING_LONG: "Observe",
+    EventReason.MENDED: "Mend",
 }
 _WARNINGS: Final = frozenset(
-    {EventReason.LIFTED, EventReason.LEAKING, EventReason.CROWDED, EventReason.RUNNING_LONG}
+    {
+        EventReason.LIFTED,
+        EventReason.LEAKING,
+        EventReason.CROWDED,
+        EventReason.RUNNING_LONG,
+        EventReason.MENDED,
+    }
 )
 """Somebody should look at a kill, at a task left alone and at a run that may hang."""
 

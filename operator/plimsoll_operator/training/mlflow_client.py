@@ -1,4 +1,4 @@
-"""MLflow's REST API, as much of it as logging one training takes.
+"""Logs a training by MLflow's REST API.
 
 Whatever the server does, a call ends within its time limit and reads a bounded answer.
 """
@@ -87,16 +87,15 @@ class MlflowClient:
         await self._session.close()
 
     async def log(self, run: TrackedRun) -> str:
-        """Log a training and return the server's id of it; one logged before is completed.
+        """Log a training and return the server's id of it. TrackingError if it was not logged.
 
-        Raises:
-            TrackingError: if it was not logged. Trying again is safe.
+        A training that was logged in part is completed, so trying again is safe.
         """
         experiment_id = await self._experiment(run.experiment)
-        found = await self._found(experiment_id, run) or await self._created(experiment_id, run)
-        run_id = str(found["run_id"])
+        info = await self._info(experiment_id, run)
+        run_id = str(info["run_id"])
         await self._post("runs/log-batch", _batch(run_id, run))
-        await self._upload(str(found.get("artifact_uri") or ""), run)
+        await self._upload(str(info.get("artifact_uri") or ""), run)
         status = "FINISHED" if run.succeeded else "FAILED"
         await self._post(
             "runs/update", {"run_id": run_id, "status": status, "end_time": run.ended_ms}
@@ -104,19 +103,20 @@ class MlflowClient:
         return run_id
 
     async def _experiment(self, name: str) -> str:
-        found = await self._call(
+        answer = await self._call(
             "GET", f"{_API}experiments/get-by-name", params={"experiment_name": name}, absent_is=404
         )
-        if found is None:
+        if answer is None:
             tags = [{"key": "plimsoll", "value": "trainings of one task"}]
             made = await self._post("experiments/create", {"name": name, "tags": tags})
             return str(made["experiment_id"])
-        experiment = found["experiment"]
+        experiment = answer["experiment"]
         if experiment.get("lifecycle_stage") == "deleted":
             raise TrackingRefused(f"the experiment '{name}' is deleted; restore or purge it")
         return str(experiment["experiment_id"])
 
-    async def _found(self, experiment_id: str, run: TrackedRun) -> Mapping[str, Any] | None:
+    async def _info(self, experiment_id: str, run: TrackedRun) -> Mapping[str, Any]:
+        """The server's record of the training, made if there is none."""
         answer = await self._post(
             "runs/search",
             {
@@ -125,24 +125,20 @@ class MlflowClient:
                 "max_results": 1,
             },
         )
-        runs = answer.get("runs") or []
-        return runs[0]["info"] if runs else None
-
-    async def _created(self, experiment_id: str, run: TrackedRun) -> Mapping[str, Any]:
-        answer = await self._post(
-            "runs/create",
-            {
+        made = (answer.get("runs") or [None])[0]
+        if made is None:
+            body = {
                 "experiment_id": experiment_id,
                 "run_name": run.name,
                 "start_time": run.started_ms,
                 "tags": _pairs({IDENTITY: run.identity}),
-            },
-        )
-        info: Mapping[str, Any] = answer["run"]["info"]
+            }
+            made = (await self._post("runs/create", body))["run"]
+        info: Mapping[str, Any] = made["info"]
         return info
 
     async def _upload(self, artifact_uri: str, run: TrackedRun) -> None:
-        """Store the documents by way of the server; nothing where it leaves that to clients."""
+        """Store the documents through the server, unless it leaves that to its clients."""
         parts = urlsplit(artifact_uri)
         if parts.scheme != _PROXIED or (parts.hostname or self._server.base.host) != (
             self._server.base.host
@@ -159,7 +155,7 @@ class MlflowClient:
     async def _call(
         self, method: str, path: str, *, absent_is: int | None = None, **given: Any
     ) -> dict[str, Any] | None:
-        """One call; None if the server says by ``absent_is`` that there is no such thing."""
+        """One call; None if the server answers by ``absent_is`` that there is no such thing."""
         try:
             answer = await self._session.call(method, path, **given)
         except (aiohttp.ClientError, OSError, ValueError, SessionError) as error:
@@ -175,8 +171,8 @@ class MlflowClient:
 
 def _trouble(call: str, answer: Answer) -> TrackingError:
     status, document = answer.status, answer.document
-    said = cut(str(document.get("message") or "nothing that MLflow would say"), _WORDS)
-    words = f"{call} answers {status}: {said}"
+    message = cut(str(document.get("message") or "nothing that MLflow would say"), _WORDS)
+    words = f"{call} answers {status}: {message}"
     if 400 <= status < 500 and status not in _NOT_NOW and document.get("error_code"):
         return TrackingRefused(words, about_it=True)
     return TrackingError(words, about_it=status == 500)

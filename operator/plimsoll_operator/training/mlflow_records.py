@@ -23,13 +23,13 @@ MAX_PARAMS: Final = 100
 MAX_METRICS: Final = 1_000
 """The most metrics of one request, as many as a training of some 300 trials has."""
 IDENTITY: Final = "plimsoll.training"
-"""The tag by which a training that was logged already is found again."""
+"""The tag that tells whether a training is logged already."""
 _NO_KEY: Final = re.compile(r"[^\w\-. /]", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number. step: the fold's or trial's number; 0 for what the whole training has."""
+    """One number. step: the fold's or trial's number; 0 for a number of the training itself."""
 
     key: str
     value: float
@@ -53,7 +53,7 @@ class TrackedRun:
 
 
 def tracked_run(training: Training, prefix: str) -> TrackedRun:
-    """Collect what is logged of a training. prefix: of the experiment ``PREFIX/NAMESPACE/NAME``."""
+    """Collect the log entries of a training. Its experiment is ``PREFIX/NAMESPACE/NAME``."""
     facts = facts_of(training.report)
     ended_ms = round(training.at_s * 1000)
     return TrackedRun(
@@ -107,7 +107,7 @@ def _params(facts: ReportFacts) -> dict[str, str]:
 
 def _metrics(facts: ReportFacts) -> Iterator[Metric]:
     recipe = facts.recipe
-    whole = {
+    training = {
         "u_score": facts.u_score,
         "accuracy": facts.accuracy,
         "u_rate": recipe.u_rate if recipe else None,
@@ -116,15 +116,13 @@ def _metrics(facts: ReportFacts) -> Iterator[Metric]:
         "duration_s": facts.duration_s,
         "compared_runs": facts.compared_runs,
     }
-    yield from (Metric(key, value) for key, value in whole.items() if value is not None)
+    yield from (Metric(key, value) for key, value in training.items() if value is not None)
     for name, cost in facts.out_of_time_costs.items():
         yield Metric(_key(f"out_of_time_cost_gb_h.{name}"), cost.cost_gb_h)
         yield Metric(_key(f"out_of_time_failed_attempts.{name}"), cost.failed_attempts)
     for step, fold in enumerate(facts.fold_scores, start=1):
-        yield Metric("fold_u_score", fold.u_score, step)
-        yield Metric("fold_accuracy", fold.accuracy, step)
-        yield Metric("fold_u_rate", fold.u_rate, step)
-        yield Metric("fold_validation_runs", fold.validation_runs, step)
+        for name in ("u_score", "accuracy", "u_rate", "validation_runs"):
+            yield Metric(f"fold_{name}", getattr(fold, name), step)
     for step, (trial, best) in enumerate(
         zip(facts.trials, best_so_far(facts), strict=True), start=1
     ):
@@ -148,7 +146,7 @@ def _tags(training: Training, facts: ReportFacts) -> dict[str, str]:
 
 
 def _confusion(facts: ReportFacts) -> str | None:
-    """Row: bin needed, column: bin predicted; None where there is none, or none that fits."""
+    """Row: bin needed, column: bin predicted. None where there is none, or it is too long."""
     if not facts.confusion:
         return None
     text = json.dumps(facts.confusion, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""Has the shapes of runtimes learned once a day, by a process of its own.
+"""Learns the shapes of runtimes once a day, in a process of its own.
 
 The leader does it. The process takes turns with trainings, because the controller's memory has
 room for one of them.
@@ -7,7 +7,6 @@ room for one of them.
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,7 @@ from typing import Final
 
 import structlog
 
-from plimsoll_operator.training.limits import ONE_THREAD
-from plimsoll_operator.training.queue import end, outcome
-from plimsoll_operator.training.spawning import STORE_URL
+from plimsoll_operator.training.spawning import result_of, start
 from plimsoll_predictor.runtimes.shapes.normalising import SUPPORT
 from plimsoll_predictor.store import Store, StoreError, Writer
 
@@ -26,7 +23,7 @@ log = structlog.get_logger()
 COMMAND: Final = (sys.executable, "-P", "-m", "plimsoll_operator.processes.shapes_trainer")
 LEARN_EVERY_S: Final = 24 * 3600.0
 TRY_AGAIN_S: Final = 3600.0
-"""After a failure."""
+"""The time to the next try after a failure."""
 LOOK_EVERY_S: Final = 300.0
 LIMIT_S: Final = 1200.0
 """A learning takes seconds; on a busy node it gives way to everything else."""
@@ -39,7 +36,6 @@ class ShapeRules:
     store_url: str
     memory_mib: int = 1024
     command: Sequence[str] = COMMAND
-    look_every_s: float = LOOK_EVERY_S
 
 
 def is_due(made_s: float | None, tried_s: float | None, now_s: float) -> bool:
@@ -50,7 +46,7 @@ def is_due(made_s: float | None, tried_s: float | None, now_s: float) -> bool:
 
 
 class ShapeLearning:
-    """One per controller. turn: held by whoever trains. now_s: gives Unix seconds."""
+    """One per controller. turn: held by each training. now_s: gives Unix seconds."""
 
     def __init__(
         self,
@@ -68,7 +64,7 @@ class ShapeLearning:
         self._tried_s: float | None = None
 
     async def run(self) -> None:
-        """Look now and then whether it is time, until cancelled."""
+        """Look at it every ``LOOK_EVERY_S``, until cancelled."""
         while True:
             try:
                 await self.look()
@@ -76,10 +72,10 @@ class ShapeLearning:
                 log.warning("the store cannot be read for shapes", error=str(error))
             except Exception:
                 log.exception("shapes of runtimes could not be learned")
-            await asyncio.sleep(self._rules.look_every_s)
+            await asyncio.sleep(LOOK_EVERY_S)
 
     async def look(self) -> bool:
-        """Learn if it is time and there is something to learn from; whether it did."""
+        """Learn if it is time and there is something to learn from; True if it did."""
         now_s = self._now_s()
         made_s = await self._writer.read(self._store.shapes.made_s)
         if not is_due(made_s, self._tried_s, now_s):
@@ -88,33 +84,14 @@ class ShapeLearning:
         if all(each.observations < SUPPORT for each in summaries.values()):
             return False
         self._tried_s = now_s
+        rules = self._rules
         async with self._turn:
-            failure, words = await self._one_process()
+            cap = ("--memory-mib", str(rules.memory_mib))
+            starting = start(rules.store_url, *rules.command, *cap)
+            failure, result = await result_of(starting, LIMIT_S)
         if failure is None:
-            log.info("shapes of runtimes are learned", words=words)
+            log.info("shapes of runtimes are learned", words=result.get("words") or ())
         else:
             # The old shapes serve on; nothing is decided by them.
             log.warning("shapes of runtimes could not be learned", why=failure)
         return failure is None
-
-    async def _one_process(self) -> tuple[str | None, Sequence[str]]:
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *self._rules.command,
-                *("--memory-mib", str(self._rules.memory_mib)),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                start_new_session=True,
-                env={**os.environ, **ONE_THREAD, STORE_URL: self._rules.store_url},
-            )
-        except OSError as error:
-            return f"the process could not be started: {error}", ()
-        try:
-            async with asyncio.timeout(LIMIT_S):
-                said, _ = await process.communicate()
-        except TimeoutError:
-            return f"ended after {LIMIT_S:.0f} s", ()
-        finally:
-            await end(process)
-        failure, result = outcome(process.returncode or 0, said)
-        return failure, result.get("words") or ()

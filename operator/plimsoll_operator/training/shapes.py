@@ -1,4 +1,4 @@
-"""The shapes that runtimes come in, learned from a store's runs and kept in it."""
+"""Learns the shapes of runtimes from a store's runs, and saves them in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SEED: Final = 20
 
 
 def learn_and_keep(store: Store, now_s: float) -> tuple[str, ...]:
-    """Learn shapes and why tasks have theirs, and keep both; what was done, in words.
+    """Learn shapes and why tasks have theirs, save both, and say in words what was done.
 
     Raises ValueError where nothing can be learned yet, StoreError where the store fails.
     """
@@ -55,12 +55,11 @@ def _run(each: Observation, line: int) -> LogRun | None:
     started_s, runtime_s = each.started_s, each.runtime_s
     if each.outcome is not Outcome.SUCCEEDED or runtime_s is None or started_s is None:
         return None
-    submitted_s = started_s if each.submitted_s is None else each.submitted_s
     return LogRun(
         line=line,
         task=str(each.task),
         owner=each.task.namespace,
-        submitted_s=submitted_s,
+        submitted_s=started_s if each.submitted_s is None else each.submitted_s,
         started_s=started_s,
         runtime_s=runtime_s,
         finished_s=started_s + runtime_s,

@@ -1,6 +1,6 @@
-"""Logs the store's trainings to a tracking server, beside all else and never in its way.
+"""Logs the store's trainings to a tracking server. Nothing else waits for it.
 
-The store is the outbox: a training is saved first and logged when the server takes it, so one
+The store is the outbox: a training is saved first and logged when the server takes it, so a server
 that was away gets what it missed, trainings made by hand and earlier ones too.
 """
 
@@ -57,7 +57,7 @@ class TrackingRules:
 
 @dataclass(frozen=True, slots=True)
 class Outbox:
-    """The trainings that wait. count: told "logged", "refused" or "failed", of each try."""
+    """The trainings that wait. count: called for each try with "logged", "refused" or "failed"."""
 
     store: Store
     writer: Writer
@@ -73,7 +73,7 @@ class Tracker:
         self._rules = rules
         self._strikes: Counter[int] = Counter()
         self.trouble: str | None = None
-        """Return why trainings are not logged at the moment; None if they are."""
+        """Why trainings are not logged at the moment; None if they are."""
 
     async def run(self) -> None:
         """Log until cancelled."""
@@ -82,21 +82,27 @@ class Tracker:
             try:
                 more = await self.log_waiting()
                 failures = 0
-                self._well()
+                if self.trouble is not None:
+                    log.info("trainings are logged again")
+                self.trouble = None
                 await asyncio.sleep(0.0 if more else self._rules.look_s)
             except (TrackingError, StoreError) as error:
                 failures += 1
-                await asyncio.sleep(self._not_now(error, failures))
+                doubled_s = self._rules.pause_s * 2.0 ** min(failures - 1, 20)
+                pause_s = min(self._rules.longest_pause_s, doubled_s)
+                self.trouble = str(error)
+                log.warning("trainings wait to be logged", error=str(error), again_in_s=pause_s)
+                await asyncio.sleep(pause_s)
             except Exception:
                 log.exception("trainings could not be logged; trying again later")
                 await asyncio.sleep(self._rules.longest_pause_s)
 
     async def log_waiting(self) -> bool:
-        """Log the oldest that wait; whether there may be more.
+        """Log the oldest that wait; True if there may be more.
 
         Raises:
-            TrackingError: if the server is not to be had now; what was logged is noted.
-            StoreError: if the store is not.
+            TrackingError: if the server cannot be reached now; what was logged is noted.
+            StoreError: if the store cannot be reached now.
         """
         waiting = await self._outbox.writer.read(
             self._outbox.store.trainings.untracked, limit=self._rules.batch
@@ -140,24 +146,12 @@ class Tracker:
         except BadRecordError as error:
             log.error("a logged training is not noted", task=str(training.task), error=str(error))
 
-    def _well(self) -> None:
-        if self.trouble is not None:
-            log.info("trainings are logged again")
-        self.trouble = None
-
-    def _not_now(self, error: Exception, failures: int) -> float:
-        doubled = self._rules.pause_s * 2.0 ** min(failures - 1, 20)
-        pause_s = min(self._rules.longest_pause_s, doubled)
-        self.trouble = str(error)
-        log.warning("trainings wait to be logged", error=str(error), again_in_s=pause_s)
-        return pause_s
-
 
 @asynccontextmanager
 async def tracking(
     server: MlflowServer | None, outbox: Outbox, rules: TrackingRules
 ) -> AsyncIterator[Tracker | None]:
-    """Log trainings while the block runs; nothing without a server."""
+    """Log trainings while the block runs; without a server nothing is logged."""
     if server is None:
         yield None
         return

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import generate_latest
 
-from plimsoll_operator.admission.expiry import UnreadableCertificate, expires_of, expires_s
+from plimsoll_operator.admission.expiry import expires_of, expires_s
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.sizing.pod_sizing import Sized, Treatment
 from plimsoll_predictor.core.decision import Decision, Reason
@@ -61,7 +61,7 @@ def test_a_damaged_certificate_is_read_or_refused(at: int, to: int) -> None:
     body[at % len(body)] = to
     try:
         found = expires_s(body.decode("ascii", "replace"))
-    except UnreadableCertificate:
+    except (ValueError, IndexError):
         return
     assert math.isfinite(found)
 

@@ -19,8 +19,9 @@ from plimsoll_operator.admission.snapshot import (
     take_snapshot,
     write_snapshot,
 )
-from plimsoll_operator.feed.applying import namespace_state
+from plimsoll_operator.feed.applying import apply
 from plimsoll_operator.feed.client import Position
+from plimsoll_operator.feed.wire import ChangeKind
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
@@ -37,9 +38,9 @@ def a_state() -> AdmissionState:
     for known in (replace(knowledge_of(TRAIN), lifts=lifts), knowledge_of(JOIN)):
         state.tasks[known.task] = known
     limit_range = {"spec": {"limits": [{"type": "Container", "max": {"memory": "1Gi"}}]}}
-    state.namespaces["shop"] = namespace_state(
-        {"policy": Policy(min_bytes=5).to_dict(), "limit_ranges": [limit_range], "quotas": []}
-    )
+    policy = Policy(min_bytes=5).to_dict()
+    namespace = {"policy": policy, "limit_ranges": [limit_range], "quotas": []}
+    apply(state, ChangeKind.NAMESPACE, "shop", namespace)
     state.siblings.note("r1", "shop/s1", "align", 5e8)
     state.siblings.note("r1", "shop/s1", "sort", 3e8)
     return state

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.agent.metrics import AgentMetrics, Held, shown
+from plimsoll_operator.agent.metrics import AgentMetrics, shown
+from plimsoll_operator.agent.need import Peaks
+from plimsoll_operator.agent.outbox import Key, Outbox, Waiting
+from plimsoll_operator.agent.pod_cgroups import Version
+from plimsoll_operator.agent.sampler import Sampler
 from plimsoll_operator.agent.settings import AgentSettings
 from plimsoll_operator.attempts.peaks import PeakReport
-
-HELD = Held(waiting=lambda: 3, dropped=lambda: 2, followed=lambda: 7)
 
 
 def settings_in(folder: Path, port: int | None) -> AgentSettings:
@@ -42,6 +46,16 @@ def a_report(*, final: bool) -> PeakReport:
     )
 
 
+def metrics_of(*, followed: int = 0, dropped: int = 0, waiting: int = 0) -> AgentMetrics:
+    """Of an agent that follows so many cgroups, and has dropped and holds so many reports."""
+    outbox = Outbox(2**20, 60.0, time.monotonic)
+    reports = [replace(a_report(final=False), pod_uid=f"uid-{n}") for n in range(dropped + waiting)]
+    outbox.restore(Waiting(report, 120.0) for report in reports[:dropped])
+    outbox.offer(reports[dropped:])
+    restored: dict[Key, Peaks] = {(f"uid-{n}", None): Peaks() for n in range(followed)}
+    return AgentMetrics(outbox, Sampler(Version.V2, restored, time.time))
+
+
 def scraped(port: int) -> str:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
         return str(answer.read().decode())
@@ -49,7 +63,7 @@ def scraped(port: int) -> str:
 
 @pytest.mark.slow
 def test_what_the_agent_holds_and_did_is_shown(tmp_path: Path) -> None:
-    metrics = AgentMetrics(HELD)
+    metrics = metrics_of(followed=7, dropped=2, waiting=3)
     with shown(metrics, settings_in(tmp_path, 0)) as port:
         assert port is not None
         metrics.ticked(0.02, 1_700_000_000.0)
@@ -69,15 +83,15 @@ def test_what_the_agent_holds_and_did_is_shown(tmp_path: Path) -> None:
 
 def test_nothing_is_served_unless_asked_for(tmp_path: Path) -> None:
     before = threading.active_count()
-    with shown(AgentMetrics(HELD), settings_in(tmp_path, None)) as port:
+    with shown(metrics_of(), settings_in(tmp_path, None)) as port:
         assert port is None
         assert threading.active_count() == before
 
 
 @pytest.mark.slow
 def test_the_port_is_free_again_afterwards(tmp_path: Path) -> None:
-    with shown(AgentMetrics(HELD), settings_in(tmp_path, 0)) as port:
+    with shown(metrics_of(), settings_in(tmp_path, 0)) as port:
         assert port is not None
     taken = settings_in(tmp_path, port)
     with socket.create_server(("127.0.0.1", port)), pytest.raises(OSError, match="in use"):
-        shown(AgentMetrics(HELD), taken).__enter__()
+        shown(metrics_of(), taken).__enter__()

@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from plimsoll_operator.agent.need import Peaks
-from plimsoll_operator.agent.outbox import Outbox, OutboxBounds, Waiting
+from plimsoll_operator.agent.outbox import Outbox, Waiting
 from plimsoll_operator.agent.spool import FILE_NAME, Spool, Spooled
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_predictor.core.documents import to_document
@@ -31,8 +31,7 @@ class Clock:
 
 
 def an_outbox(clock: Clock | None = None, *, reports: int = 100) -> Outbox:
-    bounds = OutboxBounds(size_bytes=reports * REPORT_BYTES + 10, age_s=3600.0)
-    return Outbox(bounds, clock or Clock())
+    return Outbox(reports * REPORT_BYTES + 10, 3600.0, clock or Clock())
 
 
 def uids(reports: list[PeakReport]) -> list[str]:

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from plimsoll_operator.agent.outbox import Outbox, OutboxBounds
+from plimsoll_operator.agent.outbox import Outbox
 from plimsoll_operator.agent.sender import Answer, Controller, Reply, Sender, deliver
 from plimsoll_operator.agent.settings import AgentSettings, SettingsError
 from plimsoll_operator.attempts.peaks import PEAKS_PATH, PeakReport
@@ -28,7 +28,7 @@ from tests.builders.cgroup_trees import a_report, until
 
 
 def an_outbox(*uids: str) -> Outbox:
-    outbox = Outbox(OutboxBounds(MIB, 3600.0), time.monotonic)
+    outbox = Outbox(MIB, 3600.0, time.monotonic)
     outbox.offer([a_report(pod_uid=uid, final=True) for uid in uids])
     return outbox
 
@@ -150,7 +150,15 @@ def site() -> Iterator[Site]:
 def a_controller(site_port: int, folder: Path, ca_file: Path | None = None) -> Controller:
     (folder / "token").write_text("secret\n")
     scheme = "http" if ca_file is None else "https"
-    return Controller(f"{scheme}://127.0.0.1:{site_port}", "n1", folder / "token", ca_file)
+    return Controller(
+        AgentSettings(
+            controller_url=f"{scheme}://127.0.0.1:{site_port}",
+            node_name="n1",
+            token_file=folder / "token",
+            state_dir=folder,
+            ca_file=ca_file,
+        )
+    )
 
 
 def test_reports_go_over_the_wire_with_node_and_token(site: Site, tmp_path: Path) -> None:

@@ -9,24 +9,24 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from plimsoll_operator.admission.metrics import AdmissionMetrics
-from plimsoll_operator.agent.metrics import AgentMetrics, Held
+from plimsoll_operator.agent.metrics import AgentMetrics
+from plimsoll_operator.agent.outbox import Outbox
+from plimsoll_operator.agent.pod_cgroups import Version
+from plimsoll_operator.agent.sampler import Sampler
 from plimsoll_operator.metrics.controller import ControllerMetrics
-from plimsoll_operator.metrics.live import Live, StoreHealth
+from plimsoll_operator.metrics.live import Live
 from plimsoll_operator.metrics.process import ProcessMetrics
 
 PAGE = (Path(__file__).parents[3] / "docs/metrics.md").read_text()
 
 
-class AWriter:
-    trouble: str | None = None
-    queued = 0
-
-
 def registries() -> Iterator[CollectorRegistry]:
     controller = ControllerMetrics(tasks_shown=1)
-    controller.registry.register(StoreHealth(AWriter()))
     controller.watch(
         Live(
+            tasks=lambda: 0,
+            store_healthy=lambda: True,
+            queued_writes=lambda: 0,
             leaking=lambda: 0,
             models_trained_s=lambda: [1.0, 2.0],
             trainings_waiting=lambda: 0,
@@ -39,7 +39,8 @@ def registries() -> Iterator[CollectorRegistry]:
     yield controller.registry
     yield ProcessMetrics().registry
     yield AdmissionMetrics().registry
-    yield AgentMetrics(Held(lambda: 0, lambda: 0, lambda: 0)).registry
+    outbox = Outbox(0, 0.0, lambda: 0.0)
+    yield AgentMetrics(outbox, Sampler(Version.V2, {}, lambda: 0.0)).registry
 
 
 def shown() -> set[str]:

@@ -112,7 +112,7 @@ async def test_a_task_that_waits_is_queued_once(log: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_task_asked_for_while_it_trains_is_trained_again_after(log: Path) -> None:
-    async with a_yard(log, QueueRules(workers=2, min_interval_s=0.0)) as yard:
+    async with a_yard(log) as yard:
         yard.ask("slow")
         await yard.until(lambda: len(yard.noted("start")) == 1)
         yard.ask("slow", "slow")

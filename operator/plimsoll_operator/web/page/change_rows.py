@@ -1,4 +1,4 @@
-"""The figures of a what-if's answer, a line a measure. Pure."""
+"""Makes the lines of a what-if's answer, one for each measure. Pure."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ _MOST_PERCENT: Final = 900
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRow:
-    """One measure in words. change: with its 95% interval. told: whether the data can tell."""
+    """One measure in words. change: with its 95% interval. certain: whether the data can tell."""
 
     name: str
     now: str
     then: str
     change: str
     verdict: str
-    told: bool
+    certain: bool
 
 
 def row_of(change: MeasureChange) -> ChangeRow:
-    """A change's line; what is unknown is '-'."""
+    """A change's line, with '-' for unknown figures."""
     return ChangeRow(
         name=_NAMES[change.measure],
         now=_value(change.measure, change.now),
         then=_value(change.measure, change.then),
         change=_interval(change),
         verdict=_VERDICTS[change.direction],
-        told=change.direction in {Direction.LESS, Direction.MORE},
+        certain=change.direction in {Direction.LESS, Direction.MORE},
     )
 
 
@@ -61,9 +61,9 @@ def _value(measure: Measure, value: float | None) -> str:
 def _interval(change: MeasureChange) -> str:
     if change.change is None or change.low is None or change.high is None:
         return _UNKNOWN
-    told = [_percent(each) for each in (change.change, change.low, change.high)]
+    middle, low, high = map(_percent, (change.change, change.low, change.high))
     unit = " points" if change.measure is Measure.OUTLIERS else ""
-    return f"{told[0]}{unit} [{told[1]}, {told[2]}]"
+    return f"{middle}{unit} [{low}, {high}]"
 
 
 def _percent(share: float) -> str:

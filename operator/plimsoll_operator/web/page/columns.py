@@ -1,4 +1,4 @@
-"""The columns of the index: what each is called, and what it is sorted by. Pure."""
+"""The columns of the index: their titles, and the keys to sort by. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ SortKey = Callable[[TaskRow], str | float | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column. key: None goes last, whichever way one sorts.
+    """One column. key: rows for which it is None come last in both orders.
 
-    order: asc or desc, which one wants first. would: shown only where something is recommended.
+    order: asc or desc, the first one to offer. would: shown only where something is recommended.
     """
 
     title: str
@@ -25,7 +25,7 @@ class Column:
 
     @property
     def numeric(self) -> bool:
-        """Whether it is set flush right."""
+        """Whether its figures are aligned at the right."""
         return self.order == "desc"
 
 
@@ -34,15 +34,15 @@ COLUMNS: Final[dict[str, Column]] = {
     "mode": Column(title="mode", key=lambda row: row.mode, order="asc"),
     "phase": Column(title="phase", key=lambda row: row.phase, order="asc"),
     "champion": Column(title="decided by", key=lambda row: row.champion, order="asc"),
-    "runs": Column(title="runs", key=lambda row: row.runs),
-    "kills": Column(title="OOM kills", key=lambda row: row.oom_kills),
+    "runs": Column(title="runs", key=lambda row: row.summary.runs_known),
+    "kills": Column(title="OOM kills", key=lambda row: row.summary.oom_kills),
     "runtime": Column(title="runtime", key=lambda row: row.runtime_p50_s),
-    "asked": Column(title="asked", key=lambda row: row.requested_gb_h),
-    "allocated": Column(title="allocated", key=lambda row: row.allocated_gb_h),
-    "needed": Column(title="needed", key=lambda row: row.needed_gb_h),
+    "asked": Column(title="asked", key=lambda row: row.summary.requested_gb_h),
+    "allocated": Column(title="allocated", key=lambda row: row.summary.allocated_gb_h),
+    "needed": Column(title="needed", key=lambda row: row.summary.peak_gb_h),
     "saved": Column(title="saved", key=lambda row: row.saved_gb_h),
     "would-save": Column(title="would save", key=lambda row: row.would_save_gb_h, would=True),
     "would-kill": Column(title="would kill", key=lambda row: row.would_kill, would=True),
-    "last": Column(title="last run", key=lambda row: row.last_s),
+    "last": Column(title="last run", key=lambda row: row.summary.last_finished_s),
 }
 DEFAULT_SORT: Final = "asked"

@@ -1,4 +1,4 @@
-"""All tasks' lines, read anew every few seconds while somebody looks."""
+"""Holds all tasks' lines, and reads them anew every few seconds while somebody looks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plimsoll_predictor.store import Store
 
 FRESH_S: Final = 3.0
 STALE_S: Final = 60.0
-"""Older lines than this are not shown: who looks waits for new ones."""
+"""Lines that are older than this are not shown: readers wait for new ones."""
 REST: Final = 20.0
 """Reading rests this many times as long as it took: a big store is not read all the time."""
 
@@ -28,10 +28,10 @@ class _Read:
 
 
 class TaskIndex:
-    """Lines in the order of their names.
+    """Lines in the order of their names. Several threads may use it.
 
-    Whoever looks gets what was read last, at once; a new reading begins beside it when that is old.
-    Safe to use from several threads. clock: seconds, never going back.
+    A reader gets the latest lines at once; if they are old, a new reading begins beside it.
+    clock: gives seconds that never go back.
     """
 
     def __init__(self, store: Store, live: Live, later: Later, clock: Callable[[], float]) -> None:
@@ -43,15 +43,11 @@ class TaskIndex:
         self._reading = threading.Lock()
 
     def rows(self) -> Sequence[TaskRow]:
-        """All tasks of the store.
-
-        Raises:
-            StoreError: if there is nothing recent and the store cannot be read now.
-        """
+        """All tasks of the store. StoreError if no lines are recent and it cannot be read now."""
         last, now_s = self._read, self._clock()
         if last is None or now_s - last.at_s > STALE_S + REST * last.took_s:
             with self._reading:
-                # Another may have read it while this one waited.
+                # Another thread may have read it meanwhile.
                 if self._read is last:
                     self._read_now()
                 return self._read.rows if self._read else ()
@@ -60,11 +56,7 @@ class TaskIndex:
         return last.rows
 
     def refresh(self) -> None:
-        """Read now, unless that is being done.
-
-        Raises:
-            StoreError: if the store cannot be read now; what was read last stays.
-        """
+        """Read now, unless that is being done. StoreError leaves the latest lines."""
         if self._reading.acquire(blocking=False):
             try:
                 self._read_now()

@@ -1,11 +1,11 @@
-"""What a reader asks of the index, from the address and back into it. Pure.
+"""Reads a reader's query of the index from the address, and writes it into one. Pure.
 
-Whatever stands in an address is text from outside: what makes no sense gives the default.
+An address is text from outside: a parameter that makes no sense gives the default.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 from urllib.parse import urlencode
@@ -24,7 +24,7 @@ ORDERS: Final = ("asc", "desc")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What to list, and how. text: words that all must be in the name. page: from 1.
+    """The tasks to list, and their order. q: words that all must be in the name. page: from 1.
 
     order: of ``sort``'s column; empty for the column's own. mode, phase: empty for all.
     """
@@ -38,7 +38,7 @@ class Query:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What is searched for, as names are compared."""
+        """The words to search for, in lower case."""
         return tuple(self.q.casefold().split()[:MAX_WORDS])
 
     @property
@@ -52,7 +52,7 @@ class Query:
         return bool(self.words or self.mode or self.phase)
 
     def sorted_by(self, column: str) -> Query:
-        """By a column; by the one it is sorted by already, the other way round."""
+        """The query sorted by a column; in the other order if that is its column already."""
         turned = {True: "asc", False: "desc"}[self.descending] if column == self.sort else ""
         return replace(self, sort=column, order=turned, page=1)
 
@@ -62,7 +62,7 @@ class Query:
 
     @property
     def address(self) -> str:
-        """Relative to the index, so that it holds behind any proxy."""
+        """The address, relative to the index, so that it holds behind any proxy."""
         own = {key: value for key, value in asdict(self).items() if value != _DEFAULTS[key]}
         return f"?{urlencode(own)}" if own else "./"
 
@@ -82,8 +82,8 @@ def query_of(given: Mapping[str, str]) -> Query:
     )
 
 
-def _one_of(known: Mapping[str, object] | tuple[str, ...], given: str | None, default: str) -> str:
-    return given if given in known and given is not None else default
+def _one_of(words: Collection[str], given: str | None, default: str) -> str:
+    return given if given is not None and given in words else default
 
 
 def _page(given: str) -> int:

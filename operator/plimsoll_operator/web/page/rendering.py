@@ -1,4 +1,4 @@
-"""Draws the served pages. What is drawn comes in; nothing is read here."""
+"""Draws the served pages from what was gathered; it reads nothing itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 
-from plimsoll_operator.web.page.columns import COLUMNS, Column
+from plimsoll_operator.web.page.columns import COLUMNS
 from plimsoll_operator.web.page.listing import Listing
 from plimsoll_operator.web.page.query import MODES, PHASES, Query
 from plimsoll_operator.web.page.task_page import TaskPage
@@ -26,7 +26,7 @@ _NO_WORD: Final = re.compile(r"\W+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why there is no page. words: what is wrong, without a full stop; home: relative."""
+    """Why there is no page. words: without a full stop; home: the index, relative."""
 
     heading: str
     words: str
@@ -37,23 +37,24 @@ class Trouble:
 def render_index(listing: Listing, *, paused: bool) -> str:
     """The index. paused: the whole cluster."""
     template = _environment().get_template("index.html.j2")
-    return template.render(listing=listing, shown=_columns(listing), paused=paused)
+    shown = {key: each for key, each in COLUMNS.items() if listing.would or not each.would}
+    return template.render(listing=listing, shown=shown, paused=paused)
 
 
 def render_task(page: TaskPage, *, paused: bool) -> str:
     """One task's page, two folders below the index."""
+    namespace = Query(q=f"{page.row.summary.task.namespace}/").address
     template = _environment().get_template("served_task.html.j2")
-    namespace = Query(q=f"{page.row.task.namespace}/").address
     return template.render(page=page, namespace=namespace, paused=paused)
 
 
 def render_trouble(trouble: Trouble) -> str:
-    """What people see where a page would be."""
+    """The page of a trouble, in place of the one that was asked for."""
     return _environment().get_template("trouble.html.j2").render(trouble=trouble)
 
 
 def make_ready() -> None:
-    """Compile the templates, which takes a tenth of a second once."""
+    """Compile the templates, which takes a tenth of a second the first time."""
     environment = _environment()
     for name in environment.list_templates(extensions=["j2"]):
         environment.get_template(name)
@@ -61,7 +62,7 @@ def make_ready() -> None:
 
 @cache
 def content_policy() -> str:
-    """Our one sheet, our one script, no other origin, nobody's frame."""
+    """The policy that allows our one sheet and our one script, no other origin and no frame."""
     style, script = _inlined()
     return (
         f"default-src 'none'; style-src {content_hash(style)}; script-src {content_hash(script)};"
@@ -73,10 +74,6 @@ def content_policy() -> str:
 def task_address(task: TaskId) -> str:
     """A task's page, relative to the index."""
     return f"tasks/{quote(task.namespace, safe='')}/{quote(task.name, safe='')}"
-
-
-def _columns(listing: Listing) -> dict[str, Column]:
-    return {key: each for key, each in COLUMNS.items() if listing.would or not each.would}
 
 
 def _inlined() -> tuple[str, str]:
@@ -99,7 +96,7 @@ def _environment() -> Environment:
         odds=words_for_odds,
         chance=words_for_chance,
         task_address=task_address,
-        # Of a status, so anybody's; as a class it must be one word.
+        # Anybody may have written the status; as a class it must be one word.
         word=lambda text: _NO_WORD.sub("", text)[:40],
     )
     environment.globals.update(

@@ -1,4 +1,4 @@
-"""One line of the index: a task's figures from the store, with what its profile says. Pure."""
+"""Makes a line of the index from a task's figures in the store and from its profile. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import TaskSummary
 
 MAX_WORDS: Final = 200
-"""Of a decision's words in the index; the task's own page has them all."""
+"""The most characters of a decision's words in the index; the task's own page has them all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveTask:
-    """What the controller knows of a task beside the store.
+    """The controller's knowledge of a task that the store does not have.
 
     status: TaskProfile.status, as the API server has it; empty without a profile.
     """
@@ -32,13 +32,13 @@ class LiveTask:
 
 
 class Live(Protocol):
-    """What the controller knows beside the store. Asked from the page's threads.
+    """The controller's knowledge that the store does not have.
 
-    It is safe to ask from another thread than the event loop's, and never waits.
+    The page's threads ask for it, which is safe and never waits.
     """
 
     def task(self, task: TaskId) -> LiveTask:
-        """Look at a task; for one never met, its namespace's policy says what holds."""
+        """Look at a task; one that was never met has its namespace's policy."""
 
     @property
     def paused(self) -> bool:
@@ -47,62 +47,50 @@ class Live(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
-    """One task of the index. GB·h over its live attempts.
+    """One task of the index.
 
-    would_save_gb_h, would_kill: had every run been sized that was not; None where nothing is
-        said of it, as where it is enforced. last_s: Unix seconds; None if none ended.
+    would_save_gb_h, would_kill: the effect if every run had been sized that was not; None where
+        the profile does not say it, as where the task is enforced.
     runtime: of the next run, p50 and p95 in words; None while nothing is forecast.
     """
 
-    task: TaskId
+    summary: TaskSummary
     name: str
     mode: str
     phase: str
     champion: str
-    runs: int
-    oom_kills: int
-    requested_gb_h: float
-    allocated_gb_h: float
-    needed_gb_h: float
     would_save_gb_h: float | None = None
     would_save: str | None = None
     would_kill: int | None = None
     decision: str = ""
-    last_s: float | None = None
     runtime: str | None = None
     runtime_p50_s: float | None = None
 
     @property
     def saved_gb_h(self) -> float:
         """Asked for less allocated; negative if more was spent."""
-        return self.requested_gb_h - self.allocated_gb_h
+        return self.summary.requested_gb_h - self.summary.allocated_gb_h
 
     @property
     def would_share(self) -> str | None:
-        """Of ``would_save``, the share alone, where a column is narrow."""
+        """The share in ``would_save``, for a narrow column."""
         return None if self.would_save is None else self.would_save.partition(" ")[0]
 
 
 def row_of(summary: TaskSummary, live: LiveTask) -> TaskRow:
-    """A task's line. What a status of another version says differently is left out."""
+    """A task's line. It leaves out what another version wrote differently into the status."""
     status, policy = ProfileStatus.read(live.status), live.policy
     recommended = policy.mode is Mode.RECOMMEND
     return TaskRow(
-        task=summary.task,
+        summary=summary,
         name=str(summary.task),
         mode=policy.mode.value,
         phase=_phase(summary, live, status.phase),
         champion=_cut(status.champion) or live.champion,
-        runs=summary.runs_known,
-        oom_kills=summary.oom_kills,
-        requested_gb_h=summary.requested_gb_h,
-        allocated_gb_h=summary.allocated_gb_h,
-        needed_gb_h=summary.peak_gb_h,
         would_save_gb_h=status.would_save_gb_h if recommended else None,
         would_save=_cut(status.would_save) if recommended else None,
         would_kill=status.would_kill if recommended else None,
         decision=_cut(status.last_decision) or "",
-        last_s=summary.last_finished_s,
         runtime=_cut(status.runtime),
         runtime_p50_s=status.runtime_p50_s,
     )

@@ -1,4 +1,4 @@
-"""What a task's page tells of its runtimes: gathered at a bounded cost, and drawn."""
+"""Gathers the part of a task's page about its runtimes, at a bounded cost, and draws it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from plimsoll_operator.views.task_runtimes import (
 from plimsoll_operator.web.page.change_rows import ChangeRow, row_of
 from plimsoll_operator.web.page.what_if_query import WhatIfQuery
 from plimsoll_operator.web.plots import runtime_plots
-from plimsoll_operator.web.plots.shape_plots import reasons_plot
+from plimsoll_operator.web.plots.reasons_plot import reasons_plot
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.shapes.explanation import TaskExplanation
 from plimsoll_predictor.runtimes.what_if.change import Direction
@@ -30,18 +30,6 @@ COMPARED_RUNS: Final = 1_000
 """Newest attempts that a what-if on the page looks at; the command looks at more."""
 TABLED_RUNS: Final = 20
 OFFERED_NODE_TYPES: Final = 30
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimePictures:
-    """The plots, for wide screens and for a phone's. shape: None without a typical one."""
-
-    density: Markup
-    narrow_density: Markup
-    history: Markup
-    narrow_history: Markup
-    shape: Markup | None
-    reasons: Markup | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +64,20 @@ class WhatIfPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RuntimeSection:
-    """All that the page tells of one task's runtimes.
+    """The part of a page about one task's runtimes, with its plots.
 
+    narrow_density, narrow_history: the same plots for a phone. shape: None without a typical one.
     tabled: the newest runs, newest first, each with its anomaly if it is one.
-    why: None where no explanation is stored.
+    why, reasons: None where no explanation is stored.
     """
 
     runtimes: TaskRuntimes
-    pictures: RuntimePictures
+    density: Markup
+    narrow_density: Markup
+    history: Markup
+    narrow_history: Markup
+    shape: Markup | None
+    reasons: Markup | None
     tabled: tuple[tuple[PastRuntime, Anomaly | None], ...]
     why: TaskExplanation | None
     what_if: WhatIfPart
@@ -92,38 +86,27 @@ class RuntimeSection:
 def gather_section(
     store: Store, task: TaskId, query: WhatIfQuery, now_s: float
 ) -> RuntimeSection | None:
-    """Read and draw; None while no run of the task has succeeded.
-
-    Raises:
-        StoreError: if the store cannot be read now.
-    """
+    """Read and draw; None while no run of the task has succeeded."""
     runtimes = gather_runtimes(store, task, now_s)
     if not runtimes.runs:
         return None
     explanation = store.shapes.explanation()
     why = explanation.of_task(str(task)) if explanation else None
     newest = reversed(runtimes.runs[-TABLED_RUNS:])
-    return RuntimeSection(
-        runtimes=runtimes,
-        pictures=_pictures(runtimes, why),
-        tabled=tuple((each, runtimes.anomaly(each)) for each in newest),
-        why=why,
-        what_if=_what_if(store, runtimes, query),
-    )
-
-
-def _pictures(runtimes: TaskRuntimes, why: TaskExplanation | None) -> RuntimePictures:
-    summary, typical = runtimes.summary, runtimes.typical
-    shape = None
+    summary, typical, shape = runtimes.summary, runtimes.typical, None
     if summary is not None and typical is not None:
         shape = runtime_plots.own_shape(runtimes.runtimes_s, summary.usual_s, typical)
-    return RuntimePictures(
+    return RuntimeSection(
+        runtimes=runtimes,
         density=runtime_plots.density(runtimes.forecast),
         narrow_density=runtime_plots.density(runtimes.forecast, runtime_plots.NARROW),
         history=runtime_plots.history(runtimes),
         narrow_history=runtime_plots.history(runtimes, runtime_plots.NARROW),
         shape=shape,
         reasons=reasons_plot(why) if why else None,
+        tabled=tuple((each, runtimes.anomaly(each)) for each in newest),
+        why=why,
+        what_if=_what_if(store, runtimes, query),
     )
 
 

@@ -1,7 +1,7 @@
-"""Answers for the page: read and drawn in threads of their own, few at a time, kept for seconds.
+"""Answers for the page. A few threads read and draw them, and they serve for some seconds.
 
-Anybody who may reach the page may ask for it as often as they like; the controller's own work
-must not notice.
+Anybody who may reach the page may ask for it as often as they like, and the controller's own work
+must not suffer.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Draw = Callable[[], str]
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """One answer. etag: None for what is not to be kept."""
+    """One answer. etag: None for an answer that must not be cached."""
 
     status: int
     body: bytes
@@ -84,25 +84,34 @@ class Pages:
 
     async def index(self, query: Query) -> Served:
         """The index."""
-        return await self._answer(query, lambda: self._draw_index(query), home="./")
+
+        def draw() -> str:
+            return render_index(list_tasks(self._index.rows(), query), paused=self._live.paused)
+
+        return await self._answer(query, draw, home="./")
 
     async def task(self, query: TaskQuery) -> Served:
         """One task's page."""
-        return await self._answer(query, lambda: self._draw_task(query), home="../../")
+
+        def draw() -> str:
+            page = gather_page(self._store, self._live, query, self._now())
+            return render_task(page, paused=self._live.paused)
+
+        return await self._answer(query, draw, home="../../")
 
     def missing(self, home: str) -> Served:
-        """There is no such page. home: the index, relative to what was asked for."""
+        """The answer for a page that does not exist. home: the index, relative to it."""
         words = "this address leads nowhere"
         return _troubled(404, Trouble("Not found", words, "All pages begin at the index.", home))
 
     def misdirected(self) -> Served:
-        """It was asked for by a name that is not its own."""
+        """The answer to a request by a host name that is not the page's own."""
         words = "this page is there for its own pod only, by the name of localhost or 127.0.0.1"
         advice = "Behind a proxy, let PLIMSOLL_PAGE_HOST be an address that the proxy reaches."
         return _troubled(421, Trouble("Wrong address", words, advice))
 
     def close(self) -> None:
-        """Stop; what is being drawn is not waited for."""
+        """Stop, without waiting for pages that are being drawn."""
         for pool in (self._threads, self._refreshing):
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -118,7 +127,7 @@ class Pages:
             drawing = asyncio.create_task(self._drawn(key, draw, home))
             self._drawing[key] = drawing
             drawing.add_done_callback(lambda _: self._drawing.pop(key, None))
-        # Whoever asked first may go away; the others still want it.
+        # The first reader may go away; the others still want it.
         return await asyncio.shield(drawing)
 
     async def _drawn(self, key: object, draw: Draw, home: str) -> Served:
@@ -135,13 +144,6 @@ class Pages:
             while len(self._cached) > MOST_KEPT:
                 self._cached.popitem(last=False)
         return served
-
-    def _draw_index(self, query: Query) -> str:
-        return render_index(list_tasks(self._index.rows(), query), paused=self._live.paused)
-
-    def _draw_task(self, query: TaskQuery) -> str:
-        page = gather_page(self._store, self._live, query, self._now())
-        return render_task(page, paused=self._live.paused)
 
     def _later(self, work: Callable[[], object]) -> None:
         self._refreshing.submit(_logged, work)

@@ -1,4 +1,4 @@
-"""One task's page: gathered at a bounded cost, however much the store holds."""
+"""Gathers one task's page, at a cost that is bounded however much the store holds."""
 
 from __future__ import annotations
 
@@ -22,28 +22,18 @@ MAX_SENTENCES: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SaidCondition:
-    """One condition of the task's profile, as the API server has it."""
-
-    type: str
-    status: str
-    reason: str
-    message: str
-    since: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPage:
-    """All that one task's page shows.
+    """The content of one task's page.
 
-    row: over all that is kept; section: of the newest attempts. about: sentences, as in
-        `kubectl describe taskprofile`. runtime: None while no run of it has succeeded.
+    row: of all stored attempts; section: of the newest. about: sentences, as in
+        `kubectl describe taskprofile`. conditions: of the task's profile, their texts cut.
+    runtime: None while no run of it has succeeded.
     """
 
     row: TaskRow
     about: tuple[str, ...]
     section: Section
-    conditions: tuple[SaidCondition, ...]
+    conditions: tuple[Mapping[str, str], ...]
     runtime: RuntimeSection | None = None
 
 
@@ -53,7 +43,7 @@ class NoSuchTask(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class TaskQuery:
-    """Which task's page is asked for, and what its reader wants to imagine."""
+    """The task whose page is asked for, and the conditions that its reader imagines."""
 
     task: TaskId
     what_if: WhatIfQuery = field(default_factory=WhatIfQuery)
@@ -70,33 +60,25 @@ def gather_page(store: Store, live: Live, query: TaskQuery, now_s: float) -> Tas
     summary = store.totals.of(task)
     if not summary.observations:
         raise NoSuchTask(f"no attempt of {cut(str(task), 200)} was observed")
-    known = live.task(task)
+    live_task = live.task(task)
     report = gather_task(store, summary, room=READ_ATTEMPTS)
     return TaskPage(
-        row=row_of(summary, known),
-        about=_sentences(known.status.get("about")),
+        row=row_of(summary, live_task),
+        about=_sentences(live_task.status.get("about")),
         section=section_of(report, "task", DRAWN_ATTEMPTS),
         conditions=tuple(
             _condition(each)
-            for each in read_conditions(known.status.get("conditions"))[:MAX_CONDITIONS]
+            for each in read_conditions(live_task.status.get("conditions"))[:MAX_CONDITIONS]
         ),
         runtime=gather_section(store, task, query.what_if, now_s),
     )
 
 
-def _sentences(found: object) -> tuple[str, ...]:
-    listed = found[:MAX_SENTENCES] if isinstance(found, list) else []
+def _sentences(about: object) -> tuple[str, ...]:
+    listed = about[:MAX_SENTENCES] if isinstance(about, list) else []
     return tuple(cut(each, MAX_MESSAGE) for each in listed if isinstance(each, str))
 
 
-def _condition(found: Mapping[str, Any]) -> SaidCondition:
-    def said(key: str) -> str:
-        return cut(str(found.get(key) or ""), MAX_MESSAGE)
-
-    return SaidCondition(
-        type=said("type"),
-        status=said("status"),
-        reason=said("reason"),
-        message=said("message"),
-        since=said("lastTransitionTime").replace("T", " ").rstrip("Z"),
-    )
+def _condition(written: Mapping[str, Any]) -> dict[str, str]:
+    keys = ("type", "status", "reason", "message", "lastTransitionTime")
+    return {key: cut(str(written.get(key) or ""), MAX_MESSAGE) for key in keys}

@@ -1,6 +1,6 @@
-"""What a reader asks of a task's page: other conditions to imagine. Pure.
+"""Reads from the address of a task's page the conditions that its reader imagines. Pure.
 
-Whatever stands in an address is text from outside: it is cut, and what makes no sense is said.
+An address is text from outside: it is cut, and the page says what makes no sense.
 """
 
 from __future__ import annotations
@@ -30,11 +30,7 @@ class WhatIfQuery:
         return bool(self.node_type or self.memory or self.limit_equal or self.even_load)
 
     def scenario(self) -> Scenario:
-        """What is meant.
-
-        Raises:
-            BadScenario: if it cannot be.
-        """
+        """The scenario that is meant; BadScenario if there can be none."""
         return scenario_of(
             node_type=self.node_type or None,
             memory=self.memory or None,

@@ -1,9 +1,9 @@
-"""The axes of all plots: places of values, round values for ticks, how they are drawn. Pure."""
+"""Makes the axes of all plots: the places of values, and ticks at round values. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -101,53 +101,42 @@ class Frame:
         return Scale(low=low, high=high, start=self.bottom, end=self.top, log=log)
 
     def names(self, up: str, across: str) -> list[Markup]:
-        """What the axes are of; nothing where it needs no words."""
+        """The names of the axes."""
         return [
-            *([svg.text((4, self.top - 8), up, "axis")] if up else []),
-            *([svg.text((self.right, self.bottom + 32), across, "axis", "end")] if across else []),
+            svg.text((4, self.top - 8), up, "axis"),
+            svg.text((self.right, self.bottom + 32), across, "axis", "end"),
         ]
 
     def rows(self, y: Scale, ticks: Iterable[float], words: Words) -> list[Markup]:
-        """A level line for each tick, and what it stands for at the left."""
-        return [
-            part
-            for tick in ticks
-            for part in (
-                self.level(y(tick), "grid"),
-                svg.text((self.left - 6, y(tick) + 4), words(tick), anchor="end"),
-            )
-        ]
+        """A level line for each tick, and its label at the left."""
+        parts: list[Markup] = []
+        for tick in ticks:
+            label = svg.text((self.left - 6, y(tick) + 4), words(tick), anchor="end")
+            parts += self.level(y(tick), "grid"), label
+        return parts
 
     def level(self, at: float, class_: str) -> Markup:
         """A level line through the whole plot."""
         return svg.line((self.left, at), (self.right, at), class_)
 
     def columns(self, x: Scale, ticks: Iterable[float], words: Words) -> list[Markup]:
-        """An upright line for each tick, and what it stands for below; none sticks out."""
-        anchors = {x.low: "start", x.high: "end"}
-        return [
-            part
-            for tick in ticks
-            for part in (
-                svg.line((x(tick), self.top), (x(tick), self.bottom), "grid"),
-                svg.text(
-                    (x(tick), self.bottom + _BELOW), words(tick), anchor=anchors.get(tick, "middle")
-                ),
-            )
-        ]
+        """An upright line for each tick, and its label below; the outer labels stay inside."""
+        parts: list[Markup] = []
+        for tick in ticks:
+            at, anchor = x(tick), {x.low: "start", x.high: "end"}.get(tick, "middle")
+            label = svg.text((at, self.bottom + _BELOW), words(tick), anchor=anchor)
+            parts += svg.line((at, self.top), (at, self.bottom), "grid"), label
+        return parts
 
     def ticks(
         self, x: Scale, ticks: Iterable[float], words: Words, class_: str = "grid"
     ) -> list[Markup]:
-        """A short line below the plot for each tick, and what it stands for."""
-        return [
-            part
-            for tick in ticks
-            for part in (
-                svg.line((x(tick), self.bottom), (x(tick), self.bottom + 4), class_),
-                self.under(x(tick), words(tick)),
-            )
-        ]
+        """A short line below the plot for each tick, and its label."""
+        parts: list[Markup] = []
+        for tick in ticks:
+            line = svg.line((x(tick), self.bottom), (x(tick), self.bottom + 4), class_)
+            parts += line, self.under(x(tick), words(tick))
+        return parts
 
     def under(self, at: float, words: str) -> Markup:
         """A tick's label below it, or as near as it fits into the picture."""
@@ -156,7 +145,7 @@ class Frame:
         return svg.text((round(inside, 1), self.bottom + _BELOW), words, anchor="middle")
 
     def dates(self, x: Scale, times_s: Mapping[float, float | None]) -> list[Markup]:
-        """Below some places, evenly chosen, when it was. times_s: place -> Unix seconds."""
+        """Times below some evenly chosen places. times_s: place -> Unix seconds."""
         most = max(1, int((x.end - x.start) // _DATE_WIDTH))
         stride = max(1, -(-len(times_s) // most))
         chosen = list(times_s)[stride // 2 :: stride]
@@ -200,26 +189,14 @@ def log_ticks_bytes(low_bytes: float, high_bytes: float, most: int = 7) -> list[
     return [2**power for power in range(first, last + 1, stride)]
 
 
-def even_ticks(high: float, most: int = 7) -> list[float]:
-    """Round numbers from 0 up to high, evenly apart.
+def even_ticks(high: float, most: int = 7, *, finest: int = -9) -> list[float]:
+    """Round numbers from 0 up to high, evenly apart. finest: the smallest step is 10**finest.
 
     >>> even_ticks(3500)
     [0, 500, 1000, 1500, 2000, 2500, 3000, 3500]
-    """
-    return _even_ticks(high, most, finest=-9)
-
-
-def count_ticks(high: int, most: int = 5) -> list[float]:
-    """The same of what is counted: whole numbers.
-
-    >>> count_ticks(23), count_ticks(3)
+    >>> even_ticks(23, 5, finest=0), even_ticks(3, 5, finest=0)
     ([0, 5, 10, 15, 20], [0, 1, 2, 3])
     """
-    return _even_ticks(high, most, finest=0)
-
-
-def _even_ticks(high: float, most: int, finest: int) -> list[float]:
-    """finest: the power of ten of the smallest step."""
     steps = (factor * 10**power for power in range(finest, 18) for factor in (1, 2, 5))
     step = next(step for step in steps if high / step <= most)
     return [place * step for place in range(int(high / step) + 1)]
@@ -249,23 +226,10 @@ def time_ticks_s(low_s: float, high_s: float, *, most: int) -> list[float]:
     return inside[::stride]
 
 
-@dataclass(frozen=True, slots=True)
-class TimeAxis:
-    """Ticks of a time axis from 0, in its unit."""
+def time_unit(span_s: float) -> tuple[str, float]:
+    """The largest unit of time with at least three in a span, and its seconds.
 
-    unit: str
-    unit_s: float
-    ticks: Sequence[float]
-
-
-def time_axis(span_s: float) -> TimeAxis:
-    """Ticks from 0 up to a span, in the largest unit of which there are at least three.
-
-    >>> time_axis(6 * 3600.0)
-    TimeAxis(unit='hours', unit_s=3600.0, ticks=[0, 1, 2, 3, 4, 5, 6])
+    >>> time_unit(6 * 3600.0)
+    ('hours', 3600.0)
     """
-    unit, unit_s = _UNITS[0]
-    for name, length_s in _UNITS:
-        if span_s >= 3 * length_s:
-            unit, unit_s = name, length_s
-    return TimeAxis(unit, unit_s, even_ticks(span_s / unit_s))
+    return next((unit for unit in reversed(_UNITS) if span_s >= 3 * unit[1]), _UNITS[0])

@@ -1,4 +1,4 @@
-"""Plots of one task's runtimes, as inline SVG: what is forecast, what was, and how it varies.
+"""Plots of one task's runtimes, as inline SVG: the forecast, the past runs, and their shape.
 
 Pure: the same runtimes give the same pictures. Colours are classes, as in ``plots``.
 """
@@ -27,7 +27,7 @@ NARROW: Final = (360, 250)
 SMALL: Final = (460, 260)
 NARROW_RUNS: Final = 90
 _ENDS: Final = (0.002, 0.998)
-"""Of the forecast; what lies beyond is too rare to be seen."""
+"""The shares of the forecast that are drawn; runtimes beyond them are too rare to be seen."""
 _ROOM: Final = 1.12
 _LABEL_ROW: Final = 15
 _MARKED_SHARES: Final = (0.5, 0.95)
@@ -48,10 +48,11 @@ def _frame(size: tuple[int, int]) -> Frame:
 
 
 def density(forecast: Forecast, size: tuple[int, int] = WIDE) -> Markup:
-    """The forecast: how likely it takes how long, in equal steps of the logarithm."""
+    """The forecast: the probability of each runtime, in equal steps of the logarithm."""
     frame = _frame(size)
     marks = list(_marks(forecast))
     x = _time_scale(forecast, [at_s for at_s, _ in marks], frame)
+    times_s = time_ticks_s(x.low, x.high, most=max(3, int((x.end - x.start) // _TIME_WIDTH)))
     edges_s, masses = forecast.densities()
     middles_s = np.sqrt(edges_s[1:] * edges_s[:-1])
     top = frame.top + _LABEL_ROW * len(marks)
@@ -60,7 +61,7 @@ def density(forecast: Forecast, size: tuple[int, int] = WIDE) -> Markup:
     points = list(zip(middles_s[shown], masses[shown], strict=True))
     beyond_s = _TIMES_USUAL * forecast.usual_s if forecast.usual_s else None
     parts = [
-        *frame.ticks(x, _times_s(x), words_for_duration, "base"),
+        *frame.ticks(x, times_s, words_for_duration, "base"),
         svg.path(_area(points, x, y), "mass"),
         *([svg.path(_area(points, x, y, beyond_s), "tail")] if beyond_s else []),
         frame.level(y(0), "base"),
@@ -71,7 +72,7 @@ def density(forecast: Forecast, size: tuple[int, int] = WIDE) -> Markup:
 
 
 def density_words(forecast: Forecast) -> str:
-    """What one sees at a glance."""
+    """The plot in words."""
     half_s, most_s = (float(each) for each in forecast.quantiles_s((0.5, 0.95)))
     words = (
         f"1 in 2 runs ends within {words_for_duration(half_s)},"
@@ -92,13 +93,12 @@ def history(runtimes: TaskRuntimes, size: tuple[int, int] = WIDE) -> Markup:
     around = [*times_s, *([usual_s] if usual_s else [])] or [1.0]
     y = frame.y(min(around) / 1.3, max(around) * 1.3, log=True)
     x = frame.x(-0.5, max(len(runs), 1) - 0.5)
-    told = size != NARROW
     parts = [
         *frame.rows(y, time_ticks_s(y.low, y.high, most=6), words_for_duration),
         *frame.dates(x, {place: each.finished_s for place, each in enumerate(runs)}),
         *([frame.level(y(usual_s), "even")] if usual_s else []),
         *(
-            _run(runtimes, each, (x(place), y(seconds)), told=told)
+            _run(runtimes, each, (x(place), y(seconds)), titled=size != NARROW)
             for place, (each, seconds) in enumerate(zip(runs, times_s, strict=True))
         ),
     ]
@@ -107,12 +107,12 @@ def history(runtimes: TaskRuntimes, size: tuple[int, int] = WIDE) -> Markup:
 
 
 def history_words(runtimes: TaskRuntimes) -> str:
-    """What one sees at a glance."""
+    """The plot in words."""
     runs = _drawn(runtimes, WIDE)
     if not runs:
         return "No run has succeeded."
-    found = [runtimes.anomaly(each) for each in runs]
-    long, short = (sum(each is kind for each in found) for kind in Anomaly)
+    anomalies = [runtimes.anomaly(each) for each in runs]
+    long, short = (anomalies.count(kind) for kind in Anomaly)
     low, high = (words_for_duration(end(each.ran_s for each in runs)) for end in (min, max))
     return (
         f"{len(runs):,} runs from {low} to {high}; {long:,} longer and {short:,} shorter"
@@ -158,7 +158,7 @@ def _drawn(runtimes: TaskRuntimes, size: tuple[int, int]) -> list[PastRuntime]:
 
 
 def _marks(forecast: Forecast) -> Iterator[tuple[float, str]]:
-    """Times that are marked, and how they are called."""
+    """The marked times, and their labels."""
     for share in _MARKED_SHARES:
         at_s = forecast.quantile_s(share)
         yield at_s, f"{words_for_odds(share)}: {words_for_duration(at_s)}"
@@ -174,23 +174,16 @@ def _time_scale(forecast: Forecast, shown_s: Sequence[float], frame: Frame) -> S
     return frame.x(low_s, high_s, log=True)
 
 
-def _times_s(x: Scale) -> list[float]:
-    return time_ticks_s(x.low, x.high, most=max(3, int((x.end - x.start) // _TIME_WIDTH)))
-
-
 def _area(
-    points: Sequence[tuple[float, float]],
-    x: Scale,
-    y: Scale,
-    from_s: float | None = None,
+    points: Sequence[svg.Place], x: Scale, y: Scale, from_s: float | None = None
 ) -> list[str]:
     """The curve down to the base; from_s: only what lies beyond."""
-    kept = [(at_s, mass) for at_s, mass in points if from_s is None or at_s > from_s]
-    if len(kept) < 2:
+    drawn = [(at_s, mass) for at_s, mass in points if from_s is None or at_s > from_s]
+    if len(drawn) < 2:
         return []
-    begin, end = x(kept[0][0] if from_s is None else from_s), x(kept[-1][0])
+    begin, end = x(drawn[0][0] if from_s is None else from_s), x(drawn[-1][0])
     first = "" if from_s is None else f"V{y(_between(points, from_s)):g}"
-    curve = "".join(f"L{x(at_s):g} {y(mass):g}" for at_s, mass in kept)
+    curve = "".join(f"L{x(at_s):g} {y(mass):g}" for at_s, mass in drawn)
     return [f"M{begin:g} {y(0):g}{first}{curve}L{end:g} {y(0):g}Z"]
 
 
@@ -211,22 +204,19 @@ def _mark_words(mark: tuple[float, str], row: int, x: Scale, frame: Frame) -> Ma
     return svg.text((round(middle, 1), frame.top + _LABEL_ROW * row), words, "told", "middle")
 
 
-def _run(
-    runtimes: TaskRuntimes, each: PastRuntime, at: tuple[float, float], *, told: bool
-) -> Markup:
+def _run(runtimes: TaskRuntimes, each: PastRuntime, at: svg.Place, *, titled: bool) -> Markup:
     anomaly = runtimes.anomaly(each)
-    said = _run_words(each, anomaly) if told else None
+    title = _run_words(each, anomaly) if titled else None
     if anomaly is Anomaly.LONG:
-        return svg.cross(at, 5, "kill", said)
+        return svg.cross(at, 5, "kill", title)
     if anomaly is Anomaly.SHORT:
-        inside = svg.element("title", said) if said else ""
         corners = f"M{at[0] - 5:g} {at[1] - 4:g}h10l-5 9Z"
-        return svg.element("path", inside, d=corners, class_="short")
-    return svg.dot(at, 2.6, "run", said)
+        return svg.titled("path", title, d=corners, class_="short")
+    return svg.dot(at, 2.6, "run", title)
 
 
 def _run_words(each: PastRuntime, anomaly: Anomaly | None) -> str:
     on = f" on {cut(each.node_type, 60)}" if each.node_type else ""
-    said = f"; {anomaly.value}" if anomaly else ""
+    unusual = f"; {anomaly.value}" if anomaly else ""
     when = words_for_minute(each.finished_s)
-    return f"{words_for_duration(each.ran_s)}{on}; run {cut(each.run, 80)}; {when}{said}"
+    return f"{words_for_duration(each.ran_s)}{on}; run {cut(each.run, 80)}; {when}{unusual}"

@@ -5,7 +5,7 @@ Pure: the same points give the same picture.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from markupsafe import Markup
@@ -17,15 +17,12 @@ from plimsoll_operator.web.plots import svg
 from plimsoll_operator.web.plots.axes import (
     Frame,
     Scale,
-    count_ticks,
+    even_ticks,
     linear_ticks_bytes,
     size_words,
 )
 from plimsoll_operator.wording.figure_words import words_for_minute, words_for_size
 from plimsoll_predictor.core.units import MIB, counted, words_for_bytes
-
-Said = Callable[[AttemptPoint], str | None]
-"""What shows under the pointer."""
 
 WIDE: Final = (960, 330)
 NARROW: Final = (360, 270)
@@ -41,48 +38,39 @@ _LABEL_ROWS: Final = 3
 """For the ceilings' labels, above the bars."""
 
 
-def timeline(thinned: Thinned) -> Markup:
+def timeline(thinned: Thinned, size: tuple[int, int] = WIDE) -> Markup:
     """Each attempt in the order they ended: its request, its allocation, its need; kills crossed.
 
     The order and not the clock is the axis: history of months and a busy hour fit on one page.
+    size: NARROW for a phone, where no pointer asks what a point is.
     """
-    return _timeline(thinned, WIDE, words_for_point)
-
-
-def narrow_timeline(thinned: Thinned) -> Markup:
-    """The same for a narrow screen, where no pointer asks what a point is."""
-    return _timeline(thinned, NARROW, lambda _: None)
-
-
-def _timeline(thinned: Thinned, size: tuple[int, int], said: Said) -> Markup:
     frame = Frame.inside(size)
     points = [point for _, point in thinned.points]
     top_bytes = max(_sizes(points), default=MIB) * _ROOM_ABOVE
     y, x = frame.y(0, top_bytes), frame.x(-0.5, max(thinned.total, 1) - 0.5)
+    dated_s = {
+        float(place): point.at_s for place, point in thinned.points if point.at_s is not None
+    }
     half = max(1.2, min(9.0, 0.36 * (frame.right - frame.left) / max(1, len(points))))
-    marks = [
-        mark for place, point in thinned.points for mark in _attempt(point, (x(place), y), said)
-    ]
     parts = [
         *frame.rows(y, linear_ticks_bytes(top_bytes), size_words),
-        *frame.dates(x, _dated(thinned)),
+        *frame.dates(x, dated_s),
         svg.path(_history(thinned, x, y), "history"),
         svg.path(_dashes(thinned, x, y, half=half, of="request_bytes"), "request"),
         svg.path(_gaps(thinned, x, y), "gap" if len(points) <= _CROWD else "gap crowd"),
         svg.path(_dashes(thinned, x, y, half=half, of="allocation_bytes"), "allocation"),
-        *marks,
+        *(
+            mark
+            for place, point in thinned.points
+            for mark in _attempt(point, (x(place), y), titled=size == WIDE)
+        ),
     ]
     label = "Allocations against needs, attempt by attempt"
-    return svg.picture(*size, label, parts, _told(thinned))
+    return svg.picture(*size, label, parts, _words(thinned))
 
 
-def _dated(thinned: Thinned) -> dict[float, float]:
-    """When the attempts that are drawn ended."""
-    return {place: point.at_s for place, point in thinned.points if point.at_s is not None}
-
-
-def _told(thinned: Thinned) -> str:
-    """What one sees at a glance, in words."""
+def _words(thinned: Thinned) -> str:
+    """The plot in words."""
     needs = [point.need_bytes for _, point in thinned.points if point.need_bytes]
     if not needs:
         return "No attempt was measured."
@@ -125,7 +113,7 @@ def histogram(needs_bytes: Sequence[int], ceilings_bytes: Sequence[int]) -> Mark
     y = Scale(low=0, high=most, start=frame.bottom, end=frame.top + 13 * _LABEL_ROWS)
     bar = (frame.right - frame.left) / HISTOGRAM_BARS
     parts = [
-        *frame.rows(y, count_ticks(most), lambda tick: f"{tick:g}"),
+        *frame.rows(y, even_ticks(most, 5, finest=0), lambda tick: f"{tick:g}"),
         *(frame.under(x(tick), size_words(tick)) for tick in linear_ticks_bytes(high)),
         *(
             svg.bar((round(frame.left + place * bar + 0.5, 1), y(count)), bar - 1, y(0), "bar")
@@ -162,26 +150,18 @@ def _ceiling_marks(x: Scale, ceilings_bytes: Sequence[int], frame: Frame) -> lis
 
 
 def _sizes(points: Iterable[AttemptPoint]) -> list[int]:
-    return [
-        size
-        for point in points
-        for size in (
-            point.request_bytes,
-            point.allocation_bytes,
-            point.need_bytes,
-            point.lifted_to_bytes,
-        )
-        if size
-    ]
+    fields = ("request_bytes", "allocation_bytes", "need_bytes", "lifted_to_bytes")
+    return [size for point in points for name in fields if (size := getattr(point, name))]
 
 
-def _attempt(point: AttemptPoint, where: tuple[float, Scale], said: Said) -> list[Markup]:
+def _attempt(point: AttemptPoint, where: tuple[float, Scale], *, titled: bool) -> list[Markup]:
     at, y = where
     if point.need_bytes is None:
         return []
+    title = words_for_point(point) if titled else None
     if not point.killed:
-        return [svg.dot((at, y(point.need_bytes)), 2.6, "need", said(point))]
-    marks = [svg.cross((at, y(point.need_bytes)), 5, "kill", said(point))]
+        return [svg.dot((at, y(point.need_bytes)), 2.6, "need", title)]
+    marks = [svg.cross((at, y(point.need_bytes)), 5, "kill", title)]
     if point.lifted_to_bytes:
         ends = (at, y(point.need_bytes) - 6), (at, y(point.lifted_to_bytes))
         marks.insert(0, svg.line(*ends, "lift"))
@@ -203,7 +183,7 @@ def _dashes(thinned: Thinned, x: Scale, y: Scale, *, half: float, of: str) -> li
 
 
 def _gaps(thinned: Thinned, x: Scale, y: Scale) -> list[str]:
-    """From need up to allocation: what was held and not used."""
+    """Strokes from need up to allocation: memory that was reserved and not used."""
     return [
         f"M{x(place):g} {y(point.need_bytes):g}V{y(point.allocation_bytes):g}"
         for place, point in thinned.points
@@ -221,7 +201,7 @@ def _history(thinned: Thinned, x: Scale, y: Scale) -> list[str]:
 
 
 def words_for_point(point: AttemptPoint) -> str:
-    """What shows under the pointer."""
+    """The words that show under the pointer."""
     need = words_for_size(point.need_bytes)
     needed = f"OOM-killed: needs more than {need}" if point.killed else f"needed {need}"
     got = words_for_size(point.allocation_bytes)

@@ -1,4 +1,4 @@
-"""The few SVG elements the plots need. Everything written into one is escaped here."""
+"""Writes the few SVG elements that the plots need, and escapes all that goes into them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def element(name: str, content: object = "", **attributes: object) -> Markup:
 
 def joined(parts: Iterable[object]) -> Markup:
     """Elements one after the other."""
-    return Markup("".join(_text(part) for part in parts))
+    return Markup("".join(map(_text, parts)))
 
 
 def _text(value: object) -> str:
@@ -45,18 +45,21 @@ def text(at: Place, words: object, class_: str = "tick", anchor: str | None = No
     return element("text", words, x=at[0], y=at[1], class_=class_, text_anchor=anchor)
 
 
+def titled(name: str, title: str | None, **attributes: object) -> Markup:
+    """An element whose title, if it has one, shows under the pointer."""
+    return element(name, element("title", title) if title else "", **attributes)
+
+
 def dot(at: Place, radius: float, class_: str, title: str | None = None) -> Markup:
-    """A dot; the title shows under the pointer."""
-    inside = element("title", title) if title else ""
-    return element("circle", inside, cx=at[0], cy=at[1], r=radius, class_=class_)
+    """A dot."""
+    return titled("circle", title, cx=at[0], cy=at[1], r=radius, class_=class_)
 
 
 def cross(at: Place, size: float, class_: str, title: str | None = None) -> Markup:
-    """A cross, for what was killed."""
+    """A cross, for a kill."""
     x, y = at
     arms = f"M{x - size:g} {y - size:g}l{2 * size:g} {2 * size:g}m0 {-2 * size:g}"
-    inside = element("title", title) if title else ""
-    return element("path", inside, d=f"{arms}l{-2 * size:g} {2 * size:g}", class_=class_)
+    return titled("path", title, d=f"{arms}l{-2 * size:g} {2 * size:g}", class_=class_)
 
 
 def bar(
@@ -64,22 +67,21 @@ def bar(
 ) -> Markup:
     """An upright bar from its left upper corner down to ``bottom``."""
     x, y = corner
-    inside = element("title", title) if title else ""
     height = round(bottom - y, 1)
-    return element("rect", inside, x=x, y=y, width=round(width, 1), height=height, class_=class_)
+    return titled("rect", title, x=x, y=y, width=round(width, 1), height=height, class_=class_)
 
 
 def picture(
     width: int, height: int, label: str, parts: Iterable[object], description: str = ""
 ) -> Markup:
-    """The whole plot. label, description: read out to those who do not see it.
+    """A plot. label, description: read out to people who do not see it.
 
     The label is no ``title`` element: that would also show wherever the pointer rests.
     """
-    told = [element("desc", description)] if description else []
+    described = [element("desc", description)] if description else []
     return element(
         "svg",
-        joined([*told, *parts]),
+        joined([*described, *parts]),
         viewBox=f"0 0 {width} {height}",
         width=width,
         height=height,

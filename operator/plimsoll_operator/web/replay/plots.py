@@ -11,7 +11,7 @@ from typing import Final
 from markupsafe import Markup
 
 from plimsoll_operator.web.plots import svg
-from plimsoll_operator.web.plots.axes import Frame, Scale, decade_ticks, even_ticks, time_axis
+from plimsoll_operator.web.plots.axes import Frame, Scale, decade_ticks, even_ticks, time_unit
 from plimsoll_operator.wording.figure_words import number_words, words_for_gb_h
 from plimsoll_predictor.core.units import GB, words_for_bytes
 from plimsoll_predictor.replay.sizes.figures import CloudPoint, FrontierPoint
@@ -24,8 +24,8 @@ NAMES: Final = 128
 _WIDE: Final = Frame.inside(WIDE, right=NAMES, top=24)
 _NAME_HEIGHT: Final = 14.0
 _WIDE_RANGE: Final = 8.0
-"""Where the most waste is this many times the least, the axis is logarithmic: one would see only
-the worst."""
+"""Where the most waste is this many times the least, the axis is logarithmic: a linear one would
+show only the worst."""
 
 
 def logarithmic(played: Sequence[Played]) -> bool:
@@ -44,12 +44,12 @@ def waste_over_time(played: Sequence[Played]) -> Markup:
     ends = [y(each.totals.waste_gb_h) for each in played]
     places = apart(ends, (_WIDE.top, _WIDE.bottom))
     ticks = decade_ticks(y.low, y.high) if y.log else even_ticks(y.high)
-    axis = time_axis(x.high - x.low)
-    times_s = [begin_s + tick * axis.unit_s for tick in axis.ticks]
+    unit, unit_s = time_unit(x.high - x.low)
+    times_s = [begin_s + tick * unit_s for tick in even_ticks((x.high - x.low) / unit_s)]
     parts = [
         *_WIDE.rows(y, ticks, number_words),
-        *_WIDE.ticks(x, times_s, lambda at_s: number_words((at_s - begin_s) / axis.unit_s)),
-        *_WIDE.names("GB·h wasted so far", f"{axis.unit} since the first run ended"),
+        *_WIDE.ticks(x, times_s, lambda at_s: number_words((at_s - begin_s) / unit_s)),
+        *_WIDE.names("GB·h wasted so far", f"{unit} since the first run ended"),
     ]
     for each, curve, place in zip(played, curves, places, strict=True):
         points = [(x(point.at_s), y(point.waste_gb_h)) for point in curve]
@@ -202,11 +202,11 @@ def _cloud_mark(point: CloudPoint, at: svg.Place) -> Markup:
 
 def _roomy(ticks: Sequence[int], x: Scale) -> list[int]:
     """Those whose labels do not touch."""
-    kept: list[int] = []
+    roomy: list[int] = []
     for tick in ticks:
-        if not kept or x(tick + 1) - x(kept[-1] + 1) >= 36:
-            kept.append(tick)
-    return kept
+        if not roomy or x(tick + 1) - x(roomy[-1] + 1) >= 36:
+            roomy.append(tick)
+    return roomy
 
 
 def _polyline(points: Sequence[svg.Place]) -> list[str]:

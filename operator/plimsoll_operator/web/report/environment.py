@@ -1,13 +1,14 @@
-"""The templates' environment, shared by the report file and the served page."""
+"""The templates' environment, shared by the files and the served page."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from jinja2 import BaseLoader, Environment, StrictUndefined
+from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from plimsoll_operator.names.conditions import cut
@@ -25,14 +26,26 @@ from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.savings import Resource, words_for_amount
 
 MAX_TEXT: Final = 512
-"""Of any text that came from outside."""
-_OUTCOMES = {
+"""The most characters that are shown of a text from outside."""
+_OUTCOMES: Final = {
+    None: "not ended yet",
     Outcome.SUCCEEDED: "succeeded",
     Outcome.OOM_KILLED: "OOM-killed again",
     Outcome.FAILED: "failed for a reason of its own",
     Outcome.EVICTED: "evicted by its node",
     Outcome.DELETED: "deleted",
 }
+
+
+@cache
+def file_environment(package: str, own_style: str = "") -> Environment:
+    """The environment of a package's pages that are files, each with its one style sheet."""
+    environment = environment_of(PackageLoader(package))
+    style = own_text("plimsoll_operator.web.report", "style.css")
+    if own_style:
+        style += own_text(package, own_style)
+    environment.globals.update(style=style, style_hash=Markup(content_hash(style)))
+    return environment
 
 
 def environment_of(loader: BaseLoader) -> Environment:
@@ -51,7 +64,7 @@ def environment_of(loader: BaseLoader) -> Environment:
         commas=lambda number: f"{number:,}",
         percent=lambda share: f"{100 * share:.1f}%",
         when=words_for_minute,
-        ended=words_for_outcome,
+        ended=_OUTCOMES.__getitem__,
         short=lambda text: cut(str(text), MAX_TEXT),
         sentence=lambda text: cut(str(text)[:1].upper() + str(text)[1:], MAX_TEXT),
         saved=_saved,
@@ -64,13 +77,13 @@ def environment_of(loader: BaseLoader) -> Environment:
 
 
 def own_text(package: str, *names: str) -> Markup:
-    """Style or script of ours: nobody's input, so it reaches the page as it is."""
+    """Our own style or script. Nobody else writes it, so it is not escaped."""
     folder = files(package).joinpath("templates")
     return Markup("".join(folder.joinpath(name).read_text("utf-8") for name in names))
 
 
 def content_hash(text: str) -> str:
-    """How a Content-Security-Policy names one inline style or script, and allows no other."""
+    """The name by which a Content-Security-Policy allows just this inline style or script."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
@@ -81,8 +94,3 @@ def _amount(amount: float | None, resource: Resource) -> str:
 
 def _saved(figures: Figures) -> str:
     return words_for_share(figures.saved_gb_h, figures.requested_gb_h)
-
-
-def words_for_outcome(outcome: Outcome | None) -> str:
-    """How the attempt after a lift ended; None: it has not ended."""
-    return "not ended yet" if outcome is None else _OUTCOMES[outcome]

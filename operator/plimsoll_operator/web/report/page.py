@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
-from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
 from plimsoll_operator.views.records import AttemptPoint, Figures, ReportData, TaskReport, total
 from plimsoll_operator.views.thinning import points_per_plot, thin
 from plimsoll_operator.web.plots import size_plots as plots
-from plimsoll_operator.web.report.environment import content_hash, environment_of, own_text
+from plimsoll_operator.web.report.environment import file_environment
 
 TABLED_SHARE: Final = 20
-"""One in so many of the attempts that may be drawn stands in the table beside: the newest."""
+"""The table beside has the newest attempts, one in so many of those that may be drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One task's own section: the report, its drawn plots, and what they left out.
+    """One task's own section: the report, its drawn plots, and how they were thinned.
 
     timeline: for wide screens; narrow: the same for a phone's.
-    tabled: the newest attempts, newest first, for those who read and do not see.
+    tabled: the newest attempts, newest first, for people who do not see the plots.
     """
 
     anchor: str
@@ -41,16 +39,13 @@ def render(pages: ReportData, now_s: float) -> str:
     detailed = [report for report in pages.tasks if report.detail is not None]
     room = points_per_plot(len(detailed))
     sections = [section_of(report, f"task-{n}", room) for n, report in enumerate(detailed)]
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            pages=pages,
-            total=total(Figures, [report.figures for report in pages.tasks]),
-            sections=sections,
-            anchors={section.report.task: section.anchor for section in sections},
-            now_s=now_s,
-        )
+    template = file_environment("plimsoll_operator.web.report").get_template("page.html.j2")
+    return template.render(
+        pages=pages,
+        total=total(Figures, [report.figures for report in pages.tasks]),
+        sections=sections,
+        anchors={section.report.task: section.anchor for section in sections},
+        now_s=now_s,
     )
 
 
@@ -64,17 +59,9 @@ def section_of(report: TaskReport, anchor: str, room: int) -> Section:
         anchor=anchor,
         report=report,
         timeline=plots.timeline(thinned),
-        narrow=plots.narrow_timeline(thin(points, min(room, plots.NARROW_POINTS))),
+        narrow=plots.timeline(thin(points, min(room, plots.NARROW_POINTS)), plots.NARROW),
         diagonal=plots.diagonal(thinned),
         histogram=plots.histogram(needs, model.bins.ceilings_bytes if model else ()),
         thinned=thinned.words,
         tabled=tuple(reversed(points[-max(1, room // TABLED_SHARE) :])),
     )
-
-
-@cache
-def _environment() -> Environment:
-    environment = environment_of(PackageLoader("plimsoll_operator.web.report"))
-    style = own_text("plimsoll_operator.web.report", "style.css")
-    environment.globals.update(style=style, style_hash=Markup(content_hash(style)))
-    return environment

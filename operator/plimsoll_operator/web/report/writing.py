@@ -1,4 +1,4 @@
-"""Writes a file as a whole or not at all."""
+"""Writes a file completely or not at all."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 
 def write_whole(out: Path, page: str) -> None:
-    """Through a file beside it, so that a full disk or a kill leaves the old file whole."""
+    """Write through a file beside it, so that a full disk or a kill leaves the old file."""
     handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name[:100]}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(page)
-        # mkstemp makes it private; what is written is for sharing.
+        # mkstemp makes it private, but the page is for sharing.
         os.chmod(name, 0o644)
         os.replace(name, out)
     except BaseException:

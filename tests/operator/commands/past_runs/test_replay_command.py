@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from plimsoll_operator.commands.past_runs.replay import ReplayRequest, replay_command
-from plimsoll_operator.web.plots.axes import decade_ticks, even_ticks, time_axis
+from plimsoll_operator.web.plots.axes import decade_ticks, even_ticks, time_unit
 from plimsoll_operator.web.replay.plots import apart
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
@@ -285,5 +285,5 @@ def test_names_that_would_overlap_are_moved_apart_and_stay_on_the_plot() -> None
 def test_ticks_are_round_and_within_the_axis() -> None:
     assert decade_ticks(2200, 5800) == [3000, 4000, 5000]
     assert even_ticks(0.32) == pytest.approx([0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3])
-    assert time_axis(90).unit == "minutes"
-    assert time_axis(5 * 86400).ticks == [0, 1, 2, 3, 4, 5]
+    assert time_unit(90) == ("minutes", 60.0)
+    assert time_unit(5 * 86400) == ("days", 86400.0)

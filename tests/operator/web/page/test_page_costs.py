@@ -133,13 +133,13 @@ def test_the_index_is_read_anew_beside_whoever_looks(store: Store) -> None:
     store.observations.record([an_attempt("r1")])
     now, later = [0.0], list[Any]()
     index = TaskIndex(store, bare(store).live, later.append, lambda: now[0])
-    assert [row.runs for row in index.rows()] == [1]
+    assert [row.summary.runs_known for row in index.rows()] == [1]
     store.observations.record([an_attempt("r2")])
     now[0] = FRESH_S + 0.1
-    assert [row.runs for row in index.rows()] == [1], "at once, what was read last"
+    assert [row.summary.runs_known for row in index.rows()] == [1], "at once, what was read last"
     [refresh] = later
     refresh()
-    assert [row.runs for row in index.rows()] == [2]
+    assert [row.summary.runs_known for row in index.rows()] == [2]
     assert len(later) == 1, "what is fresh is not read again"
 
 
@@ -150,4 +150,4 @@ def test_an_index_nobody_looked_at_for_long_is_not_shown(store: Store) -> None:
     index.rows()
     store.observations.record([an_attempt("r2")])
     now[0] = 10_000.0
-    assert [row.runs for row in index.rows()] == [2]
+    assert [row.summary.runs_known for row in index.rows()] == [2]

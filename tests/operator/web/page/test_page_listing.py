@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from urllib.parse import parse_qsl
 
 import pytest
@@ -32,6 +32,8 @@ def a_row(name: str, **changes: object) -> TaskRow:
         peak_gb_h=1.0,
         last_finished_s=1.0,
     )
+    figures = {field.name for field in fields(TaskSummary)} & set(changes)
+    summary = replace(summary, **{name: changes.pop(name) for name in figures})  # type: ignore[arg-type]
     row = row_of(summary, LiveTask(policy=ENFORCE, champion="near-max"))
     return replace(row, **changes)  # type: ignore[arg-type]
 
@@ -67,7 +69,11 @@ def test_a_search_is_narrowed_by_mode_and_phase() -> None:
 
 
 def test_sorting_puts_what_is_unknown_last_whichever_way() -> None:
-    known = [a_row("a/1", last_s=5.0), a_row("a/2", last_s=None), a_row("a/3", last_s=9.0)]
+    known = [
+        a_row("a/1", last_finished_s=5.0),
+        a_row("a/2", last_finished_s=None),
+        a_row("a/3", last_finished_s=9.0),
+    ]
     assert names_of(known, sort="last") == ["a/3", "a/1", "a/2"]
     assert names_of(known, sort="last", order="asc") == ["a/1", "a/3", "a/2"]
 
@@ -79,7 +85,7 @@ def test_of_equals_the_alphabet_decides_whichever_way() -> None:
 
 @pytest.mark.parametrize("column", COLUMNS)
 def test_every_column_sorts_and_turns_round(column: str) -> None:
-    found = [a_row(f"a/{n}", runs=n, oom_kills=n, last_s=float(n)) for n in range(3)]
+    found = [a_row(f"a/{n}", runs_known=n, oom_kills=n, last_finished_s=float(n)) for n in range(3)]
     once = Query().sorted_by(column)
     twice = once.sorted_by(column)
     assert once.descending is not twice.descending
@@ -104,9 +110,9 @@ def test_a_page_beyond_the_last_is_the_last() -> None:
 
 def test_totals_are_of_what_matches() -> None:
     both = [a_row("a/one"), a_row("b/two", requested_gb_h=10.0)]
-    assert list_tasks(both, query_of({"q": "a/"})).totals.requested_gb_h == 4.0
-    assert list_tasks(both, Query()).totals.requested_gb_h == 14.0
-    assert totals_of(both).saved_gb_h == pytest.approx(8.0)
+    assert list_tasks(both, query_of({"q": "a/"})).totals.figures.requested_gb_h == 4.0
+    assert list_tasks(both, Query()).totals.figures.requested_gb_h == 14.0
+    assert totals_of(both).figures.saved_gb_h == pytest.approx(8.0)
 
 
 def test_would_have_is_told_of_recommended_tasks_only() -> None:

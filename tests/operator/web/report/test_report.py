@@ -19,7 +19,7 @@ from plimsoll_operator.views.thinning import points_per_plot, thin
 from plimsoll_operator.web.plots import size_plots as plots
 from plimsoll_operator.web.plots.axes import (
     Scale,
-    count_ticks,
+    even_ticks,
     linear_ticks_bytes,
     log_ticks_bytes,
 )
@@ -329,7 +329,7 @@ def test_ticks_are_round_and_few() -> None:
     assert linear_ticks_bytes(4.2 * GIB) == [0, GIB, 2 * GIB, 3 * GIB, 4 * GIB]
     assert log_ticks_bytes(100 * MIB, 5 * GIB)[0] == 128 * MIB
     assert len(log_ticks_bytes(1, 2**60)) <= 7
-    assert count_ticks(0) == [0]
+    assert even_ticks(0, finest=0) == [0]
 
 
 @pytest.mark.slow

@@ -1,13 +1,12 @@
-"""Plots of shapes and of why they are foretold, as inline SVG (the paper's figures 5 and 9).
+"""The pictures of docs/shapes.md: shapes, and what tells them (the paper's figures 5 and 9).
 
-Pure: the same catalogue or explanation gives the same picture. Colours are classes, as in
-``plots``; ``standalone`` brings them along for a file of its own.
+The same catalogue or explanation gives the same picture.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from markupsafe import Markup
@@ -16,7 +15,7 @@ from plimsoll_operator.web.plots import svg
 from plimsoll_operator.web.plots.axes import Frame, Scale
 from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.runtimes.shapes.catalogue import Shape, ShapeCatalogue
-from plimsoll_predictor.runtimes.shapes.explanation import Effect, Explanation, TaskExplanation
+from plimsoll_predictor.runtimes.shapes.explanation import Effect, Explanation
 from plimsoll_predictor.runtimes.shapes.normalising import RANGES, Normalisation
 
 PANEL: Final = (232, 150)
@@ -24,9 +23,8 @@ COLUMNS: Final = 4
 EFFECT_ROW: Final = 34
 EFFECTS_WIDTH: Final = 960
 NAMES_WIDTH: Final = 250
-REASON_ROW: Final = 26
 _LETTERS: Final = 36
-"""Of a feature's name before the plot."""
+"""The most letters of a feature's name before the plot."""
 _TICKS: Final = {Normalisation.RATIO: (0, 1, 2, 5, 10), Normalisation.DELTA: (-900, 0, 900)}
 _UNIT: Final = {Normalisation.RATIO: "×", Normalisation.DELTA: " s"}
 _STYLE: Final = """
@@ -129,28 +127,3 @@ def _effect_row(effect: Effect, at: float, x: Scale) -> list[Markup]:
         class_ = "untold" if value is None else "high" if value > middle else "low"
         parts.append(svg.dot((x(contribution), round(at + 3 + aside * 22, 1)), 1.8, class_))
     return parts
-
-
-def reasons_plot(task: TaskExplanation) -> Markup:
-    """Why one task: bars to the right made its shape likelier, to the left less likely."""
-    width = EFFECTS_WIDTH // 2
-    height = 20 + REASON_ROW * max(1, len(task.reasons))
-    reach = max((abs(reason.contribution) for reason in task.reasons), default=1.0) or 1.0
-    x = Scale(low=-reach, high=reach, start=NAMES_WIDTH, end=width - 12)
-    parts: list[Markup] = [svg.line((x(0), 6), (x(0), height - 6), "even")]
-    for row, reason in enumerate(task.reasons):
-        top = 10 + REASON_ROW * row
-        ends: Sequence[float] = sorted((x(0), x(reason.contribution)))
-        parts += [
-            svg.text((NAMES_WIDTH - 8, top + 12), reason.feature[:_LETTERS], "name", "end"),
-            svg.bar(
-                (ends[0], top),
-                max(1.0, ends[1] - ends[0]),
-                top + REASON_ROW - 10,
-                "more" if reason.contribution > 0 else "less",
-                reason.words,
-            ),
-        ]
-    return svg.picture(
-        width, height, f"Why {task.task} is foretold {task.shape}", parts, task.words
-    )
