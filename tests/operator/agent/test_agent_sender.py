@@ -79,6 +79,7 @@ def test_one_bad_report_is_given_up_and_costs_no_other() -> None:
     assert post.calls <= 15  # halved, not one by one
 
 
+@pytest.mark.slow
 def test_a_sender_keeps_trying_until_the_controller_is_back() -> None:
     answers = iter([Answer.UNREACHED, Answer.UNREACHED])
     post = RecordingPost(lambda _: next(answers, Answer.TAKEN))

@@ -36,6 +36,7 @@ def test_a_mutation_stands_where_letters_of_two_bytes_stand_before_it() -> None:
     assert mutation.source == "word = 'größer'; x = (a <= b)"
 
 
+@pytest.mark.slow
 def test_a_modules_own_test_is_among_those_that_are_tried_first() -> None:
     (nearest, *_) = covering_tests([judge.__module__])[judge.__module__]
     assert any(test.endswith("test_truth.py") for test in nearest)

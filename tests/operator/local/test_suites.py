@@ -109,6 +109,7 @@ def is_gone(process: str | Path) -> bool:
     return not Path(f"/proc/{process}").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["waits", "strays"])
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_interrupted_it_ends_all_that_it_has_started(
@@ -123,6 +124,7 @@ def test_interrupted_it_ends_all_that_it_has_started(
     assert "was last" not in said
 
 
+@pytest.mark.slow
 def test_killed_it_leaves_nothing_running_and_the_next_one_waits_for_that(folder: Path) -> None:
     """One that has left its session is no child of anybody who would end it."""
     stray = killed(folder)
@@ -164,6 +166,7 @@ def test_it_ends_with_the_make_that_runs_it() -> None:
     assert line.startswith("setpriv --pdeathsig TERM ")
 
 
+@pytest.mark.slow
 def test_a_database_server_ends_with_whoever_is_killed_while_using_it() -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", SERVER], cwd=CHECKOUT, stdout=subprocess.PIPE, text=True
@@ -217,6 +220,7 @@ class Noting(Run):
         await asyncio.sleep(1.0 if command[-1] == "long" else 0.1)
 
 
+@pytest.mark.slow
 async def test_what_no_lane_has_begun_is_run_once_by_the_cluster_that_is_free(
     tmp_path: Path,
 ) -> None:

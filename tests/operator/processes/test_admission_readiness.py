@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import aiohttp
+import pytest
 
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.processes.admission import Running, running
@@ -67,6 +68,7 @@ async def test_knowledge_that_is_too_old_admits_unchanged_and_stays_ready(tmp_pa
             assert await readyz(server.metrics_port) == (200, "ok\n")
 
 
+@pytest.mark.slow
 async def test_without_a_certificate_it_lives_says_so_and_begins_when_there_is_one(
     tmp_path: Path,
 ) -> None:

@@ -132,6 +132,7 @@ async def test_calls_keep_their_order_among_observations(store_url: str) -> None
         assert await writer.read(store.lifts.waiting) == {TRAIN: {"run": Lift(2, 2, 1)}}
 
 
+@pytest.mark.slow
 async def test_a_locked_store_stops_neither_the_loop_nor_reads_and_loses_nothing(
     store_url: str,
 ) -> None:

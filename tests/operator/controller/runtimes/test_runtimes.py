@@ -35,6 +35,7 @@ def ran_long(uid: str) -> RanLong:
     return RanLong(uid, TRAIN, pod, "it runs long", NOON_S + 9999)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("saved_after", [None, 0, 7])
 async def test_the_state_is_the_same_whether_or_not_the_controller_was_killed(

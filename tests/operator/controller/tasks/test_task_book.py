@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from plimsoll_operator.controller.attempts.living import Placed, Placement
 from plimsoll_operator.controller.tasks.book import LIFTS_KEPT
 from plimsoll_predictor.core.policy import Mode, Policy
@@ -73,6 +75,7 @@ def test_a_lift_is_told_at_once_with_all_that_was_learned() -> None:
     assert (published[-1].max_need_bytes, published[-1].lifts) == (MIB, {"r": LIFT})
 
 
+@pytest.mark.slow
 def test_a_task_keeps_its_newest_lifts() -> None:
     book = books().book
     for number in range(LIFTS_KEPT):

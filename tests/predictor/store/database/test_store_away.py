@@ -105,6 +105,7 @@ async def test_a_server_that_stops_and_starts_again_loses_nothing(away: Server, 
     store.close()
 
 
+@pytest.mark.slow
 async def test_a_server_that_stands_still_is_given_up_and_tried_again(
     away: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +166,7 @@ async def test_a_commit_that_never_came_through_is_made_again(away: Server, wire
     store.close()
 
 
+@pytest.mark.slow
 async def test_closing_does_not_wait_for_a_server_that_is_gone(
     away: Server, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +185,7 @@ async def test_closing_does_not_wait_for_a_server_that_is_gone(
     store.close()
 
 
+@pytest.mark.slow
 def test_who_is_cut_off_in_the_middle_of_a_write_holds_nobody_up(
     away: Server, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,6 +233,7 @@ def test_the_settings_that_end_waiting_reach_the_server(away: Server) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_statement_that_takes_too_long_is_given_up_unless_it_may_take_its_time(
     away: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
