@@ -84,14 +84,13 @@ EVERYTHING = Plan(
             ),
             on_cluster=False,
         ),
+        # With six clusters two processors have too much to do, and tests run out of time.
         Lane("chart", ("test-chart",), options=NOT_ALONE),
         Lane("node", ("test-e2e",), options=NOT_ALONE),
-        Lane("controller", ("test-controller",), options=NOT_ALONE),
+        Lane("api", ("test-controller", "test-apiserver"), options=NOT_ALONE),
         Lane("ha", ("test-ha",), options=NOT_ALONE),
-        Lane("followed", ("test-followed",), options=NOT_ALONE),
-        Lane("api", ("test-apiserver",), options=NOT_ALONE),
     ),
-    shared=("test-local",),
+    shared=("test-followed", "test-local"),
     afterwards=(Lane("chart", ("test-alone",)),),
 )
 
