@@ -11,7 +11,7 @@ CONTEXT ?=
 TRACES ?= ../shared/traces
 MUTANTS ?=
 WORKERS ?= 2
-# Imports are most of a short process: let Python keep what it compiled.
+# Imports are most of a short process: let Python keep what it compiled. Pip would compile all.
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
@@ -26,7 +26,7 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "make setup: Python 3.11 or newer is needed; " + sys.executable + " is " + sys.version.split()[0] + ". Name another: make PYTHON=python3.12 setup")'
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "make setup: Python cannot make virtual environments; as root: apt-get install python3-venv" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --require-hashes -r requirements/dev.lock
+	$(BIN)/pip install --quiet --no-compile --require-hashes -r requirements/dev.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
