@@ -64,7 +64,7 @@ class ShiftSizer(ProductSizer):
 
     def __init__(self, eye: Eye, after: Collection[int]) -> None:
         super().__init__(Knobs())
-        self.fleet = self._fleet = WatchedFleet(eye)
+        self.fleet = self._standings = WatchedFleet(eye)
         self._after = after
 
     def completed(self, row: TraceRow, allocation_bytes: int, now_s: float, /) -> None:

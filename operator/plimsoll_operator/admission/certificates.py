@@ -1,8 +1,9 @@
 """The server's certificate, from files that may change at any time.
 
-New handshakes are given the newest pair; connections that stand keep theirs. The pair is swapped
-at once, in the handshake's server-name callback (which OpenSSL also calls for clients that name
-no server): loading into the context in use could leave it with one file's half of an update.
+New handshakes are given the newest pair; connections that stand keep theirs. Certificate
+and key are swapped together, in the handshake's server-name callback (which OpenSSL also calls for
+clients that name no server): loading into the context in use could leave it with one file's half of
+an update.
 """
 
 from __future__ import annotations

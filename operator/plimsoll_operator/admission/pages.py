@@ -17,8 +17,8 @@ from plimsoll_operator.sizing.state import AdmissionState
 class Pages:
     """Routes over one server's state. monotonic: seconds on a clock that cannot jump.
 
-    ready_unheard_s: from this moment of ``monotonic`` on, it is ready without a feed. Unready, it
-        would answer nobody; ready, it lets pods through unchanged at once, while the API server
+    ready_unheard_at_s: from this moment of ``monotonic`` on, it is ready without a feed. Unready,
+        it would answer nobody; ready, it lets pods through unchanged at once, while the API server
         would wait for a Service without endpoints.
     trouble: a sentence that says why nothing is served yet; None once it is.
     draining: set when it is about to end.
@@ -28,7 +28,7 @@ class Pages:
     freshness: Freshness
     state: AdmissionState
     monotonic: Callable[[], float]
-    ready_unheard_s: float
+    ready_unheard_at_s: float
     trouble: str | None = "starting"
     draining: bool = False
 
@@ -62,6 +62,6 @@ class Pages:
         if self.freshness.heard_s is not None:
             # With stale knowledge it stays ready: it lets pods through unchanged at once.
             return web.Response(text="ok\n")
-        if self.monotonic() >= self.ready_unheard_s:
+        if self.monotonic() >= self.ready_unheard_at_s:
             return web.Response(text="no feed was heard yet: pods are admitted unchanged\n")
         return web.Response(status=503, text="no feed was heard and no snapshot was loaded\n")

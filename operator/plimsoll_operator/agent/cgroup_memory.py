@@ -34,15 +34,19 @@ class Glance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CgroupSample(Glance):
+class CgroupSample:
     """The kernel's figures of one cgroup, its children included.
 
+    kernel_peak_bytes, limit_hits: as in Glance.
     reclaimed_bytes: page cache reclaimed so far, or the most it can have been; only grows.
     limit_bytes: None if unlimited.
     cpu_s: CPU time used so far; None where it cannot be read.
     slab_reclaimable_bytes: kernel caches (directory entries, inodes); 0 on version 1.
     """
 
+    usage_bytes: int
+    kernel_peak_bytes: int | None
+    limit_hits: int
     anon_bytes: int
     shmem_bytes: int
     inactive_file_bytes: int

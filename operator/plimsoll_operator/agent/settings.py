@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from plimsoll_operator.names.service_urls import with_brackets
 from plimsoll_predictor.core.units import MIB
@@ -46,6 +47,10 @@ class AgentSettings:
             raise SettingsError(
                 f"controller URL {self.controller_url!r} has no scheme; write https://HOST:PORT"
             )
+        try:
+            _ = urlsplit(self.controller_url).port
+        except ValueError as error:
+            raise SettingsError(f"controller URL {self.controller_url!r}: {error}") from None
         if not 0.05 <= self.interval_s <= 60:
             raise SettingsError(
                 f"an interval of {self.interval_s} s cannot be kept; use 0.25 to 2 s"

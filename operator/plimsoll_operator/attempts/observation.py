@@ -12,7 +12,7 @@ from plimsoll_predictor.core.record import Features, Observation, Outcome, PeakS
 from plimsoll_predictor.core.task import TaskId
 
 END_SEEN_WITHIN_S = 5.0
-"""The most between a container's last reading and its end; Kubernetes gives whole seconds."""
+"""The most between the last reading and the end of a container. Kubernetes gives whole seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Attempt:
 
     request_bytes, request_cores: the user's own, before sizing.
     limit_bytes: the limit that the kernel enforced.
-    containers: how many the pod has; a peak of the whole pod says something of one only.
+    containers: how many the pod has; the pod's peak is a container's only if there is one.
     """
 
     task: TaskId

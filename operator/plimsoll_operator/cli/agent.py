@@ -46,7 +46,7 @@ def agent(
     ] = None,
 ) -> None:
     """Measure the memory of this node's pods, and tell page cache from need."""
-    given = given_only(**locals())
+    given = given_only(**locals())  # as the first line: the options are all there is so far
 
     from plimsoll_operator.agent.settings import AgentSettings
     from plimsoll_operator.processes.agent import serve

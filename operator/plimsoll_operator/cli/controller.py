@@ -39,7 +39,7 @@ def controller(
     ] = None,
 ) -> None:
     """Run the operator: it observes, lifts, retries, trains and keeps TaskProfiles."""
-    given = given_only(**locals())
+    given = given_only(**locals())  # as the first line: the options are all there is so far
 
     from plimsoll_operator.controller.settings import ControllerSettings
     from plimsoll_operator.processes.controller import serve

@@ -20,7 +20,7 @@ from plimsoll_operator.names.profile_names import profile_name, task_of_profile
 log = structlog.get_logger()
 
 TASKS_AT_ONCE: Final = 50
-"""So many tasks are resolved again, after the cluster's policy changed, before others' turn."""
+"""After a change of the cluster's policy, others get a turn when so many tasks are resolved."""
 
 Raw = Mapping[str, Any]
 

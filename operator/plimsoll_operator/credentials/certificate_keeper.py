@@ -23,7 +23,7 @@ from plimsoll_operator.credentials.reading import (
     read_authorities,
     read_served,
 )
-from plimsoll_operator.credentials.secrets import TLS, SecretName, data_of
+from plimsoll_operator.credentials.secrets import TLS, SecretName, data_of, manifest
 from plimsoll_operator.kube.errors import ApiError, NotFound
 from plimsoll_operator.kube.own_objects import OwnObjects
 
@@ -127,8 +127,8 @@ class CertificateKeeper:
         assert self._prepared is not None
         pair = self._prepared.pair
         data = {CERTIFICATE: pair.certificate, KEY: pair.key, AUTHORITIES: b"".join(trusted)}
-        before = objects.secret, objects.state.broken
-        await write_secret(self._objects, self._plan.secret, TLS, data, before)
+        body = manifest(self._plan.secret, TLS, data, objects.secret)
+        await write_secret(self._objects, body, objects.secret, objects.state.broken)
         self._prepared = None
         await self._hurry()
 

@@ -45,7 +45,8 @@ class Step(Enum):
 class Prepared:
     """A pair that is not served yet.
 
-    published_s: when its authority was published, by a clock that only runs on; None if it is not.
+    published_s: when its authority was first seen published, by a clock that only runs on; None
+        before.
     """
 
     pair: Pair

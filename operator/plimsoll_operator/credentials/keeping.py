@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import structlog
 
-from plimsoll_operator.credentials.secrets import SecretName, manifest, mended
+from plimsoll_operator.credentials.secrets import mended
 from plimsoll_operator.kube.errors import AlreadyThere, ApiError, Changed, NotFound
 from plimsoll_operator.kube.own_objects import OwnObjects
 
@@ -75,17 +75,15 @@ async def if_there(call: Awaitable[dict[str, Any]]) -> Mapping[str, Any] | None:
 
 async def write_secret(
     objects: OwnObjects,
-    name: SecretName,
-    kind: str,
-    data: Mapping[str, bytes],
-    before: tuple[Mapping[str, Any] | None, str | None],
+    body: Mapping[str, Any],
+    secret: Mapping[str, Any] | None,
+    broken: str | None,
 ) -> None:
     """Create a Secret or replace it, and say in an Event what was wrong with a broken one.
 
-    before: the Secret as it was, and what was wrong with it; None where there was none.
+    body: its manifest. secret: as it was; None if there was none. broken: what was wrong with it;
+        None if nothing was.
     """
-    secret, broken = before
-    body = manifest(name, kind, data, secret)
     if secret is None:
         await objects.create_secret(body)
         return

@@ -10,6 +10,7 @@ from plimsoll_operator.credentials.secrets import (
     OPAQUE,
     SecretName,
     data_of,
+    manifest,
     new_token,
     token_in,
 )
@@ -42,5 +43,6 @@ class TokenKeeper:
                 log.warning("token mended: its secret held none of use", secret=str(name))
             broken = "it held no token of 16 to 512 printable characters"
             data = {ENTRY: token.encode()}
-            await write_secret(self._objects, name, OPAQUE, data, (before, broken))
+            body = manifest(name, OPAQUE, data, before)
+            await write_secret(self._objects, body, before, broken)
         self.value = token

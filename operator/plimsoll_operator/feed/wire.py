@@ -9,7 +9,7 @@ r"""The feed's messages: JSON over HTTP.
      "removed": {"tasks": ["shop/old"], "namespaces": [], "models": []}}
 
 ``revision`` is where the next question starts; while it is below ``head`` there is more at once.
-``defaults`` is null where it did not change. ``full``: forget the state before.
+``defaults`` is null where it did not change. ``full``: forget all earlier state.
 A task's model is a hundred times larger than the rest of its entry, and changes once in a hundred
 times: so it is an entry of its own, before the task that is to use it. A removed task takes its
 model along.

@@ -56,6 +56,7 @@ def registry_for(watch: ClusterWatch) -> kopf.OperatorRegistry:
 def configure(settings: kopf.OperatorSettings) -> None:
     """Set kopf up as a watcher of many short-lived pods."""
     settings.posting.enabled = False
+    # Nothing is stored on the objects: they are not ours.
     settings.persistence.diffbase_storage = NoDiffBase([])
     settings.persistence.progress_storage = kopf.MultiProgressStorage([])
     settings.peering.standalone = True

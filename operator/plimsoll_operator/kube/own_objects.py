@@ -35,7 +35,10 @@ class OwnObjects:
     async def put_lease(
         self, name: str, spec: Mapping[str, Any], version: str | None, within_s: float
     ) -> dict[str, Any]:
-        """Create a Lease if ``version`` is None; else change exactly that resourceVersion."""
+        """Create a Lease if ``version`` is None; else change exactly that resourceVersion.
+
+        Changed if the Lease has another one by now.
+        """
         api = self._kube.api.within(within_s)
         if version is None:
             body = {"metadata": {"name": name}, "spec": dict(spec)}

@@ -118,8 +118,8 @@ class Election:
             unfit = self._fitness.unfit_to_lead()
             if unfit is not None:
                 log.error("steps down", why=unfit)
-                # What was begun may still be written by a thread until the process ends, so it
-                # ends at once; the store and names prevent that anything is done twice.
+                # A thread may go on writing until the process ends, so it ends at once; the store
+                # and the objects' names keep anything from being done twice.
                 await self.give_up()
                 self._end(unfit)
                 return

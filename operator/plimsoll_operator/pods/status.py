@@ -51,7 +51,10 @@ class AttemptStatus:
 
     @property
     def taken_away(self) -> bool:
-        """Say whether a deletion ended it. Within one second, the deletion is the cause."""
+        """Say whether a deletion ended it.
+
+        Both times are whole seconds; within the same second, the deletion counts as the cause.
+        """
         if self.deletion_s is None:
             return False
         return self.finished_s is None or self.finished_s >= self.deletion_s

@@ -110,6 +110,7 @@ def _lay_over(base: Policy, spec: Mapping[str, Any], where: str) -> tuple[Policy
             if (words := f"{error}; ignored") not in problems:
                 problems.append(words)
             if len(part) > 1:
+                # Of two bounds that contradict each other, or of which one is bad, each is tried.
                 parts += ({key: value} for key, value in part.items())
     return policy, problems
 

@@ -102,8 +102,8 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
     snapshot = SnapshotKeeper(settings.snapshot_file, state, client, metrics)
     if snapshot.load(time.time()):
         freshness.load(time.monotonic())
-    ready_unheard_s = time.monotonic() + settings.unheard_s
-    pages = Pages(metrics, freshness, state, time.monotonic, ready_unheard_s)
+    ready_unheard_at_s = time.monotonic() + settings.unheard_s
+    pages = Pages(metrics, freshness, state, time.monotonic, ready_unheard_at_s)
     # Left in the opposite order: open requests end first, while all else still works.
     async with AsyncExitStack() as stack:
         metrics_port = await stack.enter_async_context(_listening(pages.app(), settings))

@@ -1,4 +1,4 @@
-"""Runs the agent's loop: it looks at cgroups, sends reports, and saves both."""
+"""Runs the agent's loop: it reads cgroups, sends reports, and saves maxima and unsent reports."""
 
 from __future__ import annotations
 

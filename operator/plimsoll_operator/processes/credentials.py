@@ -35,7 +35,7 @@ class BearerTokens:
 async def keep(
     settings: ControllerSettings, kube: Kube, metrics: ProcessMetrics
 ) -> AsyncIterator[BearerTokens]:
-    """Keep all of it right while the context is open; each was looked at once when it opens."""
+    """Keep tokens and certificate right while the context is open; each was looked at before."""
     objects = OwnObjects(kube, settings.namespace, settings.instance)
     from_file = None if settings.token_file is None else read_token(settings.token_file)
     tokens = BearerTokens(from_file, from_file)

@@ -1,4 +1,4 @@
-"""Ends a process on a signal, even while it only waits, and work with what it is beside."""
+"""Ends a process on a signal, even while it only waits; runs work beside other work."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import DecisionRecord, TaskSummary
 
 _WRITTEN_ONLY: Final = "would be →"
-"""A decision's words say so if nothing was changed; controller/announcer.py writes them."""
+"""A decision's words say so if nothing was changed; the controller's announcer writes them."""
 _BY_REASON: Final[Mapping[str, str]] = {
     Reason.COLD_START: "its policy's minRuns: until so many runs are known, the request is kept",
     Reason.OFF: "its mode: sizing is switched off; set recommend or enforce",

@@ -44,14 +44,14 @@ class StoredStandings:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._fleet = TaskStandings(lambda task: TaskId.parse(task).namespace)
+        self._standings = TaskStandings(lambda task: TaskId.parse(task).namespace)
 
     def pool(self, task: TaskId) -> Pool:
         """The pool that a task shares with those of its namespace."""
-        if task.namespace not in self._fleet.pools:
+        if task.namespace not in self._standings.pools:
             saved = self._store.experts.pools([task.namespace])
-            self._fleet.put_pool(task.namespace, saved.get(task.namespace))
-        return self._fleet.pool_of(str(task))
+            self._standings.put_pool(task.namespace, saved.get(task.namespace))
+        return self._standings.pool_of(str(task))
 
     def standing(self, task: TaskId) -> Standing | None:
         """A task's experts; None if the store knows nothing of them, or another version's."""

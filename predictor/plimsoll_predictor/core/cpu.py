@@ -37,7 +37,7 @@ Cores: TypeAlias = Annotated[float, Meta(ge=0, le=1e6)]
 
 
 class CpuReason(StrEnum):
-    """The reason of a CPU request."""
+    """The reason for a CPU request."""
 
     USED = "used"
     """The request follows what the task's runs used."""

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """The reason of an allocation; the words beside it are for people."""
+    """The reason for an allocation; the words beside it are for people."""
 
     OFF = "off"
     PAUSED = "paused"

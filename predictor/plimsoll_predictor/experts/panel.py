@@ -74,10 +74,16 @@ def _largest(margin: float) -> Bidding:
     return lambda view: Rule(base_bytes=view.past.reached_bytes * margin)
 
 
+_YOUNG_MARGIN: Final = 0.6
+"""The room over the largest need when one run is known, as a share of that need."""
+_REQUEST_SHARE: Final = 0.25
+"""The part of the way to the request when one run is known."""
+
+
 def _young(view: View) -> Rule:
     """The largest need with room that shrinks as runs become known, and goes when enough are."""
     runs = view.past.runs
-    margin = 0.6 / math.sqrt(runs) if runs < YOUNG_RUNS else 0.0
+    margin = _YOUNG_MARGIN / math.sqrt(runs) if runs < YOUNG_RUNS else 0.0
     return Rule(base_bytes=view.past.reached_bytes * (NEAR + margin))
 
 
@@ -85,7 +91,7 @@ def _toward_request(power: float) -> Bidding:
     """The largest need, and part of the way to the request, less as runs become known."""
     return lambda view: Rule(
         base_bytes=view.past.reached_bytes * NEAR,
-        request_share=0.25 / view.past.runs**power,
+        request_share=_REQUEST_SHARE / view.past.runs**power,
         over_bytes=view.past.reached_bytes,
     )
 

@@ -17,7 +17,10 @@ from plimsoll_predictor.model.task_model import Model
 
 @dataclass(frozen=True, slots=True)
 class Lift:
-    """The allocation of a run's next attempt after an OOM kill."""
+    """The allocation of a run's next attempt after an OOM kill.
+
+    The order of its fields is the feed's format.
+    """
 
     allocation_bytes: int
     attempt: int

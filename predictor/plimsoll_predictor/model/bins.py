@@ -38,7 +38,7 @@ class Bins:
         return len(self.ceilings_bytes)
 
     def labels(self, needs_bytes: NDArray[Any]) -> NDArray[np.int64]:
-        """The first ceiling that each need fits, (n,) -> (n,); the last bin above the last one."""
+        """The index of the first ceiling that each need fits, or the last index, (n,) -> (n,)."""
         places = np.searchsorted(np.asarray(self.ceilings_bytes), needs_bytes, side="left")
         return np.minimum(places, len(self.ceilings_bytes) - 1).astype(np.int64)
 

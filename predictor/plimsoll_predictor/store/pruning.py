@@ -103,16 +103,21 @@ class _Pruning:
 
     def forget_pools(self) -> Iterator[int]:
         """Delete what the tasks of a namespace shared, once the namespace has none."""
+        standing, forecast = schema.standings.c.task, schema.forecaster.c.key
+        # They are read before the tasks: whatever is seen here had its task before.
+        shared = [
+            (column, key, key.removeprefix(runtimes.OWNER).removesuffix("/"))
+            for column, condition in (
+                (standing, standing.endswith("/")),
+                (forecast, forecast.startswith(runtimes.OWNER)),
+            )
+            for key in self.database.values(sa.select(column).where(condition))
+        ]
         tasks = self.database.values(sa.select(schema.totals.c.task))
         living = {task.partition("/")[0] for task in tasks}
-        standing, forecast = schema.standings.c.task, schema.forecaster.c.key
-        for column, shared, place in (
-            (standing, standing.endswith("/"), 0),
-            (forecast, forecast.startswith(runtimes.OWNER), 1),
-        ):
-            for key in self.database.values(sa.select(column).where(shared)):
-                if key.split("/")[place] not in living:
-                    yield from self.delete(column.table, column == key)
+        for column, key, namespace in shared:
+            if namespace not in living:
+                yield from self.delete(column.table, column == key)
 
     def forget_attempts(self) -> Iterator[int]:
         column, keep = schema.observations.c, self.bounds.per_task

@@ -20,7 +20,7 @@ from plimsoll_predictor.training.u_score import Evaluation, estimated_improvemen
 
 AS_GOOD: Final = 0.01
 """The share of the reference's memory-time within which candidates count as equal: a few folds
-cannot tell more, and fewer bins are predicted more surely."""
+cannot tell them apart more finely, and fewer bins are predicted more surely."""
 MOST_TOO_SMALL: Final = 0.01
 """Share of runs given too little, beyond which an option is only taken where all exceed it: every
 failed attempt troubles somebody, however little memory it held (thesis 6.2)."""

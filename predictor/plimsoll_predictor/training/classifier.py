@@ -24,8 +24,8 @@ from plimsoll_predictor.training.compile import compile_booster, compile_svm
 from plimsoll_predictor.training.sampling import Labels, Rows, Sampled, Sampler, sample
 
 MAX_BIN: Final = 256
-"""Histogram bins per column: with fewer, the few rows of a rare heavy class share a bin with their
-neighbours."""
+"""Histogram bins per column: fewer train faster, but put the few rows of a rare heavy class into
+one bin with their neighbours."""
 CALIBRATION_FOLDS: Final = 3
 CALIBRATION_PRIOR: Final = 0.5
 """Runs by which the SVM's calibration trusts each predicted bin before the first run."""

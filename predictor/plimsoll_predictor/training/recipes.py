@@ -135,7 +135,10 @@ class RecipeAsker:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence two harmless warnings: of a point that is asked twice, and of a flat surface."""
+    """Silence two harmless warnings that would alarm whoever reads the log.
+
+    A small space asks the same twice, and the Gaussian process may find nothing to tell apart.
+    """
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():

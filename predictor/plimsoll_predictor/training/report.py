@@ -76,7 +76,7 @@ class TrainingReport:
     reliability: Reliability | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON, with tuples for lists."""
+        """Plain JSON types, with tuples for lists."""
         document: dict[str, Any] = to_document(self)
         return document
 

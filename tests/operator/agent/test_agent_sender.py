@@ -281,6 +281,8 @@ def test_settings_that_make_no_sense_are_refused_in_words(tmp_path: Path) -> Non
     assert settings().interval_s == pytest.approx(1.0)
     with pytest.raises(SettingsError, match="has no scheme"):
         settings(controller_url="plimsoll:8443")
+    with pytest.raises(SettingsError, match=r"https://plimsoll:99999.*Port out of range"):
+        settings(controller_url="https://plimsoll:99999")
     with pytest.raises(SettingsError, match="cannot be kept"):
         settings(interval_s=0.0)
     with pytest.raises(SettingsError, match="70000 is no port"):

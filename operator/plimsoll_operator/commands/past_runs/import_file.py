@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -75,8 +75,7 @@ def import_command(
                 progress.stop()
                 return _refused(console, path, tally)
             rows = _good(read_history(file, namespace=namespace), tally)
-            for _ in _stored(rows, store_url, tally):
-                progress.update(bar, completed=file.tell())
+            _store(rows, store_url, tally, lambda: progress.update(bar, completed=file.tell()))
     except (TableError, StoreError, OSError) as error:
         unread = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
         refuse(console, "import", unread if isinstance(error, OSError) else str(error))
@@ -91,8 +90,10 @@ def import_command(
     return 0 if tally.rows or not tally.bad else 1
 
 
-def _stored(rows: Iterator[Observation], store_url: str, tally: _Tally) -> Iterator[int]:
-    """Store all rows; yields after each batch how many it had."""
+def _store(
+    rows: Iterator[Observation], store_url: str, tally: _Tally, stored: Callable[[], None]
+) -> None:
+    """Store all rows. stored: is called after each batch."""
     # The header is checked before the store is touched.
     batch = list(islice(rows, BATCH))
     store = Store.open(store_url)
@@ -102,7 +103,7 @@ def _stored(rows: Iterator[Observation], store_url: str, tally: _Tally) -> Itera
             for row in batch:
                 tally.count(row)
                 tally.new[row.task] += row.attempt_uid in uids
-            yield len(batch)
+            stored()
             batch = list(islice(rows, BATCH))
     finally:
         store.close()

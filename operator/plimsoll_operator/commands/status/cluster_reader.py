@@ -134,7 +134,9 @@ class ClusterReader:
             return policies
         path = custom_path("sizingpolicies", installed_in, CLUSTER_POLICY_NAME)
         policy = await self._allowed(self._object(path), "sizing")
-        return None if policy is None else [*(policies or ()), policy]
+        if policy is None:
+            return None
+        return [*(policies or ()), policy] if policy else policies
 
     async def _lease(
         self, installed_in: str | None, deployments: Sequence[Object]

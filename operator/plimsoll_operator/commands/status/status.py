@@ -1,22 +1,24 @@
-"""``plimsoll status`` reads, judges and prints; names of tasks are completed for shells."""
+"""``plimsoll status`` reads, judges and prints; names of tasks are completed for shells.
+
+A shell waits for the names, so the rest is imported where it is used.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import complain, print_output
 from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
 from plimsoll_operator.commands.reaching.installation import Installation
-from plimsoll_operator.commands.status.cluster_reader import ClusterReader
-from plimsoll_operator.commands.status.cluster_state import ClusterState
-from plimsoll_operator.commands.status.summary import summary_of
-from plimsoll_operator.commands.status.tables import status_tables
 from plimsoll_operator.commands.status.tasks import task_states
 from plimsoll_operator.kube.api_server import custom_path
 from plimsoll_operator.kube.errors import ApiError
+
+if TYPE_CHECKING:
+    from plimsoll_operator.commands.status.cluster_state import ClusterState
 
 COMPLETED_WITHIN_S: Final = 2.0
 MOST_NAMES: Final = 200
@@ -29,6 +31,9 @@ def status_command(
 
     namespace: whose tasks are shown; None for all. limit: most tasks in the table.
     """
+    from plimsoll_operator.commands.status.summary import summary_of
+    from plimsoll_operator.commands.status.tables import status_tables
+
     try:
         cluster = asyncio.run(_read(installation, namespace))
     except ApiError as error:
@@ -40,6 +45,8 @@ def status_command(
 
 
 async def _read(installation: Installation, namespace: str | None) -> ClusterState:
+    from plimsoll_operator.commands.status.cluster_reader import ClusterReader
+
     async with cluster_objects(installation) as objects:
         return await ClusterReader(objects, installation, namespace).read()
 

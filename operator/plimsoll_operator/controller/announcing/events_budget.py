@@ -26,7 +26,7 @@ class Allowance:
 
 OF_AN_OBJECT: Final = Allowance(burst=20, per_minute=5)
 OF_A_TASK: Final = Allowance(burst=300, per_minute=60)
-"""Each pod of a batch of a few hundred has its Event; a flood has not."""
+"""Each pod of a batch of a few hundred has its Event; a flood does not."""
 OF_THE_CLUSTER: Final = Allowance(burst=5000, per_minute=1200)
 
 

@@ -123,7 +123,9 @@ class Standings(LogFold):
                     self._learn(lesson)
                     await turns.rest()
                 for task in tasks:
-                    self._book.inform(task, self._experts.standing(str(task)))
+                    # A task that was forgotten meanwhile stays forgotten.
+                    if (standing := self._experts.get(str(task))) is not None:
+                        self._book.inform(task, standing)
 
     async def _write(self, follows: frozenset[int]) -> bool:
         pools = {name: self._experts.pools[name].to_dict() for name in self._unsaved_pools}

@@ -93,8 +93,8 @@ class Troubles:
     def compare(self, sent: Mapping[str, Any], stored: Mapping[str, Any]) -> bool:
         """Compare a status that was written with the API server's answer.
 
-        Return whether other fields are dropped than before. A status has a value for each field
-        that the definition's schema knows, so that only the status' own fields are compared.
+        Return whether other fields are dropped than before. Only top-level fields are compared,
+        because the definition has a schema for each.
         """
         lost = {name for name, value in sent.items() if value is not None and name not in stored}
         before, self._dropped = self._dropped, tuple(sorted({*self._dropped, *lost} - set(stored)))

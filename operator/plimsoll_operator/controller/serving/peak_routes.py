@@ -12,13 +12,12 @@ from aiohttp import web
 
 from plimsoll_operator.attempts.peaks import PEAKS_PATH, PeakReport
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
+from plimsoll_operator.controller.serving.web import MAX_BODY_BYTES
 from plimsoll_operator.feed.routes import is_bearer
 from plimsoll_predictor.core.documents import from_document
-from plimsoll_predictor.core.units import MIB
 
 log = structlog.get_logger()
 
-MAX_BODY_BYTES: Final = MIB
 MAX_REPORTS: Final = 5_000
 _NAMES: Final = frozenset(each.name for each in fields(PeakReport))
 _PEAKS: Final = ("need_peak_bytes", "working_set_peak_bytes", "anon_peak_bytes")

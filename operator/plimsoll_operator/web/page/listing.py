@@ -21,7 +21,7 @@ ROWS_PER_PAGE: Final = 50
 class Totals:
     """The sums of tasks. would_save_gb_h, would_kill: None where no task has a value.
 
-    recommended_gb_h: requested by the tasks that would have saved.
+    recommended_gb_h: requested by the tasks that have a ``would_save_gb_h``.
     """
 
     tasks: int

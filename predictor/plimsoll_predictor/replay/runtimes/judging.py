@@ -92,7 +92,12 @@ class Judged:
 def judge(
     log: RuntimeLog, kind: MethodKind, progress: Callable[[int], None] | None = None
 ) -> Judged:
-    """``replay_log`` with a fresh method of the kind, and its figures."""
+    """``replay_log`` with a fresh method of the kind, and its figures.
+
+    progress: gets the number of runs submitted so far, every so often.
+
+    Raises MethodBroken if the method's answer is no distribution.
+    """
     method = kind.make(len(log.runs))
     replayed = replay_log(log, method, progress)
     return Judged(

@@ -123,9 +123,11 @@ def _nextflow(table: Table, run: str, zone: tzinfo, converted: Converted) -> Non
 def _history(file: BinaryIO, request: ConvertRequest, converted: Converted) -> None:
     trace = stored_trace("history", _observations(file, request, converted))
     for reason, out in trace.left_out.items():
+        # A stored trace has few reasons; each has its place, however many bad cells have theirs.
+        left_out = converted.left_out.setdefault(reason, LeftOut())
         for line in out.lines:
-            leave_out(converted.left_out, reason, line)
-        converted.left_out[reason].count += out.count - len(out.lines)
+            left_out.add(line)
+        left_out.count += out.count - len(out.lines)
     for row in trace.rows:
         _add(row, converted)
 

@@ -34,7 +34,7 @@ class ProductSizer:
             policy = replace(policy, overhead_s=knobs.strictness)
         self._policy = policy
         self._bounds = Bounds(cap_bytes=CAP_BYTES)
-        self._fleet = TaskStandings()
+        self._standings = TaskStandings()
         self._siblings = Siblings()
         self._knowledge: dict[str, Knowledge] = {}
         self._decided: dict[int, tuple[dict[str, FeatureValue], Bids]] = {}
@@ -44,7 +44,7 @@ class ProductSizer:
         features = self._features(asked)
         self._decided[asked.line] = (
             features,
-            self._fleet.bids(asked.task, asked.preset_bytes, features),
+            self._standings.bids(asked.task, asked.preset_bytes, features),
         )
         ask = Ask(features=features, request_bytes=asked.preset_bytes)
         return decide(ask, self._known(asked.task), self._bounds).allocation_bytes or UNASKED_BYTES
@@ -62,8 +62,8 @@ class ProductSizer:
         self, asked: Submitted, allocation_bytes: int, _attempt: int, _now_s: float, /
     ) -> None:
         """Learn from a kill at once that the allocation was too small."""
-        self._fleet.exceeded(asked.task, str(asked.line), allocation_bytes, None)
-        self._fleet.standing(asked.task).refresh(self._fleet.pool, self._policy.overhead_s)
+        self._standings.exceeded(asked.task, str(asked.line), allocation_bytes, None)
+        self._standings.standing(asked.task).refresh(self._standings.pool, self._policy.overhead_s)
         self._learned(asked.task)
 
     def completed(self, row: TraceRow, _allocation_bytes: int, _now_s: float, /) -> None:
@@ -75,7 +75,7 @@ class ProductSizer:
             bids=bids,
             overhead_s=self._policy.overhead_s,
         )
-        self._fleet.learn(row.task, ended)
+        self._standings.learn(row.task, ended)
         self._siblings.note(row.run, row.item, row.task, row.peak_bytes)
         self._learned(row.task)
 
@@ -93,4 +93,4 @@ class ProductSizer:
     def _learned(self, task: str) -> None:
         nothing = Knowledge(task=TaskId(_NAMESPACE, task), policy=self._policy)
         before = self._knowledge.get(task, nothing)
-        self._knowledge[task] = self._fleet.standing(task).inform(before)
+        self._knowledge[task] = self._standings.standing(task).inform(before)

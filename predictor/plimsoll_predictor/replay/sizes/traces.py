@@ -39,7 +39,8 @@ class TraceError(ValueError):
 class Trace:
     """Past runs, ready to be replayed.
 
-    left_out: reason -> the rows it kept out. unasked: rows that ask for nothing.
+    left_out: reason -> the rows it kept out. unasked: rows that ask for nothing; UNASKED_BYTES
+        stands for their request.
     shifted: rows that started before they were submitted, as clocks of two machines differ; their
         start and completion were moved by the gap.
     """

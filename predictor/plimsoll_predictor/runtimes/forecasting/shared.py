@@ -32,7 +32,7 @@ class Shared:
     counts: (N_BINS,) of everybody's runs; everybody: the same as a distribution, float32,
     replaced and never written to. weights: (N_RUNS, N_AGES, experts); owner_weights: (N_RUNS,
     owner experts + 1). pit, pit_in_context: (N_RUNS, PIT_BINS) and (N_RUNS, N_AGES, PIT_BINS),
-    the shares of their forecasts that runs fell at.
+    counts of runs by the share of their forecast below them.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -56,9 +56,10 @@ class Shared:
         self.everybody = (self.counts / self.total).astype(np.float32)
 
     def credit(self, weights: FloatArray, right: FloatArray, rate: float) -> None:
-        """Move the weights of a context, which are changed, towards the experts that were right.
+        """Move the weights of a context towards the experts that were right.
 
-        right: shares that sum to 1, one a weight.
+        weights: a view of this object's weights; it is changed in place. right: shares that sum
+        to 1, one a weight.
         """
         floor = self._settings.weight_floor
         weights *= 1.0 - rate

@@ -156,7 +156,7 @@ class ShapeCatalogue:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON."""
+        """Plain JSON types."""
         return {
             "format": FORMAT,
             "version": self.version,

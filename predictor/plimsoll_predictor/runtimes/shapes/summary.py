@@ -67,7 +67,7 @@ class RuntimeSummary:
         return f"{self.form}: {_body(self)}{_tail(self)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON, with the sentence."""
+        """Plain JSON types, with the sentence."""
         return {**asdict(self), "form": self.form.value, "words": self.words}
 
 

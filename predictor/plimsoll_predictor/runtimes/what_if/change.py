@@ -51,7 +51,7 @@ class MeasureChange:
     """One measure under other conditions. The figures are None where there are too few runs.
 
     now: its level otherwise: seconds (p50, p95), a ratio (spread), a share (outliers). None also
-        where only other tasks have runs enough.
+        where only other tasks have enough runs.
     change, low, high: the change and its 95% interval: as shares of ``now``, but for outliers as
         a difference of shares.
     tasks: how many other tasks are behind it.
@@ -103,7 +103,7 @@ class MeasureChange:
         return sentence + whose
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON."""
+        """Plain JSON types."""
         return {
             "measure": str(self.measure),
             "evidence": str(self.evidence),

@@ -78,7 +78,8 @@ def contrast(runs: Matched, log_outlier: float) -> dict[Measure, Effect]:
     """
     if runs.n_groups < FEWEST_BLOCKS:
         return {}
-    answered = [measure for measure in MEASURES if runs.effective_runs >= FEWEST_RUNS[measure]]
+    effective = runs.effective_runs
+    answered = [measure for measure in MEASURES if effective >= FEWEST_RUNS[measure]]
     if not answered:
         return {}
     otherwise, differences, errors = _jackknifed(runs, log_outlier)

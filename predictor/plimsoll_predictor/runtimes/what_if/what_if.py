@@ -75,7 +75,7 @@ class WhatIf:
         yield from ((sentence, None) for sentence in self._remarks())
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON, with the sentences."""
+        """Plain JSON types, with the sentences."""
         return {
             "scenario": {part: getattr(self.scenario, part) for part in self.scenario.parts},
             "counts": asdict(self.counts),

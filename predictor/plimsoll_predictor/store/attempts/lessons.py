@@ -126,6 +126,7 @@ def _lesson(row: sa.Row[Any]) -> Lesson:
         task=TaskId.parse(row.task),
         kind=LessonKind(row.kind),
         run=row.run or "",
+        attempt_uid=row.attempt_uid or "",
         need_bytes=row.need_bytes or 0,
         before_bytes=row.before_bytes or 0,
         runtime_s=row.runtime_s,

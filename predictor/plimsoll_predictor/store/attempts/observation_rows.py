@@ -141,6 +141,7 @@ def _write(
         first.setdefault(observation.attempt_uid, observation)
     rows = [_row(observation, now_s) for observation in first.values()]
     new = insert_new(connection, table, "attempt_uid", rows)
+    # By identity: of two observations of one attempt the first is new, the second amends it.
     inserted = {id(first[uid]) for uid in new}
     amendments = [_amendment(each) for each in observations if id(each) not in inserted]
     if amendments:

@@ -27,7 +27,7 @@ _UNSURE_S: Final = 600.0
 _FIRST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 5.0
 _WAL_KEPT_BYTES: Final = 16 * 2**20
-"""The size of the log file after a checkpoint."""
+"""The most that remains of the log file after a checkpoint."""
 _PRAGMAS: Final = (
     "journal_mode=WAL",
     "synchronous=FULL",
@@ -51,6 +51,8 @@ class Database:
 
         url: an SQLAlchemy URL, or a plain path to an SQLite file.
         busy_timeout_s: how long a write waits for another process' write.
+
+        Raises StoreError if the URL is of no such database.
         """
         address = _address(url)
         where = address.render_as_string(hide_password=True)

@@ -1,4 +1,4 @@
-"""The settings of each connection to PostgreSQL, so that nobody waits without an end.
+"""The settings of each connection to PostgreSQL, so that nobody waits without end.
 
 A server may be gone in ways that no error tells of: its machine is off, its network cut, its disk
 hangs. And so may we, in the middle of a transaction that others wait for. Both sides give up.

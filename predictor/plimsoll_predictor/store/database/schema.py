@@ -22,6 +22,7 @@ NAMES: Final = {
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
     "pk": "pk_%(table_name)s",
 }
+"""Past steps of the schema use these, too: they may never change."""
 metadata: Final = sa.MetaData(naming_convention=NAMES)
 
 _STORED: Final[Mapping[Unit, type[sa.types.TypeEngine[Any]]]] = {

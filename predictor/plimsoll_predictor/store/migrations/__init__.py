@@ -29,7 +29,10 @@ VERSION_TABLE: Final = "plimsoll_schema"
 
 
 def migrate(database: Database) -> None:
-    """Bring an open database to the newest schema, in one transaction."""
+    """Bring an open database to the newest schema, in one transaction: all of it or nothing.
+
+    It refuses a newer Plimsoll's database, and one of somebody else.
+    """
     with database.read() as connection:
         if _revision(connection, database.where) == HEAD:
             return

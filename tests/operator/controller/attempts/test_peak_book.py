@@ -15,12 +15,12 @@ from aiohttp.test_utils import TestServer
 from plimsoll_operator.attempts.peaks import PEAKS_PATH, PeakReport
 from plimsoll_operator.controller.attempts.peak_book import CONTAINERS_KEPT, PeakBook
 from plimsoll_operator.controller.serving.peak_routes import (
-    MAX_BODY_BYTES,
     MAX_REPORTS,
     BadReportsError,
     peak_routes,
     read_reports,
 )
+from plimsoll_operator.controller.serving.web import MAX_BODY_BYTES
 from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.core.units import MIB
 from tests.builders.cgroup_trees import CONTAINER, PAUSE, UID, a_report

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from plimsoll_operator.controller.learning.log_fold import Turns
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.experts.panel import EXPERTS, PANEL
@@ -258,3 +259,17 @@ async def test_it_learns_and_saves_by_itself_while_it_runs(tmp_path: Path) -> No
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
+
+
+async def test_a_task_that_is_forgotten_while_its_lesson_is_folded_stays_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_life(tmp_path) as life:
+
+        async def forget(_: Turns) -> None:
+            life.standings.forget_all_but([])
+
+        monkeypatch.setattr(Turns, "rest", forget)
+        await life.ended(a_run("a"))
+        assert TRAIN not in life.book
+        assert life.state()["standings"] == {}

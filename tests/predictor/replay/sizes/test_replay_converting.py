@@ -321,3 +321,17 @@ def test_exported_history_converts_into_the_trace_of_the_store(tmp_path: Path, n
     seen.append(an_attempt("c", "r2", 2100.0, attempt=2, peak_bytes=2 * GIB))
     write_history(tmp_path / name, lambda: [seen])
     assert converted(tmp_path / name, zone=UTC).rows == stored_trace("x", seen).rows
+
+
+def test_a_history_of_many_bad_cells_still_converts(tmp_path: Path) -> None:
+    path = tmp_path / "h.csv"
+    write_history(path, lambda: [[an_attempt("a", "r1", 1000.0), killed("b", "r2", 2000.0)]])
+    header, *good = path.read_text().splitlines()
+    finished = header.split(",").index("finished_s")
+    cells = good[0].split(",")
+    bad = [",".join([*cells[:finished], f"day {day}", *cells[finished + 1 :]]) for day in range(60)]
+    path.write_text("\n".join([header, *bad, *good]) + "\n")
+    trace = converted(path)
+    assert len(trace.rows) == 1
+    assert trace.left_out[NEVER_MEASURED].count == 1
+    assert sum(out.count for out in trace.left_out.values()) == 61
