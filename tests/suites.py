@@ -84,13 +84,12 @@ EVERYTHING = Plan(
             ),
             on_cluster=False,
         ),
-        # With six clusters two processors have too much to do, and tests run out of time.
+        # With four clusters two processors have too much to do, and tests run out of time.
         Lane("chart", ("test-chart",), options=NOT_ALONE),
         Lane("node", ("test-e2e",), options=NOT_ALONE),
         Lane("api", ("test-controller", "test-apiserver"), options=NOT_ALONE),
-        Lane("ha", ("test-ha",), options=NOT_ALONE),
     ),
-    shared=("test-followed", "test-local"),
+    shared=("test-ha", "test-followed", "test-local"),
     afterwards=(Lane("chart", ("test-alone",)),),
 )
 

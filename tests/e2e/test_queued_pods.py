@@ -33,7 +33,7 @@ async def ran(shop: Shop, cluster: Cluster, task: str, size: int, mode: str) -> 
     batch = Batch(shop, task, size, f"{too_large_mib(cluster)}Mi")
     async with a_closed_node(cluster):
         await batch.queue(mode)
-    await batch.run(within_s=240.0)
+    await batch.run(stalled_s=60.0)
     return batch
 
 

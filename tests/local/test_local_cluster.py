@@ -79,7 +79,11 @@ def traces_of(layout: Layout) -> dict[str, list[str]]:
         "mounts": [line for line in mounts if any(mark in line for mark in marks)],
         "networks": [str(p) for p in NETNS_ROOT.glob(layout.name)],
         "cgroups": [
-            str(p) for h in cgroups.hierarchies() for p in h.rglob("*") if p.name == layout.name
+            # Other clusters' pods come and go meanwhile, which os.walk does not mind.
+            f"{folder}/{layout.name}"
+            for hierarchy in cgroups.hierarchies()
+            for folder, names, _ in os.walk(hierarchy)
+            if layout.name in names
         ],
         "folders": [str(p) for p in (layout.run, layout.home) if p.exists()],
         "logs": [
