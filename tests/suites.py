@@ -239,7 +239,10 @@ class Run:
         environment[self.mark] = "1"
         environment["PYTEST_ADDOPTS"] = f"{os.environ.get('PYTEST_ADDOPTS', '')} {lane.options}"
         if lane.on_cluster:
-            environment["PLIMSOLL_CLUSTER_HOME"] = str(self.cluster(lane.name).layout.home)
+            home = self.cluster(lane.name).layout.home
+            environment["PLIMSOLL_CLUSTER_HOME"] = str(home)
+            # By address, which all clusters share, kubectl would take another one's kinds for ours.
+            environment["KUBECACHEDIR"] = str(home / "kubectl-cache")
         command = ["make", "--no-print-directory"]
         if not lane.on_cluster:
             command = ["nice", "-n", HEAVY, *command]

@@ -95,4 +95,4 @@ def test_a_status_keeps_what_was_used_and_forgets_it(cluster: Cluster, namespace
 
 def test_every_field_is_explained(cluster: Cluster, namespace: str) -> None:
     said = cluster.kubectl("explain", "taskprofile.spec.cpu")
-    assert "limits are never touched" in " ".join(said.split())
+    assert "Plimsoll never changes CPU limits" in " ".join(said.split())

@@ -259,7 +259,7 @@ def test_describe_reads_well(cluster: Cluster, namespace: str) -> None:
 
 def test_every_field_is_explained(cluster: Cluster, namespace: str) -> None:
     for kind in ("taskprofile", "sizingpolicy"):
-        assert "How far Plimsoll may go" in cluster.kubectl("explain", f"{kind}.spec.mode")
+        assert "how far Plimsoll may go" in cluster.kubectl("explain", f"{kind}.spec.mode")
 
 
 def test_a_sizing_policy_shows_whether_it_is_in_force(cluster: Cluster, namespace: str) -> None:
