@@ -35,7 +35,7 @@ async def watch(kubeconfig: Path, pods: int) -> dict[str, float]:
             await _finished(shop, pods)
             before = await _calls(shop)
             began_s = time.monotonic()
-            async with a_controller(kubeconfig, folder) as controller:
+            async with a_controller(kubeconfig, folder, preloaded=False) as controller:
                 seen = await _until_settled(shop, folder, pods)
                 took_s = time.monotonic() - began_s
                 memory = psutil.Process(controller.pid).memory_info().rss

@@ -23,6 +23,7 @@ from plimsoll_operator.names import labels
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
+from tests.rigs.command_lines import PLIMSOLL
 from tests.rigs.preloaded import Preloaded, start_plimsoll
 
 RFC_3339 = "%Y-%m-%dT%H:%M:%SZ"
@@ -155,7 +156,7 @@ async def a_shop(kubeconfig: Path) -> AsyncIterator[Shop]:
 class ControllerProcess:
     """``plimsoll controller`` in a process of its own."""
 
-    process: Preloaded
+    process: Preloaded | asyncio.subprocess.Process
     folder: Path
 
     @property
@@ -174,9 +175,12 @@ def store_url(folder: Path) -> str:
 
 @contextlib.asynccontextmanager
 async def a_controller(
-    kubeconfig: Path, folder: Path, *, mode: str = "recommend"
+    kubeconfig: Path, folder: Path, *, mode: str = "recommend", preloaded: bool = True
 ) -> AsyncIterator[ControllerProcess]:
-    """Started, and ended with the block however that ends."""
+    """Started, and ended with the block however that ends.
+
+    preloaded: what measures a process' memory starts one that shares none with a server.
+    """
     token = folder / "token"
     token.write_text("secret")
     with (folder / "controller.log").open("ab") as log:
@@ -185,7 +189,11 @@ async def a_controller(
             *("--port", "0", "--page-port", "0", "--mode", mode, "--token-file", str(token)),
             *("--training-budget", "2"),
         )
-        process = start_plimsoll(words, log, os.environ)
+        process = (
+            start_plimsoll(words, log, os.environ)
+            if preloaded
+            else await asyncio.create_subprocess_exec(*PLIMSOLL, *words, stdout=log, stderr=log)
+        )
     running = ControllerProcess(process, folder)
     try:
         yield running
