@@ -151,11 +151,14 @@ def note_from_json(text: str) -> DecisionNote | None:
         if cpu is not None:
             cpu = {
                 **mapping(cpu),
+                "why": cpu["why"][:MAX_CPU_WHY_CHARS],
                 "request_millicores": _read(cpu["request"], parse_millicores),
                 "was_millicores": _read(cpu["was"], parse_millicores),
             }
         fields = {
             **written,
+            # However long somebody has made it, what the user asked for stays known.
+            "why": written["why"][:MAX_WHY_CHARS],
             "allocation_bytes": _read(written["allocation"], parse_bytes),
             "was_request_bytes": _read(was["request"], parse_bytes),
             "was_limit_bytes": _read(was["limit"], parse_bytes),

@@ -113,7 +113,8 @@ def changed(**fields: Any) -> str:
         pytest.param(changed(mode="always"), id="an unknown mode"),
         pytest.param(changed(reason="because"), id="an unknown reason"),
         pytest.param(changed(task=3), id="a number for a task"),
-        pytest.param(changed(why="x" * 513), id="a reason that would have been cut"),
+        pytest.param(changed(why=7), id="a number for a reason"),
+        pytest.param(changed(why=["x"]), id="a list for a reason"),
         pytest.param(changed(why="x" * 5000), id="too long"),
     ],
 )
@@ -125,6 +126,15 @@ def test_what_plimsoll_would_not_have_written_counts_as_absent(text: str) -> Non
 @given(st.text(max_size=200))
 def test_any_text_is_a_note_or_none(text: str) -> None:
     assert note_from_json(text) is None
+
+
+def test_a_reason_that_somebody_made_longer_costs_nothing_else() -> None:
+    cpu = {"request": "200m", "was": "1", "mode": "enforce", "reason": "used", "why": "y" * 300}
+    note = note_from_json(changed(why="x" * 600, cpu=cpu))
+    assert note is not None
+    assert (note.why, note.was_request_bytes) == ("x" * 512, NOTE.was_request_bytes)
+    assert note.cpu is not None
+    assert (note.cpu.why, note.cpu.was_millicores) == ("y" * 256, 1000)
 
 
 def test_a_long_reason_is_cut() -> None:
