@@ -5,23 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from plimsoll_operator.pods.spec import Pod
 
 DISRUPTION_TARGET = "DisruptionTarget"
 """The condition of a pod that something else than the pod itself ended (KEP-3329)."""
+SIGNALLED: Final = 128
+"""Added to a signal's number it is the exit code of what the signal ended."""
+MAX_MESSAGE: Final = 4096
+"""The kubelet keeps no more of a termination message; others may write a longer one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Termination:
-    """The end of one container."""
+    """The end of one container.
+
+    exit_code: 128 and the number of the signal where only the signal is known.
+    message: the end of its termination message, at most MAX_MESSAGE characters: the file that it
+        wrote, or its last lines of log.
+    """
 
     reason: str
     exit_code: int
     started_s: float | None
     finished_s: float | None
     container_id: str | None
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +42,7 @@ class AttemptStatus:
     terminated: the end of the sized container's current or last life; None while it lives.
     ended: whether the attempt is over.
     deletion_s: the time of the request to delete it; None if there was none.
+    pod_message: why its node or the scheduler ended it, at most MAX_MESSAGE characters.
     """
 
     uid: str
@@ -48,6 +59,7 @@ class AttemptStatus:
     node: str | None
     being_deleted: bool
     deletion_s: float | None = None
+    pod_message: str = ""
 
     @property
     def taken_away(self) -> bool:
@@ -113,6 +125,7 @@ def _read(pod: Pod, status: Mapping[str, Any]) -> AttemptStatus:
         node=(pod.get("spec") or {}).get("nodeName"),
         being_deleted=bool(meta.get("deletionTimestamp")),
         deletion_s=_deletion_s(meta),
+        pod_message=_bounded(pod_status.get("message")),
     )
 
 
@@ -138,11 +151,22 @@ def _termination(data: Mapping[str, Any] | None) -> Termination | None:
         return None
     return Termination(
         reason=str(data.get("reason") or ""),
-        exit_code=int(data.get("exitCode") or 0),
+        exit_code=_exit_code(data),
         started_s=read_time(data.get("startedAt")),
         finished_s=read_time(data.get("finishedAt")),
         container_id=_bare_id(data.get("containerID")),
+        message=_bounded(data.get("message")),
     )
+
+
+def _exit_code(data: Mapping[str, Any]) -> int:
+    signal = int(data.get("signal") or 0)
+    return int(data.get("exitCode") or 0) or (SIGNALLED + signal if signal else 0)
+
+
+def _bounded(message: object) -> str:
+    """The last of it: what ended a program is what it said last."""
+    return message[-MAX_MESSAGE:] if isinstance(message, str) else ""
 
 
 def _disruption(pod_status: Mapping[str, Any]) -> str | None:

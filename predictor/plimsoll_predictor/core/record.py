@@ -29,6 +29,84 @@ class Outcome(StrEnum):
     """Taken away before it ended."""
 
 
+class Cause(StrEnum):
+    """Why an attempt did not succeed, which the operator's truth table decides, too.
+
+    The predicates say what follows for the size; a cause of none of them is no matter of memory.
+    """
+
+    OWN_LIMIT = "own-limit"
+    """The kernel killed the main process at the container's limit."""
+    CHILD = "child"
+    """The kernel killed a child process at the container's limit."""
+    NEAR_LIMIT = "near-limit"
+    """SIGKILL without the word OOMKilled, with the last reading near the limit."""
+    JVM = "jvm"
+    SPARK = "spark"
+    DOTNET = "dotnet"
+    NODEJS = "nodejs"
+    PYTHON = "python"
+    """The program ended itself because its own heap, which may follow the limit, was full."""
+    ALLOCATION = "allocation"
+    """The program ended itself because it was refused memory; nobody knows its runtime."""
+    CUDA = "cuda"
+    """A GPU's memory was full; more memory of the host would not help."""
+    KILLED = "killed"
+    """SIGKILL from outside, or so it seems: no reading was near the limit."""
+    OWN_MISTAKE = "own-mistake"
+    """It failed, and nobody knows why."""
+    NEVER_STARTED = "never-started"
+    DEADLINE = "deadline"
+    """Its pod's activeDeadlineSeconds were over."""
+    NODE_PRESSURE = "node-pressure"
+    """Its node, not its limit, ran out of memory."""
+    EVICTED = "evicted"
+    PREEMPTED = "preempted"
+    NODE_LOST = "node-lost"
+    """Its node went away, or would not have it."""
+    DELETED = "deleted"
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome of what ended so."""
+        return Outcome.OOM_KILLED if self.is_kill else _OUTCOMES.get(self, Outcome.FAILED)
+
+    @property
+    def is_kill(self) -> bool:
+        """Whether the limit ended it for sure, or nearly: its need is more than its allocation."""
+        return self in _KILLS
+
+    @property
+    def is_own_heap(self) -> bool:
+        """Whether the program said that its memory did not suffice, and ended itself."""
+        return self in _OWN_HEAPS
+
+    @property
+    def may_be_too_small(self) -> bool:
+        """Whether a larger limit may have carried it."""
+        return self.is_kill or self.is_own_heap
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nobody knows: only other attempts, at other sizes, say if the limit did it."""
+        return self in _UNKNOWN
+
+
+_KILLS: Final = frozenset({Cause.OWN_LIMIT, Cause.CHILD, Cause.NEAR_LIMIT})
+_OWN_HEAPS: Final = frozenset(
+    {Cause.JVM, Cause.SPARK, Cause.DOTNET, Cause.NODEJS, Cause.PYTHON, Cause.ALLOCATION}
+)
+_UNKNOWN: Final = frozenset({Cause.KILLED, Cause.OWN_MISTAKE})
+_OUTCOMES: Final = {
+    Cause.NODE_PRESSURE: Outcome.EVICTED,
+    Cause.EVICTED: Outcome.EVICTED,
+    Cause.PREEMPTED: Outcome.EVICTED,
+    Cause.NODE_LOST: Outcome.EVICTED,
+    Cause.DELETED: Outcome.DELETED,
+}
+"""Of what neither the limit ended nor the program itself."""
+
+
 class PeakSource(StrEnum):
     """The source that measured a peak."""
 
@@ -49,6 +127,7 @@ class Unit(StrEnum):
     """Unix seconds."""
     PODS = "pods"
     EXIT_CODE = "exit code"
+    CAUSE = "cause"
     TEXT = "text"
 
 
@@ -157,6 +236,8 @@ class Observation:
     """``cluster_cpu_share`` when it was submitted."""
     submitted_waiting_pods: int | None = column(Unit.PODS)
     """``waiting_pods`` when it was submitted, without itself."""
+    cause: Cause | None = column(Unit.CAUSE)
+    """Why it did not succeed; None if it did, or if it was written before causes were kept."""
 
     @property
     def runtime_s(self) -> float | None:

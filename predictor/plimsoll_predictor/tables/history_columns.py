@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from plimsoll_predictor.core.record import COLUMNS as RECORD_COLUMNS
-from plimsoll_predictor.core.record import Observation, Outcome, PeakSource, Unit
+from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource, Unit
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.tables.cells import (
     MOST_BYTES,
@@ -193,6 +193,14 @@ def _whole(cells: Cells, name: str, least: int, most: int) -> int | None:
     return int(value)
 
 
+def _cause(cells: Cells, name: str) -> Cause | None:
+    text = cells.get(name)
+    try:
+        return None if text is None else Cause(text)
+    except ValueError:
+        raise CellError(f"{name} {short(text or '')} is none of {', '.join(Cause)}") from None
+
+
 _READERS: Final[Mapping[Unit, Callable[[Cells, str], Any]]] = {
     Unit.BYTES: _bytes,
     Unit.CORES: _cores,
@@ -201,6 +209,7 @@ _READERS: Final[Mapping[Unit, Callable[[Cells, str], Any]]] = {
     Unit.PODS: partial(_whole, least=0, most=_MOST_PODS),
     Unit.EXIT_CODE: partial(_whole, least=-255, most=255),
     Unit.TEXT: text_of,
+    Unit.CAUSE: _cause,
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 import sqlalchemy as sa
 
-from plimsoll_predictor.core.record import COLUMNS, Features, Observation, Outcome, PeakSource
+from plimsoll_predictor.core.record import COLUMNS, Cause, Features, Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store.attempts import lessons, sightings, totals
 from plimsoll_predictor.store.attempts.lessons import LessonKind, NewLesson
@@ -23,6 +23,8 @@ _PLAIN: Final = tuple(each.name for each in COLUMNS)
 """Columns stored as they are; an amendment replaces each where it knows better."""
 _TIMES: Final = ("finished_s", "started_s", "submitted_s")
 _EMPTY: Final = {"features": "{}", "neighbours": "[]"}
+
+_CAUSES: Final = frozenset(Cause)
 
 _Run = tuple[str, str]
 """Task, as text, and run key."""
@@ -55,11 +57,12 @@ def record(
     uids, runs = {each.attempt_uid for each in observations}, {_run(each) for each in observations}
     before, added_up = _needs(connection, runs), totals.of_attempts(connection, uids)
     timed = sightings.timed(connection, uids)
+    revisable = _revisable(connection, observations)
     new = _write(connection, observations, now_s)
     after = _needs(connection, runs)
     new_runs = Counter(task for task, _ in after.keys() - before.keys())
     totals.move(connection, added_up, totals.of_attempts(connection, uids), new_runs)
-    lessons.append(connection, _lessons(observations, new, (before, after), now_s))
+    lessons.append(connection, _lessons(observations, new | revisable, (before, after), now_s))
     ends = sightings.of_ends(observations, new, timed, sightings.timed(connection, uids))
     sightings.append(connection, ends)
     learned = {each.attempt_uid for run, each in teaching.items() if run in after.keys() - before}
@@ -74,7 +77,7 @@ def _lessons(
 ) -> list[NewLesson]:
     """The experts' lessons, in the order in which they happened.
 
-    new: uids not seen before. needs_bytes: of runs whose need is known, before and after.
+    new: uids not seen before, or not as kills. needs_bytes: of runs whose need is known, before and after.
     """
     before, after = needs_bytes
     taught: dict[tuple[str, ...], tuple[float, NewLesson]] = {}
@@ -133,6 +136,19 @@ def _needs(connection: sa.Connection, runs: Iterable[_Run]) -> dict[_Run, int]:
     return {(row.task, row.run): row.need_bytes for row in connection.execute(needs)}
 
 
+def _revisable(
+    connection: sa.Connection, observations: Sequence[Observation]
+) -> frozenset[str]:
+    """The uids of kills that were written before as another end, and are revised now."""
+    kills = {each.attempt_uid for each in observations if each.outcome is Outcome.OOM_KILLED}
+    if not kills:
+        return frozenset()
+    written = sa.select(table.c.attempt_uid).where(
+        table.c.attempt_uid.in_(kills) & (_taken_away | _killed)
+    )
+    return frozenset(connection.execute(written).scalars())
+
+
 def _write(
     connection: sa.Connection, observations: Sequence[Observation], now_s: float
 ) -> frozenset[str]:
@@ -178,6 +194,7 @@ def _changeable(observation: Observation) -> dict[str, Any]:
         **{name: getattr(observation, name) for name in _PLAIN},
         **_documents(observation),
         "outcome": observation.outcome.value,
+        "cause": None if observation.cause is None else observation.cause.value,
         "peak_source": None if source is None else source.value,
     }
 
@@ -213,13 +230,26 @@ def _better(name: str) -> sa.ColumnElement[Any]:
     return sa.func.coalesce(sa.bindparam(f"new_{name}", type_=table.c[name].type), table.c[name])
 
 
+# A pod that was taken away may turn out to have ended before, and one that got SIGKILL to have been
+# at its limit, when the last reading comes. No other end is revised.
+_taken_away: Final = table.c.outcome == Outcome.DELETED.value
+_killed: Final = (table.c.outcome == Outcome.FAILED.value) & (table.c.cause == Cause.KILLED.value)
+
+
 def _amend() -> sa.Update:
     new_peak = sa.bindparam("new_peak_bytes", type_=sa.BigInteger)
-    weak = table.c.outcome == Outcome.DELETED.value
+    new_outcome = sa.bindparam("new_outcome", type_=sa.Text)
+    new_cause = sa.bindparam("new_cause", type_=sa.Text)
+    weak = _taken_away | (_killed & (new_outcome == Outcome.OOM_KILLED.value))
     values: dict[str, Any] = {name: _better(name) for name in _PLAIN}
     values |= {
-        # A pod that was taken away may turn out to have ended before; no other end is revised.
-        "outcome": sa.case((weak, sa.bindparam("new_outcome")), else_=table.c.outcome),
+        "outcome": sa.case((weak, new_outcome), else_=table.c.outcome),
+        # The cause goes with the outcome that it explains.
+        "cause": sa.case(
+            (table.c.outcome == new_outcome, _better("cause")),
+            (weak, new_cause),
+            else_=table.c.cause,
+        ),
         # The source goes with the peak it tells of.
         "peak_source": sa.case(
             (new_peak.is_not(None), sa.bindparam("new_peak_source", type_=sa.Text)),
@@ -260,5 +290,10 @@ def _observation(row: sa.RowMapping) -> Observation:
         outcome=Outcome(row["outcome"]),
         peak_source=None if source is None else PeakSource(source),
         neighbours=tuple(orjson.loads(row["neighbours"])),
-        **{name: row[name] for name in _PLAIN},
+        **{name: row[name] for name in _PLAIN} | {"cause": _cause(row["cause"])},
     )
+
+
+def _cause(text: str | None) -> Cause | None:
+    """A newer Plimsoll on the same store may know more causes."""
+    return Cause(text) if text in _CAUSES else None

@@ -44,8 +44,8 @@ class ObservationRecords(Records):
         """Keep observations; returns what that changed.
 
         A repeated uid doubles nothing and amends its row: known values replace what is there, None
-        replaces nothing. Task, run and attempt stay, and so does the outcome, unless it was
-        DELETED.
+        replaces nothing. Task, run and attempt stay, and so do outcome and cause; but DELETED
+        gives way to any end, and KILLED from outside to a kill at the limit.
         """
         with self._database.write() as connection:
             return observation_rows.record(connection, new, self._clock())

@@ -33,6 +33,7 @@ _STORED: Final[Mapping[Unit, type[sa.types.TypeEngine[Any]]]] = {
     Unit.TIME: sa.Double,
     Unit.PODS: sa.Integer,
     Unit.EXIT_CODE: sa.Integer,
+    Unit.CAUSE: sa.Text,
     Unit.TEXT: sa.Text,
 }
 

@@ -1,0 +1,119 @@
+"""Reads from a container's last words why it ended. Pure.
+
+The words are its termination message: the file that it wrote, or its last lines of log, if its
+author asked for them (terminationMessagePolicy: FallbackToLogsOnError). They are looked for and
+never shown, because a log may hold what is secret.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from plimsoll_predictor.core.record import Cause
+
+_GPU_WORDS: Final = (
+    *("cuda", "gpu", "cublas", "cudnn", "cusolver", "cusparse", "cufft", "curand", "cupy"),
+    *("nccl", "rmm::", "hip error", "hiperror", "hip out of memory", "hip_", "rocm", "xpu out of"),
+)
+_FULL_WORDS: Final = (
+    *("out of memory", "out_of_memory", "outofmemory", "alloc_failed", "allocation_failed"),
+    *("memoryallocation", "failed to allocate", "malloc failed", "insufficient_resources"),
+)
+"""A line that has a word of each says that a GPU's memory was full."""
+_GPU_SENTENCES: Final = (
+    "torch.outofmemoryerror",
+    "resource_exhausted: out of memory",
+    "resource_exhausted: oom when allocating",
+    "oom when allocating tensor",
+)
+"""PyTorch, JAX and TensorFlow say this of their devices without naming a GPU."""
+_HOST_WORDS: Final = ("device:cpu", "by allocator cpu", "by allocator mklcpu", "defaultcpuallocator")
+"""They name the host's memory thus."""
+
+_HEAPS: Final = (
+    (Cause.SPARK, ("sparkoutofmemoryerror",)),
+    (
+        Cause.JVM,
+        (
+            "java.lang.outofmemoryerror",
+            "outofmemoryerror: java heap space",
+            "gc overhead limit exceeded",
+            "insufficient memory for the java runtime environment",
+            "could not reserve enough space for object heap",
+            "could not reserve enough space for the object heap",
+            "initial heap size set to a larger value than the maximum heap size",
+            "too small maximum heap",
+        ),
+    ),
+    (
+        Cause.DOTNET,
+        (
+            "system.outofmemoryexception",
+            "insufficient memory to continue the execution of the program",
+            "gc heap initialization failed",
+        ),
+    ),
+    (
+        Cause.NODEJS,
+        (
+            "javascript heap out of memory",
+            "reached heap limit",
+            "process out of memory",
+            "array buffer allocation failed",
+        ),
+    ),
+    (Cause.PYTHON, ("memoryerror", "% memory budget")),
+    (
+        Cause.ALLOCATION,
+        (
+            "out of memory",
+            "outofmemory",
+            "cannot allocate memory",
+            "can't allocate memory",
+            "cannot allocate vector",
+            "failed to allocate",
+            "memory exhausted",
+            "nomemoryerror",
+            "std::bad_alloc",
+            *_GPU_SENTENCES,
+        ),
+    ),
+)
+"""What runtimes and programs say of the host's memory; the first that matches is taken."""
+
+_INIT_KILLED: Final = "oom-killed (memory limit too low"
+"""Said by runc, which runs within the limit before the container's own program does."""
+
+
+def cause_said(message: str) -> Cause | None:
+    """What the words say of memory; None if they say nothing of it.
+
+    message: bounded by who read it.
+
+    >>> cause_said("RuntimeError: CUDA error: out of memory")
+    <Cause.CUDA: 'cuda'>
+    """
+    if not message:
+        return None
+    words = message.lower()
+    if any(_is_gpus(line) for line in words.splitlines()):
+        return Cause.CUDA
+    for cause, sentences in _HEAPS:
+        # The class's name ends as Python's does, and is no word of Python.
+        text = words.replace("outofmemoryerror", "") if cause is Cause.PYTHON else words
+        if any(sentence in text for sentence in sentences):
+            return cause
+    return None
+
+
+def limit_stopped_start(message: str) -> bool:
+    """Say whether the container's limit was too small for its start itself."""
+    return _INIT_KILLED in message.lower()
+
+
+def _is_gpus(line: str) -> bool:
+    if any(word in line for word in _HOST_WORDS):
+        return False
+    if any(sentence in line for sentence in _GPU_SENTENCES):
+        return True
+    return any(word in line for word in _FULL_WORDS) and any(word in line for word in _GPU_WORDS)
