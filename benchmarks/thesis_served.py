@@ -204,7 +204,10 @@ class ClassifierSizer:
             model=self.model,
         )
         failed = FailedAttempt(
-            allocation_bytes=failed_bytes, attempt=attempt, request_bytes=asked.preset_bytes
+            allocation_bytes=failed_bytes,
+            attempt=attempt,
+            request_bytes=asked.preset_bytes,
+            attempts_left=self.policy.max_lifts + 1 - attempt,
         )
         lift = next_allocation(failed, knowledge, Bounds(cap_bytes=self.rows.reference_bytes))
         return lift.allocation_bytes if isinstance(lift, Lift) else failed_bytes * 2

@@ -47,7 +47,7 @@ SECRETS: dict[str, list[str]] = {
 @pytest_asyncio.fixture
 async def objects(shop: Shop, knowing_cluster: Cluster) -> AsyncIterator[OwnObjects]:
     """The namespace's objects, and a webhook configuration of its name that calls nobody."""
-    body = webhook_configuration("https://127.0.0.1:1/size", b"")
+    body = webhook_configuration("https://127.0.0.1:1", b"")
     body["metadata"]["name"] = shop.namespace
     del body["webhooks"][0]["clientConfig"]["caBundle"]
     body["webhooks"][0]["namespaceSelector"] = {"matchLabels": {"nobody": "has-this"}}

@@ -72,7 +72,7 @@ class Kept:
 @pytest_asyncio.fixture
 async def kept(shop: Shop, knowing_cluster: Cluster) -> AsyncIterator[Kept]:
     """Installed a while ago: a certificate is served and trusted. The webhook calls nobody."""
-    body = webhook_configuration("https://127.0.0.1:1/size", b"")
+    body = webhook_configuration("https://127.0.0.1:1", b"")
     body["metadata"]["name"] = shop.namespace
     del body["webhooks"][0]["clientConfig"]["caBundle"]
     body["webhooks"][0]["namespaceSelector"] = {"matchLabels": {"nobody": "has-this"}}

@@ -119,8 +119,13 @@ class APod:
         """restartPolicy: Never, OnFailure or Always."""
         return self._with(lambda pod: pod["spec"].update(restartPolicy=policy))
 
-    def owned_by_job(self, name: str = "train-x7k2p", index: int | None = None) -> APod:
+    def owned_by_job(
+        self, name: str = "train-x7k2p", index: int | None = None, attempts: int | None = 7
+    ) -> APod:
+        """attempts: as written on the Job's template; None if admission never saw the Job."""
         owned = self.owned_by("Job", name, uid=JOB_UID, version="batch/v1")
+        if attempts is not None:
+            owned = owned.annotated({labels.JOB_ATTEMPTS: str(attempts)})
         if index is None:
             return owned
         return owned.annotated({"batch.kubernetes.io/job-completion-index": str(index)})

@@ -109,14 +109,15 @@ def test_nothing_secret_is_rendered(rendered: list[Document]) -> None:
 
 
 def test_the_webhook_is_the_one_of_plimsoll_run_but_for_how_it_is_reached(helm: Helm) -> None:
-    (chart,) = named(helm.render({}), "MutatingWebhookConfiguration", "plimsoll")["webhooks"]
-    (run,) = webhook_configuration("https://x", b"")["webhooks"]
-    assert chart["clientConfig"] == {
-        "service": {
-            "namespace": "plimsoll", "name": "plimsoll-admission", "path": "/size", "port": 443
-        }
-    }  # fmt: skip
-    del chart["clientConfig"], run["clientConfig"]
+    chart = named(helm.render({}), "MutatingWebhookConfiguration", "plimsoll")["webhooks"]
+    run = webhook_configuration("https://x", b"")["webhooks"]
+    service = {"namespace": "plimsoll", "name": "plimsoll-admission", "port": 443}
+    assert [each.pop("clientConfig") for each in chart] == [
+        {"service": {**service, "path": path}} for path in ("/size", "/job")
+    ]
+    assert [each.pop("clientConfig")["url"] for each in run] == [
+        f"https://x{path}" for path in ("/size", "/job")
+    ]
     assert chart == run
 
 

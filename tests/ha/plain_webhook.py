@@ -77,9 +77,10 @@ class _Answering(asyncio.Protocol):
 def a_plain_webhook(cluster: Cluster, namespace: str, folder: Path) -> Iterator[None]:
     """Asked about the labelled pods of one namespace, until the block ends."""
     authority = make_certificates(folder, ["127.0.0.1"], datetime.now(UTC))
-    configuration = webhook_configuration(f"https://127.0.0.1:{PORT}/", authority)
+    configuration = webhook_configuration(f"https://127.0.0.1:{PORT}", authority)
     configuration["metadata"]["name"] = NAME
-    [webhook] = configuration["webhooks"]
+    webhook = configuration["webhooks"].pop(0)
+    configuration["webhooks"] = [webhook]
     webhook["name"] = f"{NAME}.example.com"
     webhook["namespaceSelector"] = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
     words = (sys.executable, "-m", __name__, str(folder))

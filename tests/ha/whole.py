@@ -163,7 +163,7 @@ async def the_whole(cluster: Cluster, folder: Path) -> AsyncIterator[Whole]:
     whole = Whole(folder, processes)
     for each in processes.values():
         each.start()
-    cluster.apply(webhook_configuration(f"https://127.0.0.1:{ports[0]}/size", authority))
+    cluster.apply(webhook_configuration(f"https://127.0.0.1:{ports[0]}", authority))
     try:
         yield whole
     finally:

@@ -10,12 +10,13 @@ import structlog
 
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.admission.reviews import (
-    PodCreation,
+    JOB,
     Unanswerable,
     allowed,
     read_review,
     uid_in,
 )
+from plimsoll_operator.pods.job_attempts import patch_for_job
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
 
@@ -98,26 +99,37 @@ class Answerer:
     def answer(self, body: bytes) -> bytes:
         """The answer to one request. It never raises and never refuses."""
         began_s = self.monotonic()
-        try:
-            text = self._sized(read_review(body))
-        except Unanswerable as error:
-            text = self._let_through(error)
-        except Exception as error:  # whatever it is, the pod is admitted
-            # Not the error's own text: it may quote the pod, and pods carry secrets.
-            unanswerable = Unanswerable("error", uid_in(body))
-            text = self._let_through(unanswerable, error=_where(error))
+        text = self._answered(body, self._sized)
         self.metrics.seconds.observe(self.monotonic() - began_s)
         return text
+
+    def answer_job(self, body: bytes) -> bytes:
+        """The answer to a Job's creation: its pods' template gets to know the Job's attempts.
+
+        It needs nothing from the feed. It never raises and never refuses.
+        """
+        return self._answered(body, _with_attempts)
+
+    def _answered(self, body: bytes, answer: Callable[[bytes], bytes]) -> bytes:
+        try:
+            return answer(body)
+        except Unanswerable as error:
+            return self._let_through(error)
+        except Exception as error:  # whatever it is, the object is admitted
+            # Not the error's own text: it may quote the pod, and pods carry secrets.
+            unanswerable = Unanswerable("error", uid_in(body))
+            return self._let_through(unanswerable, error=_where(error))
 
     def answer_oversized(self, start: bytes) -> bytes:
         """The answer to a request too large to be read; ``start`` is its beginning."""
         return self._let_through(Unanswerable("oversized", uid_in(start)))
 
-    def _sized(self, creation: PodCreation) -> bytes:
+    def _sized(self, body: bytes) -> bytes:
+        creation = read_review(body)
         trouble = self.freshness.trouble(self.monotonic())
         if trouble is not None:
             raise Unanswerable(trouble, creation.uid)
-        sized = size(creation.pod, self.state, creation.namespace)
+        sized = size(creation.object, self.state, creation.namespace)
         self.metrics.answered(sized)
         return allowed(
             creation.uid, patch=sized.patch, warnings=[sized.warning] if sized.warning else ()
@@ -127,6 +139,11 @@ class Answerer:
         self.metrics.failed_open.labels(why.reason).inc()
         self.log.warning("failed-open", why.reason, uid=why.uid[:64], **fields)
         return allowed(why.uid, version=why.version)
+
+
+def _with_attempts(body: bytes) -> bytes:
+    creation = read_review(body, JOB)
+    return allowed(creation.uid, patch=patch_for_job(creation.object))
 
 
 def _where(error: BaseException) -> str:

@@ -37,11 +37,24 @@ class Unanswerable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class PodCreation:
-    """A request to admit a new pod. namespace: None if the review does not say it."""
+class Created:
+    """A kind of object whose creation is answered, by its group, version and resource."""
+
+    group: str
+    version: str
+    resource: str
+
+
+POD: Final = Created("", "v1", "pods")
+JOB: Final = Created("batch", "v1", "jobs")
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A request to admit a new object. namespace: None if the review does not say it."""
 
     uid: str
-    pod: Mapping[str, Any]
+    object: Mapping[str, Any]
     namespace: str | None
 
 
@@ -65,8 +78,8 @@ class _Review(msgspec.Struct, rename="camel"):
 _decoder: Final = msgspec.json.Decoder(_Review)
 
 
-def read_review(body: bytes) -> PodCreation:
-    """Read the review of a pod's creation.
+def read_review(body: bytes, created: Created = POD) -> Creation:
+    """Read the review of an object's creation.
 
     Raises:
         Unanswerable: for anything else, with what is needed to let it through.
@@ -81,10 +94,10 @@ def read_review(body: bytes) -> PodCreation:
         raise Unanswerable("foreign", uid)
     if version != V1:
         raise Unanswerable("version", uid, V1BETA1 if version == V1BETA1 else V1)
-    if not _is_pod_creation(request) or not isinstance(request.object, dict):
+    if not _is_creation(request, created) or not isinstance(request.object, dict):
         raise Unanswerable("not-a-new-pod", uid)
     namespace = request.namespace if isinstance(request.namespace, str) else None
-    return PodCreation(uid, request.object, namespace)
+    return Creation(uid, request.object, namespace)
 
 
 def _is_json(body: bytes) -> bool:
@@ -95,12 +108,12 @@ def _is_json(body: bytes) -> bool:
     return True
 
 
-def _is_pod_creation(request: _Request) -> bool:
+def _is_creation(request: _Request, created: Created) -> bool:
     resource = mapping(request.resource)
     return (
-        resource.get("resource") == "pods"
-        and not resource.get("group")
-        and resource.get("version") == "v1"
+        resource.get("resource") == created.resource
+        and (resource.get("group") or "") == created.group
+        and resource.get("version") == created.version
         and not request.sub_resource
         and request.operation == "CREATE"
     )

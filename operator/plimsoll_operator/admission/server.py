@@ -6,7 +6,7 @@ It is not kopf's webhook server class: docs/adr/0017-webhook-server.md says why.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -16,6 +16,7 @@ from plimsoll_operator.admission.answering import Answerer
 from plimsoll_operator.admission.certificates import Certificate
 
 SIZING_PATH: Final = "/size"
+JOB_PATH: Final = "/job"
 MAX_BODY_BYTES: Final = 8 * 2**20
 """The API server takes objects of 3 MiB; a review may hold two, escaped."""
 MAX_DRAINED_BYTES: Final = 64 * 2**20
@@ -23,7 +24,7 @@ MAX_DRAINED_BYTES: Final = 64 * 2**20
 
 
 class SizingServer:
-    """Answers ``POST /size``; every other path is 404.
+    """Answers ``POST /size`` for pods and ``POST /job`` for Jobs; every other path is 404.
 
     draining: set it before the end, while requests are still answered: each connection is then
     closed after its next answer, so that none is cut off in a request.
@@ -42,7 +43,13 @@ class SizingServer:
         At its end, begun requests are answered for at most ``grace_s``.
         """
         app = web.Application(client_max_size=MAX_BODY_BYTES)
-        app.add_routes([web.post(SIZING_PATH, self._size), web.post("/{path:.*}", _elsewhere)])
+        app.add_routes(
+            [
+                web.post(SIZING_PATH, self._size),
+                web.post(JOB_PATH, self._job),
+                web.post("/{path:.*}", _elsewhere),
+            ]
+        )
         # An access log line per pod would cost more than sizing it.
         runner = web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=grace_s)
         await runner.setup()
@@ -53,8 +60,16 @@ class SizingServer:
             await runner.cleanup()
 
     async def _size(self, request: web.Request) -> web.StreamResponse:
+        return await self._answered(request, self._answerer.answer)
+
+    async def _job(self, request: web.Request) -> web.StreamResponse:
+        return await self._answered(request, self._answerer.answer_job)
+
+    async def _answered(
+        self, request: web.Request, answer_to: Callable[[bytes], bytes]
+    ) -> web.StreamResponse:
         body, complete = await _read_body(request)
-        answer = self._answerer.answer(body) if complete else self._answerer.answer_oversized(body)
+        answer = answer_to(body) if complete else self._answerer.answer_oversized(body)
         # All pods that wait are decided before any is answered. Each part's code then stays in the
         # processor's cache: 15 % more requests a second and a shorter tail, measured.
         await asyncio.sleep(0)
@@ -68,7 +83,7 @@ class SizingServer:
 
 
 async def _elsewhere(_: web.Request) -> web.StreamResponse:
-    raise web.HTTPNotFound(reason=f"only {SIZING_PATH} is served here")
+    raise web.HTTPNotFound(reason=f"only {SIZING_PATH} and {JOB_PATH} are served here")
 
 
 class OneWrite(web.StreamResponse):

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from plimsoll_operator.attempts.observation import Attempt
 from plimsoll_operator.names.quantity import BadQuantity
+from plimsoll_operator.pods.attempts import attempts_of
 from plimsoll_operator.pods.features import read_features
 from plimsoll_operator.pods.identity import Retrier, RunIdentity, identify
 from plimsoll_operator.pods.spec import (
@@ -28,6 +29,7 @@ from plimsoll_operator.sizing.decision_note import DecisionNote, read_note
 from plimsoll_operator.sizing.pod_sizing import memory_asked
 from plimsoll_predictor.core.policy import Mode, Policy, Retry
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.deciding.safeguards import Attempts
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 
 
@@ -35,6 +37,7 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge
 class WatchedPod:
     """One pod as the controller acts on it.
 
+    attempts: those that somebody makes of its run, and which of them it is.
     lives: the attempt's states to look at, oldest first; two after an in-place restart.
     note: admission's decision; None if admission was not asked or failed open.
     """
@@ -45,6 +48,7 @@ class WatchedPod:
     mode: Mode
     retry: Retry
     attempt: Attempt
+    attempts: Attempts
     status: AttemptStatus
     lives: tuple[AttemptStatus, ...]
     note: DecisionNote | None
@@ -54,6 +58,11 @@ class WatchedPod:
     def limit_bytes(self) -> int | None:
         """Return the limit that the kernel enforces; None if there is none."""
         return self.attempt.limit_bytes
+
+    @property
+    def written_limit_bytes(self) -> int | None:
+        """Return the limit as its author wrote it; None if there was none."""
+        return self.limit_bytes if self.note is None else self.note.was_limit_bytes
 
 
 def read_pod(pod: Pod, knowledge_of: Callable[[TaskId], Knowledge]) -> WatchedPod | None:
@@ -73,6 +82,7 @@ def read_pod(pod: Pod, knowledge_of: Callable[[TaskId], Knowledge]) -> WatchedPo
         mode=mode,
         retry=own.retry,
         attempt=_attempt(pod, identity, sized, note, policy),
+        attempts=attempts_of(pod, identity, own, note.attempt if note else 1),
         status=status,
         lives=(earlier, status) if earlier else (status,),
         note=note,

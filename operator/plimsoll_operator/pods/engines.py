@@ -30,12 +30,16 @@ class EngineRun:
     task: the recurring name; None if the engine has only generated ones.
     run: the run's own name within the engine, the same for every retry.
     work: the workflow's run and the item, if the engine names them; a mere counter is no item.
+    attempts: how many the engine makes of the run, in all; None if the pod does not say it.
+    attempt: which of them the pod is; 1 where the pod does not say it.
     """
 
     engine: str
     task: str | None
     run: str
     work: Work = UNKNOWN_WORK
+    attempts: int | None = None
+    attempt: int = 1
 
 
 # Suffixes that controllers generate: five letters of Kubernetes' own alphabet (it has no vowels),
@@ -84,17 +88,38 @@ def _airflow(_: Pod, pod_labels: Mapping[str, Any]) -> EngineRun | None:
     run = _text(pod_labels, "run_id", "execution_date")
     if dag is None or task is None or run is None:
         return None
-    # Mapped tasks differ only in the index. try_number differs between attempts, so it is not read.
+    # Mapped tasks differ only in the index. try_number differs between attempts of one run.
     index = _text(pod_labels, "map_index")
     name = f"{dag}.{task}"
     work = Work(bounded_name(f"airflow:{dag}:{run}"))
-    return EngineRun("airflow", name, ":".join([name, run, *([index] if index else [])]), work)
+    key = ":".join([name, run, *([index] if index else [])])
+    retries = _count(_text(pod_labels, "max_tries"))
+    return EngineRun(
+        "airflow",
+        name,
+        key,
+        work,
+        attempts=None if retries is None else retries + 1,
+        attempt=_count(_text(pod_labels, "try_number")) or 1,
+    )
+
+
+_LONGEST_COUNT: Final = 6
+
+
+def _count(text: object) -> int | None:
+    """Read a count that an engine wrote; None if it is none."""
+    if isinstance(text, int) and not isinstance(text, bool):
+        return text if 0 <= text < 10**_LONGEST_COUNT else None
+    if not isinstance(text, str) or not text.isdecimal() or len(text) > _LONGEST_COUNT:
+        return None
+    return int(text)
 
 
 _ARGO_WORKFLOW: Final = "workflows.argoproj.io/workflow"
 _ARGO_NODE: Final = "workflows.argoproj.io/node-name"
 _ARGO_TEMPLATE: Final = "workflows.argoproj.io/template"
-_ARGO_RETRY: Final = re.compile(r"\([0-9]+\)$")
+_ARGO_RETRY: Final = re.compile(r"\(([0-9]{1,6})\)$")
 _ARGO_ITEM: Final = re.compile(r"\([0-9]+:([^()]+)\)")
 
 
@@ -117,10 +142,35 @@ def _argo(pod: Pod, pod_labels: Mapping[str, Any]) -> EngineRun | None:
     items = _ARGO_ITEM.findall(step)
     # In nested loops, the innermost names the item.
     work = Work(bounded_name(f"argo:{uid}"), bounded_name(items[-1]) if items else None)
-    return EngineRun("argo", _argo_template(pod, workflow), f"{uid}:{step}", work)
+    template = _argo_template(pod)
+    retry = _ARGO_RETRY.search(node)
+    return EngineRun(
+        "argo",
+        _text(template, "name") or _argo_name(pod, workflow),
+        f"{uid}:{step}",
+        work,
+        attempts=_argo_attempts(template) if retry else _ONLY_ONE if node else None,
+        attempt=int(retry[1]) + 1 if retry else 1,
+    )
 
 
-def _argo_template(pod: Pod, workflow: str) -> str | None:
+_ONLY_ONE: Final = 1
+_ARGO_RETRIES_FAILURES: Final = (None, "Always", "OnFailure")
+
+
+def _argo_attempts(template: Mapping[str, Any]) -> int | None:
+    """Read the attempts of a step with a retryStrategy; None if its template does not say them."""
+    strategy = mapping(template.get("retryStrategy"))
+    if not strategy or strategy.get("expression"):
+        return None
+    if strategy.get("retryPolicy") not in _ARGO_RETRIES_FAILURES:
+        return _ONLY_ONE  # an OOM kill is a failure, and this strategy is for errors
+    limit = _count(strategy.get("limit"))
+    return None if limit is None else limit + 1
+
+
+def _argo_template(pod: Pod) -> Mapping[str, Any]:
+    """Return the step's template as Argo writes it on its pods; empty if it is not there."""
     texts = [annotations_of(pod).get(_ARGO_TEMPLATE)]
     spec = spec_of(pod)
     for container in [*sequence(spec.get("containers")), *sequence(spec.get("initContainers"))]:
@@ -128,9 +178,13 @@ def _argo_template(pod: Pod, workflow: str) -> str | None:
             if mapping(variable).get("name") == "ARGO_TEMPLATE":
                 texts.append(mapping(variable).get("value"))
     for text in texts:
-        name = _name_in_json(text)
-        if name is not None:
-            return name
+        template = _json_object(text)
+        if _text(template, "name") is not None:
+            return template
+    return {}
+
+
+def _argo_name(pod: Pod, workflow: str) -> str | None:
     # Pod names are <workflow>-<template>-<hash of the node>.
     name = str(metadata_of(pod).get("name") or "")
     if name.startswith(f"{workflow}-"):
@@ -138,13 +192,13 @@ def _argo_template(pod: Pod, workflow: str) -> str | None:
     return None
 
 
-def _name_in_json(text: object) -> str | None:
+def _json_object(text: object) -> Mapping[str, Any]:
     if not isinstance(text, str):
-        return None
+        return {}
     try:
-        return _text(mapping(json.loads(text)), "name")
+        return mapping(json.loads(text))
     except (ValueError, RecursionError):
-        return None
+        return {}
 
 
 _SPARK_APPS: Final = ("spark-app-selector", "spark-app-id")
@@ -211,7 +265,7 @@ ENGINES: Final = (
     Engine(
         _airflow,
         marks=("dag_id",),
-        labels=("task_id", "run_id", "execution_date", "map_index"),
+        labels=("task_id", "run_id", "execution_date", "map_index", "try_number", "max_tries"),
         main_containers=("base",),
     ),
     Engine(

@@ -51,12 +51,16 @@ class RunIdentity:
 
     run: the run's key, which groups attempts; None for a bare pod that has no UID yet.
     work: the workflow's run and the item, by which features are looked up.
+    attempts: how many its engine makes of the run, in all; None if the pod does not say it.
+    attempt: which of them the pod is by its engine; 1 where it does not say it.
     """
 
     task: TaskId
     run: str | None
     retrier: Retrier
     work: Work = UNKNOWN_WORK
+    attempts: int | None = None
+    attempt: int = 1
 
 
 def identify(pod: Pod, namespace: str | None = None) -> RunIdentity | None:
@@ -81,6 +85,8 @@ def identify(pod: Pod, namespace: str | None = None) -> RunIdentity | None:
         _run_key(pod, written, engine, owner),
         _retrier(pod, engine, owner),
         _work(written, engine),
+        attempts=engine.attempts if engine is not None else None,
+        attempt=engine.attempt if engine is not None else 1,
     )
 
 

@@ -191,6 +191,7 @@ _READERS: Final[Readers] = {
     "critical": ("critical", flag),
     "bins": ("max_bins", integer(1, 8)),
     "maxLifts": ("max_lifts", integer(0, 10)),
+    "attempts": ("attempts", integer(1, 1000)),
     "minRuns": ("min_runs", integer(1, 10_000)),
     "headroom": ("headroom", number(1, 10)),
     "limits": ("limits", choice(Limits)),

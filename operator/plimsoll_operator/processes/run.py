@@ -153,8 +153,8 @@ async def _answers(session: aiohttp.ClientSession, page: str) -> bool:
 
 
 async def _register(api: ApiServer, settings: RunSettings, authority: bytes) -> None:
-    url = f"https://{settings.host}:{settings.admission_port}/size"
-    body = webhook_configuration(url, authority)
+    address = f"https://{settings.host}:{settings.admission_port}"
+    body = webhook_configuration(address, authority)
     try:
         await api.create(WEBHOOKS, body)
     except AlreadyThere:

@@ -18,45 +18,60 @@ TIMEOUT_S = 2
 LIFETIME = timedelta(days=365)
 
 
-def webhook_configuration(url: str, authority: bytes) -> dict[str, Any]:
-    """Return a configuration for labelled pods only. authority: who signed the certificate, PEM."""
+IS_A_TASKS_JOB = (
+    "has(object.spec.template.metadata) && has(object.spec.template.metadata.labels)"
+    f" && '{labels.TASK}' in object.spec.template.metadata.labels"
+)
+"""A CEL expression: the label that makes a Job Plimsoll's is on its pods' template."""
+
+
+def webhook_configuration(address: str, authority: bytes) -> dict[str, Any]:
+    """Return a configuration for labelled pods, and for Jobs that make such pods.
+
+    address: of admission, as ``https://host:port``. authority: who signed the certificate, PEM.
+    """
+    pods = _webhook("size", f"{address}/size", authority, ("", "pods"))
+    pods["objectSelector"] = {"matchExpressions": [{"key": labels.TASK, "operator": "Exists"}]}
+    jobs = _webhook("job", f"{address}/job", authority, ("batch", "jobs"))
+    jobs["matchConditions"] = [{"name": "makes-pods-of-a-task", "expression": IS_A_TASKS_JOB}]
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingWebhookConfiguration",
         "metadata": {"name": NAME, "labels": {"app.kubernetes.io/managed-by": "plimsoll"}},
-        "webhooks": [
+        "webhooks": [pods, jobs],
+    }
+
+
+def _webhook(name: str, url: str, authority: bytes, kind: tuple[str, str]) -> dict[str, Any]:
+    """Return one webhook for the creation of objects. kind: their group and resource."""
+    group, resource = kind
+    return {
+        "name": f"{name}.plimsoll.dev",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {"url": url, "caBundle": base64.b64encode(authority).decode()},
+        "rules": [
             {
-                "name": "size.plimsoll.dev",
-                "admissionReviewVersions": ["v1"],
-                "clientConfig": {"url": url, "caBundle": base64.b64encode(authority).decode()},
-                "rules": [
-                    {
-                        "apiGroups": [""],
-                        "apiVersions": ["v1"],
-                        "operations": ["CREATE"],
-                        "resources": ["pods"],
-                        "scope": "Namespaced",
-                    }
-                ],
-                "objectSelector": {
-                    "matchExpressions": [{"key": labels.TASK, "operator": "Exists"}]
-                },
-                "namespaceSelector": {
-                    "matchExpressions": [
-                        {
-                            "key": "kubernetes.io/metadata.name",
-                            "operator": "NotIn",
-                            "values": ["kube-system", "plimsoll"],
-                        }
-                    ]
-                },
-                "failurePolicy": "Ignore",
-                "matchPolicy": "Equivalent",
-                "reinvocationPolicy": "IfNeeded",
-                "sideEffects": "None",
-                "timeoutSeconds": TIMEOUT_S,
+                "apiGroups": [group],
+                "apiVersions": ["v1"],
+                "operations": ["CREATE"],
+                "resources": [resource],
+                "scope": "Namespaced",
             }
         ],
+        "namespaceSelector": {
+            "matchExpressions": [
+                {
+                    "key": "kubernetes.io/metadata.name",
+                    "operator": "NotIn",
+                    "values": ["kube-system", "plimsoll"],
+                }
+            ]
+        },
+        "failurePolicy": "Ignore",
+        "matchPolicy": "Equivalent",
+        "reinvocationPolicy": "IfNeeded",
+        "sideEffects": "None",
+        "timeoutSeconds": TIMEOUT_S,
     }
 
 

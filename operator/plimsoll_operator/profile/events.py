@@ -30,6 +30,7 @@ class EventReason(StrEnum):
     SIZED = "Sized"
     LIFTED = "Lifted"
     RETRIED = "Retried"
+    NOT_RETRIED = "NotRetried"
     LEAKING = "Leaking"
     RESIZED = "Resized"
     DRIFTING = "Drifting"
@@ -42,6 +43,7 @@ _ACTIONS: Final = {
     EventReason.SIZED: "Size",
     EventReason.LIFTED: "Lift",
     EventReason.RETRIED: "Retry",
+    EventReason.NOT_RETRIED: "Observe",
     EventReason.LEAKING: "GiveUp",
     EventReason.RESIZED: "Resize",
     EventReason.DRIFTING: "Forget",
@@ -52,6 +54,7 @@ _ACTIONS: Final = {
 _WARNINGS: Final = frozenset(
     {
         EventReason.LIFTED,
+        EventReason.NOT_RETRIED,
         EventReason.LEAKING,
         EventReason.CROWDED,
         EventReason.RUNNING_LONG,
@@ -102,13 +105,26 @@ def sized(allocation_bytes: int, asked_bytes: int | None, why: str) -> Happening
     return _sized(EventReason.SIZED, asked_bytes, allocation_bytes, why)
 
 
-def lifted(from_bytes: int, to_bytes: int, next_attempt: int) -> Happening:
-    """A pod was OOM-killed; its run's next attempt gets more."""
-    note = (
-        f"killed for want of memory at {words_for_bytes(from_bytes)};"
-        f" attempt {next_attempt} of this run gets {words_for_bytes(to_bytes)}"
-    )
+def lifted(from_bytes: int, to_bytes: int, next_attempt: int, *, certain: bool = True) -> Happening:
+    """A pod was OOM-killed; its run's next attempt gets more.
+
+    certain: whether somebody is known to make that attempt.
+    """
+    size = words_for_bytes(to_bytes)
+    following = f"attempt {next_attempt} of this run gets {size}"
+    if not certain:
+        following = f"if there is an attempt {next_attempt} of this run, it gets {size}"
+    note = f"killed for want of memory at {words_for_bytes(from_bytes)}; {following}"
     return Happening(EventReason.LIFTED, note, str(next_attempt))
+
+
+def not_retried(at_bytes: int, why: str) -> Happening:
+    """A pod was OOM-killed, and nobody makes its run's next attempt. why: who says so."""
+    note = (
+        f"killed for want of memory at {words_for_bytes(at_bytes)}; nobody makes another attempt"
+        f" of this run ({why}); the task's next runs are sized by what this one taught"
+    )
+    return Happening(EventReason.NOT_RETRIED, note)
 
 
 def retried(new_pod: str, attempt: int, allocation_bytes: int) -> Happening:

@@ -41,6 +41,17 @@ def memory_after(was: Memory, allocation_bytes: int, limits: Limits) -> Memory:
     )
 
 
+def is_lowered(was: Memory, wanted: Memory) -> bool:
+    """Say whether a run may be killed with ``wanted`` that would live with ``was``.
+
+    Its limit decides; a container without a limit may take what its node has.
+    """
+    # The kubelet treats a limit of zero as no limit.
+    if not wanted.limit_bytes:
+        return not was.limit_bytes and (wanted.request_bytes or 0) < (was.request_bytes or 0)
+    return not was.limit_bytes or wanted.limit_bytes < was.limit_bytes
+
+
 def patch_for(
     pod: Pod,
     container: SizedContainer,

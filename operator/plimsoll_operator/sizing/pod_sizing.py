@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from plimsoll_operator.names.labels import RUN_OF
+from plimsoll_operator.pods.attempts import attempts_of
 from plimsoll_operator.pods.features import PodFeatures, read_features
 from plimsoll_operator.pods.identity import RunIdentity, identify
 from plimsoll_operator.pods.spec import (
@@ -39,6 +40,7 @@ from plimsoll_operator.sizing.decision_note import (
 from plimsoll_operator.sizing.patch import (
     Memory,
     Operation,
+    is_lowered,
     memory_after,
     patch_for,
     pod_with,
@@ -46,10 +48,12 @@ from plimsoll_operator.sizing.patch import (
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.decision import Ask, Bounds, Decision, Reason
 from plimsoll_predictor.core.policy import Limits, Mode
+from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.deciding.decide import decide
+from plimsoll_predictor.deciding.safeguards import why_not_lowered
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 
-_KEEPS: Final = frozenset({Reason.COLD_START, Reason.KEPT})
+_KEEPS: Final = frozenset({Reason.COLD_START, Reason.KEPT, Reason.NOT_LOWERED})
 """Decisions for what the author wrote, raised to a minimum at most."""
 
 
@@ -150,6 +154,8 @@ def _sized(read: _Pod, state: AdmissionState) -> Sized:
     features = read_features(read.body, policy.feature_sources)
     decision = _decided(read, features, state)
     wanted = _wanted(read, decision)
+    if is_lowered(read.was, wanted):
+        decision, wanted = _held(read, decision, wanted)
     enforced = policy.mode is Mode.ENFORCE
     if enforced and read.was.request_bytes is None and _leaves_best_effort(read, wanted):
         decision = replace(
@@ -201,6 +207,34 @@ def _wanted(read: _Pod, decision: Decision) -> Memory:
     if limits is Limits.KEEP and qos_of(_as_written(read)) is Qos.GUARANTEED:
         limits = Limits.EQUAL
     return memory_after(read.was, allocation_bytes, limits)
+
+
+def _held(read: _Pod, decision: Decision, wanted: Memory) -> tuple[Decision, Memory]:
+    """Return a decision for less than was written, or what is left of it where a safeguard holds.
+
+    The limit stays as written then, and the request is raised at most.
+    """
+    knowledge, was = read.knowledge, read.was
+    attempts = attempts_of(read.body, read.identity, knowledge.policy, decision.attempt)
+    held = why_not_lowered(attempts)
+    if held is None:
+        return decision, wanted
+    request_bytes = max(wanted.request_bytes or 0, was.request_bytes or 0)
+    memory = Memory(request_bytes, was.limit_bytes)
+    limit = words_for_bytes(was.limit_bytes) if was.limit_bytes else "none"
+    if decision.reason is Reason.LIFTED:
+        why = f"{decision.why}; {held}, so its limit stays as written ({limit})"
+        return replace(decision, allocation_bytes=request_bytes, why=why), memory
+    kept = replace(
+        decision,
+        allocation_bytes=request_bytes,
+        reason=Reason.NOT_LOWERED,
+        why=f"{held}, so it has no less than was written; without that: {decision.why}",
+        bin=None,
+        probability=None,
+        model_version=None,
+    )
+    return kept, memory
 
 
 def _as_written(read: _Pod) -> Pod:

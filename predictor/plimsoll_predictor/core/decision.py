@@ -24,6 +24,8 @@ class Reason(StrEnum):
     """The run was OOM-killed before; this attempt gets more."""
     KEPT = "kept"
     """The user's request is the cheapest choice."""
+    NOT_LOWERED = "not-lowered"
+    """A safeguard holds: the size is no less than its author wrote; see deciding/safeguards.py."""
     NOT_SIZABLE = "not-sizable"
     """The pod cannot be sized (no container to size, contradictory annotations ...)."""
 

@@ -80,6 +80,9 @@ class Policy:
     """1 to 8."""
     max_lifts: int = 3
     """Lifts per run before the task is marked Leaking; 0 never lifts."""
+    attempts: int | None = None
+    """Attempts that a workflow engine makes of each run, in all, where its pods do not say it; None
+    if nobody says. A run that may have no second attempt is never sized below what was written."""
     min_runs: int = 1
     """Runs with a known need before anything is lowered below the user's request."""
     headroom: float = 1.1

@@ -17,11 +17,20 @@ class FailedAttempt:
 
     attempt: 1 for a run's first pod.
     request_bytes: what the user had asked for; None if nothing.
+    limit_bytes: the limit as its author wrote it; None if there was none.
+    attempts_left: how many attempts somebody still makes of the run; None if nobody says.
     """
 
     allocation_bytes: int
     attempt: int
     request_bytes: int | None = None
+    limit_bytes: int | None = None
+    attempts_left: int | None = None
+
+    @property
+    def written_bytes(self) -> int:
+        """The memory that its author let it have, as far as anything was written; else 0."""
+        return max(self.request_bytes or 0, self.limit_bytes or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +46,8 @@ def next_allocation(failed: FailedAttempt, knowledge: Knowledge, bounds: Bounds)
     The smallest useful step among the model's ceilings, a little over the largest need seen (or
     twice the failed allocation, if that is no step; see knowledge.ladder), and the user's request.
     Jumping straight to the request wastes more than it saves (the ladder was measured better), but
-    the last lift is never below it: a run must not fail that would have run as its author wrote it.
+    the last attempt gets no less than was written, and every attempt of which nobody knows whether
+    it is the last: a run must not fail that would have run as its author wrote it.
     """
     policy = knowledge.policy
     lifts = failed.attempt - 1
@@ -51,8 +61,9 @@ def next_allocation(failed: FailedAttempt, knowledge: Knowledge, bounds: Bounds)
         ceilings_bytes=knowledge.model.bins.ceilings_bytes if knowledge.model else (),
         request_bytes=failed.request_bytes,
     )
-    if lifts + 1 == policy.max_lifts:
-        wanted_bytes = max(wanted_bytes, failed.request_bytes or 0)
+    left = failed.attempts_left
+    if lifts + 1 == policy.max_lifts or left is None or left <= 1:
+        wanted_bytes = max(wanted_bytes, failed.written_bytes)
     allowed = Range.of(policy, bounds)
     allocation_bytes = allowed.clamp(wanted_bytes).allocation_bytes
     if allocation_bytes < USEFUL_STEP * failed.allocation_bytes:

@@ -125,7 +125,9 @@ def test_airflow_names_task_and_run() -> None:
 
 
 def test_airflows_next_try_is_the_same_run() -> None:
-    assert identified(AIRFLOW.with_labels({"try_number": "2"})) == identified(AIRFLOW)
+    second = identified(AIRFLOW.with_labels({"try_number": "2"}))
+    assert (second.task, second.run) == (identified(AIRFLOW).task, identified(AIRFLOW).run)
+    assert second.attempt == 2
 
 
 def test_airflows_mapped_tasks_are_runs_of_their_own() -> None:

@@ -357,3 +357,47 @@ def test_no_pod_of_any_shape_raises_or_is_changed(place: tuple[str, ...], value:
     assert first == second
     assert pod == before
     assert state.tasks == {TRAIN: knowledge_of()}
+
+
+ONLY_ONE = ASKING.owned_by_job(attempts=1)
+
+
+def test_a_pod_that_nobody_retries_keeps_what_was_written() -> None:
+    pod = after(ONLY_ONE, state_of(knowledge_of()))
+    assert memory_of(pod) == memory_of(ONLY_ONE)
+    assert decision_of(pod)["reason"] == "not-lowered"
+    assert decision_of(pod)["why"].startswith("nobody makes a second attempt (its Job makes 1)")
+
+
+def test_a_pod_of_which_nobody_knows_whether_it_is_retried_keeps_what_was_written() -> None:
+    pod = ASKING.owned_by_job(attempts=None)
+    assert memory_of(after(pod, state_of(knowledge_of()))) == memory_of(pod)
+
+
+def test_a_limit_above_the_request_stays_while_the_request_is_raised() -> None:
+    pod = a_pod().asking("512Mi").limited("4Gi").owned_by_job(attempts=1)
+    assert memory_of(after(pod, state_of(knowledge_of()))) == (FITS, "4Gi")
+
+
+def test_a_pod_without_a_limit_gets_none_if_nobody_retries_it() -> None:
+    pod = a_pod().asking("512Mi").owned_by_job(attempts=1)
+    assert memory_of(after(pod, state_of(knowledge_of()))) == (FITS, None)
+
+
+def test_a_need_above_the_request_raises_it_though_nobody_retries() -> None:
+    pod = a_pod().asking("512Mi").limited("512Mi").owned_by_job(attempts=1)
+    assert memory_of(after(pod, state_of(knowledge_of()))) == (FITS, FITS)
+
+
+def test_the_last_attempt_gets_no_less_than_was_written() -> None:
+    pod = ASKING.owned_by_job(attempts=2)
+    sized = after(pod, lifted(f"job:{JOB_UID}", 2 * GIB))
+    assert memory_of(sized) == memory_of(pod)
+    assert decision_of(sized)["reason"] == "lifted"
+    assert decision_of(sized)["attempt"] == 2
+    assert memory_of(after(ASKING.owned_by_job(), lifted(f"job:{JOB_UID}", 2 * GIB)))[1] == "2Gi"
+
+
+def test_the_last_attempt_of_a_pod_without_a_limit_has_none() -> None:
+    pod = a_pod().asking("4Gi").owned_by_job(attempts=2)
+    assert memory_of(after(pod, lifted(f"job:{JOB_UID}"))) == ("6Gi", None)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from plimsoll_predictor.core.decision import Bounds
@@ -16,8 +18,11 @@ from tests.builders.serving import AKnownTask, a_model
 ANYWHERE = Bounds()
 
 
-def killed_at(size_mib: int, *, attempt: int = 1, request_mib: int | None = None) -> FailedAttempt:
+def killed_at(
+    size_mib: int, *, attempt: int = 1, request_mib: int | None = None, left: int | None = 6
+) -> FailedAttempt:
     return FailedAttempt(
+        attempts_left=left,
         allocation_bytes=size_mib * MIB,
         attempt=attempt,
         request_bytes=None if request_mib is None else request_mib * MIB,
@@ -124,3 +129,16 @@ def test_a_step_is_cut_to_the_cap_where_that_still_helps() -> None:
 
 def test_a_floor_raises_a_step() -> None:
     assert mib(lifted(killed_at(10), nothing_known(), Bounds(floor_bytes=64 * MIB))) == 64
+
+
+def test_the_attempt_before_the_last_is_followed_by_what_was_written() -> None:
+    assert mib(lifted(killed_at(500, request_mib=8000, left=1), nothing_known())) == 8000
+
+
+def test_so_is_one_of_which_nobody_knows_whether_it_is_the_last() -> None:
+    assert mib(lifted(killed_at(500, request_mib=8000, left=None), nothing_known())) == 8000
+
+
+def test_a_limit_above_the_request_is_what_was_written() -> None:
+    failed = replace(killed_at(500, request_mib=600, left=1), limit_bytes=9000 * MIB)
+    assert mib(lifted(failed, nothing_known())) == 9000

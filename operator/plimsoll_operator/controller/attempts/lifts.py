@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from prometheus_client import Counter
 
+from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.attempts.retries import Retries
 from plimsoll_operator.controller.hub.habits import read_patiently
@@ -16,6 +17,7 @@ from plimsoll_operator.controller.hub.hub import AttemptEnded
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
+from plimsoll_operator.pods.identity import Retrier
 from plimsoll_operator.profile import events
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Observation, Outcome
@@ -62,13 +64,25 @@ class Lifts:
             self.writer, self.store.observations.got_through, ended.observation
         ):
             return True  # the pod was seen late, and the run has succeeded meanwhile
+        if _is_last(ended.watched):
+            self._say_that_nobody_retries(ended)
+            return True
         lift = await self._lift(ended)
         if lift is None:
             return True
         return await self.retries.follow(ended, lift)
 
+    def _say_that_nobody_retries(self, ended: AttemptEnded) -> None:
+        """Announce the kill, and promise nothing: the next run is sized by what it taught."""
+        watched, killed = ended.watched, ended.observation
+        if watched.retrier is Retrier.KUBELET:
+            self.announcer.announce(events.stuck(), ended.pod)
+        else:
+            happening = events.not_retried(killed.allocation_bytes or 0, watched.attempts.by)
+            self.announcer.announce(happening, ended.pod)
+
     async def _lift(self, ended: AttemptEnded) -> Lift | None:
-        killed = ended.observation
+        killed, watched = ended.observation, ended.watched
         task, run = killed.task, killed.run
         assert killed.allocation_bytes is not None
         knowledge = self.book.get(task)
@@ -80,6 +94,8 @@ class Lifts:
                 allocation_bytes=killed.allocation_bytes,
                 attempt=killed.attempt,
                 request_bytes=killed.request_bytes,
+                limit_bytes=watched.written_limit_bytes,
+                attempts_left=watched.attempts.left,
             ),
             knowledge,
             self.bounds.in_namespace(task.namespace),
@@ -91,9 +107,20 @@ class Lifts:
         await self.writer.call(self.store.lifts.put, task, run, answer)
         self.book.lift(task, run, answer)
         self.made.inc()
-        happening = events.lifted(killed.allocation_bytes, answer.allocation_bytes, answer.attempt)
+        happening = events.lifted(
+            killed.allocation_bytes,
+            answer.allocation_bytes,
+            answer.attempt,
+            certain=watched.attempts.left is not None,
+        )
         self.announcer.announce(happening, ended.pod)
         return answer
+
+
+def _is_last(watched: WatchedPod) -> bool:
+    """Say whether nobody makes the run's next attempt; too many lifts are ``next_allocation``'s."""
+    attempts = watched.attempts
+    return attempts.left == 0 and attempts.number <= watched.policy.max_lifts
 
 
 def _lifts_over(lift: Lift, killed: Observation) -> bool:

@@ -52,7 +52,10 @@ class ProductSizer:
     def lift(self, asked: Submitted, failed_bytes: int, attempt: int, _now_s: float, /) -> int:
         """Lift as the controller would."""
         failed = FailedAttempt(
-            allocation_bytes=failed_bytes, attempt=attempt, request_bytes=asked.preset_bytes
+            allocation_bytes=failed_bytes,
+            attempt=attempt,
+            request_bytes=asked.preset_bytes,
+            attempts_left=LIFTS - attempt,
         )
         lifted = next_allocation(failed, self._known(asked.task), self._bounds)
         # At the cap the task is leaking; the protocol goes on, and the cap ends it.

@@ -1,0 +1,57 @@
+"""Finds how many attempts somebody makes of a pod's run, and which of them the pod is.
+
+Whoever makes the next attempt says so in a place of its own: a Job's spec (see ``job_attempts``),
+an engine's labels, the restart policy. Where nobody says it, the author can.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.identity import Retrier, RunIdentity
+from plimsoll_operator.pods.spec import Pod, annotations_of, text_of
+from plimsoll_predictor.core.policy import Policy, Retry
+from plimsoll_predictor.deciding.safeguards import Attempts
+
+MOST_ATTEMPTS: Final = 1000
+"""A larger number is as good as this one."""
+
+
+def attempts_of(pod: Pod, identity: RunIdentity, policy: Policy, lifted: int = 1) -> Attempts:
+    """Return the attempts of the pod's run; ``most`` is None where nobody says.
+
+    policy: of the task, with the pod's own words over it.
+    lifted: the attempt by Plimsoll's own count: the run's lift, or the decision on a watched pod.
+    """
+    number = max(lifted, identity.attempt)
+    most, by = _most(pod, identity, policy)
+    return Attempts(most, number, by).within(policy.max_lifts)
+
+
+def _most(pod: Pod, identity: RunIdentity, policy: Policy) -> tuple[int | None, str]:
+    if identity.retrier is Retrier.KUBELET:
+        # Whatever people say, the kubelet restarts the container at the size that was too small.
+        return 1, "its container is restarted in place, at the same size"
+    if identity.retrier is Retrier.PLIMSOLL:
+        if policy.retry is Retry.NEVER:
+            return 1, f"{labels.RETRY} is never"
+        return policy.max_lifts + 1, "Plimsoll makes them"
+    written = written_attempts(text_of(pod, labels.ATTEMPTS))
+    if written is not None:
+        return written, f"{labels.ATTEMPTS} says {written}"
+    by_job = written_attempts(annotations_of(pod).get(labels.JOB_ATTEMPTS))
+    if identity.retrier is Retrier.JOB and by_job is not None:
+        return by_job, f"its Job makes {by_job}"
+    if identity.attempts is not None:
+        return identity.attempts, f"its engine makes {identity.attempts}"
+    if policy.attempts is not None and identity.retrier is not Retrier.JOB:
+        return policy.attempts, f"the policy says {policy.attempts}"
+    return None, f"{labels.ATTEMPTS} on the pod can"
+
+
+def written_attempts(text: object) -> int | None:
+    """Read a number of attempts that somebody wrote; None if it is no whole number above 0."""
+    if not isinstance(text, str) or not text.isdecimal() or not text.isascii() or len(text) > 9:
+        return None
+    return min(int(text), MOST_ATTEMPTS) or None

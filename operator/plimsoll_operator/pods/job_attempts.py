@@ -1,0 +1,90 @@
+"""Reads from a Job how often it tries each of its runs, and writes that on its pods' template.
+
+A pod does not say it, and admission asks nobody while it answers. So it is read when the Job itself
+is created; the number then stands on every pod that the Job makes (docs/adr/0018-attempts.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.attempts import MOST_ATTEMPTS
+from plimsoll_operator.pods.spec import mapping, sequence
+
+Operation = dict[str, Any]
+
+DEFAULT_BACKOFF_LIMIT: Final = 6
+OF_TOO_LITTLE_MEMORY: Final = (1, 3, 52, 134, 137)
+"""Exit codes for want of memory: of an exception, the JVM, Spark, an abort, a kill."""
+_FINAL: Final = ("FailJob", "FailIndex")
+
+
+def attempts_of_job(job: Mapping[str, Any]) -> int:
+    """Return how many attempts every run of a Job surely gets; 1 if a failure may end the Job.
+
+    Pods of a Job that run at once share its ``backoffLimit``, and all of them may fail. A failed
+    attempt takes time, so that a Job with a deadline counts as one that has no second attempt.
+    """
+    spec = mapping(job.get("spec"))
+    if spec.get("activeDeadlineSeconds") is not None or _ends_by_policy(spec):
+        return 1
+    per_index = _count(spec.get("backoffLimitPerIndex"))
+    if per_index is not None:
+        return min(per_index + 1, MOST_ATTEMPTS)
+    limit = _count(spec.get("backoffLimit"))
+    if limit is None:
+        limit = DEFAULT_BACKOFF_LIMIT
+    if _template_spec(spec).get("restartPolicy") == "OnFailure":
+        # The kubelet restarts the container once before Plimsoll has the pod replaced.
+        limit = max(0, limit - 1)
+    return min(1 + limit // _at_once(spec), MOST_ATTEMPTS)
+
+
+def patch_for_job(job: Mapping[str, Any]) -> list[Operation]:
+    """Return the operations that write the number on the template; none if it is not Plimsoll's."""
+    metadata = mapping(mapping(mapping(job.get("spec")).get("template")).get("metadata"))
+    if not mapping(metadata.get("labels")).get(labels.TASK):
+        return []
+    attempts = str(attempts_of_job(job))
+    annotations = metadata.get("annotations")
+    base = "/spec/template/metadata/annotations"
+    if not isinstance(annotations, Mapping) or not annotations:
+        return [{"op": "add", "path": base, "value": {labels.JOB_ATTEMPTS: attempts}}]
+    if annotations.get(labels.JOB_ATTEMPTS) == attempts:
+        return []
+    path = f"{base}/{labels.JOB_ATTEMPTS.replace('/', '~1')}"
+    return [{"op": "add", "path": path, "value": attempts}]
+
+
+def _template_spec(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    return mapping(mapping(spec.get("template")).get("spec"))
+
+
+def _at_once(spec: Mapping[str, Any]) -> int:
+    """Return how many pods may run beside each other; Kubernetes' default is one."""
+    parallelism, completions = _count(spec.get("parallelism")), _count(spec.get("completions"))
+    pods = 1 if parallelism is None else parallelism
+    return max(1, pods if completions is None else min(pods, completions))
+
+
+def _ends_by_policy(spec: Mapping[str, Any]) -> bool:
+    """Say whether a podFailurePolicy ends the Job or the index for want of memory (KEP-3329)."""
+    for rule in sequence(mapping(spec.get("podFailurePolicy")).get("rules")):
+        on_exit = mapping(mapping(rule).get("onExitCodes"))
+        if mapping(rule).get("action") in _FINAL and any(
+            _matches(on_exit, code) for code in OF_TOO_LITTLE_MEMORY
+        ):
+            return True
+    return False
+
+
+def _matches(on_exit: Mapping[str, Any], code: int) -> bool:
+    values = sequence(on_exit.get("values"))
+    operator = on_exit.get("operator")
+    return code in values if operator == "In" else operator == "NotIn" and code not in values
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

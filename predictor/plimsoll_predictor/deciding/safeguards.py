@@ -1,0 +1,51 @@
+"""The reasons for which a size is not lowered below what its author wrote. Pure.
+
+A lower size is a gamble: the run may be killed at it. The gamble is harmless only while somebody
+makes the run's next attempt, and while Plimsoll sees to it that this attempt gets more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """The attempts that somebody makes of one run.
+
+    most: how many in all, by whoever makes them; None if nobody says.
+    number: which of them this one is; 1 for a run's first.
+    by: who says so, for people.
+    """
+
+    most: int | None
+    number: int = 1
+    by: str = ""
+
+    def within(self, max_lifts: int) -> Attempts:
+        """The attempts that help: after ``max_lifts`` lifts, more of them change nothing."""
+        most = None if self.most is None else min(self.most, max_lifts + 1)
+        return Attempts(most, self.number, self.by)
+
+    @property
+    def left(self) -> int | None:
+        """How many follow this one; None if nobody says."""
+        return None if self.most is None else max(0, self.most - self.number)
+
+
+def why_not_lowered(attempts: Attempts) -> str | None:
+    """The reason for which this attempt gets no less than its author wrote; None if it may.
+
+    attempts: of its run, within the lifts that the policy allows.
+    """
+    if attempts.left is None:
+        return f"nobody says how many attempts this run gets{_by(attempts)}"
+    if attempts.left == 0:
+        if attempts.number > 1:
+            return f"attempt {attempts.number} is the last one{_by(attempts)}"
+        return f"nobody makes a second attempt{_by(attempts)}"
+    return None
+
+
+def _by(attempts: Attempts) -> str:
+    return f" ({attempts.by})" if attempts.by else ""

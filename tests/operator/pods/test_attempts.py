@@ -1,0 +1,171 @@
+"""How often a run is tried: what Jobs, engines, people and restart policies say."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.attempts import attempts_of
+from plimsoll_operator.pods.identity import identify
+from plimsoll_operator.pods.job_attempts import attempts_of_job, patch_for_job
+from plimsoll_predictor.core.policy import Policy, Retry
+from tests.builders.pods import APod, a_pod
+
+POLICY = Policy(max_lifts=3)
+AIRFLOW = a_pod().with_labels({"dag_id": "etl", "task_id": "load", "run_id": "monday"})
+
+
+def argo(node: str, template: dict[str, Any] | None = None) -> APod:
+    pod = a_pod().with_labels({"workflows.argoproj.io/workflow": "etl-x7k2p"})
+    pod = pod.annotated({"workflows.argoproj.io/node-name": node})
+    text = json.dumps({"name": "load", **(template or {})})
+    return pod.with_environment({"ARGO_TEMPLATE": text})
+
+
+def left(pod: APod, policy: Policy = POLICY, lifted: int = 1) -> int | None:
+    body = pod.built()
+    identity = identify(body)
+    assert identity is not None
+    return attempts_of(body, identity, policy, lifted).left
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(a_pod(), 3, id="Plimsoll retries a bare pod as often as it lifts"),
+        pytest.param(a_pod().restarting("OnFailure"), 0, id="restarted in place"),
+        pytest.param(a_pod().restarting("Always"), 0, id="restarted in place, always"),
+        pytest.param(
+            a_pod().restarting("Always").annotated({labels.ATTEMPTS: "9"}),
+            0,
+            id="restarted in place, whatever its author says",
+        ),
+        pytest.param(a_pod().owned_by_job(attempts=1), 0, id="backoffLimit 0"),
+        pytest.param(a_pod().owned_by_job(attempts=2), 1, id="backoffLimit 1"),
+        pytest.param(a_pod().owned_by_job(attempts=7), 3, id="more than lifts help"),
+        pytest.param(a_pod().owned_by_job(attempts=None), None, id="a Job nobody saw"),
+        pytest.param(AIRFLOW, None, id="Airflow does not say it"),
+        pytest.param(AIRFLOW.with_labels({"max_tries": "0"}), 0, id="Airflow without retries"),
+        pytest.param(AIRFLOW.with_labels({"max_tries": "2"}), 2, id="Airflow with two"),
+        pytest.param(
+            AIRFLOW.with_labels({"max_tries": "2", "try_number": "3"}), 0, id="Airflow's last try"
+        ),
+        pytest.param(AIRFLOW.with_labels({"max_tries": "many"}), None, id="no number"),
+        pytest.param(AIRFLOW.annotated({labels.ATTEMPTS: "3"}), 2, id="its author says it"),
+        pytest.param(AIRFLOW.annotated({labels.ATTEMPTS: "1"}), 0, id="its author says one"),
+        pytest.param(AIRFLOW.annotated({labels.ATTEMPTS: "0"}), None, id="nonsense is nothing"),
+        pytest.param(AIRFLOW.annotated({labels.ATTEMPTS: "-2"}), None, id="so is a negative one"),
+        pytest.param(AIRFLOW.annotated({labels.ATTEMPTS: "9" * 400}), None, id="and a long one"),
+        pytest.param(argo("etl.load"), 0, id="Argo without a retryStrategy"),
+        pytest.param(
+            argo("etl.load(0)", {"retryStrategy": {"limit": "2"}}), 2, id="Argo's first of three"
+        ),
+        pytest.param(
+            argo("etl.load(1)", {"retryStrategy": {"limit": 2}}), 1, id="Argo's second of three"
+        ),
+        pytest.param(
+            argo("etl.load(0)", {"retryStrategy": {"limit": 2, "retryPolicy": "OnError"}}),
+            0,
+            id="Argo retries errors, and a kill is a failure",
+        ),
+        pytest.param(
+            argo("etl.load(0)", {"retryStrategy": {"limit": 2, "expression": "false"}}),
+            None,
+            id="Argo decides by an expression",
+        ),
+        pytest.param(argo("etl.load(0)"), None, id="Argo's strategy is the workflow's"),
+        pytest.param(
+            a_pod().owned_by("PyTorchJob", "train", version="kubeflow.org/v1"),
+            None,
+            id="an owner that nobody knows",
+        ),
+    ],
+)
+def test_what_a_pod_says(pod: APod, expected: int | None) -> None:
+    assert left(pod) == expected
+
+
+def test_a_policy_says_it_for_engines() -> None:
+    assert left(AIRFLOW, replace(POLICY, attempts=3)) == 2
+
+
+def test_a_policy_for_engines_is_none_for_jobs() -> None:
+    assert left(a_pod().owned_by_job(attempts=None), replace(POLICY, attempts=3)) is None
+    assert left(a_pod().owned_by_job(attempts=1), replace(POLICY, attempts=3)) == 0
+
+
+def test_a_pod_that_says_never_to_retry_has_one_attempt() -> None:
+    assert left(a_pod(), replace(POLICY, retry=Retry.NEVER)) == 0
+
+
+def test_without_lifts_no_attempt_helps() -> None:
+    assert left(a_pod().owned_by_job(attempts=7), replace(POLICY, max_lifts=0)) == 0
+
+
+def test_lifts_count_the_attempts_where_the_engine_does_not() -> None:
+    assert left(a_pod().owned_by_job(attempts=3), lifted=3) == 0
+
+
+def a_job(restarts: str = "Never", **spec: Any) -> dict[str, Any]:
+    template = {
+        "metadata": {"labels": {labels.TASK: "train"}},
+        "spec": {"restartPolicy": restarts, "containers": [{"name": "main"}]},
+    }
+    return {"kind": "Job", "spec": {"template": template, **spec}}
+
+
+def ending(action: str, operator: str, *codes: int) -> dict[str, Any]:
+    on_exit = {"operator": operator, "values": list(codes)}
+    return {"podFailurePolicy": {"rules": [{"action": action, "onExitCodes": on_exit}]}}
+
+
+@pytest.mark.parametrize(
+    ("job", "attempts"),
+    [
+        pytest.param(a_job(), 7, id="Kubernetes' default"),
+        pytest.param(a_job(backoffLimit=0), 1, id="no second attempt"),
+        pytest.param(a_job(backoffLimit=1), 2, id="one more"),
+        pytest.param(a_job(backoffLimit=2, parallelism=8, completions=8), 1, id="eight share two"),
+        pytest.param(a_job(backoffLimit=8, parallelism=8, completions=8), 2, id="8 share 8"),
+        pytest.param(a_job(backoffLimit=2, parallelism=8, completions=1), 3, id="one at a time"),
+        pytest.param(a_job(backoffLimit=2, parallelism=0), 3, id="suspended by its parallelism"),
+        pytest.param(
+            a_job(backoffLimitPerIndex=0, completions=90, parallelism=90), 1, id="none an index"
+        ),
+        pytest.param(
+            a_job(backoffLimitPerIndex=1, completions=90, parallelism=90), 2, id="one an index"
+        ),
+        pytest.param(a_job(backoffLimit=6, activeDeadlineSeconds=60), 1, id="a deadline"),
+        pytest.param(a_job("OnFailure", backoffLimit=1), 1, id="its restart is the only one"),
+        pytest.param(a_job("OnFailure", backoffLimit=2), 2, id="a restart, then a new pod"),
+        pytest.param(a_job(**ending("FailJob", "In", 137)), 1, id="a kill ends the Job"),
+        pytest.param(a_job(**ending("FailIndex", "In", 42, 3)), 1, id="a JVM's end ends the index"),
+        pytest.param(a_job(**ending("FailJob", "NotIn", 0, 42)), 1, id="all but these end it"),
+        pytest.param(a_job(**ending("FailJob", "In", 42)), 7, id="its own code ends it"),
+        pytest.param(a_job(**ending("Count", "In", 137)), 7, id="a kill is counted"),
+        pytest.param(a_job(backoffLimit=10**12), 1000, id="a large number"),
+        pytest.param(a_job(backoffLimit="many"), 7, id="nonsense, which the API server refuses"),
+        pytest.param({"spec": None}, 7, id="nothing"),
+    ],
+)
+def test_how_often_a_job_surely_tries_a_run(job: dict[str, Any], attempts: int) -> None:
+    assert attempts_of_job(job) == attempts
+
+
+def test_the_number_is_written_beside_what_is_on_the_template() -> None:
+    job = a_job(backoffLimit=1)
+    job["spec"]["template"]["metadata"]["annotations"] = {"a": "b"}
+    path = "/spec/template/metadata/annotations/plimsoll.dev~1job-attempts"
+    assert patch_for_job(job) == [{"op": "add", "path": path, "value": "2"}]
+    job["spec"]["template"]["metadata"]["annotations"][labels.JOB_ATTEMPTS] = "2"
+    assert patch_for_job(job) == []
+
+
+def test_a_job_of_no_task_is_left_alone() -> None:
+    job = a_job()
+    job["spec"]["template"]["metadata"]["labels"] = {}
+    assert patch_for_job(job) == []
