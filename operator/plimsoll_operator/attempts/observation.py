@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from plimsoll_operator.attempts.peaks import PeakReport
+from plimsoll_operator.attempts.truth_table import AttemptEnd, judge_late_reading
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_operator.pods.workflow_items import UNKNOWN_WORK, Work
-from plimsoll_predictor.core.record import Features, Observation, Outcome, PeakSource
+from plimsoll_predictor.core.record import Features, Observation, PeakSource
 from plimsoll_predictor.core.task import TaskId
 
 END_SEEN_WITHIN_S = 5.0
@@ -77,7 +78,7 @@ class Attempt:
 def observe(
     attempt: Attempt,
     status: AttemptStatus,
-    outcome: Outcome,
+    end: AttemptEnd,
     peak: PeakReport | None,
     surroundings: Surroundings | None,
 ) -> Observation:
@@ -88,7 +89,8 @@ def observe(
         run=attempt.run,
         attempt=attempt.number,
         features=dict(attempt.features),
-        outcome=outcome,
+        outcome=end.outcome,
+        cause=end.cause,
         request_bytes=attempt.request_bytes,
         allocation_bytes=attempt.limit_bytes,
         submitted_s=status.submitted_s,
@@ -112,8 +114,10 @@ def observe(
 
 
 def with_peak(observation: Observation, peak: PeakReport) -> Observation:
-    """Return the same attempt, with a peak that came later."""
-    return replace(observation, **_measured(peak, observation.finished_s))
+    """Return the same attempt, with a peak that came later, and what that says of its end."""
+    measured = replace(observation, **_measured(peak, observation.finished_s))
+    end = judge_late_reading(observation, peak.need_peak_bytes)
+    return measured if end is None else replace(measured, outcome=end.outcome, cause=end.cause)
 
 
 def _measured(peak: PeakReport | None, finished_s: float | None) -> dict[str, Any]:

@@ -27,7 +27,12 @@ _GPU_SENTENCES: Final = (
     "oom when allocating tensor",
 )
 """PyTorch, JAX and TensorFlow say this of their devices without naming a GPU."""
-_HOST_WORDS: Final = ("device:cpu", "by allocator cpu", "by allocator mklcpu", "defaultcpuallocator")
+_HOST_WORDS: Final = (
+    "device:cpu",
+    "by allocator cpu",
+    "by allocator mklcpu",
+    "defaultcpuallocator",
+)
 """They name the host's memory thus."""
 
 _HEAPS: Final = (

@@ -8,18 +8,18 @@
 | OOMKilled  | any  | kernel peak far from limit         | evicted    | node-pressure              |
 | StartError | any  | says that the limit is too low     | oom-killed | own-limit                  |
 | any        | any  | Evicted, for its node's memory     | evicted    | node-pressure              |
-| any        | any  | Evicted, preempted, lost           | evicted    | evicted, preempted, node-lost |
+| any        | any  | Evicted, preempted, lost           | evicted    | by the reason              |
 | any        | any  | its activeDeadlineSeconds are over | failed     | deadline                   |
-| any        | any  | was deleted before its end         | deleted    | deleted, however it answered SIGTERM |
+| any        | any  | was deleted before its end         | deleted    | deleted                    |
 | Completed  | 0    |                                    | succeeded  |                            |
 | none       | none | failed                             | failed     | never-started              |
 | StartError | any  |                                    | failed     | never-started              |
 | Error      | n    | says that a GPU's memory was full  | failed     | cuda                       |
 | Error      | 137  | last reading near the limit        | oom-killed | near-limit                 |
-| Error      | n    | says that its own memory was full  | failed     | jvm, spark, dotnet, nodejs, python, allocation |
+| Error      | n    | says that its own memory was full  | failed     | jvm, spark ... allocation  |
 | Error      | 3    |                                    | failed     | jvm                        |
 | Error      | 52   |                                    | failed     | spark                      |
-| Error      | 137  |                                    | failed     | killed: SIGKILL from outside |
+| Error      | 137  |                                    | failed     | killed                     |
 | Error      | n    |                                    | failed     | own-mistake                |
 
 The first row that fits counts. What a past does not show (exit codes, words) is missing there, and
@@ -80,6 +80,9 @@ _OWN_EXITS: Final = {
         "exit 137 without OOMKilled: killed from outside; nothing is known of its need",
     ),
 }
+
+
+_NEAR: Final = "SIGKILL with its last reading near the limit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +177,13 @@ def judge_row(row: Observation) -> AttemptEnd:
     return _end(Cause.OWN_MISTAKE) if end.cause is None and said is Outcome.FAILED else end
 
 
+def judge_late_reading(row: Observation, seen_bytes: int) -> AttemptEnd | None:
+    """Judge again what got SIGKILL before its last reading came; None if that changes nothing."""
+    if row.cause is not Cause.KILLED or not _is_near(seen_bytes, row.allocation_bytes):
+        return None
+    return _end(Cause.NEAR_LIMIT, _NEAR)
+
+
 def judge_end(end: End) -> AttemptEnd:
     """Judge the end of an attempt by the table."""
     if end.reason == OOM_KILLED:
@@ -225,7 +235,7 @@ def _by_itself(end: End) -> AttemptEnd:
     if said is Cause.CUDA:
         return _end(said, f"{words_for_cause(said)}; more memory of the host would not help")
     if exit_code == SIGKILLED and _was_near_limit(end):
-        return _end(Cause.NEAR_LIMIT, "SIGKILL with its last reading near the limit")
+        return _end(Cause.NEAR_LIMIT, _NEAR)
     if said is not None:
         return _end(said, f"{words_for_cause(said)}: it said so and ended itself")
     if exit_code in _OWN_EXITS:
@@ -238,7 +248,10 @@ def _was_near_limit(end: End) -> bool:
     seen_bytes = end.readings.seen_bytes
     if seen_bytes is None:
         seen_bytes = end.readings.final_kernel_bytes
-    limit_bytes = end.limit_bytes
+    return _is_near(seen_bytes, end.limit_bytes)
+
+
+def _is_near(seen_bytes: int | None, limit_bytes: int | None) -> bool:
     return bool(seen_bytes and limit_bytes and seen_bytes >= NEAR_LIMIT * limit_bytes)
 
 

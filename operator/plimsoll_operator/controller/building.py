@@ -131,7 +131,6 @@ class ControllerParts:
         self.late_binding = LateBinding(
             PodResizer(kube, sizing, announcer, metrics.late_binding), settings.late_bindings_per_s
         )
-        self.late_peaks = LatePeaks(writer, self.peaks, hub)
         self.met_tasks = MetTasks(book, self.troubles, self.profiles, announcer)
         placement = Placement(nodes)
         self.watch = ClusterWatch(
@@ -169,6 +168,7 @@ class ControllerParts:
             policy_statuses=PolicyStatuses(kube, policies, now_s),
             late_binding=self.late_binding,
         )
+        self.late_peaks = LatePeaks(writer, self.peaks, hub, self.watch.ledger.look_again)
         self._connect()
 
     def _connect(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from plimsoll_operator.attempts.truth_table import NODE_REASONS
+from plimsoll_operator.attempts.truth_table import CLUSTER_REASONS, DEADLINE
 from plimsoll_operator.prometheus_history.client import PrometheusClient, Sample
 from plimsoll_operator.prometheus_history.past_pods import PastContainer, PastPod
 from plimsoll_operator.prometheus_history.questions import (
@@ -22,6 +22,9 @@ from plimsoll_operator.prometheus_history.questions import (
 MOST_BYTES: Final = 2.0**50
 MOST_SECONDS: Final = 2.0**33
 """Times and CPU time beyond are no pod's."""
+MOST_EXIT_CODE: Final = 255
+SAYS_LITTLE: Final = "TerminationByKubelet"
+"""The pod's own reason says why the kubelet terminated it."""
 
 _POD_IN_CGROUP: Final = re.compile(
     r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})"
@@ -162,6 +165,17 @@ def _restarts(container: PastContainer, series: Sample) -> None:
     container.restarts = max(container.restarts, int(min(series.value, 1e6)))
 
 
+def _exit_before(container: PastContainer, series: Sample) -> None:
+    if 0 <= series.value <= MOST_EXIT_CODE:
+        container.exit_code_before = int(series.value)
+
+
+def _reason(pod: PastPod, series: Sample) -> None:
+    """Note why the cluster ended it; a pod may have two such reasons, of which one says less."""
+    if series.value > 0 and (pod.reason is None or pod.reason == SAYS_LITTLE):
+        pod.reason = series.get("reason")
+
+
 def _samples(container: PastContainer, series: Sample) -> None:
     container.samples += int(min(series.value, 1e9))
 
@@ -177,7 +191,7 @@ def _of_cgroup(metric: str, over: str = "max_over_time") -> Question:
 
 
 _PODS: Final = Question("kube_pod_info", f"{POD}, node, created_by_kind, created_by_name")
-_BY_CLUSTER: Final = f'reason=~"{"|".join(sorted(NODE_REASONS))}"'
+_BY_CLUSTER: Final = f'reason=~"{"|".join(sorted([*CLUSTER_REASONS, DEADLINE]))}"'
 _OF_PODS: Final[Sequence[tuple[Question, Take]]] = (
     (Question("kube_pod_created", POD), _raise("created_s")),
     (Question("kube_pod_start_time", POD), _raise("started_s")),
@@ -188,8 +202,9 @@ _OF_PODS: Final[Sequence[tuple[Question, Take]]] = (
     ),
     (
         Question("kube_pod_status_reason", f"{POD}, reason", (_BY_CLUSTER,)),
-        _note("reason", "reason"),
+        _reason,
     ),
+    (Question("kube_pod_deletion_timestamp", POD), _raise("deleted_by_s")),
 )
 _OF_CONTAINERS: Final[Sequence[tuple[Question, Take]]] = (
     # The first question names the containers, also those without any figures.
@@ -205,6 +220,7 @@ _OF_CONTAINERS: Final[Sequence[tuple[Question, Take]]] = (
     (_of_container("state_started"), _raise("started_s")),
     (_of_container("status_terminated_reason", "reason"), _note("ended", "reason")),
     (_of_container("status_last_terminated_reason", "reason"), _note("ended_before", "reason")),
+    (_of_container("status_last_terminated_exitcode"), _exit_before),
     (_of_container("status_restarts_total"), _restarts),
 )
 _OF_CGROUPS: Final[Sequence[tuple[Question, Take]]] = (

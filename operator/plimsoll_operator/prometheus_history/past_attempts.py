@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from plimsoll_operator.attempts.truth_table import End, judge_end
+from plimsoll_operator.attempts.truth_table import AttemptEnd, End, Readings, judge_end
 from plimsoll_operator.pods.features import read_features
 from plimsoll_operator.pods.identity import RunIdentity
 from plimsoll_operator.prometheus_history.past_pods import (
@@ -17,12 +17,14 @@ from plimsoll_operator.prometheus_history.past_pods import (
     as_pod,
     sized_container_of,
 )
-from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.core.record import Observation, PeakSource
 
 LEAST_SAMPLES: Final = 3
 """With fewer samples of a container's memory its peak is unknown."""
 LEAST_COVERED: Final = 2 / 3
 """Share of a run in which its memory has to have been read, or a spike may lie in the gap."""
+DEFAULT_GRACE_S: Final = 30.0
+"""Kubernetes' terminationGracePeriodSeconds where the author wrote none."""
 MET_LATE_S: Final = 120.0
 """A pod that started longer before the window that first showed it was not seen from the start."""
 
@@ -37,11 +39,14 @@ def observations_of(
     container = pod.containers[name]
     last = _last(pod, identity, container)
     if container.restarts > 0:
-        if container.ended_before == "OOMKilled":
+        if container.ended_before is not None:
+            end = _end_of_life_before(container)
             yield replace(
                 last,
                 attempt_uid=_uid(pod, container.restarts - 1),
-                outcome=_outcome(pod, container, container.ended_before),
+                outcome=end.outcome,
+                cause=end.cause,
+                exit_code=container.exit_code_before,
                 started_s=None,
                 # It was killed when the last life began.
                 finished_s=container.started_s,
@@ -66,16 +71,40 @@ def _uid(pod: PastPod, restarts: int) -> str:
     return f"{pod.uid}/{restarts}" if restarts else pod.uid
 
 
-def _outcome(pod: PastPod, container: PastContainer, reason: str | None) -> Outcome:
-    """Judge by the rules for living pods. reason: why that life of the container ended."""
-    # The kernel's peak is as old as its last sample, so it says nothing about the end.
-    end = End(
-        phase=pod.phase,
-        pod_reason=pod.reason,
-        reason=reason,
-        limit_bytes=_whole(container.limit_bytes),
+def _end_of_life_before(container: PastContainer) -> AttemptEnd:
+    """Judge the life before a restart in place by the rules for living pods: its pod lived on."""
+    return judge_end(
+        End(
+            phase="Running",
+            reason=container.ended_before,
+            exit_code=container.exit_code_before,
+            started=True,
+            limit_bytes=_whole(container.limit_bytes),
+        )
     )
-    return judge_end(end).outcome
+
+
+def _end(pod: PastPod, container: PastContainer) -> AttemptEnd:
+    """Judge the last life by the rules for living pods."""
+    return judge_end(
+        End(
+            phase=pod.phase,
+            pod_reason=pod.reason,
+            taken_away=_taken_away(pod),
+            reason=container.ended,
+            started=container.started_s is not None,
+            limit_bytes=_whole(container.limit_bytes),
+            # The kernel's peak is as old as its last sample, so it says nothing about the end.
+            readings=Readings(seen_bytes=_whole(container.working_set_bytes)),
+        )
+    )
+
+
+def _taken_away(pod: PastPod) -> bool:
+    """Say whether a deletion ended it. No series has its grace period, so it is the default."""
+    if pod.deleted_by_s is None:
+        return False
+    return pod.finished_s is None or pod.finished_s >= pod.deleted_by_s - DEFAULT_GRACE_S
 
 
 def _watched(
@@ -110,12 +139,14 @@ def _peak_bytes(container: PastContainer, margin: float) -> int | None:
 
 def _last(pod: PastPod, identity: RunIdentity, container: PastContainer) -> Observation:
     """The last life of the container, without its measurements."""
+    end = _end(pod, container)
     return Observation(
         attempt_uid=_uid(pod, container.restarts),
         task=identity.task,
         run=identity.run or f"pod:{pod.uid}",
         features=dict(read_features(as_pod(pod, pod.labels)).values),
-        outcome=_outcome(pod, container, container.ended),
+        outcome=end.outcome,
+        cause=end.cause,
         request_bytes=_whole(container.request_bytes or container.limit_bytes),
         allocation_bytes=_whole(container.limit_bytes),
         peak_source=PeakSource.IMPORTED,

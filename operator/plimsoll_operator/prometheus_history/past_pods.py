@@ -57,6 +57,8 @@ class PastContainer:
     """The kubelet's reason for its end: Completed, OOMKilled, Error ..."""
     ended_before: str | None = None
     """The reason why its life before ended, if it was restarted in place."""
+    exit_code_before: int | None = None
+    """The exit code of its life before; no series has that of its last life."""
     restarts: int = 0
     samples: int = 0
     working_set_bytes: float | None = None
@@ -87,7 +89,9 @@ class PastPod:
     finished_s: float | None = None
     phase: str | None = None
     reason: str | None = None
-    """The reason of ``truth_table.NODE_REASONS`` for which it ended; None if there is none."""
+    """The reason that the truth table knows for which it ended; None if there is none."""
+    deleted_by_s: float | None = None
+    """The time by which it was to be gone, if somebody deleted it."""
     containers: dict[str, PastContainer] = field(default_factory=dict)
 
     def container(self, name: str) -> PastContainer:

@@ -236,7 +236,7 @@ class Observation:
     """``cluster_cpu_share`` when it was submitted."""
     submitted_waiting_pods: int | None = column(Unit.PODS)
     """``waiting_pods`` when it was submitted, without itself."""
-    cause: Cause | None = column(Unit.CAUSE)
+    cause: Cause | None = column(Unit.CAUSE)  # noqa: RUF009 - it is fixed, as numbers are
     """Why it did not succeed; None if it did, or if it was written before causes were kept."""
 
     @property

@@ -32,7 +32,13 @@ from plimsoll_predictor.tables.table_writing import feature_columns, write_table
 _NAMES_FIRST: Final = (
     "the first line must name the columns, for instance task,finished_s,peak_bytes"
 )
-_WRITTEN_AS: Final = {Unit.BYTES: int, Unit.PODS: int, Unit.EXIT_CODE: int, Unit.TEXT: str, Unit.CAUSE: str}
+_WRITTEN_AS: Final = {
+    Unit.BYTES: int,
+    Unit.PODS: int,
+    Unit.EXIT_CODE: int,
+    Unit.TEXT: str,
+    Unit.CAUSE: str,
+}
 """Any other unit is written as a float."""
 _IDENTITY: Final[dict[str, type]] = {
     "namespace": str,

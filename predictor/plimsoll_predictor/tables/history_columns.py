@@ -57,13 +57,13 @@ def observation(cells: Cells, namespace: str | None) -> Observation:
         CellError: if a needed cell is missing, or one holds what it cannot.
     """
     task = _task(cells, namespace)
-    outcome = _outcome(cells)
     values = _times(cells)
     values |= {
         each.name: _READERS[each.unit](cells, each.name)
         for each in _READ
         if each.unit is not Unit.TIME
     }
+    outcome = _outcome(cells, values["cause"], values["exit_code"])
     _check_teaches(outcome, values)
     uid = _uid(cells, task)
     return Observation(
@@ -93,13 +93,21 @@ def _task(cells: Cells, namespace: str | None) -> TaskId:
     return TaskId(where, name)
 
 
-def _outcome(cells: Cells) -> Outcome:
-    text = cells.get("outcome", Outcome.SUCCEEDED.value)
+def _outcome(cells: Cells, cause: Cause | None, exit_code: int | None) -> Outcome:
+    text = cells.get("outcome")
+    if text is None:
+        if cause is not None:
+            return cause.outcome
+        return Outcome.FAILED if exit_code else Outcome.SUCCEEDED
     try:
-        return Outcome(text)
+        outcome = Outcome(text)
     except ValueError:
         outcomes = ", ".join(Outcome)
         raise CellError(f"outcome {short(text)} is none of {outcomes}") from None
+    if cause is not None and cause.outcome is not outcome:
+        why = f"cause {cause.value} is of outcome {cause.outcome.value}, and the row says {outcome}"
+        raise CellError("cause is of another outcome", why)
+    return outcome
 
 
 def _check_teaches(outcome: Outcome, values: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.attempts.truth_table import judge
+from plimsoll_operator.attempts.truth_table import Readings, judge
 from plimsoll_operator.pods.status import last_life, read_status
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.units import MIB
@@ -82,7 +82,7 @@ NOT_DISRUPTED = [{"type": "DisruptionTarget", "status": "False", "reason": "Term
             id="killed far below its limit it was the node that ran out",
         ),
         pytest.param(
-            ended("Error", 137), LIMIT, LIMIT, Outcome.FAILED, id="SIGKILL from outside is no OOM"
+            ended("Error", 137), LIMIT, None, Outcome.FAILED, id="SIGKILL from outside is no OOM"
         ),
         pytest.param(ended("Error", 3), LIMIT, LIMIT, Outcome.FAILED, id="a JVM's own exit 3"),
         pytest.param(ended("Error", 52), LIMIT, LIMIT, Outcome.FAILED, id="Spark's own exit 52"),
@@ -136,7 +136,9 @@ NOT_DISRUPTED = [{"type": "DisruptionTarget", "status": "False", "reason": "Term
 def test_an_end_is_judged(
     pod: dict[str, Any], limit_bytes: int | None, kernel_peak_bytes: int | None, outcome: Outcome
 ) -> None:
-    verdict = judge(read_status(pod, "main"), limit_bytes, kernel_peak_bytes)
+    verdict = judge(
+        read_status(pod, "main"), limit_bytes, Readings(final_kernel_bytes=kernel_peak_bytes)
+    )
     assert verdict is not None
     assert verdict.outcome is outcome
     assert verdict.why

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll_operator.attempts.truth_table import judge
+from plimsoll_operator.attempts.truth_table import Readings, judge
 from plimsoll_operator.pods.status import read_status
 from plimsoll_predictor.core.record import Outcome
 from plimsoll_predictor.core.units import MIB
@@ -23,7 +23,7 @@ def ended(reason: str, exit_code: int, pod_reason: str | None = None) -> dict[st
 
 
 def outcome_of(pod: dict[str, Any], kernel_peak_bytes: int | None = None) -> Outcome | None:
-    verdict = judge(read_status(pod, "main"), LIMIT, kernel_peak_bytes)
+    verdict = judge(read_status(pod, "main"), LIMIT, Readings(final_kernel_bytes=kernel_peak_bytes))
     return None if verdict is None else verdict.outcome
 
 

@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from plimsoll_predictor.core.record import COLUMNS, Column, Observation, Outcome, PeakSource, Unit
+from plimsoll_predictor.core.record import (
+    COLUMNS,
+    Cause,
+    Column,
+    Observation,
+    Outcome,
+    PeakSource,
+    Unit,
+)
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.tables.history import read_history, write_history
 from tests.builders.stores import JOIN, TRAIN, open_store_at
@@ -29,6 +37,8 @@ def value_of(place: int, column: Column) -> object:
     """A value that no other column has."""
     if column.unit is Unit.TEXT:
         return f"text {place}"
+    if column.unit is Unit.CAUSE:
+        return Cause.JVM
     return place + 1 if column.unit in (Unit.BYTES, Unit.PODS, Unit.EXIT_CODE) else place + 1.5
 
 
@@ -42,7 +52,7 @@ def full() -> Observation:
         run="run",
         attempt=2,
         features={"rows": 18234.0, "region": "eu"},
-        outcome=Outcome.SUCCEEDED,
+        outcome=Outcome.FAILED,
         peak_source=PeakSource.IMPORTED,
         neighbours=("shop/other",),
         **values,
@@ -57,7 +67,7 @@ def store(store_url: str) -> Iterator[Store]:
 
 
 def test_every_field_is_filled_by_the_builder() -> None:
-    left_out = Observation(attempt_uid="", task=JOIN, run="", outcome=Outcome.FAILED)
+    left_out = Observation(attempt_uid="", task=JOIN, run="", outcome=Outcome.EVICTED)
     names = [each.name for each in fields(Observation)]
     assert [name for name in names if getattr(full(), name) == getattr(left_out, name)] == []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.progress import TaskProgressColumn
 from rich.table import Table
 
+from plimsoll_operator.attempts.truth_table import judge_row
 from plimsoll_operator.commands.printing.printing import progress_bars, refuse
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
@@ -112,7 +113,8 @@ def _store(
 def _good(rows: Iterator[Observation | BadRow], tally: _Tally) -> Iterator[Observation]:
     for row in rows:
         if isinstance(row, Observation):
-            yield row
+            end = judge_row(row)
+            yield replace(row, outcome=end.outcome, cause=end.cause)
         else:
             tally.refuse(row)
 

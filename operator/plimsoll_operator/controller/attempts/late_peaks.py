@@ -1,5 +1,7 @@
 """Amends observations by peaks that come after the attempt was observed.
 
+A late reading may also explain an end that nobody could explain before.
+
 A pod's cgroup outlives its containers, so its last report comes after their end, or after a
 restart of the controller.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,7 +22,7 @@ from plimsoll_operator.controller.hub.hub import (
     Hub,
     ObservationAmended,
 )
-from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.core.record import Cause, Observation
 from plimsoll_predictor.store import Writer
 
 PODS_KEPT: Final = 5_000
@@ -28,18 +31,30 @@ PODS_KEPT: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class _Observed:
-    """An observation as it was recorded, and the container whose peaks may amend it."""
+    """An observation as it was recorded, and the container whose peaks may amend it.
+
+    ended: its end, if a reading that comes late may say more of it; else None.
+    """
 
     observation: Observation
     container_id: str | None
     containers: int
+    ended: AttemptEnded | None
 
 
 class LatePeaks:
     """Amends the observations of pods that ended lately."""
 
-    def __init__(self, writer: Writer, peaks: PeakBook, hub: Hub) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        peaks: PeakBook,
+        hub: Hub,
+        look_again: Callable[[AttemptEnded], Awaitable[None]],
+    ) -> None:
+        """look_again: records an end as the peaks that are known by now explain it."""
         self._writer = writer
+        self._look_again = look_again
         self._peaks = peaks
         self._hub = hub
         self._observed: OrderedDict[str, dict[str, _Observed]] = OrderedDict()
@@ -52,7 +67,10 @@ class LatePeaks:
         status = event.status
         attempts = self._observed.setdefault(status.uid, {})
         attempts[status.attempt_uid] = _Observed(
-            event.observation, status.container_id, event.watched.attempt.containers
+            event.observation,
+            status.container_id,
+            event.watched.attempt.containers,
+            event if event.observation.cause is Cause.KILLED else None,
         )
         self._observed.move_to_end(status.uid)
         if len(self._observed) > PODS_KEPT:
@@ -84,6 +102,10 @@ class LatePeaks:
                 continue
             observation = with_peak(observed.observation, peak)
             if observation == observed.observation:
+                continue
+            if observed.ended is not None and observation.cause is not Cause.KILLED:
+                # This comes back to ``attempt_ended``, with the observation as it is then.
+                await self._look_again(observed.ended)
                 continue
             novelty = await self._writer.record(observation)
             self._hub.publish(ObservationAmended(observation, novelty))

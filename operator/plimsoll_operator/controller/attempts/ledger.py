@@ -16,12 +16,13 @@ known of them by then, and amended when more is known (``late_peaks``).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import structlog
 
 from plimsoll_operator.attempts.observation import observe
 from plimsoll_operator.attempts.peaks import PeakReport
-from plimsoll_operator.attempts.truth_table import AttemptEnd, judge
+from plimsoll_operator.attempts.truth_table import AttemptEnd, Readings, judge
 from plimsoll_operator.attempts.watched_pod import WatchedPod, read_pod
 from plimsoll_operator.controller.attempts.lifts import Lifts
 from plimsoll_operator.controller.attempts.living import LivingAttempts, Placement
@@ -35,10 +36,11 @@ from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.policy import Mode
-from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.record import Cause, Observation, Outcome
 from plimsoll_predictor.store import Store, Writer
 
 log = structlog.get_logger()
+GONE: Final = AttemptEnd(Outcome.DELETED, "deleted before it ended", Cause.DELETED)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,28 +74,43 @@ class AttemptLedger:
     async def _see_life(
         self, pod: Pod, watched: WatchedPod, status: AttemptStatus, *, gone: bool
     ) -> None:
-        end = judge(status, watched.limit_bytes, self._kernel_peak_after(watched, status))
+        end = judge(status, watched.limit_bytes)
         if end is None and gone and status.started_s is not None:
-            end = AttemptEnd(Outcome.DELETED, "deleted before it ended")
+            end = GONE
         if end is None:
             await self.living.see(pod, watched, status)
-        elif status.attempt_uid not in self._done:
-            observation = await self._observe(watched, status, end.outcome)
-            novelty = await self.writer.record(observation)
-            # Nothing may come in between: what is added up from the store counts it from here on.
-            ended = AttemptEnded(observation, novelty, pod, watched, status)
-            self.hub.publish(ended)
-            if novelty.new:
-                _log(observation, end.why)
-            if await self.lifts.follow(ended):
-                self._done.add(status.attempt_uid)
+        elif status.attempt_uid not in self._done and await self._ended(pod, watched, status, end):
+            self._done.add(status.attempt_uid)
 
-    async def _observe(
-        self, watched: WatchedPod, status: AttemptStatus, outcome: Outcome
-    ) -> Observation:
+    async def look_again(self, ended: AttemptEnded) -> None:
+        """Judge an end again, because a reading that came late says more of it."""
+        if not await self._ended(ended.pod, ended.watched, ended.status, GONE):
+            self._done.discard(ended.status.attempt_uid)
+
+    async def _ended(
+        self, pod: Pod, watched: WatchedPod, status: AttemptStatus, unread: AttemptEnd
+    ) -> bool:
+        """Record an end and act on it; False if the pod must be seen again.
+
+        unread: how it ended, where its status alone does not say it.
+        """
+        final_kernel_bytes = self._kernel_peak_after(watched, status)
+        peak = await self._peak(watched, status)
+        readings = Readings(
+            final_kernel_bytes=final_kernel_bytes,
+            seen_bytes=None if peak is None else peak.need_peak_bytes,
+        )
+        end = judge(status, watched.limit_bytes, readings) or unread
         surroundings = self.placement.end(status.uid)
         attempt = replace(watched.attempt, node_type=self.nodes.type_of(status.node))
-        return observe(attempt, status, outcome, await self._peak(watched, status), surroundings)
+        observation = observe(attempt, status, end, peak, surroundings)
+        novelty = await self.writer.record(observation)
+        # Nothing may come in between: what is added up from the store counts it from here on.
+        ended = AttemptEnded(observation, novelty, pod, watched, status)
+        self.hub.publish(ended)
+        if novelty.new:
+            _log(observation, end.why)
+        return await self.lifts.follow(ended)
 
     async def _peak(self, watched: WatchedPod, status: AttemptStatus) -> PeakReport | None:
         """Return the best report so far: from memory, else (after a restart) from the store."""
@@ -126,6 +143,7 @@ def _log(observation: Observation, why: str) -> None:
         run=observation.run,
         attempt=observation.attempt,
         outcome=observation.outcome.value,
+        cause=observation.cause.value if observation.cause else None,
         why=why,
         allocation_bytes=observation.allocation_bytes,
         peak_bytes=observation.peak_bytes,

@@ -42,6 +42,10 @@ class FirstTimes:
             self._keys.popitem(last=False)
         return True
 
+    def discard(self, key: str) -> None:
+        """Forget the key."""
+        self._keys.pop(key, None)
+
 
 async def read_patiently(
     writer: Writer, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs

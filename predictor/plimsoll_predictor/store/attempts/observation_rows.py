@@ -11,7 +11,14 @@ from typing import Any, Final
 import orjson
 import sqlalchemy as sa
 
-from plimsoll_predictor.core.record import COLUMNS, Cause, Features, Observation, Outcome, PeakSource
+from plimsoll_predictor.core.record import (
+    COLUMNS,
+    Cause,
+    Features,
+    Observation,
+    Outcome,
+    PeakSource,
+)
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store.attempts import lessons, sightings, totals
 from plimsoll_predictor.store.attempts.lessons import LessonKind, NewLesson
@@ -77,7 +84,8 @@ def _lessons(
 ) -> list[NewLesson]:
     """The experts' lessons, in the order in which they happened.
 
-    new: uids not seen before, or not as kills. needs_bytes: of runs whose need is known, before and after.
+    new: uids not seen before, or not as kills.
+    needs_bytes: of runs whose need is known, before and after.
     """
     before, after = needs_bytes
     taught: dict[tuple[str, ...], tuple[float, NewLesson]] = {}
@@ -136,9 +144,7 @@ def _needs(connection: sa.Connection, runs: Iterable[_Run]) -> dict[_Run, int]:
     return {(row.task, row.run): row.need_bytes for row in connection.execute(needs)}
 
 
-def _revisable(
-    connection: sa.Connection, observations: Sequence[Observation]
-) -> frozenset[str]:
+def _revisable(connection: sa.Connection, observations: Sequence[Observation]) -> frozenset[str]:
     """The uids of kills that were written before as another end, and are revised now."""
     kills = {each.attempt_uid for each in observations if each.outcome is Outcome.OOM_KILLED}
     if not kills:

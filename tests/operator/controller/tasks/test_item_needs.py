@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll_operator.attempts.observation import observe
+from plimsoll_operator.attempts.truth_table import AttemptEnd
 from plimsoll_operator.attempts.watched_pod import read_pod
 from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
 from plimsoll_operator.feed.applying import BadEntry, apply, steps
@@ -37,6 +38,7 @@ from tests.builders.pods import APod, a_pod, decision_of
 from tests.rigs.admission_servers import knowledge_of
 from tests.rigs.drawing import examples
 
+SUCCEEDED = AttemptEnd(Outcome.SUCCEEDED, "completed", None)
 TASKS = ("align", "sort", "call")
 TWICE_UPSTREAM = Rule(
     base_bytes=512 * MIB,
@@ -82,7 +84,7 @@ class Place:
         reading = read_pod(ended(pod).built(), lambda task: known(task.name))
         assert reading is not None
         peak = a_final(name, need_bytes)
-        observation = observe(reading.attempt, reading.status, Outcome.SUCCEEDED, peak, None)
+        observation = observe(reading.attempt, reading.status, SUCCEEDED, peak, None)
         assert observation.peak_bytes == need_bytes
         self.items.learn(observation)
         return observation
