@@ -12,7 +12,7 @@ from plimsoll_operator.metrics.tasks import TaskMetrics
 from plimsoll_operator.sizing.decision_note import DecisionNote
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode
-from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.record import Cause, Observation, Outcome
 
 AWAITED: Final = 5_000
 """Ended attempts whose final peak has not come yet; it comes within seconds, or never."""
@@ -57,7 +57,10 @@ class AttemptMetrics:
         self._awaited: OrderedDict[str, int | None] = OrderedDict()
         """Attempt UID -> bytes reserved for it if known, until its peak is known."""
         self._ended = Counter(
-            "plimsoll_attempts", "Attempts seen to end, by outcome.", ["outcome"], registry=registry
+            "plimsoll_attempts",
+            "Attempts seen to end, by outcome and, if they did not succeed, by cause.",
+            ["outcome", "cause"],
+            registry=registry,
         )
         self._measured = Counter(
             "plimsoll_attempts_measured",
@@ -86,8 +89,10 @@ class AttemptMetrics:
             "Memory-time reserved and not used: above the peak, or all of a failed attempt's.",
             ("outcome",),
         )
+        self._ended.labels(Outcome.SUCCEEDED.value, "")
+        for cause in Cause:
+            self._ended.labels(cause.outcome.value, cause.value)
         for outcome in Outcome:
-            self._ended.labels(outcome.value)
             self._wasted.labels(outcome.value)
         for at in (REQUEST, FIRST, LIFT):
             self._oom_kills.labels(at)
@@ -95,7 +100,7 @@ class AttemptMetrics:
     def ended(self, observation: Observation, sizes: Sizes) -> None:
         """Count an attempt whose end was recorded for the first time."""
         outcome, task = observation.outcome, observation.task
-        self._ended.labels(outcome.value).inc()
+        self._ended.labels(outcome.value, observation.cause or "").inc()
         if outcome is Outcome.OOM_KILLED:
             self._oom_kills.labels(sizes.at).inc()
             self._tasks.oom_killed(task)

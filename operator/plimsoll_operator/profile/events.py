@@ -15,6 +15,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from plimsoll_operator.names.profile_names import MAX_NAME
+from plimsoll_operator.wording.cause_words import words_for_kill
+from plimsoll_predictor.core.record import Cause
 from plimsoll_predictor.core.units import words_for_bytes
 
 CONTROLLER: Final = "plimsoll.dev/controller"
@@ -105,7 +107,14 @@ def sized(allocation_bytes: int, asked_bytes: int | None, why: str) -> Happening
     return _sized(EventReason.SIZED, asked_bytes, allocation_bytes, why)
 
 
-def lifted(from_bytes: int, to_bytes: int, next_attempt: int, *, certain: bool = True) -> Happening:
+def lifted(
+    from_bytes: int,
+    to_bytes: int,
+    next_attempt: int,
+    *,
+    certain: bool = True,
+    cause: Cause | None = None,
+) -> Happening:
     """A pod was OOM-killed; its run's next attempt gets more.
 
     certain: whether somebody is known to make that attempt.
@@ -114,17 +123,21 @@ def lifted(from_bytes: int, to_bytes: int, next_attempt: int, *, certain: bool =
     following = f"attempt {next_attempt} of this run gets {size}"
     if not certain:
         following = f"if there is an attempt {next_attempt} of this run, it gets {size}"
-    note = f"killed for want of memory at {words_for_bytes(from_bytes)}; {following}"
+    note = f"{_killed(from_bytes, cause)}; {following}"
     return Happening(EventReason.LIFTED, note, str(next_attempt))
 
 
-def not_retried(at_bytes: int, why: str) -> Happening:
+def not_retried(at_bytes: int, why: str, cause: Cause | None = None) -> Happening:
     """A pod was OOM-killed, and nobody makes its run's next attempt. why: who says so."""
     note = (
-        f"killed for want of memory at {words_for_bytes(at_bytes)}; nobody makes another attempt"
+        f"{_killed(at_bytes, cause)}; nobody makes another attempt"
         f" of this run ({why}); the task's next runs are sized by what this one taught"
     )
     return Happening(EventReason.NOT_RETRIED, note)
+
+
+def _killed(at_bytes: int, cause: Cause | None) -> str:
+    return f"killed for want of memory at {words_for_bytes(at_bytes)}{words_for_kill(cause)}"
 
 
 def retried(new_pod: str, attempt: int, allocation_bytes: int) -> Happening:

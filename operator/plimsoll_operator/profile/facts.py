@@ -10,7 +10,7 @@ from typing import Protocol
 from plimsoll_operator.policy.policy_levels import PausedBy
 from plimsoll_operator.profile.runtime_status import RuntimeFacts
 from plimsoll_operator.profile.standing_facts import StandingFacts
-from plimsoll_predictor.core.record import PeakSource
+from plimsoll_predictor.core.record import Cause, PeakSource
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 
 
@@ -84,7 +84,9 @@ class Degradation:
 class ProfileFacts:
     """All facts of a status.
 
-    decisions: newest first, in words. training, measurement: None before the first.
+    decisions: newest first, in words.
+    causes: why those of the latest attempts ended that did not succeed, newest first.
+    training, measurement: None before the first.
     standing: the task's experts; None before its first run. runtime: the forecast of its next run.
     leaking: the reason why the task is left alone; None if it is not.
     paused_by: None if it is not paused.
@@ -96,6 +98,7 @@ class ProfileFacts:
     knowledge: Knowledge
     tally: Tally
     decisions: Sequence[str] = ()
+    causes: Sequence[Cause] = ()
     training: TrainingFact | None = None
     standing: StandingFacts | None = None
     runtime: RuntimeFacts = field(default_factory=RuntimeFacts)

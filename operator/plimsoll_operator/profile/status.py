@@ -22,6 +22,7 @@ from plimsoll_operator.profile.phases import Phase, Progress, phase_of
 from plimsoll_operator.profile.runtime_status import runtime_status
 from plimsoll_operator.profile.standing_facts import StandingFacts
 from plimsoll_operator.profile.story import profile_story, saving_words, serving
+from plimsoll_operator.wording.cause_words import words_for_causes
 from plimsoll_operator.wording.drift_words import DriftKind
 from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds, decide_cpu
 from plimsoll_predictor.core.policy import Mode
@@ -57,6 +58,7 @@ def status_of(
         "observations": facts.tally.observations,
         "runs": knowledge.runs,
         "oomKills": facts.tally.oom_kills,
+        "causes": words_for_causes(facts.causes) or None,
         "maxNeed": quantity_or_none(knowledge.max_need_bytes, words_for_bytes),
         "champion": serving(knowledge),
         "championWords": words_for_expert(serving(knowledge)),

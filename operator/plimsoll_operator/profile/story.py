@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from plimsoll_operator.names.conditions import timestamp
 from plimsoll_operator.policy.policy_levels import PausedBy
 from plimsoll_operator.profile.facts import ProfileFacts
+from plimsoll_operator.wording.cause_words import words_for_causes
 from plimsoll_operator.wording.figure_words import words_for_gb_h, words_for_share
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import counted, words_for_bytes
@@ -58,6 +59,9 @@ def _does(facts: ProfileFacts) -> str:
 def _history(facts: ProfileFacts) -> Iterator[str]:
     knowledge, tally = facts.knowledge, facts.tally
     yield _learned(facts)
+    if facts.causes:
+        attempts = counted(len(facts.causes), "attempt")
+        yield f"lately {attempts} did not succeed: {words_for_causes(facts.causes)}"
     yield _sizes(knowledge)
     asked, given = tally.requested_gb_h, tally.allocated_gb_h
     if asked > 0 and (knowledge.policy.mode is Mode.ENFORCE or given != asked):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plimsoll_operator.views.records import AttemptPoint, CpuFigures, Figures
-from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource
 from plimsoll_predictor.core.units import HOUR_S, gb_hours
 
 
@@ -33,6 +33,11 @@ def points_of(observations: Sequence[Observation]) -> tuple[AttemptPoint, ...]:
     """One point per attempt, in the order given."""
     by_number = {(each.run, each.attempt): each for each in observations}
     return tuple(_point(each, by_number.get((each.run, each.attempt + 1))) for each in observations)
+
+
+def causes_of(observations: Sequence[Observation]) -> list[Cause]:
+    """Why those ended that did not succeed, as far as it is known, in reverse order."""
+    return [each.cause for each in reversed(observations) if each.cause is not None]
 
 
 def lifts_of(points: Sequence[AttemptPoint], *, limit: int) -> tuple[AttemptPoint, ...]:
@@ -68,11 +73,13 @@ def _point(each: Observation, following: Observation | None) -> AttemptPoint:
         run=each.run,
         attempt=each.attempt,
         outcome=each.outcome,
+        cause=each.cause,
         request_bytes=each.request_bytes,
         allocation_bytes=each.allocation_bytes,
         need_bytes=None if need is None else need.size_bytes,
         lifted_to_bytes=None if lifted is None else lifted.allocation_bytes,
         lift_outcome=None if lifted is None else lifted.outcome,
+        lift_cause=None if lifted is None else lifted.cause,
         imported=_imported(each),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -10,6 +11,7 @@ from plimsoll_operator.profile.standing_facts import ExpertFacts, StandingFacts
 from plimsoll_operator.sizing.decision_note import DecisionNote
 from plimsoll_operator.views.counterfactuals import Outlook
 from plimsoll_predictor.core.decision import Ask, Reason
+from plimsoll_predictor.core.record import Cause
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import DecisionRecord, TaskSummary
 
@@ -37,6 +39,7 @@ class Explanation:
     standing: None before its first run, and of a store that no controller with experts has served.
     decisions: newest first. pod: the one asked about; None if the task was.
     outlook: the size of its next run, and what would change that; None if it was not computed.
+    causes: why its latest attempts ended that did not succeed, newest first.
     """
 
     task: TaskId
@@ -46,6 +49,7 @@ class Explanation:
     decisions: tuple[DecisionRecord, ...]
     pod: PodDecision | None = None
     outlook: Outlook | None = None
+    causes: tuple[Cause, ...] = ()
 
     @property
     def would_change(self) -> tuple[str, ...]:
@@ -75,6 +79,7 @@ class Explanation:
             "task": str(self.task),
             "known_runs": self.summary.runs_known,
             "oom_kills": self.summary.oom_kills,
+            "causes": dict(Counter(each.value for each in self.causes).most_common()),
             "largest_need_bytes": self.summary.max_need_bytes,
             "usual_request_bytes": self.ask.request_bytes,
             "features": sorted(self.ask.features),

@@ -14,6 +14,7 @@ from plimsoll_operator.names.conditions import is_trouble, read_conditions
 class ProfileStatus:
     """The fields of a status. None where one is absent, or this version does not understand it.
 
+    causes: why attempts did not succeed lately, in words.
     saved, would_save, runtime: in words. would_runs: runs that recommend mode decided, and whose
     need is known; would_kill: those among them that the first size would have killed.
     troubles: sentences, each with the condition's reason.
@@ -24,6 +25,7 @@ class ProfileStatus:
     phase: str | None
     runs: int
     oom_kills: int
+    causes: str | None
     saved: str | None
     saved_gb_h: float | None
     would_runs: int
@@ -50,6 +52,7 @@ class ProfileStatus:
             phase=_text(status.get("phase")),
             runs=_whole(status.get("runs")) or 0,
             oom_kills=_whole(status.get("oomKills")) or 0,
+            causes=_text(status.get("causes")),
             saved=_text(status.get("saved")),
             saved_gb_h=_number(status.get("savedGbH")),
             would_runs=_whole(status.get("wouldRuns")) or 0,

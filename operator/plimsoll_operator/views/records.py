@@ -9,7 +9,7 @@ from typing import TypeVar
 from plimsoll_operator.profile.phases import Phase
 from plimsoll_operator.profile.standing_facts import StandingFacts
 from plimsoll_operator.views.training_facts import PastTraining
-from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.savings import Saving
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.task_groups import Group
@@ -49,8 +49,9 @@ class AttemptPoint:
     """One attempt as the plots draw it. None where a value is unknown.
 
     need_bytes: the peak of a success; the size that was exceeded where ``killed``.
-    lifted_to_bytes, lift_outcome: the allocation of the attempt that followed a kill, and how it
-        ended; None while it has not ended.
+    lifted_to_bytes, lift_outcome, lift_cause: the allocation of the attempt that followed a kill,
+        how it ended, and why; None while it has not ended.
+    cause: why it did not succeed; None if it did, or if nobody looked.
     """
 
     at_s: float | None
@@ -62,7 +63,9 @@ class AttemptPoint:
     need_bytes: int | None
     lifted_to_bytes: int | None = None
     lift_outcome: Outcome | None = None
+    lift_cause: Cause | None = None
     imported: bool = False
+    cause: Cause | None = None
 
     @property
     def killed(self) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from plimsoll_predictor.core.record import Cause
@@ -31,9 +32,23 @@ CAUSES: Final[Mapping[Cause, str]] = {
 
 
 def words_for_cause(cause: Cause | None) -> str:
-    """A few words, which read well after "because"; of no cause they are empty.
+    """A few words; of no cause they are empty.
 
     >>> words_for_cause(Cause.CUDA)
     "the GPU's memory was full"
     """
     return CAUSES[cause] if cause is not None else ""
+
+
+def words_for_causes(causes: Iterable[Cause]) -> str:
+    """Each cause and how often it was one, the commonest first; empty without any.
+
+    >>> words_for_causes([Cause.CUDA, Cause.OWN_LIMIT, Cause.OWN_LIMIT])
+    "killed at its limit (2), the GPU's memory was full (1)"
+    """
+    return ", ".join(f"{CAUSES[cause]} ({count})" for cause, count in Counter(causes).most_common())
+
+
+def words_for_kill(cause: Cause | None) -> str:
+    """What to say of a kill after its size: nothing more if it was the usual one."""
+    return "" if cause in (None, Cause.OWN_LIMIT) else f" ({words_for_cause(cause)})"

@@ -92,6 +92,7 @@ def _past_dict(runtimes: TaskRuntimes, each: PastRuntime) -> dict[str, Any]:
         "run": each.run,
         "attempt": each.attempt,
         "outcome": each.outcome.value,
+        "cause": each.cause.value if each.cause else None,
         "started_s": each.started_s,
         "finished_s": each.finished_s,
         "ran_s": each.ran_s,

@@ -14,6 +14,7 @@ from rich.text import Text
 from plimsoll_operator.commands.printing.tables import bar, bare_table, panel, plain, titled_table
 from plimsoll_operator.views.running_run import Punctuality, RunningRun
 from plimsoll_operator.views.task_runtimes import Anomaly, TaskRuntimes
+from plimsoll_operator.wording.cause_words import words_for_cause
 from plimsoll_operator.wording.figure_words import words_for_minute
 from plimsoll_operator.wording.forecast_words import TOLD_SHARES, words_for_chance, words_for_odds
 from plimsoll_predictor.core.durations import words_for_duration
@@ -143,7 +144,7 @@ def _last(runtimes: TaskRuntimes, last: Sequence[PastRuntime]) -> Table:
     table = titled_table("last attempts", ("started", "ran", "on", ""), right=("ran",))
     for each in last:
         anomaly = runtimes.anomaly(each)
-        words = anomaly.value if anomaly else _OUTCOMES[each.outcome]
+        words = anomaly.value if anomaly else words_for_cause(each.cause) or _OUTCOMES[each.outcome]
         style = "red" if anomaly is Anomaly.LONG else "yellow" if anomaly else "dim"
         table.add_row(
             words_for_minute(each.started_s),

@@ -23,6 +23,7 @@ from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.spec import NotSizable, Pod, sized_container
 from plimsoll_operator.sizing.decision_note import read_note
 from plimsoll_operator.views.counterfactuals import Situation, outlook_of
+from plimsoll_operator.views.counting import causes_of
 from plimsoll_operator.views.explanation import Explanation, PodDecision
 from plimsoll_operator.views.stored_standings import LATEST, StoredStandings, usual_run
 from plimsoll_predictor.core.decision import Ask
@@ -34,6 +35,8 @@ from plimsoll_predictor.store import Store, StoreError
 
 DECISIONS: Final = 5
 NEAREST: Final = 3
+ENDS: Final = 50
+"""The latest attempts that are looked through for causes, as for the profile's status."""
 ANSWER_WITHIN_S: Final = 10.0
 
 
@@ -97,6 +100,7 @@ def _of_task(
         standing=standings.facts(task, ask, model),
         decisions=tuple(store.decisions.newest(task, limit=DECISIONS)),
         outlook=outlook_of(situation, in_force.assumed),
+        causes=tuple(causes_of(latest[-ENDS:])),
     )
 
 

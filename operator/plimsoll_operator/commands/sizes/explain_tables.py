@@ -14,6 +14,7 @@ from plimsoll_operator.commands.printing.tables import bar, bare_table, panel, p
 from plimsoll_operator.profile.standing_facts import ExpertFacts, StandingFacts
 from plimsoll_operator.views.counterfactuals import Outlook
 from plimsoll_operator.views.explanation import Explanation, PodDecision
+from plimsoll_operator.wording.cause_words import words_for_causes
 from plimsoll_operator.wording.figure_words import words_for_minute, words_for_size
 from plimsoll_predictor.core.decision import Ask
 from plimsoll_predictor.core.policy import Mode
@@ -64,9 +65,11 @@ def _head(explanation: Explanation) -> Panel:
     counting = ""
     if standing is not None and standing.runs < summary.runs_known:
         counting = f", the last {standing.runs:,} of them count"
+    causes = words_for_causes(explanation.causes)
     rows = {
         **_serving(standing),
         "runs": plain(f"{summary.runs_known:,} known{counting}, {kills}, most needed {largest}"),
+        **({"ended badly": plain(causes)} if causes else {}),
         "usual run" if explanation.pod is None else "this pod": plain(_usual(explanation.ask)),
     }
     if standing is not None:

@@ -31,6 +31,9 @@ def status_tables(summary: Summary, limit: int) -> RenderableType:
     troubled = [task for task in summary.tasks if task.status.troubles]
     if troubled:
         parts += [Text(), _troubles(troubled, limit)]
+    ended = [task for task in summary.tasks if task.status.causes]
+    if ended:
+        parts += [Text(), _causes(ended, limit)]
     if summary.tasks:
         parts += [Text(), _tasks(summary.tasks, limit)]
     if len(summary.namespaces) > 1:
@@ -76,6 +79,16 @@ def _troubles(tasks: Sequence[TaskState], limit: int) -> RenderableType:
         for words in task.status.troubles:
             grid.add_row(plain(task.task, style="bold"), plain(words, style="yellow"))
     return Group(Text("in trouble", style="bold"), grid, *_more(len(tasks), limit))
+
+
+def _causes(tasks: Sequence[TaskState], limit: int) -> RenderableType:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column()
+    for task in tasks[:limit]:
+        grid.add_row(plain(task.task, style="bold"), plain(task.status.causes or ""))
+    heading = Text("did not succeed lately", style="bold")
+    return Group(heading, grid, *_more(len(tasks), limit))
 
 
 def _tasks(tasks: Sequence[TaskState], limit: int) -> RenderableType:

@@ -43,6 +43,7 @@ class TaskState:
             "paused": self.paused,
             "runs": status.runs,
             "oom_kills": status.oom_kills,
+            "causes": status.causes,
             "saved_gb_h": status.saved_gb_h,
             "would_runs": status.would_runs,
             "would_save_gb_h": status.would_save_gb_h,

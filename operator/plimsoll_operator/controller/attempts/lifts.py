@@ -78,7 +78,9 @@ class Lifts:
         if watched.retrier is Retrier.KUBELET:
             self.announcer.announce(events.stuck(), ended.pod)
         else:
-            happening = events.not_retried(killed.allocation_bytes or 0, watched.attempts.by)
+            happening = events.not_retried(
+                killed.allocation_bytes or 0, watched.attempts.by, killed.cause
+            )
             self.announcer.announce(happening, ended.pod)
 
     async def _lift(self, ended: AttemptEnded) -> Lift | None:
@@ -112,6 +114,7 @@ class Lifts:
             answer.allocation_bytes,
             answer.attempt,
             certain=watched.attempts.left is not None,
+            cause=killed.cause,
         )
         self.announcer.announce(happening, ended.pod)
         return answer

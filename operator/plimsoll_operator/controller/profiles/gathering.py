@@ -16,16 +16,17 @@ from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingF
 from plimsoll_operator.profile.runtime_status import RuntimeFacts
 from plimsoll_operator.profile.standing_facts import standing_facts
 from plimsoll_operator.training.when_due import LEAST_NEW_RUNS
+from plimsoll_operator.views.counting import causes_of
 from plimsoll_operator.views.training_facts import facts_of
 from plimsoll_predictor.core.cpu import use_of
-from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.record import Cause, Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store, TaskSummary, Training, Writer
 
 PEAK_DELAY_S: Final = 30.0
 """A pod's last report comes a little after its end: until then nothing is missed."""
 LATEST: Final = 50
-"""Attempts looked through for the last success."""
+"""Attempts looked through for the last success, and for why others did not succeed."""
 RECENT_RUNTIMES: Final = 200
 """The status shows the shape and trend of this many runs."""
 
@@ -69,6 +70,7 @@ class _Stored(NamedTuple):
     decisions: list[str]
     measured: Measured
     runtimes_s: list[float]
+    causes: list[Cause]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,7 @@ class ProfileGatherer:
             knowledge=knowledge,
             tally=stored.tally,
             decisions=stored.decisions,
+            causes=stored.causes,
             training=stored.training,
             standing=standing_facts(
                 await self.standings.standing(task), await self.standings.pool(task)
@@ -122,12 +125,14 @@ class ProfileGatherer:
 
 def _stored(store: Store, task: TaskId, now_s: float) -> _Stored:
     decisions = [record.words for record in store.decisions.newest(task, limit=10)]
+    latest = store.observations.of_task(task, limit=LATEST)
     return _Stored(
         store.totals.of(task),
         _training(store.trainings.last(task)),
         decisions,
-        measurement_of(store.observations.of_task(task, limit=LATEST), now_s),
+        measurement_of(latest, now_s),
         store.runtimes.newest(task, limit=RECENT_RUNTIMES),
+        causes_of(latest),
     )
 
 

@@ -21,6 +21,7 @@ from plimsoll_operator.web.plots.axes import (
     linear_ticks_bytes,
     size_words,
 )
+from plimsoll_operator.wording.cause_words import words_for_cause, words_for_kill
 from plimsoll_operator.wording.figure_words import words_for_minute, words_for_size
 from plimsoll_predictor.core.units import MIB, counted, words_for_bytes
 
@@ -203,7 +204,11 @@ def _history(thinned: Thinned, x: Scale, y: Scale) -> list[str]:
 def words_for_point(point: AttemptPoint) -> str:
     """The words that show under the pointer."""
     need = words_for_size(point.need_bytes)
-    needed = f"OOM-killed: needs more than {need}" if point.killed else f"needed {need}"
+    needed = f"needed {need}"
+    if point.killed:
+        needed = f"OOM-killed{words_for_kill(point.cause)}: needs more than {need}"
+    elif point.cause is not None:
+        needed = words_for_cause(point.cause)
     got = words_for_size(point.allocation_bytes)
     asked = words_for_size(point.request_bytes)
     run = f"run {cut(point.run, 80)}, attempt {point.attempt}"

@@ -15,6 +15,7 @@ from plimsoll_operator.names.conditions import cut
 from plimsoll_operator.views.groups import NAMED_TASKS
 from plimsoll_operator.views.records import Figures
 from plimsoll_operator.web.plots.search_plot import search_plot
+from plimsoll_operator.wording.cause_words import words_for_cause
 from plimsoll_operator.wording.figure_words import (
     number_words,
     words_for_gb_h,
@@ -22,7 +23,7 @@ from plimsoll_operator.wording.figure_words import (
     words_for_share,
     words_for_size,
 )
-from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.savings import Resource, words_for_amount
 
 MAX_TEXT: Final = 512
@@ -64,7 +65,8 @@ def environment_of(loader: BaseLoader) -> Environment:
         commas=lambda number: f"{number:,}",
         percent=lambda share: f"{100 * share:.1f}%",
         when=words_for_minute,
-        ended=_OUTCOMES.__getitem__,
+        ended=_ended,
+        cause=words_for_cause,
         short=lambda text: cut(str(text), MAX_TEXT),
         sentence=lambda text: cut(str(text)[:1].upper() + str(text)[1:], MAX_TEXT),
         saved=_saved,
@@ -86,6 +88,12 @@ def content_hash(text: str) -> str:
     """The name by which a Content-Security-Policy allows just this inline style or script."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _ended(outcome: Outcome | None, cause: Cause | None = None) -> str:
+    if cause is None:
+        return _OUTCOMES[outcome]
+    return f"{words_for_cause(cause)}{' again' if outcome is Outcome.OOM_KILLED else ''}"
 
 
 def _amount(amount: float | None, resource: Resource) -> str:

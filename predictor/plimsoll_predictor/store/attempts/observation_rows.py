@@ -296,10 +296,10 @@ def _observation(row: sa.RowMapping) -> Observation:
         outcome=Outcome(row["outcome"]),
         peak_source=None if source is None else PeakSource(source),
         neighbours=tuple(orjson.loads(row["neighbours"])),
-        **{name: row[name] for name in _PLAIN} | {"cause": _cause(row["cause"])},
+        **{name: row[name] for name in _PLAIN} | {"cause": read_cause(row["cause"])},
     )
 
 
-def _cause(text: str | None) -> Cause | None:
-    """A newer Plimsoll on the same store may know more causes."""
+def read_cause(text: str | None) -> Cause | None:
+    """The cause of that name; None of a name that only a newer Plimsoll on the same store knows."""
     return Cause(text) if text in _CAUSES else None

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.record import Cause, Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store.attempts import observation_rows
 from plimsoll_predictor.store.attempts.totals import RUNTIME_S
@@ -21,6 +21,7 @@ class PastRuntime:
     """One attempt's time. Times are Unix seconds, None where nobody recorded them.
 
     ran_s: seconds from start to finish; a runtime only if it succeeded.
+    cause: why it did not succeed; None if it did, or if nobody looked.
     forecast_share: the share of its own forecast below its runtime: near 1 it took unusually
         long, near 0 unusually short; None if nothing was forecast of it or it did not succeed.
     """
@@ -29,6 +30,7 @@ class PastRuntime:
     run: str
     attempt: int
     outcome: Outcome
+    cause: Cause | None
     submitted_s: float | None
     started_s: float
     finished_s: float
@@ -86,6 +88,7 @@ def _past(row: sa.Row[Any]) -> PastRuntime:
     values = dict(row._mapping)
     return PastRuntime(
         outcome=Outcome(values.pop("outcome")),
+        cause=observation_rows.read_cause(values.pop("cause")),
         ran_s=row.finished_s - row.started_s,
         **values,
     )
