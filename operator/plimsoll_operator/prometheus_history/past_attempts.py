@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from plimsoll_operator.attempts.truth_table import AttemptEnd, End, Readings, judge_end
+from plimsoll_operator.attempts.truth_table import (
+    COMPLETED,
+    DEADLINE,
+    AttemptEnd,
+    End,
+    Readings,
+    judge_end,
+)
 from plimsoll_operator.pods.features import read_features
 from plimsoll_operator.pods.identity import RunIdentity
 from plimsoll_operator.prometheus_history.past_pods import (
@@ -89,7 +96,7 @@ def _end(pod: PastPod, container: PastContainer) -> AttemptEnd:
     return judge_end(
         End(
             phase=pod.phase,
-            pod_reason=pod.reason,
+            pod_reason=pod.reason or (DEADLINE if _stopped(pod, container) else None),
             taken_away=_taken_away(pod),
             reason=container.ended,
             started=container.started_s is not None,
@@ -98,6 +105,11 @@ def _end(pod: PastPod, container: PastContainer) -> AttemptEnd:
             readings=Readings(seen_bytes=_whole(container.working_set_bytes)),
         )
     )
+
+
+def _stopped(pod: PastPod, container: PastContainer) -> bool:
+    """Say whether a pod failed though all that ran in it succeeded: no series shows a deadline."""
+    return pod.phase == "Failed" and len(pod.containers) == 1 and container.ended == COMPLETED
 
 
 def _taken_away(pod: PastPod) -> bool:
