@@ -240,9 +240,13 @@ class ControllerParts:
         )
 
     def _count_end(self, event: AttemptEnded) -> None:
+        if not (event.novelty.new or event.novelty.revised):
+            return
+        sizes = sizes_of(event.observation, event.watched.mode, event.watched.note)
         if event.novelty.new:
-            sizes = sizes_of(event.observation, event.watched.mode, event.watched.note)
             self.metrics.attempts.ended(event.observation, sizes)
+        else:
+            self.metrics.attempts.killed(event.observation, sizes)
 
     def _count_training(self, event: TrainingEnded) -> None:
         result = "failed" if event.result.failure else "succeeded"

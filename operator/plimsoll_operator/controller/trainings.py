@@ -51,8 +51,8 @@ class Learning:
         task, need, novelty = event.observation.task, event.observation.need, event.novelty
         if need is None:
             return
-        self._new_kills[task] += need.censored and novelty.new
-        if novelty.new or novelty.learned:
+        self._new_kills[task] += need.censored and (novelty.new or novelty.revised)
+        if novelty.new or novelty.learned or novelty.revised:
             self.consider(task)
 
     def consider(self, task: TaskId) -> None:

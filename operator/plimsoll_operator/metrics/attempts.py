@@ -99,11 +99,10 @@ class AttemptMetrics:
 
     def ended(self, observation: Observation, sizes: Sizes) -> None:
         """Count an attempt whose end was recorded for the first time."""
-        outcome, task = observation.outcome, observation.task
+        outcome = observation.outcome
         self._ended.labels(outcome.value, observation.cause or "").inc()
         if outcome is Outcome.OOM_KILLED:
-            self._oom_kills.labels(sizes.at).inc()
-            self._tasks.oom_killed(task)
+            self.killed(observation, sizes)
         if outcome is Outcome.SUCCEEDED:
             self._awaited[observation.attempt_uid] = sizes.reserved_bytes
             if len(self._awaited) > AWAITED:
@@ -116,6 +115,11 @@ class AttemptMetrics:
         self._compare(observation, sizes, runtime_s)
         if outcome is not Outcome.SUCCEEDED:
             self._waste(observation, sizes.reserved_bytes * runtime_s)
+
+    def killed(self, observation: Observation, sizes: Sizes) -> None:
+        """Count a kill, which may be known only after the end was counted as another one."""
+        self._oom_kills.labels(sizes.at).inc()
+        self._tasks.oom_killed(observation.task)
 
     def measured(self, observation: Observation) -> None:
         """Count the attempt's peak if it is known, and only the first time that it is."""

@@ -34,11 +34,13 @@ class Novelty:
     """The news that one observation brought to the store.
 
     new: its uid was not seen before. learned: its run's need became known by it for the first
-    time, whether it is new or amended.
+    time, whether it is new or amended. revised: it turned out to be a kill, after another end of it
+    was known.
     """
 
     new: bool
     learned: bool
+    revised: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -190,7 +192,7 @@ class Writer:
                 uid, need = job.observation.attempt_uid, job.observation.need
                 # Of two with one uid, the first is the new one, the first measured teaches.
                 teaches = uid in learned and need is not None
-                job.result = Novelty(new=uid in uids, learned=teaches)
+                job.result = Novelty(uid in uids, teaches, uid in recorded.revised)
                 uids.discard(uid)
                 if teaches:
                     learned.discard(uid)

@@ -102,7 +102,7 @@ def test_an_attempt_without_a_request_has_no_memory_time() -> None:
     metrics = ControllerMetrics()
     metrics.attempts.ended(an_attempt(peak_bytes=GIB), Sizes(None, None, REQUEST))
     assert of_memory(metrics, "reserved") == of_memory(metrics, "wasted", outcome="succeeded") == 0
-    assert value(metrics, "attempts_total", outcome="succeeded") == 1
+    assert value(metrics, "attempts_total", outcome="succeeded", cause="") == 1
     assert value(metrics, "attempts_measured_total") == 1
 
 
@@ -139,12 +139,17 @@ async def test_the_ledger_counts_an_attempt_and_its_late_peak_once(tmp_path: Pat
         await seen(inside)
         await inside.see(pod)
         amending.cancel()
-        assert value(inside.controller.metrics, "attempts_total", outcome="succeeded") == 1
+        assert (
+            value(inside.controller.metrics, "attempts_total", outcome="succeeded", cause="") == 1
+        )
         assert value(inside.controller.metrics, "attempts_measured_total") == 1
         assert of_memory(inside.controller.metrics, "wasted", outcome="succeeded") == 38
     async with an_inside(tmp_path) as restarted:
         await restarted.see(pod)
-        assert value(restarted.controller.metrics, "attempts_total", outcome="succeeded") == 0
+        assert (
+            value(restarted.controller.metrics, "attempts_total", outcome="succeeded", cause="")
+            == 0
+        )
         assert of_memory(restarted.controller.metrics, "reserved") == 0
 
 

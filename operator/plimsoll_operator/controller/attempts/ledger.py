@@ -108,7 +108,7 @@ class AttemptLedger:
         # Nothing may come in between: what is added up from the store counts it from here on.
         ended = AttemptEnded(observation, novelty, pod, watched, status)
         self.hub.publish(ended)
-        if novelty.new:
+        if novelty.new or novelty.revised:
             _log(observation, end.why)
         return await self.lifts.follow(ended)
 

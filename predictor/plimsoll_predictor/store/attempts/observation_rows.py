@@ -44,10 +44,12 @@ class Recorded:
     new: those not seen before.
     learned: those by which a run's need became known; one for each such run, whether its
         observation is new or was amended with a peak that came late.
+    revised: those written before as another end, and as kills now.
     """
 
     new: frozenset[str]
     learned: frozenset[str]
+    revised: frozenset[str] = frozenset()
 
 
 def record(
@@ -73,7 +75,7 @@ def record(
     ends = sightings.of_ends(observations, new, timed, sightings.timed(connection, uids))
     sightings.append(connection, ends)
     learned = {each.attempt_uid for run, each in teaching.items() if run in after.keys() - before}
-    return Recorded(new, frozenset(learned))
+    return Recorded(new, frozenset(learned), revisable - new)
 
 
 def _lessons(
