@@ -12,7 +12,7 @@ import pytest
 from plimsoll_operator.commands.past_runs.export import export_command
 from plimsoll_operator.commands.past_runs.import_file import import_command
 from plimsoll_operator.commands.past_runs.traces import tracing_command
-from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.replay.sizes.traces import read_trace
 from plimsoll_predictor.store import Store
@@ -86,11 +86,16 @@ def test_what_is_exported_is_imported_as_it_was(tmp_path: Path, name: str) -> No
     attempts = [
         an_attempt("a"),
         an_attempt(
-            "b", outcome=Outcome.OOM_KILLED, peak_bytes=None, peak_source=None, exit_code=137
+            "b",
+            outcome=Outcome.OOM_KILLED,
+            cause=Cause.NEAR_LIMIT,
+            peak_bytes=None,
+            peak_source=None,
+            exit_code=137,
         ),
         an_attempt("c", attempt=2, run="run-b", request_bytes=None, node=None, features={}),
         an_attempt("d", CLEAN, features={"shards": 3.0}),
-        an_attempt("e", outcome=Outcome.EVICTED),
+        an_attempt("e", outcome=Outcome.EVICTED, cause=Cause.PREEMPTED),
     ]
     url = a_store(tmp_path, *attempts)
     status, printed = exported(url, tmp_path / name)
