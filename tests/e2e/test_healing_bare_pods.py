@@ -123,10 +123,10 @@ async def test_an_airflow_pod_is_never_cloned_but_its_next_try_gets_the_lifted_s
     )
 
 
-async def test_a_pod_that_says_never_is_lifted_but_not_retried(
+async def test_a_pod_that_says_never_is_not_retried_and_promised_nothing(
     uids: dict[str, str], shop: Shop
 ) -> None:
-    await told(shop, "never", "Lifted")
+    await told(shop, "never", "NotRetried")
     await retried(shop, uids["heavy"])
     assert await retries_of(shop, uids["never"]) == []
 

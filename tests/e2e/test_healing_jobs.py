@@ -55,7 +55,7 @@ async def test_a_job_that_allows_no_second_pod_gets_none(
     uids: dict[str, str], shop: Shop, plimsoll: Plimsoll
 ) -> None:
     await job_is(shop, "once", "Failed")
-    await told(shop, next(iter(await pods_of_job(shop, "once"))).metadata.name, "Lifted")
+    await told(shop, next(iter(await pods_of_job(shop, "once"))).metadata.name, "NotRetried")
     await job_is(shop, "patient", "Complete")
     assert len(await pods_of_job(shop, "once")) == 1
     assert len(plimsoll.observations(shop.task("once"))) == 1
