@@ -15,7 +15,7 @@ WORKERS ?= 2
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-forecast bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-local test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched
+.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-local test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -151,6 +151,9 @@ bench-thesis: setup ## the thesis's tables on synthetic data, beside its printed
 
 bench-sap: setup ## software builds as a second kind of workload (TRACES=folder of yours)
 	$(BIN)/python -P benchmarks/sap.py
+
+bench-budgets: setup ## what error budgets cost in waste, on the public traces (TRACES=folder of yours)
+	$(BIN)/python -P benchmarks/error_budget.py
 
 bench-shifts: setup ## what noticing that a task has changed saves, on the public traces cut and joined (TRACES=folder of yours)
 	$(BIN)/python -P benchmarks/shifts.py

@@ -40,7 +40,7 @@ from plimsoll_operator.controller.profiles.troubles import Troubles
 from plimsoll_operator.controller.runtimes.living_runs import LongRuns, RunSightings
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.controller.settings import ControllerSettings
-from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.controller.tasks.book import TaskBook, spent_budgets
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds, ClusterNodes
 from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
@@ -230,6 +230,7 @@ class ControllerParts:
                 store_healthy=lambda: self.writer.trouble is None,
                 queued_writes=lambda: self.writer.queued,
                 leaking=lambda: len(self.leaking),
+                spent_budgets=lambda: spent_budgets(self.book),
                 models_trained_s=self.learning.models_trained_s.values,
                 trainings_waiting=lambda: len(self.queue.waiting),
                 trainings_running=lambda: len(self.queue.running),

@@ -74,6 +74,12 @@ class AttemptMetrics:
             ["at"],
             registry=registry,
         )
+        self._killed_below_request = Counter(
+            "plimsoll_kills_below_request",
+            "Attempts killed at a size below their request, by cause.",
+            ["cause"],
+            registry=registry,
+        )
         self._requested = memory_time(
             "requested",
             "Memory-time that ended attempts asked for; not of those killed below their request.",
@@ -92,6 +98,8 @@ class AttemptMetrics:
         self._ended.labels(Outcome.SUCCEEDED.value, "")
         for cause in Cause:
             self._ended.labels(cause.outcome.value, cause.value)
+            if cause.is_kill:
+                self._killed_below_request.labels(cause.value)
         for outcome in Outcome:
             self._wasted.labels(outcome.value)
         for at in (REQUEST, FIRST, LIFT):
@@ -119,6 +127,8 @@ class AttemptMetrics:
     def killed(self, observation: Observation, sizes: Sizes) -> None:
         """Count a kill, which may be known only after the end was counted as another one."""
         self._oom_kills.labels(sizes.at).inc()
+        if observation.killed_below_request:
+            self._killed_below_request.labels(observation.cause or "").inc()
         self._tasks.oom_killed(observation.task)
 
     def measured(self, observation: Observation) -> None:

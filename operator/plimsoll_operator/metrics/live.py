@@ -14,6 +14,7 @@ class Live:
     """Where the figures are.
 
     leaking: how many tasks are beyond lifting.
+    spent_budgets: how many tasks have spent their error budget.
     models_trained_s: when each serving model was trained, Unix seconds.
     feed_readers: admission's open questions.
     retries: how many ended, by result. events: how many Events were tried, by result.
@@ -23,6 +24,7 @@ class Live:
     store_healthy: Callable[[], bool]
     queued_writes: Callable[[], int]
     leaking: Callable[[], int]
+    spent_budgets: Callable[[], int]
     models_trained_s: Callable[[], Collection[float]]
     trainings_waiting: Callable[[], int]
     trainings_running: Callable[[], int]
@@ -53,6 +55,11 @@ class LiveMetrics(Collector):
                 "plimsoll_leaking_tasks",
                 "Tasks that are OOM-killed at the most they may get.",
                 live.leaking(),
+            ),
+            (
+                "plimsoll_tasks_error_budget_spent",
+                "Tasks that have spent their error budget and get their request.",
+                live.spent_budgets(),
             ),
             ("plimsoll_models", "Tasks with a trained model.", len(trained_s)),
             ("plimsoll_trainings_waiting", "Trainings not begun yet.", live.trainings_waiting()),

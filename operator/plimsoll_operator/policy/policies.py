@@ -179,6 +179,7 @@ def _source(name: str, source: Any) -> dict[str, str]:
 _RISK_READERS: Final[Readers] = {
     "overheadSeconds": ("overhead_s", number(0, 86_400)),
     "penalty": ("penalty", number(1, 10_000)),
+    "errorBudget": ("error_budget", number(0, 0.5)),
 }
 
 _READERS: Final[Readers] = {

@@ -7,6 +7,7 @@ TaskProfile's status show them.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from plimsoll_operator.wording.drift_words import DriftFacts, drift_facts
@@ -15,6 +16,7 @@ from plimsoll_predictor.experts.charging import Would
 from plimsoll_predictor.experts.panel import YOUNG, YOUNG_RUNS, words_for_expert
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import HYSTERESIS, Bids, Standing
+from plimsoll_predictor.knowledge.error_budget import NOTHING_SPENT, Spent
 from plimsoll_predictor.knowledge.expert_names import SAFE
 
 
@@ -43,6 +45,7 @@ class StandingFacts:
 
     runs: those that still count after a change of level.
     would: the result that enforcing would have had on runs in recommend mode.
+    spent: how many runs were killed below their request; kill_causes: by which causes.
     """
 
     champion: str
@@ -50,6 +53,8 @@ class StandingFacts:
     experts: tuple[ExpertFacts, ...]
     drift: DriftFacts
     would: Would = field(default_factory=Would)
+    spent: Spent = NOTHING_SPENT
+    kill_causes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def young(self) -> bool:
@@ -128,6 +133,8 @@ def standing_facts(
         experts=tuple(experts),
         drift=drift_facts(standing.drift),
         would=replace(standing.would),
+        spent=standing.spending.spent,
+        kill_causes=standing.spending.causes,
     )
 
 

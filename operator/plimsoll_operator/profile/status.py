@@ -22,6 +22,7 @@ from plimsoll_operator.profile.phases import Phase, Progress, phase_of
 from plimsoll_operator.profile.runtime_status import runtime_status
 from plimsoll_operator.profile.standing_facts import StandingFacts
 from plimsoll_operator.profile.story import profile_story, saving_words, serving
+from plimsoll_operator.wording.budget_words import words_for_counts
 from plimsoll_operator.wording.cause_words import words_for_causes
 from plimsoll_operator.wording.drift_words import DriftKind
 from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds, decide_cpu
@@ -67,6 +68,7 @@ def status_of(
         "runtime": runtime_status(facts.runtime),
         "savedGbH": _rounded(asked - given) if asked > 0 else None,
         "saved": saving_words(asked, given) if asked > 0 else None,
+        "killedBelowRequest": _killed_below_request(facts),
         **_would_fields(facts),
         **_model_fields(serving(knowledge), knowledge.model),
         "lastDecisions": [cut(words, MAX_DECISION) for words in facts.decisions[:MAX_DECISIONS]],
@@ -118,6 +120,20 @@ def _phase(facts: ProfileFacts) -> Phase:
             paused=facts.paused or knowledge.policy.mode is Mode.OFF,
         )
     )
+
+
+def _killed_below_request(facts: ProfileFacts) -> dict[str, Any] | None:
+    """Return what is spent of any error budget; None before the first run."""
+    if facts.standing is None:
+        return None
+    spent, budget = facts.standing.spent, facts.knowledge.policy.error_budget
+    return {
+        "killed": spent.killed,
+        "ofRuns": spent.runs,
+        "causes": words_for_counts(facts.standing.kill_causes) or None,
+        "allowed": None if budget is None else spent.allowed(budget),
+        "spentShare": None if budget is None else _rounded(spent.share_of(budget)),
+    }
 
 
 def _would_fields(facts: ProfileFacts) -> dict[str, Any]:

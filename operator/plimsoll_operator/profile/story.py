@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from plimsoll_operator.names.conditions import timestamp
 from plimsoll_operator.policy.policy_levels import PausedBy
 from plimsoll_operator.profile.facts import ProfileFacts
+from plimsoll_operator.wording.budget_words import words_for_spent
 from plimsoll_operator.wording.cause_words import words_for_causes
 from plimsoll_operator.wording.figure_words import words_for_gb_h, words_for_share
 from plimsoll_predictor.core.policy import Mode
@@ -66,6 +67,9 @@ def _history(facts: ProfileFacts) -> Iterator[str]:
     asked, given = tally.requested_gb_h, tally.allocated_gb_h
     if asked > 0 and (knowledge.policy.mode is Mode.ENFORCE or given != asked):
         yield f"saved {saving_words(asked, given)} of the {words_for_gb_h(asked)} asked for"
+    if facts.standing is not None:
+        spent, budget = facts.standing.spent, knowledge.policy.error_budget
+        yield words_for_spent(spent, facts.standing.kill_causes, budget)
     yield _would(facts)
     if facts.leaking is not None:
         yield f"left alone: {facts.leaking}"

@@ -74,6 +74,9 @@ class Policy:
     Weighs the classifier's training, its u-score and the choice of a ceiling."""
     first_size: float = 1.0
     """First size of a task never seen, as a share of its request; 0.5 to 1."""
+    error_budget: float | None = None
+    """Share of a task's runs that may have an attempt killed at a size below their request; 0 to
+    0.5. As it is spent, sizes move toward the request. None leaves it to the price of a failure."""
     critical: bool = False
     """Whether a task never seen gets its whole request, whatever ``first_size`` says."""
     max_bins: int = 8

@@ -253,6 +253,15 @@ class Observation:
         return self.cpu_s / runtime_s if runtime_s and self.cpu_s is not None else None
 
     @property
+    def killed_below_request(self) -> bool:
+        """Whether it was killed at a limit below what the user asked for."""
+        return (
+            self.outcome is Outcome.OOM_KILLED
+            and None not in (self.request_bytes, self.allocation_bytes)
+            and (self.allocation_bytes or 0) < (self.request_bytes or 0)
+        )
+
+    @property
     def need(self) -> Need | None:
         """The need that this attempt teaches; None if it teaches nothing."""
         if self.outcome is Outcome.SUCCEEDED and self.peak_bytes is not None:

@@ -22,6 +22,7 @@ from plimsoll_predictor.knowledge.rule import Rule, for_larger_request
 from plimsoll_predictor.model.task_model import Model
 
 _UNKNOWN_TASK_POLICY = Policy()
+_BEYOND_BUDGETS = frozenset({Reason.LIFTED, Reason.KEPT, Reason.COLD_START, Reason.OFF})
 
 
 def decide(ask: Ask, knowledge: Knowledge | None, bounds: Bounds) -> Decision:
@@ -69,6 +70,29 @@ class _Case:
         return f"{runs} {plural(runs, 'run')} known"
 
     def decide(self) -> Decision:
+        knowledge = self.knowledge
+        decision = self._decided()
+        if knowledge.policy.error_budget is None or decision.reason in _BEYOND_BUDGETS:
+            return decision
+        return self._within(knowledge.policy.error_budget, decision)
+
+    def _within(self, budget: float, decision: Decision) -> Decision:
+        """Move a size below the request toward it, by the share of the error budget spent."""
+        spent, request_bytes = self.knowledge.spent, self.ask.request_bytes
+        size_bytes, share = decision.allocation_bytes, spent.share_of(budget)
+        if size_bytes is None or request_bytes is None or size_bytes >= request_bytes or not share:
+            return decision
+        words = spent.words(budget)
+        if share >= 1:
+            because = f"its error budget is spent: {words} happened"
+            return _keep(self.ask, self.allowed, Reason.NOT_LOWERED, because)
+        moved = self.allowed.clamp(size_bytes + (request_bytes - size_bytes) * share)
+        why = f"{decision.why}; raised {share:.0%} of the way to the request, as {words} happened"
+        return replace(
+            decision, allocation_bytes=min(moved.allocation_bytes, request_bytes), why=why
+        )
+
+    def _decided(self) -> Decision:
         knowledge = self.knowledge
         lift = knowledge.lifts.get(self.ask.run) if self.ask.run is not None else None
         if lift is not None:

@@ -27,6 +27,7 @@ from plimsoll_predictor.experts.panel import (
 )
 from plimsoll_predictor.experts.past import Past
 from plimsoll_predictor.experts.pool import Pool, age_of
+from plimsoll_predictor.experts.spending import Spending
 from plimsoll_predictor.knowledge.expert_names import BY_FEATURES, MAX_SEEN, SAFE, YOUNG_SAFE
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.knowledge.rule import Rule, for_larger_request
@@ -73,6 +74,20 @@ class Ended:
     decided_bytes: float | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exceeded:
+    """An attempt that was killed at its allocation.
+
+    bids: what was bid for it; None if nobody was asked. cause: of its end, in a word.
+    """
+
+    run: str
+    allocation_bytes: float
+    request_bytes: float | None = None
+    cause: str = ""
+    bids: Bids | None = None
+
+
 @dataclass(slots=True)
 class Standing:
     """A task's experts. Bounded: Past's latest runs, a charge each, a few pending runs' bids.
@@ -90,6 +105,7 @@ class Standing:
     rules: dict[str, Rule] = field(default_factory=dict)
     champion: str = YOUNG_SAFE
     would: Would = field(default_factory=Would)
+    spending: Spending = field(default_factory=Spending)
 
     @property
     def young(self) -> bool:
@@ -109,6 +125,7 @@ class Standing:
     def learn(self, ended: Ended, pool: Pool) -> None:
         """Charge every expert for a run whose need is known, then learn from it."""
         past, run = self.past, ended.run
+        self.spending.end_run()
         if ended.decided_bytes is not None:
             self.would.add(ended.decided_bytes, run, past.largest_bytes)
         if past.runs:
@@ -121,8 +138,10 @@ class Standing:
             past.forget_before_shift(keep)
         self.refresh(pool, ended.overhead_s)
 
-    def exceeded(self, run: str, allocation_bytes: float, bids: Bids | None) -> None:
+    def exceeded(self, killed: Exceeded) -> None:
         """Learn at once that a run needed more than it was given; its bids wait for its end."""
+        run, bids, allocation_bytes = killed.run, killed.bids, killed.allocation_bytes
+        self.spending.kill(run, allocation_bytes, killed.request_bytes, killed.cause)
         self.past.exceeded_bytes = max(self.past.exceeded_bytes, allocation_bytes)
         if bids and run not in self.pending:
             self.pending[run] = dict(bids)
@@ -158,6 +177,7 @@ class Standing:
             largest_request_bytes=None if asked_bytes is None else round(asked_bytes),
             champion=self.champion if past.runs else knowledge.champion,
             rule=self.rules.get(self.champion),
+            spent=self.spending.spent,
         )
 
     def seed(self, name: str, times: float) -> None:
@@ -252,6 +272,7 @@ class Standing:
             "rules": to_document(self.rules),
             "champion": self.champion,
             "would": to_document(self.would),
+            "spending": to_document(self.spending),
         }
 
     @classmethod
@@ -267,12 +288,13 @@ class Standing:
         if written.champion in _PLACE:
             standing.champion = written.champion
         standing.would = written.would or standing.would
+        standing.spending = written.spending or standing.spending
         return standing
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A standing as it is written; an older version counted no ``would``."""
+    """A standing as it is written; an older version counted neither of the last two."""
 
     past: Past
     charges: dict[str, Finite]
@@ -281,3 +303,4 @@ class _Written:
     rules: dict[str, Rule]
     champion: str
     would: Would | None = None
+    spending: Spending | None = None

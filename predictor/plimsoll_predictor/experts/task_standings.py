@@ -12,7 +12,7 @@ from typing import Any, Final
 from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.experts.panel import ANCHORS, EXPERTS
 from plimsoll_predictor.experts.pool import Pool
-from plimsoll_predictor.experts.standing import Bids, Ended, Standing
+from plimsoll_predictor.experts.standing import Bids, Ended, Exceeded, Standing
 
 _ALL: Final = ""
 """The one pool, where all tasks share it."""
@@ -80,6 +80,6 @@ class TaskStandings:
         """Charge the experts for a run and learn from it."""
         self.standing(task).learn(ended, self.pool_of(task))
 
-    def exceeded(self, task: str, run: str, allocation_bytes: float, bids: Bids | None) -> None:
+    def exceeded(self, task: str, killed: Exceeded) -> None:
         """Learn that an attempt was killed at its allocation."""
-        self.standing(task).exceeded(run, allocation_bytes, bids)
+        self.standing(task).exceeded(killed)

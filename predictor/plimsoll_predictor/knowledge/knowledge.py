@@ -10,6 +10,7 @@ from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.documents import from_document, to_document
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.knowledge.error_budget import NOTHING_SPENT, Spent
 from plimsoll_predictor.knowledge.expert_names import MAX_SEEN
 from plimsoll_predictor.knowledge.rule import Rule
 from plimsoll_predictor.model.task_model import Model
@@ -50,6 +51,8 @@ class Knowledge:
     model: Model | None = None
     lifts: Mapping[str, Lift] = field(default_factory=dict)
     """Run key -> lift, for runs that were OOM-killed and have not succeeded yet."""
+    spent: Spent = NOTHING_SPENT
+    """The runs that were killed below their request, by which an error budget is counted."""
     cpu: CpuUse | None = None
     """The CPU that the newest runs used; None if nobody measured."""
 
@@ -73,12 +76,14 @@ class Knowledge:
             "lifts": {run: list(astuple(lift)) for run, lift in self.lifts.items()},
             "paused": self.paused,  # for a reader from before the policy said it
             "cpu": to_document(self.cpu),
+            "spent": to_document(self.spent),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Knowledge:
         """Inverse of ``to_dict``; ModelError, KeyError, TypeError or ValueError on foreign data."""
         model, cpu, rule = data["model"], data.get("cpu"), data.get("rule")
+        spent = data.get("spent", ())  # an older controller counted none
         return cls(
             task=TaskId.parse(data["task"]),
             policy=Policy.from_dict(data["policy"]),
@@ -90,5 +95,6 @@ class Knowledge:
             largest_request_bytes=data.get("largest_request_bytes"),
             model=Model.from_dict(model) if model is not None else None,
             lifts={run: Lift(*values) for run, values in data["lifts"].items()},
+            spent=from_document(Spent, spent, "what it has spent"),
             cpu=None if cpu is None else from_document(CpuUse, cpu, "its CPU use"),
         )

@@ -28,6 +28,7 @@ def registries() -> Iterator[CollectorRegistry]:
             store_healthy=lambda: True,
             queued_writes=lambda: 0,
             leaking=lambda: 0,
+            spent_budgets=lambda: 0,
             models_trained_s=lambda: [1.0, 2.0],
             trainings_waiting=lambda: 0,
             trainings_running=lambda: 0,

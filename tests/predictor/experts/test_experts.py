@@ -23,7 +23,7 @@ from plimsoll_predictor.experts.panel import (
     words_for_expert,
 )
 from plimsoll_predictor.experts.pool import AGES, age_of
-from plimsoll_predictor.experts.standing import Bids, Ended, Standing
+from plimsoll_predictor.experts.standing import Bids, Ended, Exceeded, Standing
 from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.knowledge.expert_names import (
     CLASSIFIER,
@@ -247,7 +247,7 @@ def test_bids_are_charged_as_they_were_when_the_run_was_decided() -> None:
 
 def test_a_kill_teaches_at_once_that_more_is_needed() -> None:
     fleet = a_fleet(*[1.0] * 3)
-    fleet.exceeded(TASK, "run-9", 2.0 * GB, None)
+    fleet.exceeded(TASK, Exceeded(run="run-9", allocation_bytes=2.0 * GB))
     fleet.standing(TASK).refresh(fleet.pool, OVERHEAD_S)
     assert fleet.bids(TASK, None, {})[NEAR_MAX] >= 2.0 * GB
 

@@ -12,7 +12,7 @@ from plimsoll_predictor.experts.drift import BEFORE, Drift
 from plimsoll_predictor.experts.panel import ANCHORS, EXPERTS, PANEL, view_of
 from plimsoll_predictor.experts.past import Past
 from plimsoll_predictor.experts.pool import Pool, Ratios
-from plimsoll_predictor.experts.standing import MOST_PENDING, Ended, Standing
+from plimsoll_predictor.experts.standing import MOST_PENDING, Ended, Exceeded, Standing
 from plimsoll_predictor.knowledge.expert_names import BY_FEATURES, CLASSIFIER, SAFE
 from plimsoll_predictor.knowledge.rule import Rule
 
@@ -102,7 +102,8 @@ def test_a_new_model_starts_as_good_as_the_safe_expert_and_not_free_of_cost() ->
 def test_the_bids_of_killed_runs_are_bounded_and_the_oldest_go() -> None:
     standing = Standing()
     for place in range(MOST_PENDING + 3):
-        standing.exceeded(f"run-{place}", 1.0 * GB, {SAFE: 1.0 * GB})
+        run, bids = f"run-{place}", {SAFE: 1.0 * GB}
+        standing.exceeded(Exceeded(run=run, allocation_bytes=1.0 * GB, bids=bids))
     assert len(standing.pending) == MOST_PENDING == 256
     assert standing.bids_of_killed("run-2") is None
     assert standing.bids_of_killed("run-3") == {SAFE: 1.0 * GB}

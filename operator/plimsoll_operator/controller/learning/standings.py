@@ -22,7 +22,7 @@ from plimsoll_predictor.deciding.modelled import modelled_bids
 from plimsoll_predictor.experts.charging import DECIDED, EndedRun
 from plimsoll_predictor.experts.panel import MODELLED
 from plimsoll_predictor.experts.pool import Pool
-from plimsoll_predictor.experts.standing import Ended, Standing
+from plimsoll_predictor.experts.standing import Ended, Exceeded, Standing
 from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.store import Lesson, LessonKind, Store, StoreError, Writer
 
@@ -190,8 +190,7 @@ class Standings(LogFold):
                 self._experts.learn(task, self._ended(lesson, standing))
             else:
                 if lesson.kind is LessonKind.EXCEEDED:
-                    need_bytes = float(lesson.need_bytes)
-                    self._experts.exceeded(task, lesson.run, need_bytes, lesson.bids)
+                    self._experts.exceeded(task, _exceeded(lesson))
                 elif lesson.kind is LessonKind.CORRECTED:
                     standing.correct(float(lesson.before_bytes), float(lesson.need_bytes))
                 else:
@@ -235,6 +234,17 @@ class Standings(LogFold):
 def namespace_of(task: str) -> str:
     """Return the pool of a task, which is its namespace's: strangers' runs do not concern it."""
     return task.partition("/")[0]
+
+
+def _exceeded(lesson: Lesson) -> Exceeded:
+    request_bytes = lesson.request_bytes
+    return Exceeded(
+        run=lesson.run,
+        allocation_bytes=float(lesson.need_bytes),
+        request_bytes=None if request_bytes is None else float(request_bytes),
+        cause=lesson.cause,
+        bids=lesson.bids,
+    )
 
 
 def _take_in_training(standing: Standing, times: Mapping[str, float | None]) -> None:

@@ -177,5 +177,15 @@ class TaskBook:
         self._tasks[task] = knowledge
 
 
+def spent_budgets(book: TaskBook) -> int:
+    """Count the tasks whose error budget is spent. It looks at every task."""
+    count = 0
+    for task in book:
+        known = book.look(task)
+        budget = known.policy.error_budget
+        count += budget is not None and known.spent.share_of(budget) >= 1
+    return count
+
+
 def _without(lifts: Mapping[str, Lift], run: str) -> dict[str, Lift]:
     return {other: lift for other, lift in lifts.items() if other != run}

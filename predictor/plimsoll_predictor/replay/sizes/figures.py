@@ -36,6 +36,13 @@ class ReplayedRow:
     failed_attempts: int = 0
 
     @property
+    def killed_below_request(self) -> bool:
+        """Whether its first attempt failed at a size below what it asked for."""
+        preset_bytes = self.row.preset_bytes
+        failed = self.failed_attempts > 0 and preset_bytes is not None
+        return failed and self.first_bytes < (preset_bytes or 0)
+
+    @property
     def completed(self) -> bool:
         """Whether it completed at all."""
         return self.last_bytes >= self.row.peak_bytes

@@ -13,7 +13,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.deciding.decide import decide
 from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
 from plimsoll_predictor.experts.charging import EndedRun
-from plimsoll_predictor.experts.standing import Bids, Ended
+from plimsoll_predictor.experts.standing import Bids, Ended, Exceeded
 from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
@@ -32,6 +32,7 @@ class ProductSizer:
         policy = Policy(mode=Mode.ENFORCE, max_lifts=LIFTS, first_size=knobs.first_size)
         if knobs.strictness is not None:
             policy = replace(policy, overhead_s=knobs.strictness)
+        policy = replace(policy, error_budget=knobs.error_budget)
         self._policy = policy
         self._bounds = Bounds(cap_bytes=CAP_BYTES)
         self._standings = TaskStandings()
@@ -65,7 +66,12 @@ class ProductSizer:
         self, asked: Submitted, allocation_bytes: int, _attempt: int, _now_s: float, /
     ) -> None:
         """Learn from a kill at once that the allocation was too small."""
-        self._standings.exceeded(asked.task, str(asked.line), allocation_bytes, None)
+        killed = Exceeded(
+            run=str(asked.line),
+            allocation_bytes=allocation_bytes,
+            request_bytes=asked.preset_bytes,
+        )
+        self._standings.exceeded(asked.task, killed)
         self._standings.standing(asked.task).refresh(self._standings.pool, self._policy.overhead_s)
         self._learned(asked.task)
 

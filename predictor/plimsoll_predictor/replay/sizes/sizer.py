@@ -41,10 +41,13 @@ class Knobs:
 
     first_size: of a task never seen, as a share of its request; above 0, at most 1.
     strictness: the policy's own knob between waste and failures; None for its default.
+    error_budget: the share of runs that may be killed below their request; None sets none. Only
+        Plimsoll has one.
     """
 
     first_size: float = 1.0
     strictness: float | None = None
+    error_budget: float | None = None
 
     def first_bytes(self, preset_bytes: int | None) -> int:
         """Bytes for a run whose task nobody has seen."""

@@ -21,7 +21,7 @@ from plimsoll_predictor.store.database.schema import bids, lessons
 from plimsoll_predictor.store.database.upsert import append_in_order
 from plimsoll_predictor.training.out_of_time import OutOfTimeCost
 
-_ABSENT: Final = ("run", "attempt_uid", "need_bytes", "before_bytes")
+_ABSENT: Final = ("run", "attempt_uid", "need_bytes", "before_bytes", "cause")
 """Columns that are null where a lesson has nothing to say of them."""
 
 
@@ -45,6 +45,7 @@ class NewLesson:
     need_bytes: the need; of EXCEEDED, the allocation that was too small; above zero.
     before_bytes: of CORRECTED, what the need was taken for.
     runtime_s, request_bytes, image: None where nobody recorded it.
+    cause: of the attempt's end; empty if it succeeded, or nobody recorded it.
     times: of TRAINED, expert by model -> its cost over that of max-seen on the same runs, None if
         that is not known; an expert that the model does not have is missing.
     """
@@ -58,6 +59,7 @@ class NewLesson:
     runtime_s: float | None = None
     request_bytes: int | None = None
     image: str | None = None
+    cause: str = ""
     features: Features = field(default_factory=dict)
     times: Mapping[str, float | None] = field(default_factory=dict)
 
@@ -132,6 +134,7 @@ def _lesson(row: sa.Row[Any]) -> Lesson:
         runtime_s=row.runtime_s,
         request_bytes=row.request_bytes,
         image=row.image,
+        cause=row.cause or "",
         features={} if trained else document,
         times=document if trained else {},
         bids=None if row.bids is None else orjson.loads(row.bids),

@@ -120,6 +120,7 @@ def _lesson(
         runtime_s=observation.runtime_s,
         request_bytes=observation.request_bytes,
         image=observation.image,
+        cause=observation.cause or "",
         features=_features(observation),
     )
 

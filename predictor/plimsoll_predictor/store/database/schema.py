@@ -172,7 +172,7 @@ lessons: Final = sa.Table(
     *optional(sa.BigInteger, "before_bytes"),
     *optional(sa.Double, "runtime_s"),
     *optional(sa.BigInteger, "request_bytes"),
-    *optional(sa.Text, "image"),
+    *optional(sa.Text, "image", "cause"),
     # The run's features; of a training, what it found of the experts by models.
     *required(sa.Text, "document"),
     # A serial is never given twice, though folded lessons are deleted.

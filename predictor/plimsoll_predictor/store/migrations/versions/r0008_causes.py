@@ -12,6 +12,7 @@ down_revision = "0007"
 
 
 def upgrade() -> None:
-    """Add the column."""
-    for column in optional(sa.Text, "cause"):
-        op.add_column("observations", column)
+    """Add the column, and that of the lesson that it teaches."""
+    for table in ("observations", "lessons"):
+        for column in optional(sa.Text, "cause"):
+            op.add_column(table, column)
