@@ -27,6 +27,7 @@ from plimsoll_predictor.model.bins import Bins
 from plimsoll_predictor.model.features import FeatureSchema
 from plimsoll_predictor.model.task_model import Model, ModelMetrics
 from plimsoll_predictor.training.compile import compile_booster
+from tests.builders.nodes import a_node, nodes_of
 
 TASK: Final = TaskId("shop", "train-demand")
 SEED: Final = 3
@@ -35,7 +36,7 @@ SEED: Final = 3
 def prepare(folder: Path) -> None:
     """Write the certificate and the snapshot that both servers use."""
     write_certificate(folder)
-    state = AdmissionState(largest_node_bytes=64 * GIB, largest_node_millicores=32_000)
+    state = AdmissionState(nodes=nodes_of(a_node("72Gi", cpu="36")))
     policy = Policy(mode=Mode.ENFORCE, cpu=CpuPolicy(mode=Mode.ENFORCE))
     state.tasks[TASK] = Knowledge(
         task=TASK,

@@ -23,8 +23,8 @@ from benchmarks.scale_store import take_up
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.store import Store, Writer
+from tests.builders.nodes import a_node, nodes_of
 from tests.builders.pods import a_pod, a_review
 from tests.rigs.admission_servers import a_feed
 
@@ -76,7 +76,7 @@ async def _a_replica(folder: Path, url: str) -> AsyncIterator[tuple[Load, int]]:
         writer = Writer(store)
         stack.push_async_callback(writer.close)
         board = FeedBoard("bench")
-        board.set_defaults(Policy(mode=Mode.ENFORCE), largest_node_bytes=64 * GIB)
+        board.set_defaults(Policy(mode=Mode.ENFORCE), nodes=nodes_of(a_node("64Gi")))
         await take_up(store, writer, board)
         feed_url = await stack.enter_async_context(a_feed(board))
         (caller,), (process,) = await stack.enter_async_context(replicas(folder, feed_url, 1))

@@ -28,6 +28,7 @@ from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.knowledge.expert_names import CLASSIFIER, MAX_SEEN
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
+from tests.builders.nodes import a_node, nodes_of
 from tests.builders.pods import a_pod
 from tests.rigs.admission_servers import Caller, a_feed, calling, patch_in, settings_in
 
@@ -65,7 +66,7 @@ async def measure(folder: Path, tasks: int, models: int) -> FeedFigures:
     """Feed replicas with that many tasks, of which the last ``models`` have a model."""
     template, before = a_template(), psutil.Process().memory_info().rss
     board = FeedBoard("bench")
-    board.set_defaults(Policy(mode=Mode.ENFORCE), largest_node_bytes=64 * GIB)
+    board.set_defaults(Policy(mode=Mode.ENFORCE), nodes=nodes_of(a_node("64Gi")))
     for number in range(tasks):
         board.publish(_knowledge(number, None if number < tasks - models else template, 0))
     board_bytes = psutil.Process().memory_info().rss - before

@@ -9,13 +9,14 @@ import pytest
 from kubernetes_asyncio import client
 
 from plimsoll_operator.names.quantity import parse_bytes
-from plimsoll_operator.sizing.bounds import read_namespace
+from plimsoll_operator.sizing.bounds.namespaces import read_namespace
+from plimsoll_operator.sizing.bounds.quotas import MEMORY, counts, read_quota
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
 from plimsoll_predictor.core.policy import Limits
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
-from tests.apiserver.controllers import Shop
+from tests.apiserver.controllers import Shop, until
 from tests.builders.pods import APod, a_pod, memory_of
 from tests.rigs.admission_servers import knowledge_of
 
@@ -46,8 +47,8 @@ def a_range(kind: str, **fields: str) -> dict[str, Any]:
     return {"limits": [{"type": kind, **{name: {"memory": of} for name, of in fields.items()}}]}
 
 
-def a_quota(key: str) -> dict[str, Any]:
-    return {"hard": {key: "3Gi"}}
+def a_quota(*keys: str, hard: str = "3Gi", **spec: Any) -> dict[str, Any]:
+    return {"hard": dict.fromkeys(keys, hard), **spec}
 
 
 BOUNDS = {
@@ -64,8 +65,6 @@ BOUNDS = {
     ),
     "a container's maximum": Bound(ALONE, a_range("Container", max="3Gi"), MUCH_BYTES, 3 * GIB),
     "a pod's maximum": Bound(BESIDE, a_range("Pod", max="3Gi"), MUCH_BYTES, 3 * GIB - 128 * MIB),
-    "a quota of requests": Bound(ALONE, a_quota("requests.memory"), MUCH_BYTES, 3 * GIB),
-    "a quota of limits": Bound(BESIDE, a_quota("limits.memory"), MUCH_BYTES, 3 * GIB - 128 * MIB),
 }
 
 
@@ -110,3 +109,109 @@ async def test_a_size_goes_as_far_as_the_api_server_lets_it_in_and_no_further(
         assert limit == request
         further = further.limited(str(bound.expected_bytes + step_bytes))
     assert "memory" in await refusal(shop, further)
+
+
+async def is_counted(shop: Shop, name: str) -> None:
+    """Wait until the API server has counted what a quota's pods use."""
+
+    async def counted() -> bool:
+        quota = await shop.core.read_namespaced_resource_quota(name, shop.namespace)
+        return bool(quota.status and quota.status.used)
+
+    await until("the quota's use", counted)
+
+
+@pytest.mark.parametrize("need_bytes", [GIB * 5 // 4, MUCH_BYTES])
+async def test_ninety_pods_of_a_task_that_needs_more_fit_into_their_quota(
+    shop: Shop, need_bytes: int
+) -> None:
+    """No replica of admission hears meanwhile what is used; all pods are decided by one state."""
+    spec = a_quota("requests.memory", "limits.memory", hard="100Gi")
+    namespace = await in_force(shop, spec)
+    await is_counted(shop, "bounds")
+    task = TaskId(shop.namespace, "train")
+    known = knowledge_of(task, max_need_bytes=need_bytes)
+    state = AdmissionState(tasks={task: known}, namespaces={shop.namespace: namespace})
+    pod = a_pod().in_namespace(shop.namespace).with_spec(schedulerName="nobody")
+    refused = []
+    for number in range(90):
+        asking = pod.asking("1Gi").limited("1Gi").named(f"burst-{number:02}", uid=None)
+        sized = asking.patched(size(asking.built(), state, shop.namespace).patch)
+        try:
+            await shop.core.create_namespaced_pod(shop.namespace, sized.built())
+        except client.ApiException as error:
+            refused.append(str(error.body))
+    assert refused == []
+    assert len(await shop.pods()) == 90
+
+
+def by_class(operator: str, *values: str) -> dict[str, Any]:
+    expression = {"scopeName": "PriorityClass", "operator": operator, "values": list(values)}
+    return {"scopeSelector": {"matchExpressions": [expression]}}
+
+
+CRITICAL = "system-node-critical"
+"""Every cluster has this priority class."""
+PODS = {
+    "plain": {},
+    "with a deadline": {"activeDeadlineSeconds": 60},
+    "of a class": {"priorityClassName": CRITICAL},
+    "reaching other namespaces": {
+        "affinity": {
+            "podAntiAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {"topologyKey": "zone", "namespaces": ["default"]}
+                ]
+            }
+        }
+    },
+}
+SCOPES: dict[str, dict[str, Any]] = {
+    "none": {},
+    "Terminating": {"scopes": ["Terminating"]},
+    "NotTerminating": {"scopes": ["NotTerminating"]},
+    "NotBestEffort": {"scopes": ["NotBestEffort"]},
+    "PriorityClass": {"scopes": ["PriorityClass"]},
+    "In": by_class("In", CRITICAL),
+    "NotIn": by_class("NotIn", CRITICAL),
+    "Exists": by_class("Exists"),
+    "DoesNotExist": by_class("DoesNotExist"),
+}
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+async def test_a_quota_counts_the_pods_that_the_api_server_counts(shop: Shop, scope: str) -> None:
+    """The quota is used up: so the API server refuses whatever it counts."""
+    quota = {"spec": a_quota("requests.memory", hard="1", **SCOPES[scope])}
+    namespace = await in_force(shop, quota["spec"])
+    await is_counted(shop, "bounds")
+    (read,) = namespace.bounds.quotas
+    for name, spec in PODS.items():
+        pod = ALONE.in_namespace(shop.namespace).with_spec(**spec)
+        counted = "exceeded quota" in await refusal(shop, pod)
+        assert counts(read, pod.built()) is counted, name
+
+
+async def test_a_quota_of_pods_that_reach_other_namespaces_counts_them_alone(shop: Shop) -> None:
+    spec = {"hard": {"pods": "0"}, "scopes": ["CrossNamespacePodAffinity"]}
+    await shop.core.create_namespaced_resource_quota(
+        shop.namespace, {"metadata": {"name": "bounds"}, "spec": spec}
+    )
+    await is_counted(shop, "bounds")
+    read = read_quota({"spec": {**spec, "hard": {"memory": "1Gi"}}}, MEMORY)
+    for name, more in PODS.items():
+        pod = ALONE.in_namespace(shop.namespace).with_spec(**more)
+        assert counts(read, pod.built()) is ("exceeded quota" in await refusal(shop, pod)), name
+
+
+async def test_a_best_effort_pod_is_not_given_a_size_that_a_quota_would_refuse(shop: Shop) -> None:
+    """With a size the quota counts it, and requires that it says its CPU."""
+    spec = {"hard": {"requests.cpu": "4"}, "scopes": ["NotBestEffort"]}
+    namespace = await in_force(shop, spec)
+    await is_counted(shop, "bounds")
+    task = TaskId(shop.namespace, "train")
+    state = AdmissionState(tasks={task: knowledge_of(task)}, namespaces={shop.namespace: namespace})
+    pod = a_pod().in_namespace(shop.namespace).with_spec(schedulerName="nobody")
+    changed = pod.patched(size(pod.built(), state, shop.namespace).patch)
+    assert await refusal(shop, changed) == ""
+    assert "must specify" in await refusal(shop, pod.asking("1Gi").limited("1Gi"))

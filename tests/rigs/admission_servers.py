@@ -184,7 +184,7 @@ async def a_server(
 ) -> AsyncIterator[tuple[Caller, Running, FeedBoard]]:
     """A server that has heard of some tasks from its feed, and a caller."""
     board = FeedBoard("epoch-1")
-    board.set_defaults(Policy(mode=Mode.ENFORCE), largest_node_bytes=None)
+    board.set_defaults(Policy(mode=Mode.ENFORCE))
     for known in knowledge:
         board.publish(known)
     async with AsyncExitStack() as stack:

@@ -130,8 +130,9 @@ def _lines(state: AdmissionState, position: Position, saved_s: float) -> Iterato
     yield orjson.dumps(header) + b"\n"
     defaults = {
         "policy": state.default_policy.to_dict(),
-        "largest_node_bytes": state.largest_node_bytes,
-        "largest_node_millicores": state.largest_node_millicores,
+        "nodes": state.nodes.to_document(),
+        # A version before this one reads no snapshot without it.
+        "largest_node_bytes": None,
         "paused": state.paused,
     }
     yield _line(ChangeKind.DEFAULTS, "", defaults)

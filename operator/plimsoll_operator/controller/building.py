@@ -41,9 +41,10 @@ from plimsoll_operator.controller.runtimes.living_runs import LongRuns, RunSight
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.controller.tasks.book import TaskBook, spent_budgets
-from plimsoll_operator.controller.tasks.bounds import ClusterBounds, ClusterNodes
+from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
+from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.controller.tasks.publishing import Publications, SizingState
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.controller.trainings import Learning

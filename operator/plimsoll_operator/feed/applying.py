@@ -11,7 +11,9 @@ import msgspec
 from plimsoll_operator.feed.item_keys import ItemKey
 from plimsoll_operator.feed.wire import ChangeKind, FeedMessage
 from plimsoll_operator.pods.spec import sequence
-from plimsoll_operator.sizing.bounds import CPU, read_namespace
+from plimsoll_operator.sizing.bounds.namespaces import read_namespace
+from plimsoll_operator.sizing.bounds.nodes import NO_NODES, Nodes
+from plimsoll_operator.sizing.bounds.quotas import CPU
 from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
 from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.policy import Policy
@@ -26,9 +28,8 @@ class BadEntry(ValueError):
 
 class _Defaults(msgspec.Struct):
     policy: dict[str, Any]
-    largest_node_bytes: int | None
-    # An older controller or snapshot has neither, and pauses nothing.
-    largest_node_millicores: int | None = None
+    # An older controller or snapshot has neither: it tells no classes, and pauses nothing.
+    nodes: dict[str, Any] | None = None
     paused: bool = False
 
 
@@ -82,9 +83,9 @@ def apply(
 
 def _apply_defaults(state: AdmissionState, data: Mapping[str, Any]) -> None:
     defaults = from_document(_Defaults, data, "the defaults")
+    nodes = NO_NODES if defaults.nodes is None else Nodes.from_document(defaults.nodes)
     state.default_policy, state.paused = Policy.from_dict(defaults.policy), defaults.paused
-    state.largest_node_bytes = defaults.largest_node_bytes
-    state.largest_node_millicores = defaults.largest_node_millicores
+    state.nodes = nodes
 
 
 def _apply_namespace(state: AdmissionState, name: str, data: Mapping[str, Any] | None) -> None:

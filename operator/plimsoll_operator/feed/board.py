@@ -19,6 +19,7 @@ import orjson
 
 from plimsoll_operator.feed.item_keys import ItemKey
 from plimsoll_operator.feed.wire import VERSION, ChangeKind, FeedChange, encode_message
+from plimsoll_operator.sizing.bounds.nodes import NO_NODES, Nodes
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.siblings import MOST_EARLIER, MOST_ITEMS
 from plimsoll_predictor.core.task import TaskId
@@ -89,7 +90,8 @@ class FeedBoard:
     ) -> None:
         """Set a namespace's policy for tasks nobody knows yet, its LimitRanges and ResourceQuotas.
 
-        limit_ranges, quotas: the objects as the API gives them; only what bounds memory is sent.
+        limit_ranges, quotas: the objects as the API gives them; only their specs are sent, so that
+            the use of a quota, which changes with every pod, makes no message.
         """
         if policy is None and not limit_ranges and not quotas:
             self._drop((ChangeKind.NAMESPACE, namespace))
@@ -105,16 +107,16 @@ class FeedBoard:
         self,
         policy: Policy,
         *,
-        largest_node_bytes: int | None,
-        largest_node_millicores: int | None = None,
+        nodes: Nodes = NO_NODES,
         paused: bool = False,
     ) -> None:
-        """Set the cluster's policy, whether all of it is paused, and what its largest node has."""
+        """Set the cluster's policy, whether all of it is paused, and its classes of nodes."""
         data = {
             "policy": policy.to_dict(),
-            "largest_node_bytes": largest_node_bytes,
-            "largest_node_millicores": largest_node_millicores,
+            "nodes": nodes.to_document(),
             "paused": paused,
+            # An older reader takes no message without it; it capped every pod by it.
+            "largest_node_bytes": None,
         }
         self._put((ChangeKind.DEFAULTS, ""), data)
 
@@ -237,5 +239,5 @@ def _after(revision: int, changes: dict[_Key, FeedChange]) -> Iterator[FeedChang
 
 
 def _bare(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A LimitRange or ResourceQuota without its metadata: all that bounds are made from."""
-    return {key: document[key] for key in ("spec", "status") if document.get(key)}
+    """A LimitRange's or ResourceQuota's spec: all that bounds are made from."""
+    return {"spec": document.get("spec")}

@@ -1,7 +1,7 @@
 r"""The feed's messages: JSON over HTTP.
 
     {"epoch": "…", "revision": 7, "head": 9, "full": false,
-     "defaults": {"policy": {…}, "largest_node_bytes": 16000000000},
+     "defaults": {"policy": {…}, "nodes": {"labels": […], "classes": […]}},
      "namespaces": {"shop": {"policy": null, "limit_ranges": […], "quotas": […]}},
      "models": {"shop/train": {…}},
      "tasks": {"shop/train": {…}},

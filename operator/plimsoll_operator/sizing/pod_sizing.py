@@ -22,7 +22,7 @@ from plimsoll_operator.pods.spec import (
 )
 from plimsoll_operator.pods.workflow_items import Context, context_of
 from plimsoll_operator.policy.pod_policy import resolve_policy
-from plimsoll_operator.sizing.bounds import PodAmounts, bounds_for, cpu_bounds_for
+from plimsoll_operator.sizing.bounds.caps import PodAmounts, bounds_for, cpu_bounds_for
 from plimsoll_operator.sizing.cpu_sizing import (
     cpu_asked,
     decides_class,
@@ -255,9 +255,7 @@ def _cpu(read: _Pod, wanted: Memory, state: AdmissionState) -> CpuNote | None:
     if qos is Qos.BEST_EFFORT and knowledge.policy.mode is Mode.ENFORCE and wanted.request_bytes:
         qos = Qos.BURSTABLE  # its memory makes it so
     namespace = state.namespace(read.identity.task.namespace).cpu
-    bounds = cpu_bounds_for(
-        read.body, container.index, ask, namespace, state.largest_node_millicores
-    )
+    bounds = cpu_bounds_for(read.body, container.index, ask, namespace, state.nodes)
     return size_cpu(ask, knowledge, bounds, qos)
 
 
@@ -266,13 +264,14 @@ def _decided(read: _Pod, features: PodFeatures, state: AdmissionState) -> Decisi
     other_request_bytes, other_limit_bytes = other_memory_bytes(read.body, read.container)
     memory = PodAmounts(
         request=was.request_bytes,
-        fixed_limit=was.limit_bytes if read.knowledge.policy.limits is Limits.KEEP else None,
+        limit=was.limit_bytes,
+        sets_limit=read.knowledge.policy.limits is Limits.EQUAL,
         other_request=other_request_bytes,
         other_limit=other_limit_bytes,
-        may_wait=run in read.knowledge.lifts or RUN_OF in annotations_of(read.body),
+        killed=_killed(read),
     )
     namespace = state.namespace(read.identity.task.namespace).bounds
-    bounds = bounds_for(read.body, memory, namespace, state.largest_node_bytes)
+    bounds = bounds_for(read.body, memory, namespace, state.nodes)
     ask = Ask(
         features={**features.values, **read.context} if read.context else features.values,
         request_bytes=was.request_bytes,
@@ -288,6 +287,16 @@ def _decided(read: _Pod, features: PodFeatures, state: AdmissionState) -> Decisi
     return replace(decision, why="; ".join(words)) if len(words) > 1 else decision
 
 
+def _killed(read: _Pod) -> int | None:
+    """Return the allocation that was too small for the attempt before; None if none was."""
+    run, note = read.identity.run, read.note
+    lift = read.knowledge.lifts.get(run) if run is not None else None
+    if lift is not None:
+        return lift.after_bytes
+    # An older feed may not know the lift of a retry that Plimsoll made at its size.
+    return note.allocation_bytes if note and RUN_OF in annotations_of(read.body) else None
+
+
 def _not_below_retry(read: _Pod, decision: Decision, bounds: Bounds) -> Decision:
     """Keep the lifted size of a retry that Plimsoll made: an older feed must not lower it."""
     note = read.note
@@ -295,7 +304,10 @@ def _not_below_retry(read: _Pod, decision: Decision, bounds: Bounds) -> Decision
         return decision
     if note.allocation_bytes is None or note.allocation_bytes != read.container.request_bytes:
         return decision
-    caps = (note.allocation_bytes, bounds.cap_bytes, read.knowledge.policy.max_bytes)
+    most_bytes = read.knowledge.policy.max_bytes
+    if most_bytes is not None:  # it never cuts what the author asked
+        most_bytes = max(most_bytes, read.was.request_bytes or 0)
+    caps = (note.allocation_bytes, bounds.cap_bytes, most_bytes)
     lifted_bytes = min(cap_bytes for cap_bytes in caps if cap_bytes is not None)
     if (decision.allocation_bytes or 0) >= lifted_bytes:
         return decision

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from plimsoll_operator.sizing.bounds import UNBOUNDED, NamespaceBounds
+from plimsoll_operator.sizing.bounds.namespaces import UNBOUNDED, NamespaceBounds
+from plimsoll_operator.sizing.bounds.nodes import NO_NODES, Nodes
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.siblings import Siblings
 from plimsoll_predictor.core.task import TaskId
@@ -35,16 +36,14 @@ UNBOUNDED_NAMESPACE = NamespaceState(policy=None, bounds=UNBOUNDED)
 class AdmissionState:
     """The newest state from the feed. Its values are immutable; keys are replaced whole.
 
-    largest_node_bytes: allocatable memory of the largest node; None if unknown.
-    largest_node_millicores: that node's allocatable CPU; None if unknown.
+    nodes: the classes of the cluster's nodes; none if nobody told.
     models: those of ``tasks``, and of tasks that the feed is about to bring.
     siblings: the needs for items of workflows; it bounds itself.
     paused: whether the whole cluster is paused, whatever a policy or pod says.
     """
 
     default_policy: Policy = field(default_factory=Policy)
-    largest_node_bytes: int | None = None
-    largest_node_millicores: int | None = None
+    nodes: Nodes = NO_NODES
     tasks: dict[TaskId, Knowledge] = field(default_factory=dict)
     models: dict[TaskId, Model] = field(default_factory=dict)
     namespaces: dict[str, NamespaceState] = field(default_factory=dict)

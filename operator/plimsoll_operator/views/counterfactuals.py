@@ -33,6 +33,7 @@ MOST_VALUES: Final = 2
 class Situation:
     """One run as it would be decided now.
 
+    bounds, lift_bounds: of its first attempt, and of the one after a kill at its request or above.
     values: feature -> values that the latest runs had, the commonest first.
     standing, pool: the task's experts; None where the store knows none.
     """
@@ -40,6 +41,7 @@ class Situation:
     ask: Ask
     knowledge: Knowledge
     bounds: Bounds = field(default_factory=Bounds)
+    lift_bounds: Bounds = field(default_factory=Bounds)
     values: Mapping[str, Sequence[FeatureValue]] = field(default_factory=dict)
     standing: Standing | None = None
     pool: Pool | None = None
@@ -150,7 +152,11 @@ def _of_bounds(now: Situation) -> Iterator[tuple[str, Situation]]:
         words = "without the cluster's cap"
         cap = words_for_bytes(bounds.cap_bytes)
         free = replace(now, bounds=replace(bounds, cap_bytes=None))
-        yield f"{words} {cap} (LimitRange, quota or largest node)", free
+        yield f"{words} {cap} (LimitRange)", free
+    if bounds.room_bytes is not None:
+        room = words_for_bytes(bounds.room_bytes)
+        free = replace(now, bounds=replace(bounds, room_bytes=None))
+        yield f"without {bounds.room_of}, {room}", free
     if bounds.floor_bytes is not None:
         floor = words_for_bytes(bounds.floor_bytes)
         free = replace(now, bounds=replace(bounds, floor_bytes=None))
@@ -233,9 +239,10 @@ def _after_kill(now: Situation, size_bytes: int | None) -> str:
         request_bytes=now.ask.request_bytes,
         attempts_left=now.knowledge.policy.max_lifts,
     )
-    lift = next_allocation(failed, now.knowledge, now.bounds)
+    bounds = now.lift_bounds if size_bytes >= (now.ask.request_bytes or 0) else now.bounds
+    lift = next_allocation(failed, now.knowledge, bounds)
     if isinstance(lift, Leaking):
         return f"no further attempt is worth it: {lift.reason}"
-    cap = Range.of(now.knowledge.policy, now.bounds).cap_words
-    at_cap = f", {cap}" if lift.allocation_bytes == now.bounds.cap_bytes else ""
+    cap = Range.of(now.knowledge.policy, bounds, now.ask.request_bytes).cap_words
+    at_cap = f", {cap}" if lift.allocation_bytes in (bounds.cap_bytes, bounds.room_bytes) else ""
     return f"the next attempt gets {words_for_bytes(lift.allocation_bytes)}{at_cap}"

@@ -23,7 +23,7 @@ class Reason(StrEnum):
     LIFTED = "lifted"
     """The run was OOM-killed before; this attempt gets more."""
     KEPT = "kept"
-    """The user's request is the cheapest choice."""
+    """The user's request is the cheapest choice, or the right size is more than may be set."""
     NOT_LOWERED = "not-lowered"
     """A safeguard holds: the size is no less than its author wrote; see deciding/safeguards.py."""
     NOT_SIZABLE = "not-sizable"
@@ -52,7 +52,15 @@ class Bounds:
     floor_bytes: int | None = None
     """LimitRange minimum."""
     cap_bytes: int | None = None
-    """The least of LimitRange maximum, quota and largest node."""
+    """LimitRange maximum: the API server refuses a pod with more."""
+    room_bytes: int | None = None
+    """The most for a size above the request: quotas, and the largest node that the pod may run on.
+    It holds back a raise, and never lowers what the user asked."""
+    room_of: str = "the cluster's room"
+    """The bound that ``room_bytes`` comes from, in words."""
+    written_bytes: int | None = 0
+    """The memory that the pod may use as its author wrote it; None if it has no limit. A size that
+    is held back, and so below the need that is known, must not be below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

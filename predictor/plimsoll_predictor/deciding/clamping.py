@@ -1,4 +1,14 @@
-"""Keeps an allocation above what is too small to start and below what may not be asked for."""
+"""Keeps an allocation above what is too small to start and below what may not be asked for.
+
+Three things bound a size from above, and only one of them may lower what the user asked for:
+
+- The cluster's cap (a LimitRange's maximum): the API server refuses a pod above it.
+- The cluster's room (nodes, quotas): it holds back a raise above the request, and nothing else.
+- The policy's maximum: Plimsoll sets no size above it. A pod that needs more is left as written.
+
+A size that is held back is below the need that is known. So it is set only where the pod, as its
+author wrote it, could use no more either; else the pod is left as it is.
+"""
 
 from __future__ import annotations
 
@@ -11,48 +21,136 @@ from plimsoll_predictor.core.units import MIB, words_for_bytes
 
 @dataclass(frozen=True, slots=True)
 class Clamped:
-    """An allocation within bounds. note: how it was changed, for people; empty if it was not."""
+    """An allocation within bounds; None leaves the pod as its author wrote it.
 
-    allocation_bytes: int
+    note: how it was changed, for people; empty if it was not.
+    """
+
+    allocation_bytes: int | None
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
-    """Policy and cluster together: no allocation is outside.
+class _Hold:
+    """One bound of a size from above. words: whose it is, and how much."""
 
-    cap_bytes: None if nothing caps. cap_words: whose cap it is.
+    at_bytes: int
+    words: str
+
+    @classmethod
+    def of(cls, at_bytes: int, whose: str) -> _Hold:
+        return cls(at_bytes, f"{whose} of {words_for_bytes(at_bytes)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Policy, cluster and author together: no allocation is outside.
+
+    cap_bytes: above it the API server refuses the pod; None if nothing caps.
+    max_bytes: the policy's maximum; None if it has none.
+    room_bytes, room_of: the most for a size above the request, and in words what sets it.
+    request_bytes: what the user asked for; 0 if nothing.
+    written_bytes: what the pod may use as its author wrote it; None if it has no limit.
     """
 
     floor_bytes: int
-    cap_bytes: int | None
-    cap_words: str
+    cap_bytes: int | None = None
+    max_bytes: int | None = None
+    room_bytes: int | None = None
+    room_of: str = ""
+    request_bytes: int = 0
+    written_bytes: int | None = 0
 
     @classmethod
-    def of(cls, policy: Policy, bounds: Bounds) -> Range:
-        """The tighter of both on either side."""
-        floor_bytes = max(policy.min_bytes, bounds.floor_bytes or 0)
-        caps = [(policy.max_bytes, "the policy's maximum"), (bounds.cap_bytes, "the cluster's cap")]
-        set_caps = [(cap_bytes, words) for cap_bytes, words in caps if cap_bytes is not None]
-        if not set_caps:
-            return cls(floor_bytes, None, "")
-        cap_bytes, words = min(set_caps)
-        return cls(floor_bytes, cap_bytes, f"{words} of {words_for_bytes(cap_bytes)}")
+    def of(cls, policy: Policy, bounds: Bounds, request_bytes: int | None) -> Range:
+        """The bounds of one pod. request_bytes: as its author wrote it; None if nothing."""
+        return cls(
+            floor_bytes=max(policy.min_bytes, bounds.floor_bytes or 0),
+            cap_bytes=bounds.cap_bytes,
+            max_bytes=policy.max_bytes,
+            room_bytes=bounds.room_bytes,
+            room_of=bounds.room_of,
+            request_bytes=request_bytes or 0,
+            written_bytes=bounds.written_bytes,
+        )
 
-    def exceeded_by(self, size_bytes: int) -> bool:
-        """Whether a size is above the cap."""
+    @property
+    def cap_words(self) -> str:
+        """The tightest bound of a lift, in words; empty if there is none."""
+        hold = _tightest([*self._holds(), *self._cap()])
+        return hold.words if hold else ""
+
+    def forbids(self, request_bytes: int) -> str | None:
+        """Say what forbids Plimsoll to set a size as large as the request; None if nothing does.
+
+        Such a request is left as it is: it is between its author and the cluster.
+        """
+        hold = _tightest([*self._most(), *self._cap()])
+        return hold.words if hold and request_bytes > hold.at_bytes else None
+
+    def is_cut(self, size_bytes: float) -> bool:
+        """Whether the API server refuses a pod of this size."""
         return self.cap_bytes is not None and size_bytes > self.cap_bytes
 
     def clamp(self, size_bytes: float) -> Clamped:
-        """Round up to whole MiB, raise to the floor, cut to the cap; the cap wins over all."""
-        # Rounded to bytes first: 1.1 x 100 MiB is a hair above 110 in floating point.
-        return self.admit(-(-round(size_bytes) // MIB) * MIB)
+        """Round up to whole MiB, raise to the floor, hold back a raise; the cap wins over all."""
+        return self.admit(_whole(size_bytes))
 
     def admit(self, size_bytes: int) -> Clamped:
         """As ``clamp``, to the byte: a user's request stays as it is where it is allowed."""
-        raised = max(size_bytes, self.floor_bytes)
-        if self.cap_bytes is not None and raised > self.cap_bytes:
-            return Clamped(self.cap_bytes, f"cut to {self.cap_words}")
-        if raised > size_bytes:
-            return Clamped(raised, f"raised to the minimum of {words_for_bytes(raised)}")
-        return Clamped(raised)
+        raised_bytes = max(size_bytes, self.floor_bytes)
+        cap = _tightest([hold for hold in self._cap() if hold.at_bytes < raised_bytes])
+        allowed_bytes = cap.at_bytes if cap else raised_bytes
+        hold = _tightest([hold for hold in self._holds() if hold.at_bytes < allowed_bytes])
+        if hold:
+            return self._held_back(allowed_bytes, hold)
+        if cap:
+            return Clamped(allowed_bytes, f"cut to {cap.words}")
+        if raised_bytes > size_bytes:
+            return Clamped(
+                raised_bytes, f"raised to the minimum of {words_for_bytes(raised_bytes)}"
+            )
+        return Clamped(raised_bytes)
+
+    def lift(self, size_bytes: float) -> int:
+        """The size after a kill: as ``clamp``, but nothing holds it back below the request.
+
+        A run that was killed at less must get at least what its author wrote.
+        """
+        wanted_bytes = max(_whole(size_bytes), self.floor_bytes)
+        hold = _tightest([hold for hold in self._holds() if hold.at_bytes < wanted_bytes])
+        if hold:
+            wanted_bytes = max(hold.at_bytes, self.request_bytes)
+        return wanted_bytes if self.cap_bytes is None else min(wanted_bytes, self.cap_bytes)
+
+    def _held_back(self, size_bytes: int, hold: _Hold) -> Clamped:
+        written_bytes = self.written_bytes
+        # A BestEffort pod asked for nothing and has no limit: a cap of 0 is no size for it.
+        if written_bytes is not None and hold.at_bytes >= max(written_bytes, self.request_bytes, 1):
+            return Clamped(hold.at_bytes, f"cut to {hold.words}")
+        size = words_for_bytes(size_bytes)
+        return Clamped(None, f"{size} is more than {hold.words}, so it is left as written")
+
+    def _holds(self) -> list[_Hold]:
+        """What holds back a raise."""
+        if self.room_bytes is None:
+            return self._most()
+        if self.room_bytes < self.request_bytes:
+            return [*self._most(), _Hold.of(self.request_bytes, "the request")]
+        return [*self._most(), _Hold.of(self.room_bytes, self.room_of)]
+
+    def _most(self) -> list[_Hold]:
+        return [] if self.max_bytes is None else [_Hold.of(self.max_bytes, "the policy's maximum")]
+
+    def _cap(self) -> list[_Hold]:
+        return [] if self.cap_bytes is None else [_Hold.of(self.cap_bytes, "the cluster's cap")]
+
+
+def _tightest(holds: list[_Hold]) -> _Hold | None:
+    return min(holds, key=lambda hold: hold.at_bytes, default=None)
+
+
+def _whole(size_bytes: float) -> int:
+    """Round up to whole MiB."""
+    # Rounded to bytes first: 1.1 x 100 MiB is a hair above 110 in floating point.
+    return -(-round(size_bytes) // MIB) * MIB

@@ -30,14 +30,16 @@ def decide(ask: Ask, knowledge: Knowledge | None, bounds: Bounds) -> Decision:
 
     knowledge: None if the task was never seen; its run then keeps the user's request.
     bounds: what the cluster allows; together with the policy's min and max they always hold, the
-        cap over the floor.
+        cap over the floor. Where they hold back a size that the pod could use as its author wrote
+        it, the pod is left as it is.
     """
     if knowledge is None:
-        allowed = Range.of(_UNKNOWN_TASK_POLICY, bounds)
+        allowed = Range.of(_UNKNOWN_TASK_POLICY, bounds, ask.request_bytes)
         return _keep(ask, allowed, Reason.COLD_START, "this task was never seen before")
     if knowledge.policy.mode is Mode.OFF:
         return Decision(allocation_bytes=None, reason=Reason.OFF, why="sizing is switched off")
-    return _Case(ask, knowledge, Range.of(knowledge.policy, bounds)).decide()
+    allowed = Range.of(knowledge.policy, bounds, ask.request_bytes)
+    return _Case(ask, knowledge, allowed).decide()
 
 
 def first_bytes(
@@ -116,7 +118,7 @@ class _Case:
         lifted_bytes = self.allowed.clamp(lift.allocation_bytes).allocation_bytes
         why = (
             f"attempt {lift.attempt} of this run: {words_for_bytes(lift.after_bytes)} was too "
-            f"small, lifted to {words_for_bytes(lifted_bytes)}"
+            f"small, lifted to {words_for_bytes(lifted_bytes or lift.allocation_bytes)}"
         )
         return self._sized(lift.allocation_bytes, Reason.LIFTED, why, attempt=lift.attempt)
 
@@ -220,19 +222,19 @@ class _Case:
         clamped = self.allowed.clamp(size_bytes)
         return Decision(
             allocation_bytes=clamped.allocation_bytes,
-            reason=reason,
+            reason=Reason.KEPT if clamped.allocation_bytes is None else reason,
             why=_sentence(*why, clamped.note),
             **more,
         )
 
 
 def _keep(ask: Ask, allowed: Range, reason: Reason, because: str) -> Decision:
-    """The user's request as it is; above the cap the pod is left to its author and the cluster."""
+    """The user's request as it is; above a bound the pod is left to its author and the cluster."""
     decision = Decision(allocation_bytes=None, reason=reason, why=because)
     if ask.request_bytes is None:
         return replace(decision, why=_sentence(because, "no request to keep, left as it is"))
-    if allowed.exceeded_by(ask.request_bytes):
-        left = f"its request is above {allowed.cap_words}, left as it is"
+    if bound := allowed.forbids(ask.request_bytes):
+        left = f"its request is above {bound}, left as it is"
         return replace(decision, why=_sentence(because, left))
     clamped = allowed.admit(ask.request_bytes)
     note = clamped.note or f"the request of {words_for_bytes(ask.request_bytes)} is kept"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from plimsoll_predictor.core.decision import Bounds
@@ -32,6 +33,11 @@ class FailedAttempt:
         """The memory that its author let it have, as far as anything was written; else 0."""
         return max(self.request_bytes or 0, self.limit_bytes or 0)
 
+    @property
+    def was_lowered(self) -> bool:
+        """Whether the run might have lived as its author wrote it."""
+        return self.limit_bytes is None or self.allocation_bytes < self.written_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Leaking:
@@ -47,7 +53,8 @@ def next_allocation(failed: FailedAttempt, knowledge: Knowledge, bounds: Bounds)
     twice the failed allocation, if that is no step; see knowledge.ladder), and the user's request.
     Jumping straight to the request wastes more than it saves (the ladder was measured better), but
     the last attempt gets no less than was written, and every attempt of which nobody knows whether
-    it is the last: a run must not fail that would have run as its author wrote it.
+    it is the last: a run must not fail that would have run as its author wrote it. For the same
+    reason nodes, quotas and the policy's maximum hold back a lift above the request only.
     """
     policy = knowledge.policy
     lifts = failed.attempt - 1
@@ -64,12 +71,20 @@ def next_allocation(failed: FailedAttempt, knowledge: Knowledge, bounds: Bounds)
     left = failed.attempts_left
     if lifts + 1 == policy.max_lifts or left is None or left <= 1:
         wanted_bytes = max(wanted_bytes, failed.written_bytes)
-    allowed = Range.of(policy, bounds)
-    allocation_bytes = allowed.clamp(wanted_bytes).allocation_bytes
+    allowed = Range.of(policy, bounds, failed.request_bytes)
+    allocation_bytes = allowed.lift(wanted_bytes)
     if allocation_bytes < USEFUL_STEP * failed.allocation_bytes:
-        # A cap leaves so little room that the next attempt would be killed like the last one.
-        at = words_for_bytes(failed.allocation_bytes)
-        return Leaking(f"killed at {at} and already at {allowed.cap_words}")
+        if not failed.was_lowered or allowed.is_cut(USEFUL_STEP * failed.allocation_bytes):
+            # So little room is left that the next attempt would be killed like the last one.
+            at = words_for_bytes(failed.allocation_bytes)
+            return Leaking(f"killed at {at} and already at {allowed.cap_words}")
+        # Only the author's own limit is larger than what Plimsoll may set: the last attempt has it.
+        # The step only tells it from the attempt that was killed.
+        return Lift(
+            allocation_bytes=math.ceil(USEFUL_STEP * failed.allocation_bytes),
+            attempt=policy.max_lifts + 1,
+            after_bytes=failed.allocation_bytes,
+        )
     return Lift(
         allocation_bytes=allocation_bytes,
         attempt=failed.attempt + 1,

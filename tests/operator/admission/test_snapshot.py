@@ -27,13 +27,15 @@ from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.knowledge.knowledge import Lift
+from tests.builders.nodes import a_node, nodes_of
 from tests.rigs.admission_servers import TRAIN, knowledge_of
 
 JOIN = TaskId("shop", "join")
+NODES = nodes_of(a_node("16Gi"))
 
 
 def a_state() -> AdmissionState:
-    state = AdmissionState(default_policy=Policy(mode=Mode.ENFORCE), largest_node_bytes=16 * GIB)
+    state = AdmissionState(default_policy=Policy(mode=Mode.ENFORCE), nodes=NODES)
     lifts = {"job:1": Lift(allocation_bytes=2 * GIB, attempt=2, after_bytes=GIB)}
     for known in (replace(knowledge_of(TRAIN), lifts=lifts), knowledge_of(JOIN)):
         state.tasks[known.task] = known
@@ -69,7 +71,7 @@ def test_what_was_written_is_loaded(tmp_path: Path) -> None:
     expected = a_state()
     assert state.tasks == expected.tasks
     assert state.default_policy == expected.default_policy
-    assert state.largest_node_bytes == 16 * GIB
+    assert state.nodes == NODES
     assert state.namespace("shop").bounds.most == GIB
     assert state.namespace("shop").policy == Policy(min_bytes=5)
 

@@ -12,14 +12,16 @@ from plimsoll_operator.feed.board import MAX_REMOVALS, FeedBoard
 from plimsoll_operator.feed.wire import FEED_PATH, BadMessage, FeedMessage, decode_message
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
+from tests.builders.nodes import a_node, nodes_of
 from tests.rigs.admission_servers import TOKEN, TRAIN, a_feed, knowledge_of
 
 JOIN = TaskId("shop", "join")
+NODES = nodes_of(a_node("16Gi"))
 
 
 def a_board(max_message_bytes: int = 2**20) -> FeedBoard:
     board = FeedBoard("e1", max_message_bytes=max_message_bytes)
-    board.set_defaults(Policy(), largest_node_bytes=7)
+    board.set_defaults(Policy(), nodes=NODES)
     board.publish(knowledge_of(TRAIN))
     board.publish(knowledge_of(JOIN))
     return board
@@ -34,7 +36,8 @@ def test_a_new_reader_is_told_everything() -> None:
     assert message.full
     assert set(message.tasks) == {"shop/train", "shop/join"}
     assert message.defaults is not None
-    assert message.defaults["largest_node_bytes"] == 7
+    assert message.defaults["nodes"] == NODES.to_document()
+    assert message.defaults["largest_node_bytes"] is None, "older readers read nothing without it"
     assert message.revision == message.head == 3
 
 
@@ -56,7 +59,7 @@ def test_a_reader_is_told_only_what_changed_since() -> None:
 def test_publishing_the_same_again_is_no_change() -> None:
     board = a_board()
     board.publish(knowledge_of(TRAIN))
-    board.set_defaults(Policy(), largest_node_bytes=7)
+    board.set_defaults(Policy(), nodes=NODES)
     assert board.revision == 3
 
 
@@ -106,6 +109,16 @@ def test_namespaces_are_told_without_what_does_not_bound_memory() -> None:
     assert told_of["policy"]["min_bytes"] == 5
     board.set_namespace("shop", policy=None, limit_ranges=[], quotas=[])
     assert told(board, since=1).removed.namespaces == ["shop"]
+
+
+def test_the_use_of_a_quota_which_changes_with_every_pod_is_no_news() -> None:
+    board = FeedBoard("e1")
+    spec = {"hard": {"memory": "1Gi"}}
+    for used in ("0", "1Mi", "2Mi"):
+        quota = {"spec": spec, "status": {"used": {"memory": used}}}
+        board.set_namespace("shop", policy=None, limit_ranges=[], quotas=[quota])
+    assert board.revision == 1
+    assert told(board, epoch=None).namespaces["shop"]["quotas"] == [{"spec": spec}]
 
 
 def test_a_large_state_comes_in_parts_that_add_up() -> None:

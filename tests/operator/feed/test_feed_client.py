@@ -20,10 +20,12 @@ from plimsoll_operator.feed import client as feed_client
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.client import FeedClient, FeedError, FeedSource, Position
 from plimsoll_operator.feed.wire import BadMessage, decode_message
+from plimsoll_operator.sizing.bounds.nodes import NO_NODES
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
+from tests.builders.nodes import a_node, nodes_of
 from tests.rigs.admission_servers import TOKEN, TRAIN, a_feed, knowledge_of, until_true
 
 JOIN = TaskId("shop", "join")
@@ -69,6 +71,9 @@ class Reader:
                 await task
 
 
+NODES = nodes_of(a_node("16Gi", labels={"pool": "big"}, taints=[("gpu", "", "NoSchedule")]))
+
+
 @pytest.fixture
 def reader(tmp_path: Path) -> Reader:
     return Reader(tmp_path)
@@ -77,7 +82,7 @@ def reader(tmp_path: Path) -> Reader:
 @pytest.fixture
 def board() -> FeedBoard:
     board = FeedBoard("e1")
-    board.set_defaults(Policy(mode=Mode.ENFORCE), largest_node_bytes=16 * GIB)
+    board.set_defaults(Policy(mode=Mode.ENFORCE), nodes=NODES)
     board.publish(knowledge_of(TRAIN))
     return board
 
@@ -92,9 +97,20 @@ async def test_what_the_board_holds_arrives_as_it_was(reader: Reader, board: Fee
     await reader.take(board)
     assert reader.state.tasks == {TRAIN: knowledge_of(TRAIN)}
     assert reader.state.default_policy.mode is Mode.ENFORCE
-    assert reader.state.largest_node_bytes == 16 * GIB
+    assert reader.state.nodes == NODES
     assert reader.state.namespace("shop").policy == Policy(min_bytes=5)
     assert reader.state.namespace("shop").bounds.most == GIB
+
+
+async def test_an_older_controllers_largest_node_caps_nothing(
+    reader: Reader, board: FeedBoard
+) -> None:
+    await reader.take(board)
+    text = orjson.loads(board.message(0, None))
+    text.update(defaults={"policy": Policy().to_dict(), "largest_node_bytes": GIB})
+    await reader.client.take(decode_message(orjson.dumps(text)))
+    assert reader.state.nodes == NO_NODES
+    assert reader.failures == {}
 
 
 async def test_changes_and_removals_arrive(reader: Reader, board: FeedBoard) -> None:
@@ -177,7 +193,7 @@ async def test_bad_defaults_and_namespaces_leave_what_was_known(
     text = orjson.loads(board.message(0, None))
     text.update(
         full=False,
-        defaults={"policy": {"mode": "x"}, "largest_node_bytes": 1},
+        defaults={"policy": {"mode": "x"}, "nodes": {}},
         namespaces={"shop": {"policy": None}, "other": 3},
     )
     await reader.client.take(decode_message(orjson.dumps(text)))

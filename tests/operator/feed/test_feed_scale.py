@@ -26,7 +26,7 @@ async def test_five_hundred_models_fit_and_one_update_is_everywhere_long_before_
 def told_bytes(tasks: int) -> tuple[int, int]:
     """What a new reader is told of so many tasks in all, and what of one that changed."""
     board = FeedBoard("e1", max_message_bytes=2**30)
-    board.set_defaults(Policy(), largest_node_bytes=None)
+    board.set_defaults(Policy())
     for number in range(tasks):
         board.publish(knowledge_of(TaskId("shop", f"t{number:05}")))
     everything, revision = len(board.message(0, None)), board.revision

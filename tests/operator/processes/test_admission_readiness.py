@@ -104,7 +104,7 @@ async def test_a_new_leaders_feed_replaces_what_the_old_one_told(tmp_path: Path)
             await feed.aclose()
             # Another answers at the same address, with less to tell and a smaller revision.
             new = FeedBoard("the-new-leader")
-            new.set_defaults(Policy(mode=Mode.OFF), largest_node_bytes=None)
+            new.set_defaults(Policy(mode=Mode.OFF))
             async with a_feed(new, int(url.rpartition(":")[2])):
                 await until_true(lambda: TRAIN not in server.state.tasks)
                 assert server.state.default_policy.mode is Mode.OFF
@@ -113,6 +113,6 @@ async def test_a_new_leaders_feed_replaces_what_the_old_one_told(tmp_path: Path)
 def a_board(epoch: str, mode: Mode) -> FeedBoard:
     """What a leader tells: a policy, and one task."""
     board = FeedBoard(epoch)
-    board.set_defaults(Policy(mode=mode), largest_node_bytes=None)
+    board.set_defaults(Policy(mode=mode))
     board.publish(knowledge_of())
     return board

@@ -14,13 +14,15 @@ from plimsoll_operator.attempts.watched_pod import read_pod
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import parse_millicores
 from plimsoll_operator.pods.spec import Qos, qos_of
-from plimsoll_operator.sizing.bounds import CPU, read_namespace
+from plimsoll_operator.sizing.bounds.namespaces import read_namespace
+from plimsoll_operator.sizing.bounds.quotas import CPU
 from plimsoll_operator.sizing.decision_note import read_note
 from plimsoll_operator.sizing.pod_sizing import Treatment, size
 from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
 from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.policy import Limits, Mode, Policy
 from plimsoll_predictor.knowledge.knowledge import Knowledge
+from tests.builders.nodes import a_node, nodes_of
 from tests.builders.pods import APod, a_pod, cpu_of, decision_of, memory_of
 from tests.rigs.admission_servers import TRAIN, knowledge_of
 
@@ -175,7 +177,7 @@ def test_the_namespaces_limit_range_and_quota_hold_back_a_raise() -> None:
     pod = BURSTABLE.with_cpu("50m")
     for limit_ranges, quotas, expected in (
         ([limit_range], [], "300m"),
-        ([], [quota], "200m"),
+        ([], [quota], "50m"),
         ([], [], SIZED),
     ):
         state = state_of(known())
@@ -187,7 +189,7 @@ def test_the_namespaces_limit_range_and_quota_hold_back_a_raise() -> None:
 
 def test_a_raise_leaves_a_node_some_room() -> None:
     state = state_of(known())
-    state.largest_node_millicores = 500
+    state.nodes = nodes_of(a_node(cpu="500m"))
     pod = BURSTABLE.with_cpu("50m")
     assert cpu_of(pod.patched(size(pod.built(), state).patch)) == ("450m", None)
 

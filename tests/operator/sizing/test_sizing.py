@@ -12,15 +12,19 @@ from hypothesis import strategies as st
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import parse_bytes
+from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.spec import Qos, qos_of
 from plimsoll_operator.policy.pod_policy import resolve_policy
-from plimsoll_operator.sizing.bounds import NamespaceBounds
+from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
+from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
 from plimsoll_operator.sizing.pod_sizing import Sized, Treatment, size
 from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
-from plimsoll_predictor.core.decision import Reason
+from plimsoll_predictor.core.decision import Bounds, Reason
 from plimsoll_predictor.core.policy import Limits, Mode, Policy, Retry
 from plimsoll_predictor.core.units import GIB, MIB
+from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
+from tests.builders.nodes import a_node, nodes_of
 from tests.builders.pods import JOB_UID, APod, a_pod, decision_of, memory_of
 from tests.rigs.admission_servers import TRAIN, knowledge_of
 
@@ -215,10 +219,78 @@ def test_a_kept_request_that_a_limit_range_forbids_is_raised_to_its_minimum() ->
     assert memory_of(after(pod, state)) == ("256Mi", "1Gi")
 
 
-def test_nothing_is_asked_beyond_the_largest_node() -> None:
-    state = state_of(knowledge_of())
-    state.largest_node_bytes = GIB
-    assert memory_of(after(ASKING, state)) == ("1Gi", "1Gi")
+def test_the_largest_node_holds_back_a_raise_and_cuts_no_request() -> None:
+    state = state_of(knowledge_of(max_need_bytes=20 * GIB))
+    state.nodes = nodes_of(a_node("10Gi"))
+    assert memory_of(after(ASKING, state)) == ("9Gi", "9Gi")
+    asking = a_pod().asking("64Gi").limited("64Gi")
+    assert memory_of(after(asking, state)) == ("22Gi", "22Gi")
+    state.tasks[TRAIN] = knowledge_of(max_need_bytes=70 * GIB)
+    assert memory_of(after(asking, state)) == ("64Gi", "64Gi")
+
+
+@pytest.mark.parametrize(
+    ("request_", "limit"), [("4Gi", None), ("4Gi", "32Gi"), (None, None), ("4Gi", "10Gi")]
+)
+def test_a_pod_that_may_use_more_as_written_than_the_node_has_is_left_so(
+    request_: str | None, limit: str | None
+) -> None:
+    state = state_of(knowledge_of(max_need_bytes=20 * GIB))
+    state.nodes = nodes_of(a_node("10Gi"))
+    pod = a_pod().asking(request_).limited(limit)
+    sized = size(pod.built(), state)
+    assert sized.treatment is Treatment.KEPT
+    assert memory_of(pod.patched(sized.patch)) == (request_, limit)
+    assert sized.decision is not None
+    assert "more than the room on the largest node for it of 9Gi" in sized.decision.why
+
+
+def test_the_last_attempt_of_a_run_that_a_cap_kept_from_its_own_limit_has_that_limit() -> None:
+    known = knowledge_of(max_bytes=2 * GIB)
+    pod = a_pod().asking("1Gi").limited("8Gi")
+    failed = FailedAttempt(
+        allocation_bytes=2 * GIB,
+        attempt=1,
+        request_bytes=GIB,
+        limit_bytes=8 * GIB,
+        attempts_left=3,
+    )
+    lift = next_allocation(failed, known, Bounds())
+    assert isinstance(lift, Lift)
+    retry = pod.annotated({labels.RUN_OF: "first"})
+    run = identify(retry.built())
+    assert run is not None
+    state = state_of(replace(known, lifts={str(run.run): lift}))
+    assert memory_of(after(retry, state)) == ("1Gi", "8Gi")
+    note = note_to_json(
+        DecisionNote(
+            task="shop/train",
+            run=run.run,
+            attempt=lift.attempt,
+            allocation_bytes=lift.allocation_bytes,
+            was_request_bytes=GIB,
+            was_limit_bytes=8 * GIB,
+            bin=None,
+            probability=None,
+            model=None,
+            reason=Reason.LIFTED,
+            why="",
+            mode=Mode.ENFORCE,
+            container="main",
+        )
+    )
+    size_ = str(lift.allocation_bytes)
+    clone = retry.asking(size_).limited(size_).annotated({labels.DECISION: note})
+    assert memory_of(after(clone, state))[1] == "8Gi"
+
+
+def test_a_retry_keeps_its_lifted_size_above_the_policys_maximum() -> None:
+    """It was lifted to what its author wrote; the maximum never cut that."""
+    lift = Lift(allocation_bytes=4 * GIB, attempt=2, after_bytes=GIB)
+    known = knowledge_of(max_bytes=2 * GIB)
+    state = state_of(replace(known, lifts={"pod:train-1": lift}))
+    pod = ASKING.annotated({labels.RUN_OF: "train-1"})
+    assert memory_of(after(pod, state)) == ("4Gi", "4Gi")
 
 
 def lifted(run: str, allocation_bytes: int = 6 * GIB) -> AdmissionState:

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.sizing.bounds import read_namespace
+from plimsoll_operator.pods.identity import identify
+from plimsoll_operator.sizing.bounds.namespaces import read_namespace
 from plimsoll_operator.sizing.decision_note import MAX_ALL_ANNOTATIONS_BYTES, note_to_json
 from plimsoll_operator.sizing.pod_sizing import Treatment, size
 from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.units import GIB
-from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from tests.builders.pods import APod, a_pod, decision_of, memory_of
 from tests.rigs.admission_servers import knowledge_of
 
@@ -99,19 +100,21 @@ def a_quota(hard: str, used: str) -> dict[str, Any]:
     return {"spec": {"hard": memory}, "status": {"hard": memory, "used": {"requests.memory": used}}}
 
 
-@pytest.mark.parametrize(
-    ("annotations", "allocation"),
-    [
-        pytest.param({labels.RUN_OF: "first"}, "3380Mi", id="a retry waits for its size"),
-        pytest.param({}, "2Gi", id="a first attempt takes what is left"),
-    ],
-)
-def test_where_the_quota_is_nearly_used_up(annotations: dict[str, str], allocation: str) -> None:
-    state = state_of(knowledge_of(max_need_bytes=3 * GIB))
+def test_where_a_quota_counts_pods_a_retry_is_raised_and_a_first_attempt_is_not() -> None:
+    first = a_pod().asking("1Gi").limited("1Gi")
+    retry = first.annotated({labels.RUN_OF: "first"})
+    identity = identify(retry.built())
+    assert identity is not None
+    lift = Lift(allocation_bytes=3 * GIB, attempt=2, after_bytes=GIB)
+    known = replace(knowledge_of(max_need_bytes=3 * GIB), lifts={str(identity.run): lift})
+    state = state_of(known)
     bounds = read_namespace([], [a_quota("8Gi", used="6Gi")])
     state.namespaces["shop"] = NamespaceState(None, bounds)
-    pod = a_pod().asking("1Gi").annotated(annotations)
-    sized = size(pod.built(), state)
-    assert sized.decision is not None
-    assert sized.decision.reason is Reason.MAX_SEEN
-    assert decision_of(pod.patched(sized.patch))["allocation"] == allocation
+    for pod, reason, allocation in (
+        (first, Reason.MAX_SEEN, "1Gi"),
+        (retry, Reason.LIFTED, "3Gi"),
+    ):
+        sized = size(pod.built(), state)
+        assert sized.decision is not None
+        assert sized.decision.reason is reason
+        assert decision_of(pod.patched(sized.patch))["allocation"] == allocation

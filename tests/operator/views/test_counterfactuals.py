@@ -15,6 +15,7 @@ from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.knowledge.expert_names import CLASSIFIER, MAX_SEEN
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.knowledge.rule import Line, Rule
+from tests.builders.nodes import a_node
 from tests.builders.reports import TASK, a_model
 from tests.builders.standings import a_fleet
 
@@ -49,7 +50,8 @@ def changes(situation: Situation) -> dict[str, int | None]:
 
 
 def test_a_cap_that_binds_is_named_with_what_would_be_without_it() -> None:
-    capped = a_situation(Policy(mode=Mode.ENFORCE, max_bytes=1 * GIB))
+    asking = Ask(features={}, request_bytes=GIB // 2)
+    capped = replace(a_situation(Policy(mode=Mode.ENFORCE, max_bytes=1 * GIB)), ask=asking)
     outlook = outlook_of(capped)
     assert outlook.size_bytes == 1 * GIB
     assert changes(capped)["without max 1Gi"] == ROOMY_BYTES
@@ -73,6 +75,14 @@ def test_what_the_cluster_bounds_is_told_apart_from_the_policy(
     found = changes(replace(a_situation(), bounds=bounds))
     [change] = [each for each in found if each.startswith(words)]
     assert found[change] == then_bytes
+
+
+def test_what_holds_back_a_raise_is_named() -> None:
+    asking = replace(a_situation(), ask=Ask(features={}, request_bytes=GIB))
+    held = replace(asking, bounds=Bounds(room_bytes=GIB, room_of="its request (a quota counts it)"))
+    assert outlook_of(held).size_bytes == GIB
+    assert changes(held)["without its request (a quota counts it), 1Gi"] == ROOMY_BYTES
+    assert outlook_of(held).after_kill == "the next attempt gets 2Gi"
 
 
 @pytest.mark.parametrize(
@@ -153,13 +163,16 @@ def test_what_could_not_be_read_is_told() -> None:
     )
 
 
-def test_the_bounds_are_the_least_of_limit_ranges_quotas_and_the_largest_node() -> None:
+def test_the_bounds_are_those_of_limit_ranges_quotas_and_the_largest_node() -> None:
     limits = {"spec": {"limits": [{"type": "Container", "min": {"memory": "64Mi"}}]}}
     quota = {"spec": {"hard": {"limits.memory": "8Gi"}}}
-    nodes = [{"status": {"allocatable": {"memory": size}}} for size in ("4Gi", "16Gi", "oops")]
-    assert bounds_from([limits], [quota], nodes) == Bounds(floor_bytes=64 * MIB, cap_bytes=8 * GIB)
-    assert bounds_from([], [], nodes).cap_bytes == 16 * GIB
-    assert bounds_from([], [], []) == Bounds()
+    nodes = [a_node(size, name=size) for size in ("4Gi", "20Gi", "oops")]
+    ask = Ask(features={}, request_bytes=4 * GIB)
+    first, lifted = bounds_from([limits], [quota], nodes, ask)
+    assert (first.floor_bytes, first.room_bytes) == (64 * MIB, 4 * GIB)
+    assert (lifted.room_bytes, lifted.room_of) == (8 * GIB, "its quota")
+    assert bounds_from([], [], nodes, ask)[0].room_bytes == 18 * GIB
+    assert [each.room_bytes for each in bounds_from([], [], [], ask)] == [None, None]
 
 
 def test_a_counterfactual_is_plain_for_programs() -> None:

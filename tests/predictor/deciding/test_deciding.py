@@ -184,7 +184,6 @@ def test_allocations_are_rounded_up_to_whole_mebibytes() -> None:
     [
         pytest.param({"min_bytes": GIB}, ANYWHERE, 1024, "raised to the minimum", id="policy min"),
         pytest.param({}, Bounds(floor_bytes=GIB), 1024, "raised to the minimum", id="LimitRange"),
-        pytest.param({"max_bytes": 500 * MIB}, ANYWHERE, 500, "the policy's maximum", id="max"),
         pytest.param({}, Bounds(cap_bytes=500 * MIB), 500, "the cluster's cap", id="cap"),
         pytest.param(
             {"min_bytes": GIB},
@@ -201,6 +200,15 @@ def test_an_allocation_stays_between_floor_and_cap(
     decision = sized(AKnownTask().under(**policy), an_ask(), bounds)
     assert decision.allocation_bytes == expected_mib * MIB
     assert words in decision.why
+
+
+def test_a_need_above_the_policys_maximum_holds_back_a_raise_and_cuts_no_request() -> None:
+    task = AKnownTask().under(max_bytes=500 * MIB)
+    raised, kept = sized(task, an_ask(400)), sized(task, an_ask(4096))
+    assert raised.allocation_bytes == 500 * MIB
+    assert "cut to the policy's maximum of 500Mi" in raised.why
+    assert (kept.allocation_bytes, kept.reason) == (None, Reason.KEPT)
+    assert "is more than the policy's maximum of 500Mi, so it is left as written" in kept.why
 
 
 def test_the_cheapest_ceiling_is_the_one_with_the_least_expected_cost() -> None:

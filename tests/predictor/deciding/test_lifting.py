@@ -19,13 +19,19 @@ ANYWHERE = Bounds()
 
 
 def killed_at(
-    size_mib: int, *, attempt: int = 1, request_mib: int | None = None, left: int | None = 6
+    size_mib: int,
+    *,
+    attempt: int = 1,
+    request_mib: int | None = None,
+    left: int | None = 6,
+    limit_mib: int | None = None,
 ) -> FailedAttempt:
     return FailedAttempt(
         attempts_left=left,
         allocation_bytes=size_mib * MIB,
         attempt=attempt,
         request_bytes=None if request_mib is None else request_mib * MIB,
+        limit_bytes=None if limit_mib is None else limit_mib * MIB,
     )
 
 
@@ -117,10 +123,24 @@ def test_without_lifts_nothing_is_lifted() -> None:
 def test_a_task_killed_at_its_cap_leaks(
     bounds: Bounds, policy: dict[str, int], reason: str
 ) -> None:
-    step = lifted(killed_at(1024), nothing_known().under(**policy), bounds)
+    step = lifted(killed_at(1024, limit_mib=1024), nothing_known().under(**policy), bounds)
     assert isinstance(step, Leaking)
     assert step.reason.startswith("killed at 1Gi and already at")
     assert reason in step.reason
+
+
+@pytest.mark.parametrize("limit_mib", [None, 8192])
+def test_a_run_killed_below_its_own_limit_is_not_given_up_for_a_cap(limit_mib: int | None) -> None:
+    """Its last attempt has the limit that its author wrote; see pod_sizing."""
+    failed = killed_at(1024, request_mib=512, limit_mib=limit_mib)
+    for task, bounds in (
+        (nothing_known().under(max_bytes=GIB), ANYWHERE),
+        (nothing_known(), Bounds(room_bytes=GIB, room_of="the largest node")),
+    ):
+        step = lifted(failed, task, bounds)
+        assert isinstance(step, Lift)
+        assert step.attempt == task.built.policy.max_lifts + 1
+        assert step.allocation_bytes > failed.allocation_bytes
 
 
 def test_a_step_is_cut_to_the_cap_where_that_still_helps() -> None:

@@ -176,18 +176,35 @@ def test_saved_and_loaded_knowledge_decides_alike(
     assert decide(ask, loaded, bounds) == decide(ask, knowledge, bounds)
 
 
-@given(knowledge=WITHOUT_RULE, bounds=BOUNDS, killed_bytes=SIZES, request_bytes=st.none() | SIZES)
+@given(
+    knowledge=WITHOUT_RULE,
+    bounds=BOUNDS,
+    killed_bytes=SIZES,
+    request_bytes=st.none() | SIZES,
+    limit_bytes=st.none() | SIZES,
+)
 @examples(300)
 def test_a_kill_is_always_answered_by_more_memory_within_the_cap_or_by_a_reason(
-    knowledge: Knowledge, bounds: Bounds, killed_bytes: int, request_bytes: int | None
+    knowledge: Knowledge,
+    bounds: Bounds,
+    killed_bytes: int,
+    request_bytes: int | None,
+    limit_bytes: int | None,
 ) -> None:
-    failed = FailedAttempt(allocation_bytes=killed_bytes, attempt=1, request_bytes=request_bytes)
+    failed = FailedAttempt(
+        allocation_bytes=killed_bytes,
+        attempt=1,
+        request_bytes=request_bytes,
+        limit_bytes=limit_bytes,
+    )
     step = next_allocation(failed, knowledge, bounds)
     assert next_allocation(failed, knowledge, bounds) == step
     if isinstance(step, Lift):
         assert step.allocation_bytes >= 1.05 * killed_bytes
-        for cap_bytes in (knowledge.policy.max_bytes, bounds.cap_bytes):
-            assert cap_bytes is None or step.allocation_bytes <= cap_bytes
+        assert bounds.cap_bytes is None or step.allocation_bytes <= bounds.cap_bytes
+        if knowledge.policy.max_bytes is not None and not failed.was_lowered:
+            most_bytes = max(knowledge.policy.max_bytes, request_bytes or 0)
+            assert step.allocation_bytes <= most_bytes
     else:
         assert step.reason
 

@@ -76,7 +76,7 @@ def _of_task(
     model = saved.model if saved else None
     ask = ask or usual_run(latest)
     summary, standings = store.totals.of(task), StoredStandings(store)
-    in_force = asyncio.run(policy_in_force(task, installation))
+    in_force = asyncio.run(policy_in_force(task, ask, installation))
     standing = standings.standing(task)
     knowledge = Knowledge(
         task=task,
@@ -89,6 +89,7 @@ def _of_task(
         ask=ask,
         knowledge=_informed(knowledge, standing),
         bounds=in_force.bounds,
+        lift_bounds=in_force.lift_bounds,
         values=latest_values(latest),
         standing=standing,
         pool=standings.pool(task),

@@ -14,11 +14,12 @@ from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.kube.api_server import CORE, ApiServer, custom_path, path_of
 from plimsoll_operator.kube.errors import ApiError, NotFound
 from plimsoll_operator.names.profile_names import profile_name
-from plimsoll_operator.names.quantity import bytes_or_none
 from plimsoll_operator.policy.policies import resolve
 from plimsoll_operator.policy.policy_levels import CLUSTER_POLICY_NAME, SIZING_POLICY_NAME
-from plimsoll_operator.sizing.bounds import bounds_of_any_pod, read_namespace
-from plimsoll_predictor.core.decision import Bounds
+from plimsoll_operator.sizing.bounds.caps import PodAmounts, bounds_for
+from plimsoll_operator.sizing.bounds.namespaces import read_namespace
+from plimsoll_operator.sizing.bounds.node_groups import NodeGroups, read_seen
+from plimsoll_predictor.core.decision import Ask, Bounds
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
 
@@ -27,15 +28,19 @@ WITHIN_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """The policy and bounds that hold. assumed: in words what could not be read, or None."""
+    """The policy and bounds that hold. assumed: in words what could not be read, or None.
+
+    lift_bounds: after a kill at the request, or above.
+    """
 
     policy: Policy
     bounds: Bounds = field(default_factory=Bounds)
+    lift_bounds: Bounds = field(default_factory=Bounds)
     assumed: str | None = None
 
 
-async def policy_in_force(task: TaskId, installation: Installation) -> InForce:
-    """Read what holds for a task; defaults where the cluster does not say. Never raises."""
+async def policy_in_force(task: TaskId, ask: Ask, installation: Installation) -> InForce:
+    """Read what holds for a task's pod; defaults where the cluster does not say. Never raises."""
     settings = ControllerSettings()
     chart = Policy(mode=settings.mode)
     try:
@@ -43,13 +48,13 @@ async def policy_in_force(task: TaskId, installation: Installation) -> InForce:
             policy = await _policy(
                 objects, task, (chart, installation.installed_in or settings.namespace)
             )
-            bounds, unread = await _bounds(objects, task.namespace)
+            bounds, lift_bounds, unread = await _bounds(objects, task.namespace, ask)
     except (ApiError, TimeoutError) as error:
         why = str(error) or f"no answer within {WITHIN_S:g} s"
         words = f"its policy could not be read, so the defaults are assumed: {why}"
         return InForce(chart, assumed=words)
     unseen = f"{' and '.join(unread)} may not be read and count as none" if unread else None
-    return InForce(policy, bounds, unseen)
+    return InForce(policy, bounds, lift_bounds, unseen)
 
 
 async def _policy(objects: ApiServer, task: TaskId, where: tuple[Policy, str]) -> Policy:
@@ -66,8 +71,8 @@ async def _policy(objects: ApiServer, task: TaskId, where: tuple[Policy, str]) -
     return replace(policy, mode=Mode(mode)) if mode in {each.value for each in Mode} else policy
 
 
-async def _bounds(objects: ApiServer, namespace: str) -> tuple[Bounds, list[str]]:
-    """The bounds of any pod there; and what may not be read."""
+async def _bounds(objects: ApiServer, namespace: str, ask: Ask) -> tuple[Bounds, Bounds, list[str]]:
+    """The bounds of a plain pod there, those of its lift, and what may not be read."""
     unread: list[str] = []
 
     async def items(path: str, kind: str) -> list[dict[str, Any]]:
@@ -82,18 +87,26 @@ async def _bounds(objects: ApiServer, namespace: str) -> tuple[Bounds, list[str]
         items(path_of(CORE, "resourcequotas", namespace), "ResourceQuotas"),
         items(path_of(CORE, "nodes"), "nodes"),
     )
-    return bounds_from(limit_ranges, quotas, nodes), unread
+    return *bounds_from(limit_ranges, quotas, nodes, ask), unread
 
 
 def bounds_from(
     limit_ranges: Sequence[Mapping[str, Any]],
     quotas: Sequence[Mapping[str, Any]],
     nodes: Sequence[Mapping[str, Any]],
-) -> Bounds:
-    """The bounds of a container by its namespace's LimitRanges, its quotas and the largest node."""
-    sizes = (bytes_or_none(part(node, "status", "allocatable", "memory")) for node in nodes)
-    largest_bytes = max((size for size in sizes if size), default=None)
-    return bounds_of_any_pod(read_namespace(limit_ranges, quotas), largest_bytes)
+    ask: Ask,
+) -> tuple[Bounds, Bounds]:
+    """The bounds of a pod that selects no nodes and has no priority, and those of its lift."""
+    groups, namespace = NodeGroups(), read_namespace(limit_ranges, quotas)
+    for node in nodes:
+        groups.see(str(part(node, "metadata", "name")), read_seen(node))
+    limit_bytes = ask.limit_bytes or ask.request_bytes
+    first = PodAmounts(request=ask.request_bytes, limit=limit_bytes)
+    lifted = replace(first, killed=limit_bytes or 0)
+    return (
+        bounds_for({}, first, namespace, groups.nodes),
+        bounds_for({}, lifted, namespace, groups.nodes),
+    )
 
 
 async def _object(objects: ApiServer, path: str) -> dict[str, Any]:

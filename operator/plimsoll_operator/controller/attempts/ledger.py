@@ -31,7 +31,7 @@ from plimsoll_operator.controller.hub.habits import FirstTimes, read_patiently
 from plimsoll_operator.controller.hub.hub import AttemptEnded, Hub
 from plimsoll_operator.controller.profiles.profiles import MetTasks
 from plimsoll_operator.controller.tasks.book import TaskBook
-from plimsoll_operator.controller.tasks.bounds import ClusterNodes
+from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_predictor.core.documents import from_document

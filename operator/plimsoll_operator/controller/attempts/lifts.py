@@ -100,7 +100,7 @@ class Lifts:
                 attempts_left=watched.attempts.left,
             ),
             knowledge,
-            self.bounds.in_namespace(task.namespace),
+            self.bounds.of_lift(ended.pod, killed, watched.written_limit_bytes),
         )
         if isinstance(answer, Leaking):
             self.leaking.leaked(killed, answer.reason)

@@ -14,7 +14,7 @@ from plimsoll_operator.controller.hub.habits import FirstTimes
 from plimsoll_operator.controller.learning.standings import Standings
 from plimsoll_operator.controller.profiles.profiles import TaskProfiles
 from plimsoll_operator.controller.runtimes.living_runs import RunSightings
-from plimsoll_operator.controller.tasks.bounds import ClusterNodes
+from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_operator.sizing.decision_note import DecisionNote

@@ -111,7 +111,7 @@ class SizingState:
         bounds = self.bounds.of_namespace(task.namespace)
         return AdmissionState(
             default_policy=knowledge.policy,
-            largest_node_bytes=self.bounds.largest_node_bytes,
+            nodes=self.bounds.nodes,
             tasks={task: knowledge},
             namespaces={task.namespace: NamespaceState(policy=None, bounds=bounds)},
             siblings=self.items.siblings,

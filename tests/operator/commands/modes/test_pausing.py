@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.controller.hub.hub import PolicyChanged
-from plimsoll_operator.controller.tasks.bounds import ClusterBounds, ClusterNodes
+from plimsoll_operator.controller.tasks.bounds import ClusterBounds
+from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.feed.applying import BadEntry, apply
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.wire import ChangeKind, decode_message
@@ -166,7 +167,7 @@ def test_a_pause_that_is_no_truth_leaves_the_state_as_it_was() -> None:
             state,
             ChangeKind.DEFAULTS,
             "",
-            {"policy": Policy().to_dict(), "largest_node_bytes": None, "paused": "no"},
+            {"policy": Policy().to_dict(), "paused": "no"},
         )
     assert state.paused
 
@@ -177,7 +178,7 @@ async def test_admission_counts_what_it_left_alone_and_keeps_the_pause_over_a_re
 ) -> None:
     async with a_server(tmp_path, knowledge_of()) as (caller, server, board):
         assert patch_in(await caller.review(KEEN))
-        board.set_defaults(Policy(), largest_node_bytes=None, paused=True)
+        board.set_defaults(Policy(), paused=True)
         await until_true(lambda: server.state.paused)
         assert patch_in(await caller.review(KEEN)) == []
         paused = server.metrics.registry.get_sample_value(

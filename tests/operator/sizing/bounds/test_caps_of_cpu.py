@@ -7,16 +7,21 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.controller.hub.hub import Hub
-from plimsoll_operator.controller.tasks.bounds import ClusterBounds, ClusterNodes
+from plimsoll_operator.controller.tasks.bounds import ClusterBounds
+from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.feed.applying import apply, steps
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.wire import decode_message
 from plimsoll_operator.names.quantity import BadQuantity, format_millicores, parse_millicores
-from plimsoll_operator.sizing.bounds import CPU, UNBOUNDED, cpu_bounds_for, read_namespace
+from plimsoll_operator.sizing.bounds.caps import cpu_bounds_for
+from plimsoll_operator.sizing.bounds.namespaces import UNBOUNDED, read_namespace
+from plimsoll_operator.sizing.bounds.nodes import NO_NODES
+from plimsoll_operator.sizing.bounds.quotas import CPU
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds
 from plimsoll_predictor.core.policy import Policy
+from tests.builders.nodes import a_node, nodes_of
 from tests.builders.pods import APod, a_pod
 
 
@@ -33,13 +38,14 @@ def a_quota(hard: str, used: str | None = None, **spec: Any) -> dict[str, Any]:
 def bounds(
     *objects: dict[str, Any],
     pod: APod | None = None,
-    node: int | None = None,
+    node: str | None = None,
     limit: int | None = None,
 ) -> CpuBounds:
     ranges = [each for each in objects if "limits" in each["spec"]]
     quotas = [each for each in objects if "hard" in each["spec"]]
     namespace = read_namespace(ranges, quotas, CPU)
-    return cpu_bounds_for((pod or a_pod()).built(), 0, CpuAsk(1000, limit), namespace, node)
+    nodes = NO_NODES if node is None else nodes_of(a_node(cpu=node))
+    return cpu_bounds_for((pod or a_pod()).built(), 0, CpuAsk(1000, limit), namespace, nodes)
 
 
 def test_nothing_bounds_where_nothing_is_set() -> None:
@@ -55,9 +61,8 @@ def test_nothing_bounds_where_nothing_is_set() -> None:
         pytest.param([a_range(max="2")], CpuBounds(None, 2000), id="a maximum"),
         pytest.param([a_range(max="2"), a_range(max="1")], CpuBounds(None, 1000), id="the tighter"),
         pytest.param([a_range(min="1"), a_range(min="2")], CpuBounds(2000, None), id="the higher"),
-        pytest.param([a_quota("8", "3")], CpuBounds(None, 5000), id="what a quota has free"),
-        pytest.param([a_quota("8", "9")], CpuBounds(None, 0), id="a quota that is used up"),
-        pytest.param([a_quota("8")], CpuBounds(None, 8000), id="a quota nobody counted yet"),
+        pytest.param([a_quota("8", "3")], CpuBounds(None, 1000), id="a quota: no raise at all"),
+        pytest.param([a_quota("8", "9")], CpuBounds(None, 1000), id="a quota that is used up"),
         pytest.param(
             [a_quota("8", scopes=["Terminating"])], CpuBounds(None, None), id="another's quota"
         ),
@@ -88,14 +93,7 @@ def test_what_runs_beside_takes_its_part() -> None:
         .with_container("odd", resources={"requests": {"cpu": "much"}})
     )
     assert bounds(a_range("Pod", max="2"), pod=pod).cap_millicores == 1250
-    assert bounds(pod=pod, node=4000).cap_millicores == 3600 - 750
-    assert bounds(a_quota("1", "500m"), pod=pod).cap_millicores == 0
-
-
-def a_node(name: str, memory: str | None, cpu: str | None) -> dict[str, Any]:
-    allocatable = {"memory": memory, "cpu": cpu}
-    known = {key: value for key, value in allocatable.items() if value is not None}
-    return {"metadata": {"name": name}, "status": {"allocatable": known}}
+    assert bounds(pod=pod, node="4").cap_millicores == 3600 - 750
 
 
 def told_to_admission(board: FeedBoard) -> AdmissionState:
@@ -108,15 +106,20 @@ def told_to_admission(board: FeedBoard) -> AdmissionState:
 def test_admission_is_told_the_cores_of_the_node_with_the_most_memory() -> None:
     board = FeedBoard("e")
     cluster = ClusterBounds(board, TaskPolicies(Policy(), Hub()), ClusterNodes())
-    cluster.see_node(a_node("many-cores", "16Gi", "96"), gone=False)
-    cluster.see_node(a_node("much-memory", "256Gi", "32"), gone=False)
-    assert told_to_admission(board).largest_node_millicores == 32_000
-    cluster.see_node(a_node("much-memory", "256Gi", "31500m"), gone=False)
-    assert told_to_admission(board).largest_node_millicores == 31_500
-    cluster.see_node(a_node("much-memory", "256Gi", "much"), gone=False)
-    assert told_to_admission(board).largest_node_millicores is None
-    cluster.see_node(a_node("much-memory", None, None), gone=True)
-    assert told_to_admission(board).largest_node_millicores == 96_000
+
+    def cores() -> int | None:
+        largest = told_to_admission(board).nodes.largest_for(a_pod().built())
+        return None if largest is None else largest.millicores
+
+    cluster.see_node(a_node("16Gi", "many-cores", cpu="96"), gone=False)
+    cluster.see_node(a_node("256Gi", "much-memory", cpu="32"), gone=False)
+    assert cores() == 32_000
+    cluster.see_node(a_node("256Gi", "much-memory", cpu="31500m"), gone=False)
+    assert cores() == 31_500
+    cluster.see_node(a_node("256Gi", "much-memory", cpu="much"), gone=False)
+    assert cores() is None
+    cluster.see_node(a_node(None, "much-memory", cpu=None), gone=True)
+    assert cores() == 96_000
 
 
 def test_a_namespaces_cpu_reaches_admission() -> None:

@@ -1,0 +1,96 @@
+"""Holds the newest state of each node: its capacity, its type, and its class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from plimsoll_operator.names.quantity import bytes_or_none, millicores_or_none
+from plimsoll_operator.pods.spec import mapping
+from plimsoll_operator.sizing.bounds.node_groups import NodeGroups, read_seen
+from plimsoll_operator.sizing.bounds.nodes import Nodes
+
+Object: TypeAlias = Mapping[str, Any]
+
+TYPE_LABELS: Final = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
+_TYPE_CHARS: Final = 63
+"""The longest value that a label may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Memory and CPU that may be allocated; None where nobody said."""
+
+    memory_bytes: int | None = None
+    millicores: int | None = None
+
+    @property
+    def cpu(self) -> float:
+        """Cores; 0 where nobody said."""
+        return (self.millicores or 0) / 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node. type: its instance type; None where no label says."""
+
+    capacity: Capacity
+    type: str | None
+
+
+NOTHING: Final = Capacity()
+
+
+class ClusterNodes:
+    """The newest state of each node; there are as many as the cluster has."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, Node] = {}
+        self._groups = NodeGroups()
+        self.total = NOTHING
+        """The capacity of all nodes together."""
+
+    @property
+    def classes(self) -> Nodes:
+        """The nodes as pods can tell them apart, for caps."""
+        return self._groups.nodes
+
+    def capacity(self, name: str) -> Capacity:
+        """The capacity of one node; no capacity if the node is unknown."""
+        node = self._nodes.get(name)
+        return NOTHING if node is None else node.capacity
+
+    def type_of(self, name: str | None) -> str | None:
+        """A node's instance type; None if it is unknown, or says none."""
+        node = self._nodes.get(name) if name is not None else None
+        return None if node is None else node.type
+
+    def see(self, document: Object, *, gone: bool) -> bool:
+        """A node appeared, changed or went. Return whether the classes may have changed."""
+        name = str(document["metadata"]["name"])
+        before, now = self._nodes.pop(name, None), None if gone else read_node(document)
+        if now is not None:
+            self._nodes[name] = now
+        if before != now:
+            lost, won = _capacity_of(before), _capacity_of(now)
+            self.total = Capacity(
+                (self.total.memory_bytes or 0) - (lost.memory_bytes or 0) + (won.memory_bytes or 0),
+                (self.total.millicores or 0) - (lost.millicores or 0) + (won.millicores or 0),
+            )
+        return self._groups.see(name, None if gone else read_seen(document))
+
+
+def _capacity_of(node: Node | None) -> Capacity:
+    return NOTHING if node is None else node.capacity
+
+
+def read_node(document: Object) -> Node:
+    """Read a node's object; what cannot be read counts as missing."""
+    allocatable = mapping(mapping(document.get("status")).get("allocatable"))
+    labels = mapping(mapping(document.get("metadata")).get("labels"))
+    type_name = next((labels[name] for name in TYPE_LABELS if labels.get(name)), None)
+    capacity = Capacity(
+        bytes_or_none(allocatable.get("memory")), millicores_or_none(allocatable.get("cpu"))
+    )
+    return Node(capacity, str(type_name)[:_TYPE_CHARS] if type_name else None)

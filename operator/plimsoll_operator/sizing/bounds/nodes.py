@@ -1,0 +1,144 @@
+"""Finds the largest node that a pod may run on, among classes of nodes that are alike.
+
+The nodes come as a few classes, the largest node of each, so that thousands of them cost a pod
+nothing. A cap needs certainty: where a pod selects by what the classes do not tell, or where no
+class is for it now (its pool is scaled to zero), there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from plimsoll_operator.pods.spec import Pod, mapping, spec_of
+from plimsoll_operator.sizing.bounds.selecting import (
+    Taint,
+    Toleration,
+    Wanted,
+    read_tolerations,
+    read_wanted,
+)
+from plimsoll_predictor.core.documents import Count, from_document
+
+MOST_TOLERATIONS: Final = 64
+"""A pod with more that concern the nodes' taints gets no cap: its author made it dear to tell."""
+
+
+class _ClassDocument(msgspec.Struct):
+    labels: list[int]
+    taints: list[tuple[str, str, str]]
+    memory_bytes: Count
+    millicores: Count | None
+
+
+class _NodesDocument(msgspec.Struct):
+    labels: list[tuple[str, str]]
+    classes: list[_ClassDocument]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeClass:
+    """Nodes that are alike to every pod, and what the largest of them may allocate.
+
+    labels: those that the classes tell. taints: only those that keep a pod away.
+    millicores: of the node with the most memory; None if it does not say.
+    """
+
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    memory_bytes: int
+    millicores: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """A cluster's classes of nodes, those with the most memory first.
+
+    label_keys: of all classes; by other labels nobody can tell which class a pod selects.
+    taint_keys: of all classes; other tolerations change nothing.
+    plain: the class of a pod that selects and tolerates nothing; None if there is none.
+    """
+
+    classes: tuple[NodeClass, ...] = ()
+    label_keys: frozenset[str] = frozenset()
+    taint_keys: frozenset[str] = frozenset()
+    plain: NodeClass | None = None
+
+    @classmethod
+    def of(cls, classes: Sequence[NodeClass]) -> Nodes:
+        """Order and index the classes."""
+        ordered = sorted(classes, key=_order)
+        return cls(
+            tuple(ordered),
+            frozenset(key for one in ordered for key in one.labels),
+            frozenset(taint.key for one in ordered for taint in one.taints),
+            next((one for one in ordered if not one.taints), None),
+        )
+
+    def largest_for(self, pod: Pod) -> NodeClass | None:
+        """The class with the most memory that the pod may run on; None if nobody can tell.
+
+        O(1) for a pod that neither selects nodes nor tolerates their taints.
+        """
+        spec = spec_of(pod)
+        if not self.classes or spec.get("nodeName"):
+            return None
+        tolerations = read_tolerations(spec, self.taint_keys)
+        selects = spec.get("nodeSelector") or mapping(spec.get("affinity")).get("nodeAffinity")
+        if not tolerations and not selects:
+            return self.plain
+        wanted = read_wanted(spec) if selects else Wanted()
+        if wanted is None or not wanted.keys <= self.label_keys:
+            return None
+        if len(tolerations) > MOST_TOLERATIONS:
+            return None
+        return next((one for one in self.classes if _takes(one, wanted, tolerations)), None)
+
+    def to_document(self) -> dict[str, Any]:
+        """Plain JSON types. Labels that classes share are written once."""
+        pairs = sorted({pair for one in self.classes for pair in one.labels.items()})
+        numbers = {pair: number for number, pair in enumerate(pairs)}
+        classes = [
+            {
+                "labels": sorted(numbers[pair] for pair in one.labels.items()),
+                "taints": [[taint.key, taint.value, taint.effect] for taint in one.taints],
+                "memory_bytes": one.memory_bytes,
+                "millicores": one.millicores,
+            }
+            for one in self.classes
+        ]
+        return {"labels": [list(pair) for pair in pairs], "classes": classes}
+
+    @classmethod
+    def from_document(cls, document: object) -> Nodes:
+        """Inverse of ``to_document``; ValueError or IndexError on anything else."""
+        read = from_document(_NodesDocument, document, "the nodes")
+        return cls.of(
+            [
+                NodeClass(
+                    dict(read.labels[number] for number in one.labels),
+                    tuple(Taint(*taint) for taint in one.taints),
+                    one.memory_bytes,
+                    one.millicores,
+                )
+                for one in read.classes
+            ]
+        )
+
+
+NO_NODES: Final = Nodes()
+
+
+def _order(one: NodeClass) -> tuple[int, int, list[tuple[str, str]], list[tuple[str, str, str]]]:
+    """Most memory first. The same classes have one order, so that they make no news in the feed."""
+    taints = [(taint.key, taint.value, taint.effect) for taint in one.taints]
+    return -one.memory_bytes, -(one.millicores or 0), sorted(one.labels.items()), taints
+
+
+def _takes(one: NodeClass, wanted: Wanted, tolerations: Sequence[Toleration]) -> bool:
+    return all(
+        any(toleration.tolerates(taint) for toleration in tolerations) for taint in one.taints
+    ) and wanted.matches(one.labels)

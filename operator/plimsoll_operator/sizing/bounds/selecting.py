@@ -1,0 +1,163 @@
+"""Reads which nodes a pod selects and which taints it tolerates, by the scheduler's rules.
+
+Strangers write pods: what is odd, or dear to tell, is answered with "nobody can tell".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from plimsoll_operator.pods.spec import mapping, sequence
+
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+MOST_WANTED: Final = 256
+"""Conditions and their values that one pod may have; with more, nobody can tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A taint that keeps pods away: its effect is NoSchedule or NoExecute."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A pod's toleration. key, value, effect: None stands for any."""
+
+    key: str | None
+    value: str | None
+    effect: str | None
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Say whether the taint keeps a pod with this toleration away no more."""
+        return (
+            self.key in (None, taint.key)
+            and self.value in (None, taint.value)
+            and self.effect in (None, taint.effect)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One requirement of a node's label. operator: In, NotIn, Exists, DoesNotExist, Gt or Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...]
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        """Say whether a node with these labels meets it."""
+        return _OPERATORS[self.operator](labels.get(self.key), self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The labels of the nodes that a pod may run on.
+
+    all_of: from its nodeSelector. any_of: the terms of its required node affinity, of which one has
+    to be met in full; None if it has none.
+    """
+
+    all_of: tuple[Condition, ...] = ()
+    any_of: tuple[tuple[Condition, ...], ...] | None = None
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The labels that decide."""
+        conditions = [*self.all_of, *(each for term in self.any_of or () for each in term)]
+        return frozenset(condition.key for condition in conditions)
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Say whether the pod may run on a node with these labels."""
+        if not all(condition.holds(labels) for condition in self.all_of):
+            return False
+        # An empty term matches no node.
+        return self.any_of is None or any(
+            term and all(condition.holds(labels) for condition in term) for term in self.any_of
+        )
+
+
+def read_tolerations(spec: Mapping[str, Any], taint_keys: frozenset[str]) -> list[Toleration]:
+    """Return the pod's tolerations of taints with these keys; most pods have none."""
+    found: list[Toleration] = []
+    if not taint_keys:
+        return found
+    for entry in sequence(spec.get("tolerations")):
+        entry = mapping(entry)
+        key = str(entry.get("key") or "")
+        if not key or key in taint_keys:
+            equal = entry.get("operator") in (None, "", "Equal")
+            value = str(entry.get("value") or "") if equal else None
+            found.append(Toleration(key or None, value, entry.get("effect") or None))
+    return found
+
+
+def read_wanted(spec: Mapping[str, Any]) -> Wanted | None:
+    """Return what the pod selects nodes by; None if nobody can tell that from labels."""
+    selector = mapping(spec.get("nodeSelector"))
+    all_of = tuple(Condition(str(key), "In", (str(value),)) for key, value in selector.items())
+    affinity = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
+    required = affinity.get(REQUIRED)
+    if required is None:
+        return Wanted(all_of) if len(all_of) <= MOST_WANTED else None
+    terms = []
+    budget = MOST_WANTED - len(all_of)
+    for term in sequence(mapping(required).get("nodeSelectorTerms")):
+        term = mapping(term)
+        if sequence(term.get("matchFields")):
+            return None  # nodes by their names, which classes do not have
+        conditions = _conditions(sequence(term.get("matchExpressions")))
+        if conditions is None:
+            return None
+        budget -= 1 + sum(1 + len(condition.values) for condition in conditions)
+        if budget < 0:
+            return None
+        terms.append(conditions)
+    return Wanted(all_of, tuple(terms))
+
+
+def _conditions(expressions: Sequence[Any]) -> tuple[Condition, ...] | None:
+    """The conditions of one term; None if one of them is unknown."""
+    read = []
+    for expression in map(mapping, expressions):
+        key, operator = expression.get("key"), str(expression.get("operator"))
+        values = sequence(expression.get("values"))
+        if not isinstance(key, str) or operator not in _OPERATORS or len(values) > MOST_WANTED:
+            return None
+        read.append(Condition(key, operator, tuple(str(value) for value in values)))
+    return tuple(read)
+
+
+def _number(text: str | None) -> int | None:
+    # A label's value has 63 characters at most.
+    if text is None or len(text) > 63 or not text.removeprefix("-").isdecimal():
+        return None
+    return int(text)
+
+
+def _is_above(value: str | None, values: tuple[str, ...]) -> bool:
+    return _is_beyond(value, values, 1)
+
+
+def _is_below(value: str | None, values: tuple[str, ...]) -> bool:
+    return _is_beyond(value, values, -1)
+
+
+def _is_beyond(value: str | None, values: tuple[str, ...], sign: int) -> bool:
+    label, bound = _number(value), _number(values[0] if len(values) == 1 else None)
+    return label is not None and bound is not None and sign * label > sign * bound
+
+
+_OPERATORS: Final[Mapping[str, Callable[[str | None, tuple[str, ...]], bool]]] = {
+    "In": lambda value, values: value in values,
+    "NotIn": lambda value, values: value not in values,
+    "Exists": lambda value, _values: value is not None,
+    "DoesNotExist": lambda value, _values: value is None,
+    "Gt": _is_above,
+    "Lt": _is_below,
+}
