@@ -39,11 +39,6 @@ class Figures:
     peak_gb_h: float
 
     @property
-    def saved_share(self) -> float | None:
-        """Share of the memory-time asked for that was not held. None if nothing was asked for."""
-        return 1 - self.allocated_gb_h / self.requested_gb_h if self.requested_gb_h else None
-
-    @property
     def retries(self) -> int:
         """Attempts after a run's first."""
         return self.attempts - self.runs

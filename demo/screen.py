@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from plimsoll_operator.wording.saving_words import words_for_saved_share
 from plimsoll_predictor.core.units import words_for_bytes
 
 NUMBERS_SHOWN = (
@@ -126,7 +127,7 @@ def _figures_table(
 
 
 def _cells(figures: Figures) -> list[str]:
-    saved = figures.saved_share
+    asked = figures.requested_gb_h
     return [
         str(figures.runs),
         f"{figures.first_attempts_fit}/{figures.runs}",
@@ -135,5 +136,5 @@ def _cells(figures: Figures) -> list[str]:
         f"{figures.requested_gb_h:.3f}",
         f"{figures.allocated_gb_h:.3f}",
         f"{figures.peak_gb_h:.3f}",
-        "" if saved is None else f"{saved:.0%}",
+        words_for_saved_share(asked - figures.allocated_gb_h, asked),
     ]

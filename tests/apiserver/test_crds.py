@@ -15,6 +15,7 @@ from plimsoll_operator.policy.policy_status import PolicyFacts, policy_status_of
 from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingFact
 from plimsoll_operator.profile.runtime_status import RuntimeFacts
 from plimsoll_operator.profile.status import changed, status_of
+from plimsoll_operator.wording.asking_words import TooLittle
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.record import PeakSource
 from plimsoll_predictor.core.units import MIB
@@ -209,14 +210,17 @@ def test_a_status_is_kept_field_by_field_and_read_in_the_columns(
     cluster: Cluster, namespace: str
 ) -> None:
     cluster.apply(manifest("TaskProfile", namespace, {}, TASK.name))
-    new = status_of(sized_facts(), now_s=START_S)
+    facts = replace(sized_facts(), too_little=TooLittle(100 * MIB, 210 * MIB))
+    new = status_of(facts, now_s=START_S)
     stored = write_status(cluster, namespace, "taskprofiles", TASK.name, new)
     assert not changed(stored, new)
-    assert not changed(stored, status_of(sized_facts(), previous=stored, now_s=START_S + 60))
+    assert not changed(stored, status_of(facts, previous=stored, now_s=START_S + 60))
     head, row = cluster.kubectl("get", "tp", TASK.name, "-n", namespace).splitlines()
-    assert " ".join(head.split()) == "NAME TASK MODE PHASE BINS RUNS OOMS SAVED RUNTIME MODEL AGE"
+    columns = "NAME TASK MODE PHASE BINS RUNS OOMS SAVED ASKS RUNTIME MODEL AGE"
+    assert " ".join(head.split()) == columns
     assert row.startswith("train-demand   train-demand   enforce   Sizing   512Mi   40     2 ")
-    assert f"62% (12.4 GB·h)   {new['runtime']['text']} " in row
+    asks = "too little: 100Mi, needs 210Mi"
+    assert f"62% (12.4 GB·h)   {asks}   {new['runtime']['text']} " in row
     assert f"classifier {a_model().version}" in row
 
 

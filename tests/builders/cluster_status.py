@@ -56,6 +56,12 @@ def a_deployment(component: str, *, ready: int = 1, wanted: int = 1, version: st
     }
 
 
+def a_claim(phase: str | None, **spec: Any) -> Any:
+    """The claim of the store; a phase of None: there is none."""
+    claim: dict[str, Any] = {"metadata": {"name": "plimsoll-store", "namespace": "plimsoll"}}
+    return claim if phase is None else {**claim, "spec": spec, "status": {"phase": phase}}
+
+
 def a_webhook(**hook: Any) -> Any:
     """The webhook configuration, as the controller has completed it."""
     config = {"clientConfig": {"caBundle": a_bundle()}, "failurePolicy": "Ignore", **hook}

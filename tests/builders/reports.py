@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from plimsoll_operator.profile.phases import Phase
-from plimsoll_operator.views.counting import figures_of, lifts_of, points_of
+from plimsoll_operator.views.counting import figures_of, lifts_of, needs_used, points_of
 from plimsoll_operator.views.records import (
     ModelFigures,
     ReportData,
@@ -179,6 +179,7 @@ def a_task_report(observations: list[Observation], name: str = "train-demand") -
             "classifier": OutOfTimeCost(cost_gb_h=4.03, failed_attempts=0),
         },
         trainings=past_trainings(some_trainings()),
+        needs_bytes=needs_used(observations),
     )
     return TaskReport(
         task=TaskId("shop", name),

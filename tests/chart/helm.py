@@ -54,17 +54,25 @@ class Helm:
         assert done.returncode != 0, f"{values} is not refused"
         return done.stderr
 
+    def against(
+        self, kubeconfig: Path, values: Mapping[str, Any]
+    ) -> subprocess.CompletedProcess[str]:
+        """Render with what ``lookup`` finds on a cluster."""
+        return self._template(values, NAME, "--dry-run=server", "--kubeconfig", str(kubeconfig))
+
     def notes(self, values: Mapping[str, Any]) -> str:
         """What an installation with these values would tell people; needs a cluster."""
         words = ["-n", NAME, "--dry-run=server", "--take-ownership"]
+        # No volume is made for an installation that is none.
+        words += ["--set", "persistence.storageClassName=any"]
         for key, value in values.items():
             words += ["--set-json", f"{key}={json.dumps(value)}"]
         return self.do("install", NAME, str(CHART), *words).partition("NOTES:")[2]
 
     def _template(
-        self, values: Mapping[str, Any], namespace: str
+        self, values: Mapping[str, Any], namespace: str, *more: str
     ) -> subprocess.CompletedProcess[str]:
-        words = ["template", NAME, str(CHART), "-n", namespace, "--kube-version", KUBERNETES]
+        words = ["template", NAME, str(CHART), "-n", namespace, "--kube-version", KUBERNETES, *more]
         return subprocess.run(
             [self.program, *words, "--values", "-"],
             input=yaml.safe_dump(dict(values)), capture_output=True, text=True, check=False,

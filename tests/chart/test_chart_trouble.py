@@ -13,6 +13,7 @@ from tests.apiserver.crds import install_crds
 from tests.chart.creating import is_decided
 from tests.chart.helm import Helm
 from tests.chart.installing import (
+    CRD_NAMES,
     Release,
     a_place,
     a_release,
@@ -114,3 +115,18 @@ def test_definitions_made_by_kubectl_are_taken_over(
         install_crds(cluster)
         assert "invalid ownership metadata" in cluster_helm.run(*words).stderr
         assert "Plimsoll" in cluster_helm.do(*words, "--take-ownership")
+        # What docs/install.md says for a Helm that cannot do that.
+        release = [f"meta.helm.sh/release-{each}={NAME}" for each in ("name", "namespace")]
+        cluster.kubectl("label", "crd", *CRD_NAMES, "app.kubernetes.io/managed-by=Helm")
+        cluster.kubectl("annotate", "crd", *CRD_NAMES, *release)
+        assert "--take-ownership" in cluster_helm.do(*words)
+
+
+def test_a_cluster_without_a_place_for_the_store_is_told_at_once(
+    cluster_helm: Helm, cluster: Cluster
+) -> None:
+    with a_place(cluster):
+        cluster.kubectl("delete", "persistentvolume", f"{NAME}-store", "--timeout=90s")
+        refused = cluster_helm.run("install", NAME, str(CHART), "-n", NAME, "--wait")
+        assert "the cluster has no default StorageClass" in refused.stderr
+        assert cluster_helm.do("list", "-n", NAME, "--all", "--short") == ""

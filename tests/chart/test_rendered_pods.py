@@ -237,3 +237,16 @@ def test_a_service_account_that_is_used_is_made(helm: Helm, values: dict[str, An
         if each["kind"] != "Pod"
     }
     assert used == accounts
+
+
+def test_every_pod_runs_on_linux_nodes_only(rendered: list[Document]) -> None:
+    for name, spec in pod_specs(rendered).items():
+        assert spec.get("nodeSelector", {}).get("kubernetes.io/os") == "linux", name
+
+
+@pytest.mark.parametrize("process", ["admission", "controller", "agent"])
+def test_a_node_selector_is_added_to_and_wins(helm: Helm, process: str) -> None:
+    for wanted in ({"pool": "system"}, {"kubernetes.io/os": "other"}):
+        rendered = helm.render({process: {"nodeSelector": wanted}})
+        selector = pod_specs(rendered)[f"plimsoll-{process}"]["nodeSelector"]
+        assert selector == {"kubernetes.io/os": "linux", **wanted}

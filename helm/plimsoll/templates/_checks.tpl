@@ -19,6 +19,42 @@
 {{- end -}}
 {{- include "plimsoll.formats" . -}}
 {{- include "plimsoll.sizes" . -}}
+{{- include "plimsoll.volume" . -}}
+{{- end }}
+
+{{/* A claim that nothing can satisfy stays Pending, and `--wait` says nothing of it. Without a cluster,
+lookup finds nothing, not even an empty list. */}}
+{{- define "plimsoll.volume" -}}
+{{- $p := .Values.persistence -}}
+{{- $claim := printf "%s-store" (include "plimsoll.fullname" .) -}}
+{{- if and $p.enabled (not $p.existingClaim) (not $p.storageClassName) (not .Values.database.existingSecret) -}}
+{{- if not (lookup "v1" "PersistentVolumeClaim" .Release.Namespace $claim) -}}
+{{- $classes := lookup "storage.k8s.io/v1" "StorageClass" "" "" -}}
+{{- if hasKey $classes "items" -}}
+{{- $names := list -}}
+{{- $found := false -}}
+{{- range $classes.items -}}
+{{- $names = append $names .metadata.name -}}
+{{- $annotations := default dict .metadata.annotations -}}
+{{- range list "storageclass.kubernetes.io/is-default-class" "storageclass.beta.kubernetes.io/is-default-class" -}}
+{{- if eq (toString (get $annotations .)) "true" }}{{ $found = true }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- if not $found -}}
+{{- range (lookup "v1" "PersistentVolume" "" "").items -}}
+{{- $for := default (dict "namespace" $.Release.Namespace "name" $claim) .spec.claimRef -}}
+{{- $ours := and (eq (toString $for.namespace) $.Release.Namespace) (eq (toString $for.name) $claim) -}}
+{{- if and $ours (not .spec.storageClassName) (not (has (.status).phase (list "Bound" "Released" "Failed"))) }}{{ $found = true }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- if not $found -}}
+{{- $choice := "a class that you make" -}}
+{{- if $names }}{{ $choice = printf "one of its classes (%s)" (join ", " $names) }}{{ end -}}
+{{- fail (printf "the cluster has no default StorageClass, and no free PersistentVolume without a class, so the claim %s would wait for ever: set persistence.storageClassName to %s, or persistence.existingClaim to a claim of yours, or database.existingSecret to a Secret with a PostgreSQL URL; or set persistence.enabled to false, and what was learned is lost whenever the controller's pod goes" $claim $choice) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end }}
 
 {{/* Texts of a form. A pattern in the schema would answer with the pattern. */}}

@@ -40,10 +40,9 @@ annotations:
 {{- with .values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
-{{- with .values.nodeSelector }}
+{{- /* The image is for Linux, and cgroups are there only. */}}
 nodeSelector:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
+  {{- toYaml (merge (dict) (default dict .values.nodeSelector) (dict "kubernetes.io/os" "linux")) | nindent 2 }}
 {{- with .values.tolerations }}
 tolerations:
   {{- toYaml . | nindent 2 }}

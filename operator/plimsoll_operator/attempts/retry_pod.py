@@ -10,12 +10,14 @@ from typing import Any
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import format_bytes
-from plimsoll_operator.pods.spec import Pod
+from plimsoll_operator.pods.spec import Pod, mapping, metadata_of, sequence
 
 WRITTEN_BY_THE_CLUSTER = (
     "creationTimestamp",
     "deletionGracePeriodSeconds",
     "deletionTimestamp",
+    # Whoever put them on the first pod waits for the end of that one, and knows no other.
+    "finalizers",
     "generateName",
     "generation",
     "managedFields",
@@ -23,6 +25,11 @@ WRITTEN_BY_THE_CLUSTER = (
     "selfLink",
     "uid",
 )
+SET_AT_CREATION = ("ephemeralContainers", "overhead", "preemptionPolicy", "priority")
+"""The API server fills in the last three from the pod's RuntimeClass and PriorityClass.
+
+It refuses a pod with other values than its classes have now.
+"""
 WRITTEN_BY_KUBECTL = "kubectl.kubernetes.io/last-applied-configuration"
 """It holds the first pod's manifest, and annotations have little room."""
 TOKEN_VOLUME_PREFIX = "kube-api-access-"
@@ -58,8 +65,9 @@ class NextAttempt:
 def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
     """Return a clean copy of ``pod`` with a lifted allocation, ready to create.
 
-    It has the pod's labels, annotations and owner, and nothing that the cluster wrote. RUN_OF links
-    it to the first pod of its run, RETRY_OF to the attempt that it follows.
+    It has the pod's labels, annotations and owner, and all that its author wrote about its place.
+    It has nothing that the cluster wrote. RUN_OF links it to the first pod of its run, RETRY_OF to
+    the attempt that it follows.
     """
     meta = copy.deepcopy(dict(pod["metadata"]))
     uid = str(meta["uid"])
@@ -75,14 +83,16 @@ def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": meta,
-        "spec": _clean_spec(pod["spec"], following.container, following.allocation_bytes),
+        "spec": _clean_spec(pod, following.container, following.allocation_bytes),
     }
 
 
-def _clean_spec(spec: Mapping[str, Any], container: str, allocation_bytes: int) -> dict[str, Any]:
-    clean: dict[str, Any] = copy.deepcopy(dict(spec))
-    for field in ("nodeName", "ephemeralContainers", "priority"):
+def _clean_spec(pod: Pod, container: str, allocation_bytes: int) -> dict[str, Any]:
+    clean: dict[str, Any] = copy.deepcopy(dict(pod["spec"]))
+    for field in SET_AT_CREATION:
         clean.pop(field, None)
+    if not _author_chose_node(pod):
+        clean.pop("nodeName", None)
     clean["volumes"] = [v for v in clean.get("volumes") or [] if not _is_token(v)]
     for part in (*clean["containers"], *(clean.get("initContainers") or [])):
         part["volumeMounts"] = [m for m in part.get("volumeMounts") or [] if not _is_token(m)]
@@ -92,6 +102,18 @@ def _clean_spec(spec: Mapping[str, Any], container: str, allocation_bytes: int) 
             for kind in ("requests", "limits"):
                 resources.setdefault(kind, {})["memory"] = format_bytes(allocation_bytes)
     return clean
+
+
+def _author_chose_node(pod: Pod) -> bool:
+    """Say whether the pod was created on its node, and not placed there by a scheduler.
+
+    The API server records the fields that a client writes. A scheduler binds a pod without writing
+    the field itself, so nobody owns it then. The conditions of both pods look alike.
+    """
+    return any(
+        "f:nodeName" in mapping(mapping(mapping(entry).get("fieldsV1")).get("f:spec"))
+        for entry in sequence(metadata_of(pod).get("managedFields"))
+    )
 
 
 def _is_token(named: Mapping[str, Any]) -> bool:

@@ -17,6 +17,7 @@ from plimsoll_operator.pods.spec import (
     container_of,
     mapping,
     millicores_asked,
+    overhead_of,
     sequence,
     sized_container,
     spec_of,
@@ -40,6 +41,7 @@ class WatchedPod:
     attempts: those that somebody makes of its run, and which of them it is.
     lives: the attempt's states to look at, oldest first; two after an in-place restart.
     note: admission's decision; None if admission was not asked or failed open.
+    sandboxed: its RuntimeClass has an overhead, as those of virtual machines and gVisor do.
     """
 
     task: TaskId
@@ -53,11 +55,20 @@ class WatchedPod:
     lives: tuple[AttemptStatus, ...]
     note: DecisionNote | None
     cpu_request: float
+    sandboxed: bool
 
     @property
     def limit_bytes(self) -> int | None:
         """Return the limit that the kernel enforces; None if there is none."""
         return self.attempt.limit_bytes
+
+    def measured_container(self, status: AttemptStatus) -> str | None:
+        """Return the ID of the container whose own cgroup tells its memory; None if none does.
+
+        In a sandbox, which has an overhead, all containers are inside one process of the node, and
+        their own cgroups are empty: only the pod's is measured.
+        """
+        return None if self.sandboxed else status.container_id
 
     @property
     def written_limit_bytes(self) -> int | None:
@@ -87,6 +98,7 @@ def read_pod(pod: Pod, knowledge_of: Callable[[TaskId], Knowledge]) -> WatchedPo
         lives=(earlier, status) if earlier else (status,),
         note=note,
         cpu_request=_cpu(pod),
+        sandboxed=bool(overhead_of(pod)),
     )
 
 

@@ -114,9 +114,18 @@ def sized_container(pod: Pod) -> SizedContainer | NotSizable:
     of_pod = mapping(spec.get("resources"))
     if of_pod and any(_asked(of_pod, kind, "memory") for kind in _KINDS):
         return NotSizable("its memory is set for the whole pod (spec.resources), not per container")
+    if _is_for_windows(spec):
+        return NotSizable("it is for Windows nodes, where no memory is measured")
     containers = sequence(spec.get("containers"))
     index = _chosen(pod, containers)
     return _read(index, mapping(containers[index])) if isinstance(index, int) else index
+
+
+def _is_for_windows(spec: Mapping[str, Any]) -> bool:
+    return "windows" in (
+        mapping(spec.get("os")).get("name"),
+        mapping(spec.get("nodeSelector")).get("kubernetes.io/os"),
+    )
 
 
 def _chosen(pod: Pod, containers: Sequence[Any]) -> int | NotSizable:
@@ -184,6 +193,15 @@ def other_millicores(pod: Pod, index: int) -> int:
             asked = millicores_asked(container, "requests")
             total += (millicores_asked(container, "limits") if asked is None else asked) or 0
     return total
+
+
+def overhead_of(pod: Pod) -> Mapping[str, Any]:
+    """Return what the pod's RuntimeClass adds to its containers; empty in nearly all pods.
+
+    The API server writes it before any webhook sees the pod. Quotas, the scheduler and the limit of
+    the pod's cgroup count it. LimitRanges do not.
+    """
+    return mapping(spec_of(pod).get("overhead"))
 
 
 def container_of(pod: Pod, index: int) -> Mapping[str, Any]:

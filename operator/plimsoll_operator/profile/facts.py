@@ -10,6 +10,8 @@ from typing import Protocol
 from plimsoll_operator.policy.policy_levels import PausedBy
 from plimsoll_operator.profile.runtime_status import RuntimeFacts
 from plimsoll_operator.profile.standing_facts import StandingFacts
+from plimsoll_operator.wording.asking_words import TooLittle, asks_words, too_little_cpu_words
+from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Cause, PeakSource
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 
@@ -92,6 +94,8 @@ class ProfileFacts:
     paused_by: None if it is not paused.
     problems: the ignored fields of policies, in words. troubles: all other causes.
     trains_from: the number of known runs that a training needs.
+    too_little: the memory that the task asks for now, if it is less than it needs.
+    asked_cores: the CPU that it asks for now; None if it asks for none.
     generation: of the TaskProfile that was read.
     """
 
@@ -108,9 +112,22 @@ class ProfileFacts:
     problems: Sequence[str] = ()
     troubles: Sequence[Degradation] = ()
     trains_from: int = 1
+    too_little: TooLittle | None = None
+    asked_cores: float | None = None
     generation: int | None = None
 
     @property
     def paused(self) -> bool:
         """Say whether its pods stay as their authors wrote them."""
         return self.paused_by is not None or self.knowledge.paused
+
+    @property
+    def asks(self) -> str | None:
+        """Say in words that the task asks for too little; None if it asks for enough.
+
+        Of CPU only where Plimsoll decides it: elsewhere a task may take what is idle.
+        """
+        knowledge = self.knowledge
+        use = knowledge.cpu if knowledge.policy.cpu.mode is not Mode.OFF else None
+        used_cores = None if use is None else use.high_cores
+        return asks_words(self.too_little, too_little_cpu_words(self.asked_cores, used_cores))

@@ -21,10 +21,11 @@ from plimsoll_operator.profile.facts import ProfileFacts
 from plimsoll_operator.profile.phases import Phase, Progress, phase_of
 from plimsoll_operator.profile.runtime_status import runtime_status
 from plimsoll_operator.profile.standing_facts import StandingFacts
-from plimsoll_operator.profile.story import profile_story, saving_words, serving
+from plimsoll_operator.profile.story import profile_story, serving
 from plimsoll_operator.wording.budget_words import words_for_counts
 from plimsoll_operator.wording.cause_words import words_for_causes
 from plimsoll_operator.wording.drift_words import DriftKind
+from plimsoll_operator.wording.saving_words import saving_words
 from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds, decide_cpu
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import words_for_bytes
@@ -69,6 +70,7 @@ def status_of(
         "savedGbH": _rounded(asked - given) if asked > 0 else None,
         "saved": saving_words(asked, given) if asked > 0 else None,
         "killedBelowRequest": _killed_below_request(facts),
+        "asks": facts.asks,
         **_would_fields(facts),
         **_model_fields(serving(knowledge), knowledge.model),
         "lastDecisions": [cut(words, MAX_DECISION) for words in facts.decisions[:MAX_DECISIONS]],

@@ -9,7 +9,7 @@ from plimsoll_operator.policy.policy_levels import PausedBy
 from plimsoll_operator.profile.facts import ProfileFacts
 from plimsoll_operator.wording.budget_words import words_for_spent
 from plimsoll_operator.wording.cause_words import words_for_causes
-from plimsoll_operator.wording.figure_words import words_for_gb_h, words_for_share
+from plimsoll_operator.wording.saving_words import sentence_for_saving
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import counted, words_for_bytes
 from plimsoll_predictor.experts.panel import words_for_expert
@@ -36,16 +36,6 @@ def profile_story(facts: ProfileFacts) -> list[str]:
     ]
 
 
-def saving_words(asked_gb_h: float, given_gb_h: float) -> str:
-    """Return the saving as a share of the requested memory-time, and in full.
-
-    >>> saving_words(20.0, 7.6)
-    '62% (12.4 GB·h)'
-    """
-    saved_gb_h = asked_gb_h - given_gb_h
-    return f"{words_for_share(saved_gb_h, asked_gb_h)} ({words_for_gb_h(saved_gb_h)})"
-
-
 def serving(knowledge: Knowledge) -> str:
     """Return the expert that decides the size; below ``min_runs`` it is the user's request."""
     return str(knowledge.champion) if knowledge.runs >= knowledge.policy.min_runs else REQUEST
@@ -66,7 +56,10 @@ def _history(facts: ProfileFacts) -> Iterator[str]:
     yield _sizes(knowledge)
     asked, given = tally.requested_gb_h, tally.allocated_gb_h
     if asked > 0 and (knowledge.policy.mode is Mode.ENFORCE or given != asked):
-        yield f"saved {saving_words(asked, given)} of the {words_for_gb_h(asked)} asked for"
+        saving = sentence_for_saving(asked, given, did="saved", took="took")
+        yield f"{saving} asked for"
+    if facts.asks is not None:
+        yield f"asks for {facts.asks}"
     if facts.standing is not None:
         spent, budget = facts.standing.spent, knowledge.policy.error_budget
         yield words_for_spent(spent, facts.standing.kill_causes, budget)
@@ -112,8 +105,10 @@ def _would(facts: ProfileFacts) -> str:
     would = facts.standing.would if facts.standing else None
     if facts.knowledge.policy.mode is not Mode.RECOMMEND or would is None or not would.runs:
         return ""
+    saving = sentence_for_saving(
+        would.asked_gb_h, would.decided_gb_h, did="have saved", took="have taken"
+    )
     return (
-        f"enforcing would have saved {saving_words(would.asked_gb_h, would.decided_gb_h)} of the"
-        f" {words_for_gb_h(would.asked_gb_h)} that {counted(would.runs, 'decided run')} asked for,"
+        f"enforcing would {saving} that {counted(would.runs, 'decided run')} asked for,"
         f" and killed {would.killed} of them at the first size ({would.killed / would.runs:.1%})"
     )

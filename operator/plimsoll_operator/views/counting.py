@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plimsoll_operator.views.records import AttemptPoint, CpuFigures, Figures
+from plimsoll_predictor.core.cpu import MIN_RUNTIME_S
 from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource
 from plimsoll_predictor.core.units import HOUR_S, gb_hours
 
@@ -57,6 +58,17 @@ def cpu_figures_of(observations: Sequence[Observation]) -> CpuFigures | None:
         allocated_core_h=sum((each.allocated_cores or 0.0) * hour for each, hour in hours),
         used_core_h=sum((each.cpu_s or 0.0) for each in counted) / HOUR_S,
         most_cores=max((e.peak_cores for e in counted if e.peak_cores is not None), default=None),
+    )
+
+
+def needs_used(observations: Sequence[Observation]) -> tuple[int, ...]:
+    """Needs of the runs over which the store adds up a task's use (``totals.task_uses``)."""
+    return tuple(
+        each.peak_bytes
+        for each in observations
+        if each.outcome is Outcome.SUCCEEDED
+        and each.peak_bytes is not None
+        and (each.runtime_s or 0.0) >= MIN_RUNTIME_S
     )
 
 

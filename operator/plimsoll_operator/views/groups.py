@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+
 from plimsoll_operator.views.records import GroupsReport, TaskReport
 from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds, RunCpu, decide_cpu, use_of
 from plimsoll_predictor.core.policy import Policy
@@ -50,8 +52,10 @@ def _sized(use: TaskUse, report: TaskReport, runs: Mapping[TaskId, Sequence[RunC
 
     A task of which too few runs are known keeps its size.
     """
-    policy, model = Policy(), report.detail.model if report.detail else None
-    sized_bytes = _mean_bytes(model.bins) if model else use.most_bytes * policy.headroom
+    policy, detail = Policy(), report.detail
+    sized_bytes = use.most_bytes * policy.headroom
+    if detail is not None and detail.model is not None and detail.needs_bytes:
+        sized_bytes = _mean_bytes(detail.model.bins, detail.needs_bytes)
     ask = CpuAsk(None)  # so that only what was used decides
     decision = decide_cpu(ask, use_of(runs.get(report.task, ())), policy, CpuBounds())
     cpu = decision.request_millicores
@@ -62,8 +66,12 @@ def _sized(use: TaskUse, report: TaskReport, runs: Mapping[TaskId, Sequence[RunC
     )
 
 
-def _mean_bytes(bins: Bins) -> float:
-    """The mean allocation, were every run given the ceiling of its own bin."""
-    total = sum(bins.counts)
-    weighted = zip(bins.ceilings_bytes, bins.counts, strict=True)
-    return sum(size * count for size, count in weighted) / total if total else 0.0
+def _mean_bytes(bins: Bins, needs_bytes: Sequence[int]) -> float:
+    """The mean allocation, were every run given the ceiling of its own bin.
+
+    The bins' own counts are of the runs that were trained on, and not of those whose mean use is
+    shown beside. A run above the last ceiling is lifted to what it needs.
+    """
+    needs = np.asarray(needs_bytes, dtype=np.float64)
+    ceilings = np.asarray(bins.ceilings_bytes, dtype=np.float64)[bins.labels(needs)]
+    return float(np.maximum(ceilings, needs).mean())

@@ -15,8 +15,9 @@ class ProfileStatus:
     """The fields of a status. None where one is absent, or this version does not understand it.
 
     causes: why attempts did not succeed lately, in words.
-    saved, would_save, runtime: in words. would_runs: runs that recommend mode decided, and whose
-    need is known; would_kill: those among them that the first size would have killed.
+    saved, asks, would_save, runtime: in words; asks: that the task asks for too little.
+    would_runs: runs that recommend mode decided, and whose need is known; would_kill: those among
+    them that the first size would have killed.
     troubles: sentences, each with the condition's reason.
     """
 
@@ -28,6 +29,7 @@ class ProfileStatus:
     causes: str | None
     saved: str | None
     saved_gb_h: float | None
+    asks: str | None
     would_runs: int
     would_save: str | None
     would_save_gb_h: float | None
@@ -55,6 +57,7 @@ class ProfileStatus:
             causes=_text(status.get("causes")),
             saved=_text(status.get("saved")),
             saved_gb_h=_number(status.get("savedGbH")),
+            asks=_text(status.get("asks")),
             would_runs=_whole(status.get("wouldRuns")) or 0,
             would_save=_text(status.get("wouldSave")),
             would_save_gb_h=_number(status.get("wouldSaveGbH")),

@@ -9,6 +9,7 @@ from typing import TypeVar
 from plimsoll_operator.profile.phases import Phase
 from plimsoll_operator.profile.standing_facts import StandingFacts
 from plimsoll_operator.views.training_facts import PastTraining
+from plimsoll_operator.wording.asking_words import CPU_EXCESS
 from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.savings import Saving
 from plimsoll_predictor.core.task import TaskId
@@ -87,9 +88,14 @@ class CpuFigures:
     most_cores: float | None
 
     @property
-    def saved(self) -> float:
-        """Share of what was asked for that was not allocated; negative if more was."""
-        return 1 - self.allocated_core_h / self.requested_core_h
+    def saved_core_h(self) -> float:
+        """Asked for less allocated; negative if more was allocated."""
+        return self.requested_core_h - self.allocated_core_h
+
+    @property
+    def too_little(self) -> bool:
+        """Whether far more was used than was asked for."""
+        return self.used_core_h > self.requested_core_h * CPU_EXCESS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +119,7 @@ class TaskDetail:
     lifts: kills that were not history. out_of_time_costs: expert -> as the last training measured.
     experts: None in a store that no controller with experts has served; the out-of-time costs of
         the last training stand in.
+    needs_bytes: needs of the runs read that count as use, in the groups' tables.
     unread: older attempts in the store, in neither the figures nor the plots.
     """
 
@@ -124,18 +131,20 @@ class TaskDetail:
     experts: StandingFacts | None = None
     training_failure: str | None = None
     trainings: tuple[PastTraining, ...] = ()
+    needs_bytes: tuple[int, ...] = ()
     unread: int = 0
     cpu: CpuFigures | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskReport:
-    """One task. detail: None for tasks that are only listed."""
+    """One task. asks: that it asks for too little, in words. detail: None if it is only listed."""
 
     task: TaskId
     figures: Figures
     phase: Phase
     champion: str
+    asks: str | None = None
     detail: TaskDetail | None = None
 
     @property

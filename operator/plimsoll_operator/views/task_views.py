@@ -6,7 +6,13 @@ from collections.abc import Collection
 from typing import Final
 
 from plimsoll_operator.profile.phases import Phase, Progress, phase_of
-from plimsoll_operator.views.counting import cpu_figures_of, figures_of, lifts_of, points_of
+from plimsoll_operator.views.counting import (
+    cpu_figures_of,
+    figures_of,
+    lifts_of,
+    needs_used,
+    points_of,
+)
 from plimsoll_operator.views.groups import gather_groups
 from plimsoll_operator.views.records import (
     Figures,
@@ -17,6 +23,7 @@ from plimsoll_operator.views.records import (
 )
 from plimsoll_operator.views.stored_standings import StoredStandings, usual_run
 from plimsoll_operator.views.training_facts import facts_of, past_trainings
+from plimsoll_operator.wording.asking_words import asks_words, too_little
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.expert_names import MAX_SEEN, REQUEST
@@ -88,6 +95,7 @@ def _detailed(
         experts=experts,
         training_failure=training.failure if training else None,
         trainings=past_trainings(store.trainings.newest(task, limit=LISTED_TRAININGS)),
+        needs_bytes=needs_used(latest),
         unread=summary.observations - len(latest),
         cpu=cpu_figures_of(latest),
     )
@@ -97,6 +105,7 @@ def _detailed(
         figures=figures_of(latest),
         phase=_phase(summary, champion, saved),
         champion=champion,
+        asks=asks_words(too_little(latest)),
         detail=detail,
     )
 

@@ -88,11 +88,12 @@ class _Case:
         if share >= 1:
             because = f"its error budget is spent: {words} happened"
             return _keep(self.ask, self.allowed, Reason.NOT_LOWERED, because)
-        moved = self.allowed.clamp(size_bytes + (request_bytes - size_bytes) * share)
+        wanted_bytes = size_bytes + (request_bytes - size_bytes) * share
+        moved_bytes = self.allowed.clamp(wanted_bytes).allocation_bytes
+        if moved_bytes is not None:
+            moved_bytes = min(moved_bytes, request_bytes)
         why = f"{decision.why}; raised {share:.0%} of the way to the request, as {words} happened"
-        return replace(
-            decision, allocation_bytes=min(moved.allocation_bytes, request_bytes), why=why
-        )
+        return replace(decision, allocation_bytes=moved_bytes, why=why)
 
     def _decided(self) -> Decision:
         knowledge = self.knowledge

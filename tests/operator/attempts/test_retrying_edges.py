@@ -83,3 +83,69 @@ def test_a_retry_is_named_after_its_runs_first_pod(pod: APod, root: str) -> None
 def test_a_long_name_is_cut_to_just_the_length_of_a_hostname() -> None:
     name = retry_name(killed().named("x" * 63, uid="u1").built(), 2)
     assert len(name) == labels.MAX_LABEL_CHARS == 63
+
+
+PLACED = {
+    "nodeSelector": {"pool": "batch"},
+    "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}},
+    "tolerations": [{"key": "batch", "operator": "Exists"}],
+    "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone"}],
+    "schedulerName": "packer",
+    "priorityClassName": "batch",
+    "runtimeClassName": "sandboxed",
+    "hostname": "worker",
+    "subdomain": "workers",
+    "readinessGates": [{"conditionType": "example.com/ready"}],
+    "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
+}
+WRITTEN_AT_CREATION = {"manager": "kubectl", "operation": "Update", "fieldsType": "FieldsV1"}
+
+
+def created_with(*fields: str) -> list[dict[str, Any]]:
+    """The API server's record of the fields that a pod's author wrote."""
+    return [{**WRITTEN_AT_CREATION, "fieldsV1": {"f:spec": {f"f:{name}": {} for name in fields}}}]
+
+
+def managed(pod: APod, records: object) -> APod:
+    body = pod.built()
+    body["metadata"]["managedFields"] = records
+    return APod(body)
+
+
+def test_the_copy_keeps_what_placed_the_first_pod() -> None:
+    spec = copy_of(killed().with_spec(**PLACED)).built()["spec"]
+    assert {field: spec.get(field) for field in PLACED} == PLACED
+
+
+def test_the_copy_goes_to_the_node_that_its_author_named() -> None:
+    pod = managed(killed().with_spec(nodeName="node-7"), created_with("containers", "nodeName"))
+    copied = copy_of(pod).built()
+    assert copied["spec"]["nodeName"] == "node-7"
+    assert "managedFields" not in copied["metadata"]
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        pytest.param(created_with("containers"), id="its author named none"),
+        pytest.param(None, id="nobody recorded it"),
+        pytest.param([None, {"fieldsV1": None}, {"fieldsV1": {"f:spec": "x"}}], id="any shape"),
+    ],
+)
+def test_the_copy_is_placed_anew_if_a_scheduler_placed_the_first_pod(records: object) -> None:
+    pod = managed(killed().with_spec(nodeName="node-7"), records)
+    assert "nodeName" not in copy_of(pod).built()["spec"]
+
+
+def test_the_copy_leaves_to_the_cluster_what_classes_set() -> None:
+    overhead, policy = {"memory": "160Mi", "cpu": "250m"}, "PreemptLowerPriority"
+    pod = killed().with_spec(**PLACED, overhead=overhead, preemptionPolicy=policy, priority=5)
+    spec = copy_of(pod).built()["spec"]
+    assert not {"overhead", "preemptionPolicy", "priority"} & set(spec)
+    assert (spec["runtimeClassName"], spec["priorityClassName"]) == ("sandboxed", "batch")
+
+
+def test_the_copy_waits_for_nobody_who_waited_for_the_first_pod() -> None:
+    pod = killed().built()
+    pod["metadata"]["finalizers"] = ["batch.kubernetes.io/job-tracking", "example.com/collect"]
+    assert "finalizers" not in next_attempt(pod, FOLLOWING)["metadata"]

@@ -79,6 +79,24 @@ def test_cpu_of_the_whole_pod_does_not_stand_in_the_way() -> None:
     assert sized(a_pod().with_spec(resources={"requests": {"cpu": "2"}})).name == "main"
 
 
+@pytest.mark.parametrize(
+    "spec", [{"os": {"name": "windows"}}, {"nodeSelector": {"kubernetes.io/os": "windows"}}]
+)
+def test_a_pod_for_windows_is_left_alone_and_said(spec: dict[str, Any]) -> None:
+    assert "Windows" in refused(a_pod().with_spec(**spec))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *({"os": each} for each in ({"name": "linux"}, {"name": None}, {}, None, "windows")),
+        *({"nodeSelector": each} for each in ({"kubernetes.io/os": "linux"}, None, ["windows"])),
+    ],
+)
+def test_a_pod_for_any_other_system_is_sized(spec: dict[str, Any]) -> None:
+    assert sized(a_pod().with_spec(**spec)).name == "main"
+
+
 @pytest.mark.parametrize("memory", ["lots", "4GB", "-1Gi", "1e999999", 1.5, True, [], {}])
 def test_memory_that_cannot_be_read_is_not_guessed(memory: Any) -> None:
     assert "cannot be read" in refused(a_pod().asking(memory))

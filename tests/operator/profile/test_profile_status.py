@@ -26,7 +26,9 @@ from plimsoll_operator.profile.facts import (
     TrainingFact,
 )
 from plimsoll_operator.profile.status import changed, newly_shifted, status_of
+from plimsoll_operator.wording.asking_words import TooLittle
 from plimsoll_operator.wording.drift_words import DriftKind
+from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.units import MIB
@@ -82,6 +84,36 @@ def test_the_columns_of_kubectl_get_have_something_to_show() -> None:
     ]
     assert status["bins"] == [{"ceiling": "512Mi", "count": 40}]
     assert (status["savedGbH"], status["uScore"], status["accuracy"]) == (12.3765, 0.25, 0.9975)
+
+
+def test_a_task_that_asks_for_too_little_is_told_in_words_and_not_in_percent() -> None:
+    tally = TaskSummary(task=TASK, observations=44, requested_gb_h=1.0, allocated_gb_h=4.0)
+    asks_little = facts(tally=tally, too_little=TooLittle(100 * MIB, 210 * MIB))
+    status = status_of(asks_little, now_s=START_S)
+    assert status["saved"] == "none (3 GB·h more)"
+    assert status["savedGbH"] == -3.0
+    assert status["asks"] == "too little: 100Mi, needs 210Mi"
+    assert "Asks for too little: 100Mi, needs 210Mi." in status["about"]
+    assert "Took 3 GB·h more than the 1 GB·h asked for." in status["about"]
+    assert not any("-" in words for words in (status["saved"], status["asks"]))
+
+
+def test_a_task_that_asks_for_enough_has_nothing_in_that_column() -> None:
+    assert status_of(facts(), now_s=START_S)["asks"] is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "asks"),
+    [
+        pytest.param(Mode.ENFORCE, "too little CPU: 100m, uses 258m", id="CPU is sized"),
+        pytest.param(Mode.OFF, None, id="idle CPU is anybody's"),
+    ],
+)
+def test_too_little_cpu_is_told_where_cpu_is_sized(mode: Mode, asks: str | None) -> None:
+    known = facts().knowledge
+    policy = replace(known.policy, cpu=replace(known.policy.cpu, mode=mode))
+    used = replace(known, policy=policy, cpu=CpuUse(runs=20, high_cores=0.2575))
+    assert facts(knowledge=used, asked_cores=0.1).asks == asks
 
 
 def test_a_status_is_plain_json() -> None:

@@ -95,9 +95,15 @@ def _would_have(changing: Sequence[TaskState]) -> list[str]:
     kills = sum(each.would_kill or 0 for each in statuses)
     runs = sum(each.would_runs for each in statuses)
     return [
-        f"  so far it would have saved {words_for_gb_h(saved)}, and killed {kills:,} of"
+        f"  so far it would have {_saved(saved)}, and killed {kills:,} of"
         f" {runs:,} runs at their first size (each is lifted and retried)"
     ]
+
+
+def _saved(saved_gb_h: float) -> str:
+    if saved_gb_h >= 0:
+        return f"saved {words_for_gb_h(saved_gb_h)}"
+    return f"taken {words_for_gb_h(-saved_gb_h)} more than was asked for"
 
 
 async def _profiles(objects: ApiServer, target: Target) -> list[Mapping[str, Any]]:

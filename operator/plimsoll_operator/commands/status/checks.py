@@ -76,6 +76,12 @@ def checks_of(cluster: ClusterState, now_s: float) -> list[Check]:
         check("certificate", cluster.certificates_end_s, partial(_certificate, now_s)),
         check("feed", cluster.feed_ages_s, _feed),
         check("controller", cluster.deployments, partial(_workload, "controller")),
+        # With a database there is no claim to look at.
+        *(
+            [check("store", cluster.claims, _store)]
+            if cluster.claims is None or cluster.claims
+            else []
+        ),
         check("leader", cluster.lease, partial(_leader, now_s)),
         check("agent", cluster.agents, _agent),
         Check("version", *_versions([*(cluster.deployments or ()), *(cluster.agents or ())])),
@@ -128,6 +134,24 @@ def _workload(name: str, deployments: Sequence[Object]) -> Judgement:
     namespace = part(deployment, "metadata", "namespace")
     todo = f"kubectl get pods -n {namespace} -l {PRODUCT},{COMPONENT}={name}"
     return Level.WARNING if ready else Level.BAD, words, todo
+
+
+def _store(claims: Sequence[Object]) -> Judgement:
+    for claim in claims:
+        name, namespace = part(claim, "metadata", "name"), part(claim, "metadata", "namespace")
+        phase = part(claim, "status", "phase")
+        if phase == "Bound":
+            continue
+        todo = f"kubectl describe pvc -n {namespace} {name}"
+        waits = "the controller cannot start, and nothing is learned"
+        if phase == "Pending":
+            of = part(claim, "spec", "storageClassName")
+            why = f"storage class {of}" if of else "no storage class, and the cluster no default"
+            words = f"its claim {name} waits for a volume ({why}): {waits}"
+            return Level.BAD, words, f"{todo}; docs/install.md tells how to do without a volume"
+        lost = f"its claim {name} is {phase}" if phase else f"there is no claim {name}"
+        return Level.BAD, f"{lost}: {waits}", todo
+    return Level.GOOD, "its claim has a volume", None
 
 
 def _feed(ages_s: Mapping[str, float | None]) -> Judgement:

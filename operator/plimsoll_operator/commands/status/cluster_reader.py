@@ -72,10 +72,11 @@ class ClusterReader:
             self._of_tasks("taskprofiles", "tasks"),
         )
         installed_in = self._installation.installed_in or _installed_in(deployments or ())
-        policies, lease, metrics = await asyncio.gather(
+        policies, lease, metrics, claims = await asyncio.gather(
             self._policies(installed_in),
             self._lease(installed_in, deployments or ()),
             self._metrics(installed_in),
+            self._claims(installed_in, deployments or ()),
         )
         return ClusterState(
             installed_in=installed_in,
@@ -87,6 +88,7 @@ class ClusterReader:
             certificates_end_s=_gauges(metrics, CERTIFICATE),
             policies=policies,
             profiles=profiles,
+            claims=claims,
             unseen=tuple(self._unseen),
         )
 
@@ -147,6 +149,19 @@ class ClusterReader:
         path = path_of(LEASES, "leases", installed_in, lease_name(deployments, installed_in))
         return await self._allowed(self._object(path), "leader")
 
+    async def _claims(
+        self, installed_in: str | None, deployments: Sequence[Object]
+    ) -> list[dict[str, Any]] | None:
+        names = claim_names(deployments, installed_in)
+        named = [{"metadata": {"namespace": installed_in, "name": name}} for name in names]
+
+        async def read() -> list[dict[str, Any]]:
+            paths = [path_of(CORE, "persistentvolumeclaims", installed_in, name) for name in names]
+            found = await asyncio.gather(*map(self._object, paths))
+            return [each or missing for each, missing in zip(found, named, strict=True)]
+
+        return await self._allowed(read(), "store")
+
     async def _metrics(self, installed_in: str | None) -> dict[str, bytes] | None:
         """The metrics of ready admission pods, by the API server's proxy."""
         if installed_in is None:
@@ -199,6 +214,17 @@ def lease_name(deployments: Sequence[Object], installed_in: str) -> str:
                     if part(variable, "name") == "PLIMSOLL_LEASE" and part(variable, "value"):
                         return str(part(variable, "value"))
     return LEASE
+
+
+def claim_names(deployments: Sequence[Object], installed_in: str | None) -> list[str]:
+    """The names of the claims that the controller's pod mounts; none with a database."""
+    return [
+        str(name)
+        for deployment in _only(deployments, installed_in)
+        if label(deployment, COMPONENT) == "controller"
+        for volume in part(deployment, "spec", "template", "spec", "volumes") or []
+        if (name := part(volume, "persistentVolumeClaim", "claimName"))
+    ]
 
 
 def gauge(metrics: bytes, name: str) -> float | None:

@@ -25,6 +25,8 @@ class ClusterState:
 
     installed_in: the namespace that Plimsoll runs in; None if none was found.
     lease: an empty mapping if there is none.
+    claims: the PersistentVolumeClaims that the controller mounts; one that is not there has no
+        status.
     feed_ages_s: admission pod -> seconds since it heard the controller; None if it never did.
     certificates_end_s: admission pod -> Unix seconds until which its certificate is valid; None if
         it does not say.
@@ -39,6 +41,7 @@ class ClusterState:
     certificates_end_s: Mapping[str, float | None] | None
     policies: Sequence[Object] | None
     profiles: Sequence[Object] | None
+    claims: Sequence[Object] | None = ()
     unseen: tuple[Unseen, ...] = ()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rich import box
@@ -16,7 +16,10 @@ from plimsoll_operator.commands.status.summary import Summary
 from plimsoll_operator.commands.status.tasks import NamespaceState, TaskState
 from plimsoll_operator.views.profile_status import ProfileStatus
 from plimsoll_operator.wording.figure_words import words_for_gb_h
+from plimsoll_operator.wording.saving_words import NONE_SAVED
 
+NAME_WIDTH: Final = 24
+"""Longer names are folded where there is no room for them."""
 _MARKS: Final = {
     Level.GOOD: ("✓", "green"),
     Level.WARNING: ("!", "yellow"),
@@ -36,6 +39,9 @@ def status_tables(summary: Summary, limit: int) -> RenderableType:
         parts += [Text(), _causes(ended, limit)]
     if summary.tasks:
         parts += [Text(), _tasks(summary.tasks, limit)]
+    asking = [task for task in summary.tasks if task.status.asks]
+    if asking:
+        parts += [Text(), _asks(asking, limit)]
     if len(summary.namespaces) > 1:
         parts += [Text(), _namespaces(summary.namespaces, limit)]
     if summary.next_steps:
@@ -91,6 +97,14 @@ def _causes(tasks: Sequence[TaskState], limit: int) -> RenderableType:
     return Group(heading, grid, *_more(len(tasks), limit))
 
 
+def _asks(tasks: Sequence[TaskState], limit: int) -> RenderableType:
+    # A table of its own: beside the figures there is no room for words in eighty columns.
+    table = _table("task", "asks for", names=[task.task for task in tasks[:limit]])
+    for task in tasks[:limit]:
+        table.add_row(plain(task.task), plain(task.status.asks or "", style="yellow"))
+    return Group(table, *_more(len(tasks), limit))
+
+
 def _tasks(tasks: Sequence[TaskState], limit: int) -> RenderableType:
     shown = tasks[:limit]
     # A column is left out where no task has a value, because eighty columns are few.
@@ -98,11 +112,13 @@ def _tasks(tasks: Sequence[TaskState], limit: int) -> RenderableType:
     recommending = any(task.status.would_save for task in shown)
     right = ["runs", "OOMs", *(["saved"] if saving else [])]
     right += ["would save", "would kill"] if recommending else []
-    table = _table("task", "mode", "phase", right=right)
+    names = [task.task for task in shown]
+    table = _table("task", "mode", "phase", names=names, right=right)
     for task in shown:
         status = task.status
-        figures = [plain(status.saved or "-")] if saving else []
-        figures += [plain(status.would_save or "-"), plain(_kills(status))] if recommending else []
+        # The amounts are in the namespaces' table, and in the profiles.
+        figures = [plain(_share(status.saved))] if saving else []
+        figures += [plain(_share(status.would_save)), plain(_kills(status))] if recommending else []
         table.add_row(
             plain(task.task),
             plain("paused" if task.paused else task.mode),
@@ -114,6 +130,11 @@ def _tasks(tasks: Sequence[TaskState], limit: int) -> RenderableType:
     return Group(table, *_more(len(tasks), limit))
 
 
+def _share(words: str | None) -> str:
+    """Return what saving words begin with: ``62%`` of ``62% (12.4 GB·h)``."""
+    return "-" if words is None else words.partition(" ")[0]
+
+
 def _kills(status: ProfileStatus) -> str:
     if status.would_kill is None:
         return "-"
@@ -123,7 +144,8 @@ def _kills(status: ProfileStatus) -> str:
 
 def _namespaces(namespaces: Sequence[NamespaceState], limit: int) -> RenderableType:
     right = ("tasks", "runs", "OOMs", "saved", "would save", "would kill")
-    table = _table("namespace", "modes", right=right)
+    names = [each.namespace for each in namespaces[:limit]]
+    table = _table("namespace", "modes", names=names, right=right)
     for each in namespaces[:limit]:
         modes = ", ".join(f"{count} {mode}" for mode, count in sorted(each.modes.items()))
         table.add_row(
@@ -132,20 +154,33 @@ def _namespaces(namespaces: Sequence[NamespaceState], limit: int) -> RenderableT
             f"{each.tasks:,}",
             f"{each.runs:,}",
             f"{each.oom_kills:,}",
-            words_for_gb_h(each.saved_gb_h),
-            words_for_gb_h(each.would_save_gb_h),
+            _amount(each.saved_gb_h),
+            _amount(each.would_save_gb_h),
             f"{each.would_kill_runs:,}",
         )
     return Group(table, *_more(len(namespaces), limit))
 
 
-def _table(*left: str, right: Sequence[str]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+def _amount(saved_gb_h: float) -> str:
+    return words_for_gb_h(saved_gb_h) if saved_gb_h >= 0 else NONE_SAVED
+
+
+def _table(*left: str, names: Iterable[str], right: Sequence[str] = ()) -> Table:
+    """Make an empty table. names: those of its first column, which are not cut."""
+    widest = min(NAME_WIDTH, max(map(len, names), default=NAME_WIDTH))
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1),
+        collapse_padding=True,
+    )
     for name in left:
-        # The first column holds names, which must not be cut.
-        table.add_column(name, overflow="fold", min_width=24 if name == left[0] else None)
+        first = name == left[0]
+        table.add_column(name, overflow="fold", min_width=widest if first else len("recommend"))
     for name in right:
-        table.add_column(name, justify="right")
+        # Of two words, each has a line, because eighty columns are few.
+        table.add_column(name.replace(" ", "\n"), justify="right")
     return table
 
 

@@ -45,6 +45,7 @@ class TaskState:
             "oom_kills": status.oom_kills,
             "causes": status.causes,
             "saved_gb_h": status.saved_gb_h,
+            "asks": status.asks,
             "would_runs": status.would_runs,
             "would_save_gb_h": status.would_save_gb_h,
             "would_kill_runs": status.would_kill,

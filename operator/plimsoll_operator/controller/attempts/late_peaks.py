@@ -66,10 +66,12 @@ class LatePeaks:
         """Wait for the pod's last report, unless it is there."""
         status = event.status
         attempts = self._observed.setdefault(status.uid, {})
+        watched = event.watched
+        measured = watched.measured_container(status)
         attempts[status.attempt_uid] = _Observed(
             event.observation,
-            status.container_id,
-            event.watched.attempt.containers,
+            measured,
+            watched.attempt.containers,
             event if event.observation.cause is Cause.KILLED else None,
         )
         self._observed.move_to_end(status.uid)

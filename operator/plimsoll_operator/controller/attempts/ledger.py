@@ -133,7 +133,8 @@ class AttemptLedger:
         return best.kernel_peak_bytes if best.measured_s >= status.finished_s + 1 else None
 
     def _best_peak(self, watched: WatchedPod, status: AttemptStatus) -> PeakReport | None:
-        return self.peaks.best(status.uid, status.container_id, watched.attempt.containers)
+        measured = watched.measured_container(status)
+        return self.peaks.best(status.uid, measured, watched.attempt.containers)
 
 
 def _log(observation: Observation, why: str) -> None:

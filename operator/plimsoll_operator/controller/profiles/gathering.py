@@ -18,6 +18,7 @@ from plimsoll_operator.profile.standing_facts import standing_facts
 from plimsoll_operator.training.when_due import LEAST_NEW_RUNS
 from plimsoll_operator.views.counting import causes_of
 from plimsoll_operator.views.training_facts import facts_of
+from plimsoll_operator.wording.asking_words import TooLittle, too_little
 from plimsoll_predictor.core.cpu import use_of
 from plimsoll_predictor.core.record import Cause, Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
@@ -26,7 +27,7 @@ from plimsoll_predictor.store import Store, TaskSummary, Training, Writer
 PEAK_DELAY_S: Final = 30.0
 """A pod's last report comes a little after its end: until then nothing is missed."""
 LATEST: Final = 50
-"""Attempts looked through for the last success, and for why others did not succeed."""
+"""Attempts looked through for the last success, why others did not succeed, and what is asked."""
 RECENT_RUNTIMES: Final = 200
 """The status shows the shape and trend of this many runs."""
 
@@ -69,6 +70,8 @@ class _Stored(NamedTuple):
     training: TrainingFact | None
     decisions: list[str]
     measured: Measured
+    too_little: TooLittle | None
+    asked_cores: float | None
     runtimes_s: list[float]
     causes: list[Cause]
 
@@ -118,6 +121,8 @@ class ProfileGatherer:
             problems=policies.of_task(task).problems,
             troubles=self.troubles.of(task.namespace),
             trains_from=max(knowledge.policy.min_runs, LEAST_NEW_RUNS),
+            too_little=stored.too_little,
+            asked_cores=stored.asked_cores,
             generation=generation,
         )
         return facts, stored.measured.awaited
@@ -131,6 +136,8 @@ def _stored(store: Store, task: TaskId, now_s: float) -> _Stored:
         _training(store.trainings.last(task)),
         decisions,
         measurement_of(latest, now_s),
+        too_little(latest),
+        next((each.request_cores for each in reversed(latest) if each.request_cores), None),
         store.runtimes.newest(task, limit=RECENT_RUNTIMES),
         causes_of(latest),
     )

@@ -19,11 +19,19 @@ from plimsoll_operator.pods.spec import (
     Pod,
     other_memory_bytes,
     other_millicores,
+    overhead_of,
     sized_container,
 )
 from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
 from plimsoll_operator.sizing.bounds.nodes import Nodes
-from plimsoll_operator.sizing.bounds.quotas import Quota, counts, is_best_effort
+from plimsoll_operator.sizing.bounds.quotas import (
+    CPU,
+    MEMORY,
+    Quota,
+    Resource,
+    counts,
+    is_best_effort,
+)
 from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds
 from plimsoll_predictor.core.decision import Bounds
 
@@ -38,6 +46,7 @@ class PodAmounts:
     request, limit: of the sized container, as its author wrote them; None if absent.
     sets_limit: whether the limit follows the size; else it stays as it is.
     other_request, other_limit: of what runs beside the sized container.
+    overhead: of the pod's RuntimeClass, which quotas and nodes count as well.
     killed: the allocation that was too small for the attempt before; None for a first attempt.
     """
 
@@ -46,6 +55,7 @@ class PodAmounts:
     sets_limit: bool = True
     other_request: int = 0
     other_limit: int = 0
+    overhead: int = 0
     killed: int | None = None
 
 
@@ -60,6 +70,7 @@ class _Room:
 def bounds_for(pod: Pod, memory: PodAmounts, namespace: NamespaceBounds, nodes: Nodes) -> Bounds:
     """Return the bounds of the allocation by LimitRanges, quotas and the nodes for this pod."""
     node = nodes.largest_for(pod)
+    memory = _with_overhead(memory, pod, MEMORY)
     rooms = _rooms(pod, memory, namespace, None if node is None else node.memory_bytes)
     room = min(rooms, key=lambda room: room.most, default=None)
     return Bounds(
@@ -97,12 +108,20 @@ def cpu_bounds_for(
         other_request=others,
         other_limit=others,
     )
+    cpu = _with_overhead(cpu, pod, CPU)
     node = nodes.largest_for(pod)
     caps = [room.most for room in _rooms(pod, cpu, namespace, node.millicores if node else None)]
     cap = _cap(cpu, namespace)
     return CpuBounds(
         _floor(cpu, namespace), min(caps if cap is None else [*caps, cap], default=None)
     )
+
+
+def _with_overhead(amounts: PodAmounts, pod: Pod, resource: Resource) -> PodAmounts:
+    overhead = overhead_of(pod)
+    if not overhead:
+        return amounts
+    return replace(amounts, overhead=resource.read(overhead.get(resource.name)) or 0)
 
 
 def _cap(amounts: PodAmounts, namespace: NamespaceBounds) -> int | None:
@@ -127,7 +146,8 @@ def _rooms(
 ) -> list[_Room]:
     rooms = []
     if node is not None:
-        most = max(0, int(node * NODE_SHARE) - amounts.other_request)
+        beside = amounts.other_request + amounts.overhead
+        most = max(0, int(node * NODE_SHARE) - beside)
         rooms.append(_Room(most, "the room on the largest node for it"))
     if namespace.counts_sized and amounts.request is None and is_best_effort(pod):
         # With a size it would be counted by quotas that do not count it now.
@@ -146,7 +166,7 @@ def _quota_rooms(amounts: PodAmounts, quotas: Iterable[Quota]) -> Iterable[_Room
                 continue
             # What Plimsoll made smaller waits for no quota that its author would not wait for.
             if amounts.killed is not None and amounts.killed >= (written or 0):
-                yield _Room(max(0, hard - others), "its quota")
+                yield _Room(max(0, hard - others - amounts.overhead), "its quota")
             else:
                 yield _Room(written or 0, f"its {kind} (a quota counts it)")
 

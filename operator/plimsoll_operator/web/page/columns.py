@@ -16,12 +16,14 @@ class Column:
     """One column. key: rows for which it is None come last in both orders.
 
     order: asc or desc, the first one to offer. would: shown only where something is recommended.
+    asks: shown only where a task asks for too little.
     """
 
     title: str
     key: SortKey
     order: str = "desc"
     would: bool = False
+    asks: bool = False
 
     @property
     def numeric(self) -> bool:
@@ -41,6 +43,7 @@ COLUMNS: Final[dict[str, Column]] = {
     "allocated": Column(title="allocated", key=lambda row: row.summary.allocated_gb_h),
     "needed": Column(title="needed", key=lambda row: row.summary.peak_gb_h),
     "saved": Column(title="saved", key=lambda row: row.saved_gb_h),
+    "asks": Column(title="asks for", key=lambda row: row.asks, order="asc", asks=True),
     "would-save": Column(title="would save", key=lambda row: row.would_save_gb_h, would=True),
     "would-kill": Column(title="would kill", key=lambda row: row.would_kill, would=True),
     "last": Column(title="last run", key=lambda row: row.summary.last_finished_s),

@@ -21,6 +21,7 @@ ROWS_PER_PAGE: Final = 50
 class Totals:
     """The sums of tasks. would_save_gb_h, would_kill: None where no task has a value.
 
+    asking: how many ask for too little.
     recommended_gb_h: requested by the tasks that have a ``would_save_gb_h``.
     """
 
@@ -29,6 +30,7 @@ class Totals:
     would_save_gb_h: float | None
     would_kill: int | None
     recommending: int
+    asking: int
     recommended_gb_h: float
 
 
@@ -51,6 +53,11 @@ class Listing:
     def would(self) -> bool:
         """Whether any task that matches is only recommended for."""
         return self.totals.recommending > 0
+
+    @property
+    def asks(self) -> bool:
+        """Whether any task that matches asks for too little."""
+        return self.totals.asking > 0
 
 
 def list_tasks(rows: Sequence[TaskRow], query: Query) -> Listing:
@@ -85,6 +92,7 @@ def totals_of(rows: Sequence[TaskRow]) -> Totals:
         would_save_gb_h=sum(row.would_save_gb_h or 0.0 for row in would) if would else None,
         would_kill=sum(kills) if kills else None,
         recommending=sum(row.mode == "recommend" for row in rows),
+        asking=sum(row.asks is not None for row in rows),
         recommended_gb_h=sum(row.summary.requested_gb_h for row in would),
     )
 

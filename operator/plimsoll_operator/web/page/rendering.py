@@ -37,7 +37,11 @@ class Trouble:
 def render_index(listing: Listing, *, paused: bool) -> str:
     """The index. paused: the whole cluster."""
     template = _environment().get_template("index.html.j2")
-    shown = {key: each for key, each in COLUMNS.items() if listing.would or not each.would}
+    shown = {
+        key: each
+        for key, each in COLUMNS.items()
+        if (listing.would or not each.would) and (listing.asks or not each.asks)
+    }
     return template.render(listing=listing, shown=shown, paused=paused)
 
 

@@ -49,6 +49,7 @@ class Live(Protocol):
 class TaskRow:
     """One task of the index.
 
+    asks: that the task asks for too little, in words; None if it asks for enough.
     would_save_gb_h, would_kill: the effect if every run had been sized that was not; None where
         the profile does not say it, as where the task is enforced.
     runtime: of the next run, p50 and p95 in words; None while nothing is forecast.
@@ -59,6 +60,7 @@ class TaskRow:
     mode: str
     phase: str
     champion: str
+    asks: str | None = None
     would_save_gb_h: float | None = None
     would_save: str | None = None
     would_kill: int | None = None
@@ -87,6 +89,7 @@ def row_of(summary: TaskSummary, live: LiveTask) -> TaskRow:
         mode=policy.mode.value,
         phase=_phase(summary, live, status.phase),
         champion=_cut(status.champion) or live.champion,
+        asks=_cut(status.asks),
         would_save_gb_h=status.would_save_gb_h if recommended else None,
         would_save=_cut(status.would_save) if recommended else None,
         would_kill=status.would_kill if recommended else None,

@@ -20,14 +20,19 @@ from plimsoll_operator.wording.figure_words import (
     number_words,
     words_for_gb_h,
     words_for_minute,
-    words_for_share,
     words_for_size,
 )
+from plimsoll_operator.wording.saving_words import (
+    words_for_saved_gb_h,
+    words_for_saved_share,
+)
 from plimsoll_predictor.core.record import Cause, Outcome
-from plimsoll_predictor.core.savings import Resource, words_for_amount
+from plimsoll_predictor.core.savings import Resource, Saving, words_for_amount
 
 MAX_TEXT: Final = 512
 """The most characters that are shown of a text from outside."""
+LEAST_PART: Final = 0.0005
+"""A tenth of a percent, in which improvements are shown, begins at half of it."""
 _OUTCOMES: Final = {
     None: "not ended yet",
     Outcome.SUCCEEDED: "succeeded",
@@ -70,9 +75,12 @@ def environment_of(loader: BaseLoader) -> Environment:
         short=lambda text: cut(str(text), MAX_TEXT),
         sentence=lambda text: cut(str(text)[:1].upper() + str(text)[1:], MAX_TEXT),
         saved=_saved,
-        share=words_for_share,
+        saved_share=words_for_saved_share,
+        saved_gb_h=words_for_saved_gb_h,
+        improved=_improved,
         search_plot=search_plot,
         amount=_amount,
+        cores=lambda cores: words_for_amount(Resource.CPU, cores),
     )
     environment.globals.update(named=NAMED_TASKS)
     return environment
@@ -100,5 +108,12 @@ def _amount(amount: float | None, resource: Resource) -> str:
     return "-" if amount is None else words_for_amount(resource, amount)
 
 
+def _improved(row: Saving) -> str:
+    """Return the row's improvement; of one that improves nothing, the reason."""
+    if row.improved > -LEAST_PART:
+        return f"{100 * max(row.improved, 0.0):.1f}%"
+    return "asks for too little" if row.used is not None and row.used > row.before else "none"
+
+
 def _saved(figures: Figures) -> str:
-    return words_for_share(figures.saved_gb_h, figures.requested_gb_h)
+    return words_for_saved_share(figures.saved_gb_h, figures.requested_gb_h)

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from plimsoll_operator.commands.status.checks import Check, Level, checks_of
-from plimsoll_operator.commands.status.cluster_reader import lease_name
+from plimsoll_operator.commands.status.cluster_reader import claim_names, lease_name
 from plimsoll_operator.commands.status.cluster_state import ClusterState, Unseen
 from plimsoll_operator.commands.status.summary import Summary, summary_of
 from plimsoll_operator.commands.status.tables import status_tables
@@ -18,6 +18,7 @@ from plimsoll_operator.commands.status.tasks import task_states
 from tests.builders.cluster_status import (
     NOW_S,
     a_bundle,
+    a_claim,
     a_condition,
     a_deployment,
     a_lease,
@@ -107,6 +108,24 @@ def test_a_healthy_installation_says_who_leads_since_when_and_how_fresh_admissio
             "1 of 2 admission pods never heard",
             id="a replica without a feed",
         ),
+        pytest.param(
+            "store",
+            {"claims": [a_claim("Pending")]},
+            "no storage class, and the cluster no default",
+            id="a claim without a class",
+        ),
+        pytest.param(
+            "store",
+            {"claims": [a_claim("Bound"), a_claim("Pending", storageClassName="slow")]},
+            "waits for a volume (storage class slow)",
+            id="a claim that its class does not satisfy",
+        ),
+        pytest.param(
+            "store", {"claims": [a_claim("Lost")]}, "plimsoll-store is Lost", id="a lost volume"
+        ),
+        pytest.param(
+            "store", {"claims": [a_claim(None)]}, "no claim plimsoll-store", id="no claim"
+        ),
     ],
 )
 def test_what_keeps_pods_from_being_sized_or_learned_from_is_not_healthy(
@@ -172,6 +191,27 @@ def test_what_needs_a_look_is_told_and_healthy_all_the_same(
     check = checked(name, what_is_seen(**changes))
     assert check.level is Level.WARNING
     assert words in check.words
+
+
+def test_a_claim_that_waits_is_told_where_to_look() -> None:
+    told = summary(claims=[a_claim("Pending")])
+    steps = [step for step in told.next_steps if step.startswith("store: ")]
+    assert "kubectl describe pvc -n plimsoll plimsoll-store" in steps[0]
+
+
+def test_a_claim_with_a_volume_is_good_and_no_claim_is_not_looked_at() -> None:
+    assert checked("store", what_is_seen(claims=[a_claim("Bound")])).level is Level.GOOD
+    assert checked("store", what_is_seen(claims=None)).level is Level.UNSEEN
+    assert "store" not in [each.name for each in checks_of(what_is_seen(), NOW_S)]
+
+
+def test_the_claims_are_those_that_the_controller_mounts() -> None:
+    volumes = [{"name": "tmp"}, {"name": "store", "persistentVolumeClaim": {"claimName": "mine"}}]
+    controller = a_deployment("controller")
+    controller["spec"]["template"] = {"spec": {"volumes": volumes}}
+    assert claim_names([a_deployment("admission"), controller], "plimsoll") == ["mine"]
+    assert claim_names([controller], "elsewhere") == []
+    assert claim_names([a_deployment("controller")], "plimsoll") == []
 
 
 def test_a_policy_named_cluster_elsewhere_pauses_nothing() -> None:
@@ -248,6 +288,37 @@ def test_enforcing_is_advised_where_it_saves_and_kills_few() -> None:
     steps = summary(profiles=[few, many, enforced]).next_steps
     [advice] = [step for step in steps if "plimsoll enforce" in step]
     assert "enforcing in few would have saved 5 GB·h and killed 1 of 40 runs" in advice
+
+
+def test_a_task_that_asks_for_too_little_has_a_column_of_its_own() -> None:
+    asking = a_profile(
+        saved="none (3 GB·h more)", savedGbH=-3.0, asks="too little: 100Mi, needs 210Mi"
+    )
+    text = text_of(summary(profiles=[asking, a_profile("other", "lab")]))
+    assert "asks for" in text
+    assert "too little: 100Mi, needs 210Mi" in text
+    assert "none" in text
+    assert "-3" not in text
+    told = summary(profiles=[asking]).to_dict()["tasks"][0]
+    assert (told["asks"], told["saved_gb_h"]) == ("too little: 100Mi, needs 210Mi", -3.0)
+    assert "asks for" not in text_of(summary())
+
+
+def test_eighty_columns_cut_no_figure() -> None:
+    asking = a_profile(
+        mode="enforce", saved="none (3 GB·h more)", savedGbH=-3.0, asks="too little: 1Gi, needs 2Gi"
+    )
+    many = [asking, a_profile("join", "lab"), a_profile("train", "lab", wouldKill=12)]
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(status_tables(summary(profiles=many), 40))
+    lines = console.export_text().splitlines()
+    heads = [line.split() for line in lines if line.startswith(("task ", "namespace "))]
+    figures = ["runs", "OOMs", "saved", "save", "kill"]
+    assert heads == [
+        ["task", "mode", "phase", *figures],
+        ["task", "asks", "for"],
+        ["namespace", "modes", "tasks", *figures],
+    ]
 
 
 def test_namespaces_are_added_up() -> None:

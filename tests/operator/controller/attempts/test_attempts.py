@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,45 @@ async def test_a_run_whose_peak_comes_while_nobody_is_there_is_known_once(tmp_pa
             await inside.see(ended(a_train()))
             assert inside.known.runs == 1
             assert inside.store.totals.of(TRAIN).runs_known == 1
+
+
+EMPTY_CGROUP = replace(a_final(need_bytes=0), container_id="main")
+"""What the node counts for a container inside a sandbox."""
+
+
+@pytest.mark.parametrize(
+    ("overhead", "peak_bytes"),
+    [
+        pytest.param({"memory": "160Mi", "cpu": "250m"}, 90 * MIB, id="inside a sandbox"),
+        pytest.param({}, 0, id="the node counts for the container itself"),
+    ],
+)
+async def test_a_sandboxs_memory_is_read_from_its_pod(
+    tmp_path: Path, overhead: dict[str, str], peak_bytes: int
+) -> None:
+    sandbox = replace(a_final(), container_id="pause", need_peak_bytes=90 * MIB)
+    async with an_inside(tmp_path) as inside:
+        await inside.report(EMPTY_CGROUP, sandbox, a_final())
+        await inside.see(ended(a_train().with_spec(overhead=overhead)))
+        assert [o.peak_bytes for o in inside.store.observations.of_task(TRAIN)] == [peak_bytes]
+
+
+@pytest.mark.slow
+async def test_a_sandboxs_late_peak_is_its_pods_too(tmp_path: Path) -> None:
+    sandboxed = a_train().with_spec(overhead={"memory": "160Mi"})
+    sandbox = replace(a_final(), container_id="pause")
+    async with an_inside(tmp_path) as inside, amending(inside):
+        await inside.see(ended(sandboxed))
+        await inside.report(EMPTY_CGROUP, sandbox, a_final(need_bytes=95 * MIB))
+        await until_peaked(inside, 95 * MIB)
+
+
+async def test_a_sandboxs_own_memory_is_no_need_of_its_container(tmp_path: Path) -> None:
+    sandboxed = a_train(memory="128Mi").with_spec(overhead={"memory": "160Mi"})
+    async with an_inside(tmp_path) as inside:
+        await inside.report(a_final(need_bytes=250 * MIB))
+        await inside.see(ended(sandboxed))
+        assert [o.peak_bytes for o in inside.store.observations.of_task(TRAIN)] == [128 * MIB]
 
 
 async def test_pods_of_one_run_make_one_known_run(tmp_path: Path) -> None:

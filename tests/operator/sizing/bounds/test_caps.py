@@ -30,11 +30,13 @@ def bounds_of(
     quotas: tuple[dict[str, Any], ...] = (),
     memory: PodAmounts | None = None,
     node: str | None = None,
+    overhead: object = None,
 ) -> Bounds:
     namespace = read_namespace(list(objects), list(quotas))
     nodes = NO_NODES if node is None else nodes_of(a_node(node))
     amounts = memory or PodAmounts(request=GIB, limit=GIB)
-    return bounds_for(a_pod().built(), amounts, namespace, nodes)
+    pod = a_pod() if overhead is None else a_pod().with_spec(overhead=overhead)
+    return bounds_for(pod.built(), amounts, namespace, nodes)
 
 
 def nothing_but(written_bytes: int | None = GIB, **bounds: int) -> Bounds:
@@ -200,3 +202,27 @@ def test_a_limit_that_stays_is_no_reason_to_leave_a_pod_as_written() -> None:
     asked = PodAmounts(request=GIB, limit=None, sets_limit=False)
     assert bounds_of(memory=asked).written_bytes == 0
     assert bounds_of(memory=PodAmounts(request=GIB, limit=None)).written_bytes is None
+
+
+SANDBOX = {"memory": "1Gi", "cpu": "250m"}
+"""What a RuntimeClass adds to a pod."""
+
+
+def test_a_node_and_a_quota_are_shared_with_a_sandbox() -> None:
+    memory = PodAmounts(request=GIB, other_request=GIB)
+    assert bounds_of(memory=memory, node="20Gi", overhead=SANDBOX).room_bytes == 16 * GIB
+    killed = PodAmounts(request=GIB, limit=GIB, killed=GIB)
+    quota = a_quota({"requests.memory": "8Gi"})
+    found = bounds_of(quotas=(quota,), memory=killed, overhead=SANDBOX)
+    assert found.room_bytes == 7 * GIB
+
+
+def test_a_limit_range_does_not_count_a_sandbox() -> None:
+    both = a_limit_range("Pod", min={"memory": "2Gi"}, max={"memory": "4Gi"})
+    found = bounds_of(both, overhead=SANDBOX)
+    assert (found.floor_bytes, found.cap_bytes) == (2 * GIB, 4 * GIB)
+
+
+@pytest.mark.parametrize("overhead", [{}, {"cpu": "1"}, {"memory": "much"}, "1Gi", []])
+def test_an_overhead_that_says_nothing_of_memory_takes_nothing(overhead: object) -> None:
+    assert bounds_of(node="20Gi", overhead=overhead).room_bytes == 18 * GIB

@@ -48,6 +48,12 @@ def bounds(
     return cpu_bounds_for((pod or a_pod()).built(), 0, CpuAsk(1000, limit), namespace, nodes)
 
 
+def test_a_sandbox_takes_its_share_of_a_quota_and_a_node() -> None:
+    sandboxed = a_pod().with_spec(overhead={"memory": "1Gi", "cpu": "250m"})
+    assert bounds(pod=sandboxed, node="10") == CpuBounds(None, 8750)
+    assert bounds(a_range("Pod", min="1", max="2"), pod=sandboxed) == CpuBounds(1000, 2000)
+
+
 def test_nothing_bounds_where_nothing_is_set() -> None:
     assert bounds() == CpuBounds(None, None)
     assert read_namespace([], [], CPU) == UNBOUNDED

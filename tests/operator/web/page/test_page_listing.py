@@ -115,6 +115,15 @@ def test_totals_are_of_what_matches() -> None:
     assert totals_of(both).figures.saved_gb_h == pytest.approx(8.0)
 
 
+def test_that_a_task_asks_for_too_little_is_a_column_of_its_own_where_one_does() -> None:
+    status = {"asks": "too little: 100Mi, needs 210Mi"}
+    summary = TaskSummary(task=TaskId("a", "b"), requested_gb_h=1.0, allocated_gb_h=4.0)
+    asking = row_of(summary, LiveTask(policy=ENFORCE, status=status))
+    assert asking.asks == "too little: 100Mi, needs 210Mi"
+    assert list_tasks([asking, a_row("a/one")], Query()).asks
+    assert not list_tasks([a_row("a/one")], Query()).asks
+
+
 def test_would_have_is_told_of_recommended_tasks_only() -> None:
     summary = TaskSummary(task=TaskId("a", "b"), observations=9, runs_known=9, requested_gb_h=10.0)
     status = {"wouldSave": "63% (6.3 GB·h)", "wouldSaveGbH": 6.3, "wouldKill": 2}

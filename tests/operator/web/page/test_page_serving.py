@@ -141,6 +141,22 @@ async def test_behind_a_proxy_it_answers_to_any_name(cluster: ACluster) -> None:
     assert answer.status == 200
 
 
+async def test_the_page_says_what_a_task_asks_for_and_needs(store: Store) -> None:
+    task = TaskId("shop", "train-demand")
+    life = [replace(each, request_bytes=100 << 20) for each in a_life(13)]
+    store.observations.record(life)
+    cluster = bare(store)
+    cluster.statuses[task] = {"asks": "too little: 100Mi, needs 210Mi"}
+    async with asking(cluster) as reader:
+        _, index = await reader.get("/")
+        _, page = await reader.get("/tasks/shop/train-demand")
+    for text in (index, page):
+        assert "too little: 100Mi, needs 210Mi" in text
+        assert re.search(r">-\d+%<", text) is None
+        assert ">none<" in text
+    assert 'data-label="asks for"' in index
+
+
 async def test_names_and_words_from_outside_are_escaped(store: Store) -> None:
     name = HOSTILE.replace("/", "∕")
     task = TaskId("shop", name)
@@ -153,6 +169,7 @@ async def test_names_and_words_from_outside_are_escaped(store: Store) -> None:
         "phase": HOSTILE,
         "champion": HOSTILE,
         "lastDecisions": [HOSTILE],
+        "asks": HOSTILE,
         "wouldSave": HOSTILE,
         "conditions": [said] * 50,
     }

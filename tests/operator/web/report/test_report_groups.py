@@ -10,14 +10,23 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.views.counting import cpu_figures_of
-from plimsoll_operator.views.groups import NAMED_TASKS
+from plimsoll_operator.views.groups import NAMED_TASKS, gather_groups
+from plimsoll_operator.views.records import ModelFigures, TaskReport
 from plimsoll_operator.views.task_views import gather
 from plimsoll_operator.web.report.page import render
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
+from plimsoll_predictor.model.bins import Bins
 from plimsoll_predictor.store import Store
-from tests.builders.reports import START_S, a_life, a_report, a_task_report, an_attempt
+from tests.builders.reports import (
+    START_S,
+    a_life,
+    a_report,
+    a_task_report,
+    an_attempt,
+    model_figures,
+)
 
 
 def runs_of(
@@ -126,11 +135,59 @@ def test_a_tasks_section_shows_the_cpu_it_was_given(tmp_path: Path) -> None:
     text = text_of(render(gather(store), START_S))
     store.close()
     # Ten runs of ten minutes at four cores asked for, one allocated, half a core used.
-    expected = (
-        "CPU saved 75.0% CPU asked 6.67 core·h CPU allocated 1.67 core·h CPU used 0.833 core·h"
-    )
+    expected = "CPU saved 75% CPU asked 6.67 core·h CPU allocated 1.67 core·h CPU used 0.833 core·h"
     assert expected in text
-    assert "busiest minute 1 cores" in text
+    assert "busiest minute 1 core " in text
+
+
+def test_a_task_that_asks_for_too_little_saves_nothing_and_is_told_so(tmp_path: Path) -> None:
+    """The demo's tasks ask for 100m, and use two and a half times as much."""
+    greedy = runs_of("greedy", need_bytes=6 * GIB, cores=0.2575, asked=0.1)
+    sized = [replace(run, allocated_cores=0.309) for run in greedy]
+    store = a_store(tmp_path, sized, runs_of("other", need_bytes=GIB, cores=0.5))
+    text = text_of(render(gather(store), START_S))
+    store.close()
+    assert "CPU saved none CPU asked 0.167 core·h too little" in text
+    assert "asks for too little: 4Gi, needs 6Gi" in text
+    assert "0.1 cores 0.26 cores 0.31 cores asks for too little" in text
+    assert re.search(r"-\d[\d.]*%", text) is None
+
+
+def test_only_tasks_that_ask_for_too_little_make_a_column_of_it(tmp_path: Path) -> None:
+    store = a_store(tmp_path, runs_of("modest", need_bytes=GIB, cores=0.5))
+    page = render(gather(store), START_S)
+    store.close()
+    assert "asks for" not in text_of(page).partition("By task")[2].partition("modest")[0]
+
+
+def _with_model(report: TaskReport, model: ModelFigures) -> TaskReport:
+    assert report.detail is not None
+    trained = model if report.task.name == "train" else None
+    return replace(report, detail=replace(report.detail, model=trained))
+
+
+def test_after_is_never_below_what_the_same_runs_used(tmp_path: Path) -> None:
+    """The bins' counts are of the training, in which small runs were many."""
+    small = runs_of("train", need_bytes=GIB // 8, cores=0.5)
+    short = [replace(run, finished_s=(run.started_s or 0.0) + 1) for run in small]
+    large = [
+        replace(run, attempt_uid=f"large-{run.attempt_uid}", run=f"large-{run.run}")
+        for run in runs_of("train", need_bytes=3 * GIB, cores=0.5)
+    ]
+    other = runs_of("other", need_bytes=GIB, cores=0.5)
+    store = a_store(tmp_path, short, large, other)
+    bins = Bins((GIB // 4, 3 * GIB + GIB // 4), (10, 10), (0.0, 0.0), (600.0, 600.0))
+    model = replace(model_figures(), bins=bins)
+    reports = [a_task_report(short + large, "train"), a_task_report(other, "other")]
+    groups = gather_groups(store, [_with_model(each, model) for each in reports])
+    store.close()
+    assert groups is not None
+    uses = {task.task: task for group in groups.groups for task in group.tasks}
+    assert uses["shop/train"].used_bytes == 3 * GIB
+    assert uses["shop/train"].sized_bytes == 3 * GIB + GIB // 4
+    for row in (*groups.by_group, *groups.task_level, *groups.run_level):
+        assert row.used is not None
+        assert row.after >= row.used
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,86 @@
+"""Says that a task asks for less than it needs: its author should know, whatever was saved.
+
+Below its need a run of such a task lives from its node's spare memory, or is killed at its own
+limit. Plimsoll gives it more than it asks for, which is why nothing is saved on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from plimsoll_operator.names.quantity import format_millicores
+from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.core.units import words_for_bytes
+
+LEAST_EXCESS: Final = 1.02
+"""A need so much above the request is measured, not rounded: pods differ by some pages."""
+CPU_EXCESS: Final = 1.2
+"""A task uses so much more CPU than it asks for before anybody is told: idle cores are free."""
+
+
+@dataclass(frozen=True, slots=True)
+class TooLittle:
+    """A memory request below the need.
+
+    asked_bytes: the latest. needed_bytes: the largest need of runs that asked for no more.
+    censored: the largest of them was killed there, and needs more.
+    """
+
+    asked_bytes: int
+    needed_bytes: int
+    censored: bool = False
+
+    @property
+    def words(self) -> str:
+        """Return it for a narrow column, such as ``too little: 100Mi, needs 210Mi``."""
+        needed = words_for_bytes(self.needed_bytes)
+        more = "more than " if self.censored else ""
+        return f"too little: {words_for_bytes(self.asked_bytes)}, needs {more}{needed}"
+
+
+def too_little(attempts: Iterable[Observation]) -> TooLittle | None:
+    """Find out whether the task asks for too little memory now; None if it does not.
+
+    attempts: oldest first; only those with a request and a need count.
+    """
+    known = [
+        (each.request_bytes, need)
+        for each in attempts
+        if each.request_bytes and (need := each.need) is not None
+    ]
+    if not known:
+        return None
+    # Whoever raised the request has mended it: runs that asked for more say nothing about this one.
+    asked_bytes = known[-1][0]
+    needs = [need for request_bytes, need in known if request_bytes <= asked_bytes]
+    most = max(needs, key=lambda need: (need.size_bytes, need.censored))
+    if most.size_bytes < asked_bytes * (1.0 if most.censored else LEAST_EXCESS):
+        return None
+    return TooLittle(asked_bytes, most.size_bytes, most.censored)
+
+
+def too_little_cpu_words(asked_cores: float | None, used_cores: float | None) -> str | None:
+    """Return words for a CPU request far below the use; None if it is enough or unknown.
+
+    >>> too_little_cpu_words(0.1, 0.2575)
+    'too little CPU: 100m, uses 258m'
+    >>> too_little_cpu_words(1, 1.1), too_little_cpu_words(1, None)
+    (None, None)
+    """
+    if not asked_cores or used_cores is None or used_cores <= asked_cores * CPU_EXCESS:
+        return None
+    asked, used = (format_millicores(round(cores * 1000)) for cores in (asked_cores, used_cores))
+    return f"too little CPU: {asked}, uses {used}"
+
+
+def asks_words(memory: TooLittle | None, cpu: str | None = None) -> str | None:
+    """Return the whole for the column ASKS; None if the task asks for enough.
+
+    >>> asks_words(TooLittle(100 << 20, 210 << 20), "too little CPU: 100m, uses 258m")
+    'too little: 100Mi, needs 210Mi; too little CPU: 100m, uses 258m'
+    >>> asks_words(None)
+    """
+    parts = [words for words in (memory.words if memory else None, cpu) if words]
+    return "; ".join(parts) or None

@@ -1,0 +1,93 @@
+"""An API server that has a few objects, as far as Helm's ``lookup`` asks it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+
+Objects = Mapping[str, Sequence[Mapping[str, Any]]]
+"""Objects by their kind."""
+
+KINDS: Final = {
+    "PersistentVolume": ("/api/v1", "persistentvolumes", False),
+    "PersistentVolumeClaim": ("/api/v1", "persistentvolumeclaims", True),
+    "StorageClass": ("/apis/storage.k8s.io/v1", "storageclasses", False),
+}
+"""Kind -> the path of its group, its plural, whether it is in a namespace."""
+
+
+@contextlib.contextmanager
+def a_cluster_with(folder: Path, objects: Objects) -> Iterator[Path]:
+    """Serve the objects; the kubeconfig that names the server."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            document = _answer(self.path.partition("?")[0], objects)
+            status = 200 if document is not None else 404
+            body = json.dumps(document or _not_found()).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield _kubeconfig(folder, f"http://127.0.0.1:{server.server_port}")
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _answer(path: str, objects: Objects) -> dict[str, Any] | None:
+    for kind, (group, plural, namespaced) in KINDS.items():
+        version = group.removeprefix("/apis/").removeprefix("/api/")
+        own = list(objects.get(kind, ()))
+        if path == group:
+            return _resources(group, version)
+        if namespaced and path.startswith(f"{group}/namespaces/"):
+            namespace, _, name = path.removeprefix(f"{group}/namespaces/").partition(f"/{plural}/")
+            for each in own:
+                if each["metadata"] == {"namespace": namespace, "name": name}:
+                    return {"apiVersion": version, "kind": kind, **each}
+        elif path == f"{group}/{plural}":
+            return {"apiVersion": version, "kind": f"{kind}List", "metadata": {}, "items": own}
+    return None
+
+
+def _resources(group: str, version: str) -> dict[str, Any]:
+    found = [
+        {"name": plural, "kind": kind, "namespaced": namespaced, "verbs": ["get", "list"]}
+        for kind, (of, plural, namespaced) in KINDS.items()
+        if of == group
+    ]
+    return {"kind": "APIResourceList", "groupVersion": version, "resources": found}
+
+
+def _not_found() -> dict[str, Any]:
+    return {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound"}
+
+
+def _kubeconfig(folder: Path, url: str) -> Path:
+    file = folder / "kubeconfig"
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "it", "cluster": {"server": url}}],
+        "users": [{"name": "it", "user": {}}],
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+        "current-context": "it",
+    }
+    file.write_text(json.dumps(config))
+    return file
