@@ -152,7 +152,7 @@ def by_class(operator: str, *values: str) -> dict[str, Any]:
 
 CRITICAL = "system-node-critical"
 """Every cluster has this priority class."""
-PODS = {
+PODS: dict[str, dict[str, Any]] = {
     "plain": {},
     "with a deadline": {"activeDeadlineSeconds": 60},
     "of a class": {"priorityClassName": CRITICAL},

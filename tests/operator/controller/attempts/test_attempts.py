@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.names.labels import MODE
+from plimsoll_operator.names.labels import DECISION, MODE
+from plimsoll_operator.sizing.decision_note import note_to_json, read_note
 from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Outcome
-from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.core.units import GIB, MIB
 from tests.builders.ledgers import (
     TRAIN,
     Inside,
@@ -25,6 +26,7 @@ from tests.builders.ledgers import (
     ended,
     killed,
 )
+from tests.builders.nodes import a_node
 
 
 @asynccontextmanager
@@ -144,6 +146,38 @@ async def test_a_larger_sibling_is_lifted_over_its_own_size(tmp_path: Path) -> N
         await inside.see(killed(a_train("train-2", "1Gi").owned_by_job()))
         (lift,) = inside.known.lifts.values()
         assert lift.allocation_bytes > 1024 * MIB
+
+
+async def test_a_lift_goes_up_to_the_request_whatever_nodes_are_there(tmp_path: Path) -> None:
+    """A pool of larger nodes is scaled to zero at the moment."""
+    lowered = decided(a_train(memory="7Gi"))
+    note = read_note(lowered.built())
+    assert note is not None
+    asked = replace(note, allocation_bytes=7 * GIB, was_request_bytes=64 * GIB)
+    pod = lowered.annotated({DECISION: note_to_json(replace(asked, was_limit_bytes=64 * GIB))})
+    async with an_inside(tmp_path) as inside:
+        await inside.controller.watch.see_node(a_node("8Gi"), gone=False)
+        await inside.see(killed(pod))
+        (lift,) = inside.known.lifts.values()
+        assert lift.allocation_bytes > 8 * GIB
+
+
+@pytest.mark.parametrize(("priority", "lifts"), [("high", 0), ("low", 1)])
+async def test_only_a_quota_that_counts_the_pod_stops_its_lift(
+    tmp_path: Path, priority: str, lifts: int
+) -> None:
+    high = {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
+    quota = {
+        "metadata": {"namespace": "shop", "name": "high"},
+        "spec": {
+            "hard": {"requests.memory": "128Mi"},
+            "scopeSelector": {"matchExpressions": [high]},
+        },
+    }
+    async with an_inside(tmp_path) as inside:
+        await inside.controller.watch.see_bounds(quota, gone=False)
+        await inside.see(killed(decided(a_train().with_spec(priorityClassName=priority))))
+        assert len(inside.known.lifts) == lifts
 
 
 async def test_a_killed_pod_is_retried_once_its_other_containers_have_ended(tmp_path: Path) -> None:

@@ -82,7 +82,9 @@ def test_no_first_attempt_takes_more_of_a_quota_than_its_author_asked(
 ) -> None:
     if request and limit and parse_bytes(request) > parse_bytes(limit):
         request, limit = limit, request
-    policy = {"limits": limits} | ({} if minimum is None else {"min_bytes": minimum})
+    policy: dict[str, Any] = {"limits": limits} | (
+        {} if minimum is None else {"min_bytes": minimum}
+    )
     pod = a_pod().asking(request).limited(limit)
     changed = sized(pod, a_replica(need_mib * MIB, *keys, **policy))
     for key in keys:

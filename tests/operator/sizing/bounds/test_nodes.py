@@ -84,7 +84,10 @@ def test_a_required_affinity_decides(terms: list[dict[str, Any]], expected: str 
 
 
 def test_a_selector_and_an_affinity_have_to_be_met_together() -> None:
-    both = {"nodeSelector": {"pool": "mid"}, "affinity": affinity(term("disk", "DoesNotExist"))}
+    both: dict[str, Any] = {
+        "nodeSelector": {"pool": "mid"},
+        "affinity": affinity(term("disk", "DoesNotExist")),
+    }
     assert largest(**both) is None
     assert largest(nodeSelector={"pool": "mid"}, affinity=affinity(term("disk", "Exists"))) == (
         "16Gi"
