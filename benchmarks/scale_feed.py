@@ -65,7 +65,7 @@ class FeedFigures:
 async def measure(folder: Path, tasks: int, models: int) -> FeedFigures:
     """Feed replicas with that many tasks, of which the last ``models`` have a model."""
     template, before = a_template(), psutil.Process().memory_info().rss
-    board = FeedBoard("bench")
+    board = FeedBoard("bench", max_models_bytes=2**40)
     board.set_defaults(Policy(mode=Mode.ENFORCE), nodes=nodes_of(a_node("64Gi")))
     for number in range(tasks):
         board.publish(_knowledge(number, None if number < tasks - models else template, 0))

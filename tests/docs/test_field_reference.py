@@ -8,7 +8,7 @@ from deploy.reference.fields import PAGE, renewed, spec_and_status
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.features import (
     MAX_FEATURES,
-    MAX_TOTAL_CHARS,
+    MAX_TOTAL_BYTES,
     MAX_VALUE_CHARS,
 )
 
@@ -44,7 +44,7 @@ def test_every_label_and_annotation_has_a_row(label: str) -> None:
 
 def test_the_bounds_of_features_are_those_of_the_code() -> None:
     row = next(line for line in TEXT.splitlines() if labels.FEATURE_PREFIX in line)
-    for bound in (MAX_FEATURES, labels.MAX_LABEL_CHARS, MAX_VALUE_CHARS, MAX_TOTAL_CHARS):
+    for bound in (MAX_FEATURES, labels.MAX_LABEL_CHARS, MAX_VALUE_CHARS, MAX_TOTAL_BYTES):
         assert str(bound) in row
 
 

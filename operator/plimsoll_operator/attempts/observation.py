@@ -7,8 +7,10 @@ from typing import Any, Final
 
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.attempts.truth_table import AttemptEnd, judge_late_reading
+from plimsoll_operator.names.quantity import MAX_BYTES
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_operator.pods.workflow_items import UNKNOWN_WORK, Work
+from plimsoll_predictor.core.bounded_text import MOST_NODE_BYTES, bounded_or_none
 from plimsoll_predictor.core.record import Features, Observation, PeakSource
 from plimsoll_predictor.core.task import TaskId
 
@@ -96,7 +98,7 @@ def observe(
         submitted_s=status.submitted_s,
         started_s=status.started_s,
         finished_s=status.finished_s,
-        node=status.node,
+        node=bounded_or_none(status.node, MOST_NODE_BYTES),
         node_type=attempt.node_type,
         image=attempt.image,
         exit_code=status.terminated.exit_code if status.terminated else None,
@@ -154,7 +156,7 @@ def _among(surroundings: Surroundings | None) -> dict[str, Any]:
     submitted, started = surroundings.submitted or _UNSEEN, surroundings.started or _UNSEEN
     node = surroundings.node or _UNSEEN
     return {
-        "node_memory_bytes": surroundings.memory_bytes,
+        "node_memory_bytes": min(surroundings.memory_bytes, MAX_BYTES),
         "node_cpu": surroundings.cpu,
         "neighbours": surroundings.neighbours,
         "submitted_memory_share": submitted.memory_share,

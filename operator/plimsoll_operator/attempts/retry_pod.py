@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from plimsoll_operator.names import labels
@@ -60,6 +61,18 @@ class NextAttempt:
     container: str
     allocation_bytes: int
     note: str
+
+    def to_json(self) -> str:
+        """Return what is stored of a planned retry: all that the killed pod cannot say again."""
+        return json.dumps(asdict(self))
+
+
+def planned_manifest(plan: Mapping[str, Any], killed: Pod) -> dict[str, Any]:
+    """Return the pod to create, by what ``NextAttempt.to_json`` wrote.
+
+    An older version wrote the whole pod, which may be a megabyte; it is returned as it is.
+    """
+    return dict(plan) if "spec" in plan else next_attempt(killed, NextAttempt(**plan))
 
 
 def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:

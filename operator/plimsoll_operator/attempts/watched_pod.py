@@ -9,7 +9,7 @@ from typing import Any, Final
 from plimsoll_operator.attempts.observation import Attempt
 from plimsoll_operator.names.quantity import BadQuantity
 from plimsoll_operator.pods.attempts import attempts_of
-from plimsoll_operator.pods.features import read_features
+from plimsoll_operator.pods.features import read_features, within_bounds
 from plimsoll_operator.pods.identity import Retrier, RunIdentity, identify
 from plimsoll_operator.pods.spec import (
     Pod,
@@ -28,10 +28,14 @@ from plimsoll_operator.policy.pod_policy import resolve_policy
 from plimsoll_operator.sizing.cpu_sizing import cpu_asked
 from plimsoll_operator.sizing.decision_note import DecisionNote, read_note
 from plimsoll_operator.sizing.pod_sizing import memory_asked
+from plimsoll_predictor.core.bounded_text import MOST_IMAGE_BYTES, bounded_or_none
 from plimsoll_predictor.core.policy import Mode, Policy, Retry
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.deciding.safeguards import Attempts
 from plimsoll_predictor.knowledge.knowledge import Knowledge
+
+_MOST_VERSION_BYTES: Final = 64
+_LONGEST_S: Final = 2**53
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,14 +121,14 @@ def _attempt(
         run=identity.run or "",
         number=note.attempt if note else 1,
         # As in the decision, the item's known needs win over the author's features.
-        features={**read_features(pod, policy.feature_sources).values, **context},
+        features=within_bounds(read_features(pod, policy.feature_sources).values, context),
         work=identity.work,
         container=sized.name,
         request_bytes=memory_asked(sized, note).request_bytes,
         # The kubelet treats a limit of zero as no limit.
         limit_bytes=sized.limit_bytes or None,
-        image=str(container.get("image") or "") or None,
-        model_version=note.model if note else None,
+        image=bounded_or_none(container.get("image"), MOST_IMAGE_BYTES),
+        model_version=bounded_or_none(note.model, _MOST_VERSION_BYTES) if note else None,
         containers=len(sequence(spec_of(pod).get("containers"))),
         request_cores=_cores(asked.request_millicores if asked else None),
         allocated_cores=_cores_of(container, "requests"),
@@ -148,7 +152,7 @@ def _requested_s(pod: Pod) -> float | None:
     deadline = spec_of(pod).get("activeDeadlineSeconds")
     if isinstance(deadline, bool) or not isinstance(deadline, int) or deadline <= 0:
         return None
-    return float(deadline)
+    return float(min(deadline, _LONGEST_S))
 
 
 def _cores_of(container: Mapping[str, Any], kind: str) -> float | None:

@@ -58,6 +58,7 @@ from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_operator.metrics.live import Live
 from plimsoll_operator.training.queue import Spawns, TrainingQueue
 from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.store import Store, Writer
 
 
@@ -82,7 +83,8 @@ class ControllerParts:
         self.kube, self.store, self.now_s = kube, store, now_s
         hub = self.hub = Hub()
         writer = self.writer = Writer(store)
-        board = self.board = FeedBoard(uuid.uuid4().hex)
+        models_bytes = settings.feed_models_mib * MIB
+        board = self.board = FeedBoard(uuid.uuid4().hex, max_models_bytes=models_bytes)
         metrics = self.metrics = ControllerMetrics(settings.task_metrics)
         announcer = self.announcer = Announcer(kube, writer, now_s, settings.instance)
 
@@ -236,6 +238,7 @@ class ControllerParts:
                 trainings_waiting=lambda: len(self.queue.waiting),
                 trainings_running=lambda: len(self.queue.running),
                 feed_readers=lambda: board.readers,
+                feed_untold=lambda: board.untold,
                 retries=lambda: self.retries.results,
                 events=lambda: self.announcer.results,
             )

@@ -146,6 +146,9 @@ class Controller(ControllerParts):
         for task in imported.tasks:
             # The call queues behind all writes: whatever was recorded before it is in the sum.
             summary = await self.writer.call(self.store.totals.of, task)
+            if not summary.observations:
+                await self._forget(task)
+                continue
             self.book.add_up(task, summary.runs_known, summary.max_need_bytes)
             self.learning.consider(task)
             self.profiles.mark(task)
@@ -153,6 +156,22 @@ class Controller(ControllerParts):
             self.standings.news()
             self.runtimes.news()
         self._imported = imported.serial
+
+    async def _forget(self, task: TaskId) -> None:
+        """Forget a task that people had forgotten; what they wrote into its profile still holds."""
+        stored = await self.writer.call(self.store.totals.tasks)
+        self.standings.forget_all_but(stored)
+        await self.runtimes.forget_all_but(stored)
+        self.book.forget(task)
+        self.profiles.forget(task)
+        # What was still in memory may have been saved meanwhile.
+        await self.writer.call(self.store.erase, task)
+        if self.book.policies.has_own(task):
+            self.book.get(task)
+            self.profiles.mark(task)
+        else:
+            await self.profiles.remove(task, least_age_s=0.0)
+        log.info("forgotten, as people asked", task=str(task))
 
     async def _prune(self) -> None:
         steps = self.store.prune_steps(self.now_s())

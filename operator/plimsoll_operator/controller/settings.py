@@ -47,6 +47,8 @@ class ControllerSettings(BaseSettings):
     """Memory cap of a training; its libraries alone take most of the least allowed."""
     late_bindings_per_s: float = Field(default=50.0, ge=0, le=1000)
     """How many waiting pods may be resized a second, two calls each; 0 switches it off."""
+    feed_models_mib: int = Field(default=80, ge=1, le=65_536)
+    """MiB of all models that admission is told, as JSON; it takes three times as much for them."""
     mlflow_url: SecretStr | None = None
     """An MLflow server to log trainings to (PLIMSOLL_MLFLOW_URL); may hold user:password@."""
     mlflow_token_file: Path | None = None

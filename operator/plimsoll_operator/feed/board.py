@@ -3,6 +3,9 @@
 A reader that has seen revision N gets what changed after it, O(changed). One that comes from
 another epoch (the controller restarted), or from before what is remembered of removals, gets
 everything. Messages are cut at a size; a reader asks again until it has reached ``head``.
+
+What is told is bounded in bytes, whatever stands in it: each change, all models, all items. Where
+namespaces share a room, the one that has most of it makes place.
 """
 
 from __future__ import annotations
@@ -10,29 +13,44 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections import OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import orjson
+import structlog
 
 from plimsoll_operator.feed.item_keys import ItemKey
 from plimsoll_operator.feed.wire import VERSION, ChangeKind, FeedChange, encode_message
 from plimsoll_operator.sizing.bounds.nodes import NO_NODES, Nodes
 from plimsoll_predictor.core.policy import Policy
-from plimsoll_predictor.core.siblings import MOST_EARLIER, MOST_ITEMS
+from plimsoll_predictor.core.shares import Shares
+from plimsoll_predictor.core.siblings import MOST_EARLIER, MOST_ITEMS, owner_of
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
 
 MAX_MESSAGE_BYTES: Final = 2**20
 """A reader decodes a message at once, between two pods that it answers: so they are small."""
+MAX_CHANGE_BYTES: Final = MAX_MESSAGE_BYTES
+"""A change that is larger is not told, and counted: a reader could not take it in one piece."""
+MAX_MODELS_BYTES: Final = 80 * 2**20
+"""All models, as JSON; a thousand of the usual size. Admission holds them twice while it reads a
+new leader's feed. A task whose model has no room is sized by the experts that need none."""
 MAX_REMOVALS: Final = 10_000
 """Removals remembered; a reader that missed more starts over."""
 
 MAX_ITEMS: Final = MOST_ITEMS + MOST_EARLIER
 """A reader keeps as many. Items that changed longest ago are forgotten without a message."""
+MAX_ITEMS_BYTES: Final = 16 * 2**20
+_ITEM_BYTES: Final = MAX_ITEMS_BYTES // MAX_ITEMS
+"""An item's part of the room; a smaller one takes it, too."""
+
+log = structlog.get_logger()
+
+_SHOWN_CHARS: Final = 128
+_LONGEST_EPOCH: Final = 128
 
 _Key = tuple[ChangeKind, str]
 
@@ -40,17 +58,26 @@ _Key = tuple[ChangeKind, str]
 class FeedBoard:
     """Holds what admission has to know. All methods belong to one event loop."""
 
-    def __init__(self, epoch: str, *, max_message_bytes: int = MAX_MESSAGE_BYTES) -> None:
-        """epoch: differs for every board ever made, such as a UUID."""
+    def __init__(
+        self,
+        epoch: str,
+        *,
+        max_message_bytes: int = MAX_MESSAGE_BYTES,
+        max_models_bytes: int = MAX_MODELS_BYTES,
+    ) -> None:
+        """epoch: differs for every board ever made, such as a UUID; it has no slash."""
         self.epoch = epoch
         self.revision = 0
         self.readers = 0
         """Questions that wait for news at this moment."""
+        self.untold = Counter(dict.fromkeys((kind.value for kind in ChangeKind), 0))
+        """How many changes were too large, or lost their room to others, by kind."""
         self._max_message_bytes = max_message_bytes
         # Both in the order of their revisions.
         self._entries: dict[_Key, FeedChange] = {}
         self._removals: dict[_Key, FeedChange] = {}
-        self._items: OrderedDict[str, None] = OrderedDict()
+        self._items = Shares[str](MAX_ITEMS * _ITEM_BYTES)
+        self._model_room = Shares[str](max_models_bytes)
         self._models: dict[str, Model] = {}  # as they were encoded last
         self._forgotten_revision = 0
         self._changed = asyncio.Event()
@@ -73,12 +100,10 @@ class FeedBoard:
     def set_item(self, key: ItemKey, needs: Mapping[str, float]) -> None:
         """Tell what was needed for an item of a workflow. needs: task -> bytes, the latest last."""
         name = key.text()
-        self._put((ChangeKind.ITEM, name), {"needs": list(needs.items())})
-        self._items[name] = None
-        self._items.move_to_end(name)
-        if len(self._items) > MAX_ITEMS:
-            oldest, _ = self._items.popitem(last=False)
-            del self._entries[ChangeKind.ITEM, oldest]
+        told_bytes = self._put((ChangeKind.ITEM, name), {"needs": list(needs.items())})
+        weight = max(told_bytes, _ITEM_BYTES)
+        for gone in self._items.use(owner_of(key.place), name, weight):
+            self._entries.pop((ChangeKind.ITEM, gone), None)
 
     def set_namespace(
         self,
@@ -139,20 +164,37 @@ class FeedBoard:
 
     def message(self, since: int, epoch: str | None, *, version: int = VERSION) -> bytes:
         """Return the same message as ``wait``, at once."""
-        full = epoch != self.epoch or not self._forgotten_revision <= since <= self.revision
+        full = not self._can_follow(since, epoch)
         changes = self._changes_after(0 if full else since)
         sent: Iterable[FeedChange] = changes
         if version < VERSION:
             changes = self._as_tasks(changes)
             sent = map(self._with_model, changes)
         fitting = self._fitting(sent)
+        complete = len(fitting) == len(changes)
         return encode_message(
-            epoch=self.epoch,
-            revision=self.revision if len(fitting) == len(changes) else fitting[-1].revision,
+            epoch=self.epoch if complete else self._epoch_of_part(epoch, full),
+            revision=self.revision if complete else fitting[-1].revision,
             head=self.revision,
             full=full,
             changes=fitting,
         )
+
+    def _can_follow(self, since: int, epoch: str | None) -> bool:
+        """Say whether a reader at ``since`` can be told all that was removed after it."""
+        own, _, began = (epoch or "")[:_LONGEST_EPOCH].partition("/")
+        if own != self.epoch or not 0 <= since <= self.revision:
+            return False
+        # Who began from nothing, and has not come to the end, never heard of what went before that.
+        follows_from = max(since, int(began)) if began.isdecimal() else since
+        return follows_from >= self._forgotten_revision
+
+    def _epoch_of_part(self, asked: str | None, full: bool) -> str:
+        """Return the epoch in a message that is cut; a reader brings it back with its question.
+
+        It says where a full answer began, and stays so until its last part.
+        """
+        return f"{self.epoch}/{self.revision}" if full else str(asked)
 
     def _publish_model(self, name: str, model: Model | None) -> None:
         """Encode it only if it is another one than the last time; a model is never changed."""
@@ -160,22 +202,37 @@ class FeedBoard:
             return
         if model is None:
             del self._models[name]
+            self._model_room.drop(owner_of(name), name)
             self._drop((ChangeKind.MODEL, name))
-        else:
-            self._put((ChangeKind.MODEL, name), model.to_dict())
-            self._models[name] = model
+            return
+        told_bytes = self._put((ChangeKind.MODEL, name), model.to_dict())
+        self._models[name] = model
+        for gone in self._model_room.use(owner_of(name), name, told_bytes):
+            # It stays among the encoded ones: the same model would only be refused again.
+            self._drop((ChangeKind.MODEL, gone))
+            self._leave_out(ChangeKind.MODEL, gone, "others have its room")
 
-    def _put(self, key: _Key, value: Mapping[str, Any]) -> None:
+    def _put(self, key: _Key, value: Mapping[str, Any]) -> int:
+        """Tell a change; if it is too large, what was told before it stays. Return its bytes."""
         text = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_SORT_KEYS)
         data = bytes(memoryview(text))  # orjson's own bytes hold some 4 KB, however short they are
         before = self._entries.get(key)
+        told_bytes = len(key[1]) + len(data)
+        if told_bytes > MAX_CHANGE_BYTES:
+            self._leave_out(*key, f"it has {told_bytes} bytes, more than {MAX_CHANGE_BYTES}")
+            return 0 if before is None else len(before.name) + len(before.data or b"")
         if before is not None and before.data == data:
-            return
+            return told_bytes
         self._entries.pop(key, None)
         self._removals.pop(key, None)
         self.revision += 1
         self._entries[key] = FeedChange(*key, self.revision, data)
         self._announce()
+        return told_bytes
+
+    def _leave_out(self, kind: ChangeKind, name: str, why: str) -> None:
+        self.untold[kind.value] += 1
+        log.warning("not told to admission", kind=kind.value, name=name[:_SHOWN_CHARS], why=why)
 
     def _drop(self, key: _Key) -> None:
         if self._entries.pop(key, None) is None:
@@ -216,9 +273,7 @@ class FeedBoard:
         total_bytes, fitting = 0, list[FeedChange]()
         for change in changes:
             total_bytes += len(change.name) + len(change.data or b"")
-            # If the cut were below a forgotten removal, the reader would start over for ever.
-            may_cut = fitting and fitting[-1].revision >= self._forgotten_revision
-            if may_cut and total_bytes > self._max_message_bytes:
+            if fitting and total_bytes > self._max_message_bytes:
                 break
             fitting.append(change)
         return fitting

@@ -14,10 +14,12 @@ import orjson
 from plimsoll_operator.late_binding.resizing import Place, place_of, was_passed_over
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.spec import Pod, mapping, metadata_of, sequence, spec_of
+from plimsoll_predictor.core.shares import Shares
 from plimsoll_predictor.core.task import TaskId
 
 MAX_BYTES: Final = 64 * 2**20
-"""The memory of the index, enough for 40,000 pods. When it is full, new pods keep their size."""
+"""The memory of the index, enough for 40,000 pods. When it is full, new pods keep their size; in a
+namespace that holds less than others, older pods of the one that holds most do."""
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _UNREAD_META: Final = frozenset({"managedFields"})
 _UNREAD_SPEC: Final = frozenset({"volumes", "affinity", "tolerations", "topologySpreadConstraints"})
@@ -37,15 +39,19 @@ class WaitingPods:
     """The waiting pods by UID and by task."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        self._max_bytes = max_bytes
+        self._room = Shares[str](max_bytes)
         self._pods: dict[str, _WaitingPod] = {}
         self._of_task: dict[TaskId, dict[str, None]] = {}
-        self.held_bytes = 0
         self.turned_away = 0
         """The number of pods for which the index had no room."""
 
     def __len__(self) -> int:
         return len(self._pods)
+
+    @property
+    def held_bytes(self) -> int:
+        """The bytes of all pods that are held."""
+        return self._room.total
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._pods
@@ -60,15 +66,19 @@ class WaitingPods:
         identity = identify(pod)
         if gone or identity is None or place_of(pod) is not Place.WAITING:
             return False
-        text = orjson.dumps(_read_parts(pod))
-        # orjson's own bytes take some 4 KB, even if the text is short.
-        waiting = _WaitingPod(identity.task, bytes(memoryview(text)), was_passed_over(pod))
-        if self.held_bytes + len(waiting.document) > self._max_bytes:
+        document = _document_of(pod)
+        if document is None:
+            return False
+        waiting = _WaitingPod(identity.task, document, was_passed_over(pod))
+        owner, size_bytes = waiting.task.namespace, len(waiting.document)
+        if self._room.would_lose(owner, size_bytes):
             self.turned_away += before is None
             return False
         self._pods[uid] = waiting
         self._of_task.setdefault(waiting.task, {})[uid] = None
-        self.held_bytes += len(waiting.document)
+        for other in self._room.use(owner, uid, size_bytes):
+            self.turned_away += 1
+            self._take_out(other)
         return before is None or waiting.passed_over > before.passed_over
 
     def get(self, uid: str) -> Pod | None:
@@ -96,12 +106,22 @@ class WaitingPods:
         waiting = self._pods.pop(uid, None)
         if waiting is None:
             return None
-        self.held_bytes -= len(waiting.document)
+        self._room.drop(waiting.task.namespace, uid)
         uids = self._of_task[waiting.task]
         del uids[uid]
         if not uids:
             del self._of_task[waiting.task]
         return waiting
+
+
+def _document_of(pod: Pod) -> bytes | None:
+    """Return what is held of the pod; None if it holds what JSON cannot, such as half a letter."""
+    try:
+        text = orjson.dumps(_read_parts(pod))
+    except TypeError:
+        return None
+    # orjson's own bytes take some 4 KB, even if the text is short.
+    return bytes(memoryview(text))
 
 
 def _read_parts(pod: Pod) -> dict[str, Any]:

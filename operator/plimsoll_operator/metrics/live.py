@@ -18,6 +18,7 @@ class Live:
     models_trained_s: when each serving model was trained, Unix seconds.
     feed_readers: admission's open questions.
     retries: how many ended, by result. events: how many Events were tried, by result.
+    feed_untold: changes that admission was not told, by kind.
     """
 
     tasks: Callable[[], int]
@@ -31,6 +32,7 @@ class Live:
     feed_readers: Callable[[], int]
     retries: Callable[[], Mapping[str, int]]
     events: Callable[[], Mapping[str, int]]
+    feed_untold: Callable[[], Mapping[str, int]]
 
 
 class LiveMetrics(Collector):
@@ -74,6 +76,12 @@ class LiveMetrics(Collector):
         yield from _trained(trained_s)
         yield _by_result("plimsoll_retries", "Retries made by Plimsoll, by result.", live.retries())
         yield _by_result("plimsoll_events", "Events, by what became of them.", live.events())
+        yield _counted(
+            "plimsoll_feed_untold",
+            "Changes that admission was not told: too large, or others had the room.",
+            "kind",
+            live.feed_untold(),
+        )
 
 
 def _trained(trained_s: Collection[float]) -> Iterator[Metric]:
@@ -89,7 +97,11 @@ def _trained(trained_s: Collection[float]) -> Iterator[Metric]:
 
 
 def _by_result(name: str, words: str, counts: Mapping[str, int]) -> Metric:
-    family = CounterMetricFamily(name, words, labels=["result"])
-    for result, count in sorted(counts.items()):
-        family.add_metric([result], float(count))
+    return _counted(name, words, "result", counts)
+
+
+def _counted(name: str, words: str, label: str, counts: Mapping[str, int]) -> Metric:
+    family = CounterMetricFamily(name, words, labels=[label])
+    for value, count in sorted(counts.items()):
+        family.add_metric([value], float(count))
     return family

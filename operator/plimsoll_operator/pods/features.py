@@ -7,13 +7,14 @@ out and counted; it is never an error.
 from __future__ import annotations
 
 import heapq
-import itertools
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
+
+import orjson
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.spec import (
@@ -30,8 +31,13 @@ from plimsoll_predictor.core.record import FeatureValue
 
 MAX_FEATURES: Final = 64
 MAX_VALUE_CHARS: Final = 256
-MAX_TOTAL_CHARS: Final = 8192
-"""The most of names and values together."""
+MAX_TOTAL_BYTES: Final = 1024
+"""The most of names and values together, as JSON: each pod's are stored for months."""
+
+_LARGEST_NUMBER_BYTES: Final = 28
+"""A number as JSON, with the punctuation around it."""
+_MOST_BYTES_A_CHAR: Final = 6
+"""JSON writes a control character so."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 
@@ -63,23 +69,58 @@ def read_features(pod: Pod, sources: Sources | None = None) -> PodFeatures:
     # The order must not decide which are left out; nearly always there are none.
     names = texts if len(texts) <= MAX_FEATURES else heapq.nsmallest(MAX_FEATURES, texts)
     fitting = {name: texts[name] for name in names if _fits(name, texts[name])}
-    if len(fitting) * (labels.MAX_LABEL_CHARS + MAX_VALUE_CHARS) > MAX_TOTAL_CHARS:
-        fitting = _shortened(fitting)
     values = {
         name: value for name, text in fitting.items() if (value := feature_value(text)) is not None
     }
-    return PodFeatures(values, len(texts) - len(fitting))
+    kept = within_bounds(values)
+    return PodFeatures(kept, len(texts) - len(fitting) + len(values) - len(kept))
+
+
+def within_bounds(
+    values: dict[str, FeatureValue], first: Mapping[str, FeatureValue] | None = None
+) -> dict[str, FeatureValue]:
+    """Return the features that fit into MAX_TOTAL_BYTES together, the first by name.
+
+    first: features that have their room before all others, and replace those of the same name.
+    """
+    if not first:
+        if len(values) * _LARGEST_NUMBER_BYTES + sum(map(_most_bytes, values.items())) <= (
+            MAX_TOTAL_BYTES
+        ):
+            return values  # nearly always so; then nothing needs to be written
+        return _shortened(sorted(values.items()))
+    others = sorted(pair for pair in values.items() if pair[0] not in first)
+    return _shortened([*first.items(), *others])
 
 
 def _fits(name: str, text: str) -> bool:
-    return len(text) <= MAX_VALUE_CHARS and len(name) <= labels.MAX_LABEL_CHARS and _is_name(name)
+    if len(text) > MAX_VALUE_CHARS or len(name) > labels.MAX_LABEL_CHARS or not _is_name(name):
+        return False
+    return text.isascii() or _is_unicode(text)
 
 
-def _shortened(texts: dict[str, str]) -> dict[str, str]:
-    names = sorted(texts)
-    ends = itertools.accumulate(len(name) + len(texts[name]) for name in names)
-    count = sum(end <= MAX_TOTAL_CHARS for end in ends)
-    return {name: texts[name] for name in names[:count]}
+def _is_unicode(text: str) -> bool:
+    """Say whether it can be written at all: half a surrogate pair cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _most_bytes(feature: tuple[str, FeatureValue]) -> int:
+    name, value = feature
+    return len(name) + (_MOST_BYTES_A_CHAR * len(value) if isinstance(value, str) else 0)
+
+
+def _shortened(features: list[tuple[str, FeatureValue]]) -> dict[str, FeatureValue]:
+    total_bytes, kept = 2, dict[str, FeatureValue]()
+    for name, value in features:
+        total_bytes += len(orjson.dumps(name)) + len(orjson.dumps(value)) + 2
+        if total_bytes > MAX_TOTAL_BYTES:
+            break
+        kept[name] = value
+    return kept
 
 
 def feature_value(text: str) -> FeatureValue | None:

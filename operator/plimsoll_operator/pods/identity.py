@@ -1,7 +1,8 @@
 """Finds a pod's task and run, and who makes its next attempt.
 
 A run key is text, unique within its task, and the same for every attempt of one run:
-``run:<run>/<item>``, ``airflow:...``, ``job:<uid>[:<index>]`` or ``pod:<uid>``.
+``run:<run>/<item>``, ``airflow:...``, ``job:<uid>[:<index>]`` or ``pod:<uid>``. A long one is cut,
+and ends in a hash of the whole.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from plimsoll_operator.pods.spec import (
     sequence,
 )
 from plimsoll_operator.pods.workflow_items import UNKNOWN_WORK, Work, written_work
+from plimsoll_predictor.core.bounded_text import MOST_RUN_BYTES, bounded
 from plimsoll_predictor.core.task import TaskId
 
 AUTO: Final = "auto"
 COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 _LONGEST_TASK_NAME: Final = 253
+"""In bytes, as the name of an object."""
 
 
 class Retrier(StrEnum):
@@ -77,12 +80,12 @@ def identify(pod: Pod, namespace: str | None = None) -> RunIdentity | None:
     owner = controller_of(pod)
     name = _recurring(pod, engine, owner) if label == AUTO else label
     space = namespace or metadata.get("namespace")
-    if not name or not isinstance(space, str) or "/" in name or len(name) > _LONGEST_TASK_NAME:
+    if not name or not isinstance(space, str) or not _can_be_task(name):
         return None
     written = written_work(mapping(metadata.get("annotations")), pod_labels)
     return RunIdentity(
         TaskId(space, name),
-        _run_key(pod, written, engine, owner),
+        _bounded_key(_run_key(pod, written, engine, owner)),
         _retrier(pod, engine, owner),
         _work(written, engine),
         attempts=engine.attempts if engine is not None else None,
@@ -98,13 +101,27 @@ def controller_of(pod: Pod) -> Mapping[str, Any] | None:
     return None
 
 
+def _can_be_task(name: str) -> bool:
+    # Labels are short and plain; only engines and owners give other names.
+    if len(name) > _LONGEST_TASK_NAME or "/" in name or not name.isprintable():
+        return False
+    return name.isascii() or len(name.encode()) <= _LONGEST_TASK_NAME
+
+
+def _bounded_key(key: str | None) -> str | None:
+    return None if key is None else bounded(key, MOST_RUN_BYTES)
+
+
 def _recurring(pod: Pod, engine: EngineRun | None, owner: Mapping[str, Any] | None) -> str | None:
     if engine is not None:
         return engine.task
     if owner is not None:
-        return recurring_name(str(owner.get("name", "")))
-    metadata = metadata_of(pod)
-    return recurring_name(str(metadata.get("generateName") or metadata.get("name") or ""))
+        name = str(owner.get("name", ""))
+    else:
+        metadata = metadata_of(pod)
+        name = str(metadata.get("generateName") or metadata.get("name") or "")
+    # The API server bounds a pod's name, but not its owner's: reading megabytes would take minutes.
+    return None if len(name) > _LONGEST_TASK_NAME else recurring_name(name)
 
 
 def _work(written: Work, engine: EngineRun | None) -> Work:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import BadQuantity, parse_bytes, parse_millicores
+from plimsoll_predictor.core.bounded_text import MOST_LABEL_BYTES, bounded
 
 Pod = Mapping[str, Any]
 
@@ -161,7 +162,8 @@ def _read(index: int, container: Mapping[str, Any]) -> SizedContainer | NotSizab
         return NotSizable(f"the memory of container {_shown(name)} cannot be read: {error}")
     if request_bytes is None:
         request_bytes = limit_bytes
-    return SizedContainer(index, str(name), request_bytes, limit_bytes)
+    name = bounded(str(name), MOST_LABEL_BYTES)
+    return SizedContainer(index, name, request_bytes, limit_bytes)
 
 
 def _memory(resources: Mapping[str, Any], kind: str) -> int | None:

@@ -79,7 +79,7 @@ class AttemptStatus:
 
 def read_time(text: str | None) -> float | None:
     """Read RFC 3339 as Unix seconds; None for absent or unreadable text."""
-    if not text:
+    if not isinstance(text, str):
         return None
     try:
         return datetime.fromisoformat(text).timestamp()

@@ -1,7 +1,7 @@
 """Reads a pod's run of a workflow and its item, and looks up the needs of this item.
 
-Strangers write both: their lengths are bounded, and a longer text counts as absent. Needs of items
-are separate by namespace: nobody sees another namespace's needs.
+Strangers write both: a long text is cut and gets a hash, and one that cannot be printed counts as
+absent. Needs of items are separate by namespace: nobody sees another namespace's needs.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from typing import Annotated, Any, Final, TypeAlias
 from msgspec import Meta
 
 from plimsoll_operator.names import labels
+from plimsoll_predictor.core.bounded_text import MOST_ITEM_BYTES, bounded
 from plimsoll_predictor.core.siblings import EARLIER, MOST_UPSTREAM, UPSTREAM, Siblings
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.model.columns import MAX_TEXT_CHARS
 
-MAX_NAME_CHARS: Final = 128
-"""The longest name of a run or an item."""
-MAX_TASK_CHARS: Final = MAX_TEXT_CHARS - len(UPSTREAM)
+MAX_TASK_BYTES: Final = MAX_TEXT_CHARS - len(UPSTREAM)
 """The longest name of a task whose need others see; a longer feature's name is not learned."""
 
 Context: TypeAlias = Annotated[
@@ -61,10 +60,11 @@ def written_work(annotations: Mapping[str, Any], pod_labels: Mapping[str, Any]) 
 
 
 def bounded_name(text: object) -> str | None:
-    """Return a run's or item's name; None if it is empty, too long or not printable."""
-    if not isinstance(text, str) or not 0 < len(text) <= MAX_NAME_CHARS:
+    """Return a run's or item's name; None if it is empty or not printable."""
+    # The rest of a long one is not kept, so that it does not matter what is in it.
+    if not isinstance(text, str) or not text or not text[:MOST_ITEM_BYTES].isprintable():
         return None
-    return text if text.isprintable() else None
+    return bounded(text, MOST_ITEM_BYTES)
 
 
 def place_of(task: TaskId, item: str) -> str:

@@ -24,6 +24,13 @@ from plimsoll_operator.prometheus_history.past_pods import (
     as_pod,
     sized_container_of,
 )
+from plimsoll_predictor.core.bounded_text import (
+    MOST_IMAGE_BYTES,
+    MOST_NODE_BYTES,
+    MOST_RUN_BYTES,
+    bounded,
+    bounded_or_none,
+)
 from plimsoll_predictor.core.record import Observation, PeakSource
 
 LEAST_SAMPLES: Final = 3
@@ -155,7 +162,7 @@ def _last(pod: PastPod, identity: RunIdentity, container: PastContainer) -> Obse
     return Observation(
         attempt_uid=_uid(pod, container.restarts),
         task=identity.task,
-        run=identity.run or f"pod:{pod.uid}",
+        run=identity.run or bounded(f"pod:{pod.uid}", MOST_RUN_BYTES),
         features=dict(read_features(as_pod(pod, pod.labels)).values),
         outcome=end.outcome,
         cause=end.cause,
@@ -167,8 +174,8 @@ def _last(pod: PastPod, identity: RunIdentity, container: PastContainer) -> Obse
         submitted_s=pod.created_s,
         started_s=container.started_s,
         finished_s=pod.finished_s,
-        node=pod.node,
-        image=container.image,
+        node=bounded_or_none(pod.node, MOST_NODE_BYTES),
+        image=bounded_or_none(container.image, MOST_IMAGE_BYTES),
         workflow_run=identity.work.run,
         item=identity.work.item,
     )

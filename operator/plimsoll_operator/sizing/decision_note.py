@@ -136,9 +136,13 @@ def has_room(pod: Pod, text: str) -> bool:
     if (chars + len(text) + len(labels.DECISION)) * _MOST_BYTES_A_CHAR <= MAX_ALL_ANNOTATIONS_BYTES:
         return True  # nearly always so; then nothing needs to be encoded
     others = (item for item in annotations.items() if item[0] != labels.DECISION)
-    taken = sum(len(key.encode()) + len(str(value).encode()) for key, value in others)
+    taken = sum(_bytes_of(key) + _bytes_of(str(value)) for key, value in others)
     left = MAX_ALL_ANNOTATIONS_BYTES - taken
     return left < 0 or len(labels.DECISION) + len(text.encode()) <= left
+
+
+def _bytes_of(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def note_from_json(text: str) -> DecisionNote | None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from plimsoll_operator.names.labels import RUN_OF
 from plimsoll_operator.pods.attempts import attempts_of
-from plimsoll_operator.pods.features import PodFeatures, read_features
+from plimsoll_operator.pods.features import PodFeatures, read_features, within_bounds
 from plimsoll_operator.pods.identity import RunIdentity, identify
 from plimsoll_operator.pods.spec import (
     NotSizable,
@@ -273,7 +273,7 @@ def _decided(read: _Pod, features: PodFeatures, state: AdmissionState) -> Decisi
     namespace = state.namespace(read.identity.task.namespace).bounds
     bounds = bounds_for(read.body, memory, namespace, state.nodes)
     ask = Ask(
-        features={**features.values, **read.context} if read.context else features.values,
+        features=within_bounds(features.values, read.context),
         request_bytes=was.request_bytes,
         run=run,
         limit_bytes=None if was.limit_bytes == was.request_bytes else was.limit_bytes,

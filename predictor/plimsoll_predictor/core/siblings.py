@@ -11,10 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
+from plimsoll_predictor.core.shares import Shares
+
 MOST_ITEMS: Final = 10_000
 """Items of workflow runs."""
 MOST_EARLIER: Final = 20_000
 """Needs by task and item, whatever the run; with the items some 20 MB at most."""
+LONG_BYTES: Final = 512
+"""Names of so many bytes take the room of one more item."""
 MOST_UPSTREAM: Final = 8
 """Tasks of the same run and item whose needs are features: the latest."""
 UPSTREAM: Final = "needed-by:"
@@ -31,13 +35,18 @@ _NONE: Final[Mapping[str, float]] = {}
 class Siblings:
     """Latest needs by item. They are bounded: the ones used longest ago are forgotten.
 
-    Its values are never changed, only replaced: a copy of the keys is a copy.
+    Those of the namespace that has the most go first; an item begins with its namespace. Its values
+    are never changed, only replaced: a copy of the keys is a copy.
     """
 
     _items: OrderedDict[_Key, Mapping[str, float]] = field(default_factory=OrderedDict)
     """(run, item) -> task -> bytes."""
     _earlier: OrderedDict[_Key, float] = field(default_factory=OrderedDict)
     """(task, item) -> bytes."""
+    _item_shares: Shares[_Key] = field(default_factory=lambda: Shares(MOST_ITEMS), compare=False)
+    _earlier_shares: Shares[_Key] = field(
+        default_factory=lambda: Shares(MOST_EARLIER), compare=False
+    )
 
     def __len__(self) -> int:
         return len(self._items) + len(self._earlier)
@@ -62,7 +71,7 @@ class Siblings:
 
     def put_needs(self, run: str, item: str, needs: Mapping[str, float]) -> None:
         """Set what ``needs`` gives."""
-        _put(self._items, (run, item), needs, MOST_ITEMS)
+        _put(self._items, (run, item), needs, self._item_shares, sum(map(len, needs)))
 
     def earlier(self, task: str, item: str) -> float | None:
         """Bytes that the task needed for this item the last time; None if that is not known."""
@@ -70,7 +79,7 @@ class Siblings:
 
     def put_earlier(self, task: str, item: str, need_bytes: float) -> None:
         """Set what the task needed for this item the last time, in whatever run."""
-        _put(self._earlier, (task, item), need_bytes, MOST_EARLIER)
+        _put(self._earlier, (task, item), need_bytes, self._earlier_shares)
 
     def features(self, run: str | None, item: str | None, task: str) -> dict[str, float]:
         """The features of a run of the task, by now; empty where the item is not known."""
@@ -86,7 +95,12 @@ class Siblings:
 
     def copy(self) -> Siblings:
         """A copy, which later needs do not change."""
-        return Siblings(self._items.copy(), self._earlier.copy())
+        return Siblings(
+            self._items.copy(),
+            self._earlier.copy(),
+            self._item_shares.copy(),
+            self._earlier_shares.copy(),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types, the needs used longest ago first; ``from_dict`` reads it back."""
@@ -107,8 +121,17 @@ class Siblings:
         return siblings
 
 
-def _put(latest: OrderedDict[_Key, T], key: _Key, value: T, most: int) -> None:
+def owner_of(item: str) -> str:
+    """Return the namespace that an item's name begins with; all others share one."""
+    namespace, slash, _ = item.partition("/")
+    return namespace if slash else ""
+
+
+def _put(
+    latest: OrderedDict[_Key, T], key: _Key, value: T, shares: Shares[_Key], value_bytes: int = 0
+) -> None:
     latest[key] = value
     latest.move_to_end(key)
-    while len(latest) > most:
-        latest.popitem(last=False)
+    weight = 1 + (len(key[0]) + len(key[1]) + value_bytes) // LONG_BYTES
+    for gone in shares.use(owner_of(key[1]), key, weight):
+        del latest[gone]

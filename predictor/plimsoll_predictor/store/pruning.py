@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_OPEN_S
 from plimsoll_predictor.store.attempts import decisions, lifts, totals
@@ -31,7 +32,6 @@ _OF_A_TASK: Final = (
     schema.trainings,
     schema.lifts,
     schema.decisions,
-    schema.imports,
     schema.bids,
     schema.lessons,
     schema.standings,
@@ -57,6 +57,7 @@ def steps(database: Database, now_s: float, bounds: Bounds) -> Iterator[int]:
     """
     prune = _Pruning(database, bounds)
     yield from prune.forget_tasks(now_s)
+    yield from prune.forget_marks()
     yield from prune.forget_pools()
     yield from prune.forget_attempts()
     yield from prune.newest_only(schema.decisions, "at_s", decisions.KEPT_PER_TASK)
@@ -70,6 +71,11 @@ def steps(database: Database, now_s: float, bounds: Bounds) -> Iterator[int]:
         (schema.retries.c.closed_s, _CLOSED_RETRIES_KEPT_S),
     ):
         yield from prune.delete(column.table, column < now_s - kept_s)
+
+
+def erase(database: Database, task: TaskId) -> int:
+    """Delete all rows of a task, a little at a time; return how many there were."""
+    return sum(_Pruning(database, Bounds()).forget_task(str(task)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +101,22 @@ class _Pruning:
 
     def forget_tasks(self, now_s: float) -> Iterator[int]:
         for name in self._old_tasks(now_s):
-            for table in _OF_A_TASK:
-                adds_up = name if table is schema.observations else None
-                yield from self.delete(table, table.c.task == name, adds_up=adds_up)
-            key = f"{runtimes.TASK}{name}"
-            yield from self.delete(schema.forecaster, schema.forecaster.c.key == key)
+            yield from self.forget_task(name)
+            yield from self.delete(schema.imports, schema.imports.c.task == name)
+
+    def forget_task(self, name: str) -> Iterator[int]:
+        for table in _OF_A_TASK:
+            adds_up = name if table is schema.observations else None
+            yield from self.delete(table, table.c.task == name, adds_up=adds_up)
+        key = f"{runtimes.TASK}{name}"
+        yield from self.delete(schema.forecaster, schema.forecaster.c.key == key)
+
+    def forget_marks(self) -> Iterator[int]:
+        """Delete the marks of tasks that people had forgotten, but the newest: serials go on."""
+        column = schema.imports.c
+        newest = sa.select(sa.func.max(column.serial)).scalar_subquery()
+        known = sa.select(schema.totals.c.task)
+        yield from self.delete(schema.imports, column.task.not_in(known) & (column.serial < newest))
 
     def forget_pools(self) -> Iterator[int]:
         """Delete what the tasks of a namespace shared, once the namespace has none."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import pruning
 from plimsoll_predictor.store.attempts import decisions, observation_rows, sightings
 from plimsoll_predictor.store.attempts.decisions import DecisionRecord, DecisionRecords
@@ -105,6 +106,16 @@ class Store:
             sightings.append(connection, seen)
             decisions.put(connection, decided, now_s)
             return observation_rows.record(connection, new, now_s)
+
+    def erase(self, task: TaskId) -> int:
+        """Delete all rows of a task, in several transactions; return how many there were."""
+        return pruning.erase(self._database, task)
+
+    def forget(self, task: TaskId) -> int:
+        """Erase the task and leave a mark, by which a running controller forgets it as well."""
+        erased = self.erase(task)
+        self.observations.mark([task])
+        return erased
 
     def prune_steps(self, now_s: float, bounds: pruning.Bounds | None = None) -> Iterator[int]:
         """Delete what is over the bounds, as ``pruning.steps`` does."""

@@ -14,6 +14,13 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, Final
 
+from plimsoll_predictor.core.bounded_text import (
+    MOST_BYTES_OF,
+    MOST_LABEL_BYTES,
+    MOST_RUN_BYTES,
+    bounded,
+    bounded_or_none,
+)
 from plimsoll_predictor.core.record import COLUMNS as RECORD_COLUMNS
 from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource, Unit
 from plimsoll_predictor.core.task import TaskId
@@ -69,7 +76,7 @@ def observation(cells: Cells, namespace: str | None) -> Observation:
     return Observation(
         attempt_uid=uid,
         task=task,
-        run=text_of(cells, "run") or uid,
+        run=bounded(text_of(cells, "run") or uid, MOST_RUN_BYTES),
         attempt=_whole(cells, "attempt", 1, 10_000) or 1,
         features=features_of(cells),
         outcome=outcome,
@@ -192,6 +199,10 @@ _cores: Final = partial(_within, most=_MOST_CORES, why=f"is no number of cores, 
 _share: Final = partial(_within, most=_MOST_SHARE, why="is no share; 1 is all there is")
 
 
+def _text(cells: Cells, name: str) -> str | None:
+    return bounded_or_none(text_of(cells, name), MOST_BYTES_OF.get(name, MOST_LABEL_BYTES))
+
+
 def _whole(cells: Cells, name: str, least: int, most: int) -> int | None:
     value = number(cells, name)
     if value is None:
@@ -216,7 +227,7 @@ _READERS: Final[Mapping[Unit, Callable[[Cells, str], Any]]] = {
     Unit.SECONDS: _seconds,
     Unit.PODS: partial(_whole, least=0, most=_MOST_PODS),
     Unit.EXIT_CODE: partial(_whole, least=-255, most=255),
-    Unit.TEXT: text_of,
+    Unit.TEXT: _text,
     Unit.CAUSE: _cause,
 }
 

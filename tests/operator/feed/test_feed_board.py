@@ -8,10 +8,11 @@ from dataclasses import replace
 import aiohttp
 import pytest
 
-from plimsoll_operator.feed.board import MAX_REMOVALS, FeedBoard
+from plimsoll_operator.feed.board import MAX_MESSAGE_BYTES, MAX_REMOVALS, FeedBoard
 from plimsoll_operator.feed.wire import FEED_PATH, BadMessage, FeedMessage, decode_message
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.knowledge.knowledge import Lift
 from tests.builders.nodes import a_node, nodes_of
 from tests.rigs.admission_servers import TOKEN, TRAIN, a_feed, knowledge_of
 
@@ -148,8 +149,30 @@ def test_a_state_in_parts_is_read_to_its_end_even_after_many_removals() -> None:
         board.publish(knowledge_of(task))
         board.remove(task)
     message = told(board, epoch=None)
-    assert set(message.tasks) == {"shop/train", "shop/join"}
-    assert not told(board, since=message.revision).full
+    seen = set(message.tasks)
+    # Each part is small, and none of those that follow makes the reader start over.
+    while message.revision < message.head:
+        assert len(message.tasks) <= 1
+        message = told(board, since=message.revision, epoch=message.epoch)
+        assert not message.full
+        seen |= set(message.tasks)
+    assert seen == {"shop/train", "shop/join"}
+    assert message.epoch == "e1"
+
+
+@pytest.mark.slow
+def test_what_was_told_and_removed_within_a_long_reading_makes_the_reader_start_over() -> None:
+    board = FeedBoard("e1", max_message_bytes=100)
+    board.publish(knowledge_of(TRAIN))
+    board.publish(knowledge_of(JOIN))
+    message = told(board, epoch=None)
+    assert set(message.tasks) == {"shop/train"}
+    board.remove(TRAIN)
+    for number in range(MAX_REMOVALS + 5):
+        task = TaskId("shop", f"t{number}")
+        board.publish(knowledge_of(task))
+        board.remove(task)
+    assert told(board, since=message.revision, epoch=message.epoch).full
 
 
 async def test_a_reader_that_knows_all_waits_for_a_change() -> None:
@@ -216,3 +239,30 @@ async def test_a_token_of_bytes_that_are_no_text_is_a_wrong_one() -> None:
 def test_what_is_no_message_is_a_clear_error(text: bytes) -> None:
     with pytest.raises(BadMessage, match="feed"):
         decode_message(text)
+
+
+def test_a_change_that_no_message_could_carry_is_not_told_and_counted() -> None:
+    board = a_board()
+    before, revision = told(board, epoch=None).tasks["shop/train"], board.revision
+    lifts = {f"{number}{'x' * 2000}": Lift(2, 2, 1) for number in range(1000)}
+    board.publish(replace(knowledge_of(TRAIN), lifts=lifts))
+    assert board.revision == revision
+    assert board.untold["tasks"] == 1
+    assert told(board, epoch=None).tasks["shop/train"] == before
+
+
+def test_no_message_is_larger_than_its_bound_however_many_runs_were_killed() -> None:
+    board = a_board()
+    lifts = {f"{number:04}{'x' * 196}": Lift(2**40, 2, 2**39) for number in range(1000)}
+    for number in range(20):
+        board.publish(replace(knowledge_of(TaskId("evil", f"t{number}")), lifts=lifts))
+    message, read = told(board, epoch=None), 0
+    while True:
+        read += len(message.tasks)
+        if message.revision == message.head:
+            break
+        text = board.message(message.revision, message.epoch)
+        assert len(text) <= MAX_MESSAGE_BYTES + 1024
+        message = decode_message(text)
+    assert read == 22
+    assert board.untold.total() == 0

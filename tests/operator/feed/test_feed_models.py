@@ -194,3 +194,21 @@ async def test_a_client_says_which_messages_it_understands(tmp_path: Path) -> No
         async with session.get(f"{url}{FEED_PATH}?v=new", headers=BEARER) as answer:
             assert answer.status == 400
     assert asked == [str(VERSION), "1", "new"]
+
+
+def test_models_share_their_room_by_namespace_and_a_task_goes_on_without() -> None:
+    model_bytes = len(orjson.dumps(MODELS[1].to_dict(), option=orjson.OPT_SERIALIZE_NUMPY))
+    board = FeedBoard("e1", max_models_bytes=6 * (model_bytes + 20))
+    board.publish(replace(knowledge_of(TRAIN), model=a_model(256)))
+    for number in range(20):
+        task = TaskId("evil", f"t{number:02}")
+        board.publish(replace(knowledge_of(task), model=a_model(256)))
+    reader = Reader(VERSION, AdmissionState())
+    while reader.read(board).revision < board.revision:
+        continue
+    assert reader.state.tasks[TRAIN].model is not None
+    assert len(reader.state.tasks) == 21
+    with_model = [task for task, known in reader.state.tasks.items() if known.model is not None]
+    assert 4 <= len(with_model) <= 6
+    assert TaskId("evil", "t19") in with_model
+    assert board.untold["models"] == 21 - len(with_model)

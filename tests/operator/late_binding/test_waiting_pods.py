@@ -127,3 +127,19 @@ def test_the_rate_is_kept_over_any_second_but_a_burst_of_one() -> None:
         taken_s.append(now_s)
     assert sum(at_s <= 100.0 for at_s in taken_s) == 10
     assert now_s - 100.0 == pytest.approx(4.0)
+
+
+def test_a_namespace_whose_pods_fill_the_index_takes_no_room_from_others() -> None:
+    waiting = WaitingPods(max_bytes=20_000)
+    flood = WAITING.in_namespace("evil").annotated({"notes": "x" * 4000})
+    for number in range(50):
+        waiting.see(flood.named(f"evil-{number}", uid=f"evil-{number}").built())
+    for number in range(5):
+        assert waiting.see(a_waiting(number).built())
+    assert len(waiting.of_task(TRAIN)) == 5
+    assert waiting.held_bytes <= 20_000
+    # Whoever has most is turned away, and what it has stays.
+    held = waiting.of_task(TaskId("evil", "train"))
+    assert not waiting.see(flood.named("evil-99", uid="evil-99").built())
+    assert waiting.of_task(TaskId("evil", "train")) == held != []
+    assert waiting.turned_away > 40

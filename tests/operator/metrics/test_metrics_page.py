@@ -35,6 +35,7 @@ def registries() -> Iterator[CollectorRegistry]:
             feed_readers=lambda: 0,
             retries=lambda: {"created": 0},
             events=lambda: {"sent": 0},
+            feed_untold=lambda: {"tasks": 0},
         )
     )
     yield controller.registry

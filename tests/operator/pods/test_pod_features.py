@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.features import (
     MAX_FEATURES,
-    MAX_TOTAL_CHARS,
+    MAX_TOTAL_BYTES,
     PodFeatures,
     feature_value,
     read_features,
@@ -74,7 +74,7 @@ def test_names_with_odd_characters_are_ignored_and_counted(name: str) -> None:
 def test_all_together_stay_within_a_size() -> None:
     pod = a_pod().annotated({f"{PREFIX}f{i:02}": "x" * 250 for i in range(60)})
     found = read_features(pod.built())
-    assert sum(len(k) + len(str(v)) for k, v in found.values.items()) <= MAX_TOTAL_CHARS
+    assert sum(len(k) + len(str(v)) for k, v in found.values.items()) <= MAX_TOTAL_BYTES
     assert found.ignored == 60 - len(found.values)
 
 

@@ -33,6 +33,7 @@ IN_A_POD = {
     "TRAINING_BUDGET_S": "30",
     "TRAINING_MEMORY_MIB": "2048",
     "LATE_BINDINGS_PER_S": "0",
+    "FEED_MODELS_MIB": "200",
 }
 
 
@@ -81,6 +82,7 @@ WRONG = {
     "TRAINING_BUDGET_S": ("0", "greater than 0"),
     "TRAINING_MEMORY_MIB": ("10", "greater than or equal to 300"),
     "LATE_BINDINGS_PER_S": ("-1", "greater than or equal to 0"),
+    "FEED_MODELS_MIB": ("0", "greater than or equal to 1"),
     "MLFLOW_PREFIX": ("x" * 201, "at most 200 characters"),
     "NAMESPACE": ("x" * 64, "at most 63 characters"),
     "INSTANCE": ("x" * 254, "at most 253 characters"),

@@ -115,3 +115,23 @@ def test_a_wide_workflow_makes_no_more_columns_than_a_model_may_have() -> None:
     schema = FeatureSchema.fit(rows)
     assert 0 < len(schema.columns) <= 64 < MAX_COLUMNS
     assert {column.feature for column in schema.columns} < {n for row in rows for n in row}
+
+
+def test_a_namespace_with_very_many_items_pushes_out_its_own() -> None:
+    siblings = Siblings()
+    for number in range(100):
+        siblings.note("r1", f"shop/s{number}", "align", 1.0)
+    for number in range(MOST_EARLIER + MOST_ITEMS):
+        siblings.note("r1", f"evil/s{number}", "align", 1.0)
+    assert len(siblings) == MOST_ITEMS + MOST_EARLIER
+    for number in range(100):
+        told = siblings.features("r1", f"shop/s{number}", "align")
+        assert told == {EARLIER: 1.0}
+        assert f"{UPSTREAM}align" in siblings.features("r1", f"shop/s{number}", "call")
+
+
+def test_items_with_long_names_take_the_room_of_several() -> None:
+    siblings = Siblings()
+    for number in range(MOST_ITEMS):
+        siblings.put_needs("r", f"evil/{number}", {"x" * 118 + str(each): 1.0 for each in range(9)})
+    assert len(siblings) <= MOST_ITEMS / 3

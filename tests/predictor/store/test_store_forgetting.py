@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.store import Store, pruning
 from plimsoll_predictor.store.pruning import QUIET_TASKS_KEPT_S
 from tests.builders.stores import NOON_S, an_attempt
@@ -70,3 +71,20 @@ def test_what_a_namespace_shared_goes_with_its_last_task_and_is_no_task(store: S
     assert set(store.experts.standings()) == {"shop/t"}
     prune(store, keep_tasks=10)
     assert store.experts.pools(["shop", "gone"]) == {"shop": {"charges": [1.0]}}
+
+
+def test_a_task_that_people_have_forgotten_leaves_no_row_and_is_told(store: Store) -> None:
+    put(store, "shop/junk", NOON_S)
+    put(store, "shop/train", NOON_S)
+    junk = TaskId("shop", "junk")
+    store.lifts.put(junk, "run", Lift(2, 2, 1))
+    assert store.forget(junk) > 0
+    assert store.totals.tasks() == [TaskId("shop", "train")]
+    assert store.observations.of_task(junk) == []
+    assert store.lifts.waiting() == {}
+    told = store.observations.imported(0)
+    assert told.tasks == (junk,)
+    # The mark of the newest stays, so that serials go on; older ones of forgotten tasks go.
+    store.forget(TaskId("shop", "other"))
+    prune(store, keep_tasks=10)
+    assert store.observations.imported(0).tasks == (TaskId("shop", "other"),)

@@ -107,7 +107,8 @@ class Lifts:
             self.announcer.announce(events.leaking(answer.reason, killed.run), ended.pod)
             return None
         await self.writer.call(self.store.lifts.put, task, run, answer)
-        self.book.lift(task, run, answer)
+        for forgotten in self.book.lift(task, run, answer):
+            await self.writer.call(self.store.lifts.forget, *forgotten)
         self.made.inc()
         happening = events.lifted(
             killed.allocation_bytes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,9 @@ from plimsoll_predictor.experts.charging import DECIDED
 
 MAX_NEIGHBOURS: Final = 50
 """This many neighbours are stored per attempt; a node holds 110 pods by default."""
+MAX_NEIGHBOURS_BYTES: Final = 256
+_AROUND_A_NAME: Final = 4
+"""Bytes of its quotes and comma in a stored list."""
 PODS_KEPT: Final = 50_000
 SEEN_AT_ONCE_S: Final = 30.0
 """What is seen later than this, as after a restart, happened under another load."""
@@ -77,6 +81,8 @@ class Placement:
         submitted = self._waiting.pop(uid, None)
         pods = self._nodes.setdefault(node, {})
         others = sorted({str(other.task) for other in pods.values()})[:MAX_NEIGHBOURS]
+        ends = itertools.accumulate(len(name.encode()) + _AROUND_A_NAME for name in others)
+        others = others[: sum(end <= MAX_NEIGHBOURS_BYTES for end in ends)]
         pods[uid] = placed
         self._count(placed, 1)
         surroundings = Surroundings(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from plimsoll_operator.attempts.retry_pod import NextAttempt, next_attempt, retry_name
+from plimsoll_operator.attempts.retry_pod import NextAttempt, planned_manifest, retry_name
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.hub.hub import AttemptEnded
@@ -20,7 +20,7 @@ from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import AlreadyThere, ApiError, Changed, NotFound, Unreachable
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.identity import Retrier, identify
-from plimsoll_operator.pods.spec import Pod, RestartPolicy, restart_policy
+from plimsoll_operator.pods.spec import Pod, RestartPolicy, metadata_of, restart_policy
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_operator.profile import events
 from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
@@ -54,6 +54,7 @@ CREATED = Ending("created", "created")
 THERE_ALREADY = Ending("there-already", "was there already")
 PASSED_OVER = Ending("passed-over", "passed over: it was killed while its task was paused")
 GIVEN_UP = "given-up"
+GONE = Ending(GIVEN_UP, f"{GIVEN_UP}: the killed pod is gone")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -127,7 +128,7 @@ class Retries:
         following = NextAttempt(
             name, watched.attempt.container, lift.allocation_bytes, _note(watched, lift)
         )
-        intent = self._intent(ended, name, json.dumps(next_attempt(pod, following)))
+        intent = self._intent(ended, name, following.to_json())
         if not await self.writer.call(self.store.retries.plan, intent):
             return  # planned before: people were told then, or it was passed over
         self._begin(intent)
@@ -166,10 +167,9 @@ class Retries:
         """Try once to create the pod. Return None to try again."""
         if intent.manifest == NO_MANIFEST:
             return PASSED_OVER  # the controller ended between planning and closing it
-        manifest = json.loads(intent.manifest)
-        identity = identify(manifest)
-        if identity is not None and self.policies.pauses(identity.task):
-            return None
+        manifest = await self._manifest(intent)
+        if manifest is None or isinstance(manifest, Ending):
+            return manifest
         try:
             await self.kube.create_pod(manifest)
         except AlreadyThere:
@@ -185,6 +185,22 @@ class Retries:
                 return None
             return _given_up(str(error))
         return CREATED
+
+    async def _manifest(self, intent: RetryIntent) -> Mapping[str, Any] | Ending | None:
+        """Make the new pod from the killed one. Return None to try again."""
+        try:
+            killed = await self.kube.read_pod(intent.namespace, intent.pod)
+        except NotFound:
+            return GONE
+        except ApiError as error:
+            log.warning("retry postponed", pod=intent.new_pod, error=str(error))
+            return None
+        if metadata_of(killed).get("uid") != intent.attempt_uid.partition("/")[0]:
+            return GONE
+        manifest = planned_manifest(json.loads(intent.manifest), killed)
+        identity = identify(manifest)
+        paused = identity is not None and self.policies.pauses(identity.task)
+        return None if paused else manifest
 
     async def _whose(self, intent: RetryIntent, manifest: Mapping[str, Any]) -> Ending | None:
         """Find out whose pod has the retry's name: one made before a crash, or someone else's."""

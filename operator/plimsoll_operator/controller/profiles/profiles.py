@@ -106,8 +106,11 @@ class TaskProfiles:
         """The tasks that have a profile on the API server."""
         return self._shown.keys()
 
-    async def remove(self, task: TaskId) -> None:
-        """Delete a forgotten task's profile, if we made it and nobody has written into it."""
+    async def remove(self, task: TaskId, *, least_age_s: float = UNKNOWN_KEPT_S) -> None:
+        """Delete a forgotten task's profile, if we made it and nobody has written into it.
+
+        least_age_s: a younger one stays.
+        """
         try:
             profile = await self._kube.api.get(
                 custom_path("taskprofiles", task.namespace, profile_name(task))
@@ -116,7 +119,7 @@ class TaskProfiles:
             ours = MADE_BY_US.items() <= (meta.get("labels") or {}).items()
             made_s = read_time(meta.get("creationTimestamp")) or 0.0
             written = set(profile.get("spec") or {}) - {"task"}
-            if ours and not written and self._now_s() - made_s >= UNKNOWN_KEPT_S:
+            if ours and not written and self._now_s() - made_s >= least_age_s:
                 # It is deleted as it was read: what people write meanwhile is not lost.
                 await self._kube.delete_profile(profile)
                 log.info("profile deleted: nothing is known of its task", task=str(task))

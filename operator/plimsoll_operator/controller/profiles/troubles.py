@@ -123,7 +123,8 @@ class Troubles:
         if self.is_crowded(namespace):
             words = (
                 f"the namespace has {self.most_tasks} tasks or more: no new ones are learned;"
-                " give runs of one task the same plimsoll.dev/task"
+                " give runs of one task the same plimsoll.dev/task, and have `plimsoll forget`"
+                " forget what is not needed"
             )
             troubles.append(Degradation(Ailment.CROWDED, words))
         return tuple(troubles)

@@ -24,6 +24,7 @@ from plimsoll_operator.controller.hub.hub import (
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.names.profile_names import profile_name
 from plimsoll_predictor.core.cpu import CpuUse
+from plimsoll_predictor.core.shares import Shares
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.experts.standing import Standing
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
@@ -31,6 +32,10 @@ from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.store.attempts import lifts
 
 LIFTS_KEPT = lifts.KEPT_PER_TASK
+LIFTS_IN_ALL = lifts.KEPT_IN_ALL
+
+ForgottenLift = tuple[TaskId, str, Lift]
+"""The task and the run of a lift, and the lift itself."""
 
 
 class TaskBook:
@@ -39,8 +44,11 @@ class TaskBook:
     def __init__(self, policies: TaskPolicies, hub: Hub) -> None:
         self.policies = policies
         self._hub = hub
+        self._crowded_out: list[tuple[TaskId, str]] = []
+        """Lifts without room that their tasks still have."""
         self._tasks: dict[TaskId, Knowledge] = {}
         self._by_profile: dict[tuple[str, str], TaskId] = {}
+        self._lift_room = Shares[tuple[TaskId, str]](LIFTS_IN_ALL)
         self.tasks_in: Counter[str] = Counter()
         """How many tasks each namespace has."""
 
@@ -65,7 +73,9 @@ class TaskBook:
 
     def forget(self, task: TaskId) -> None:
         """Forget all that is known of the task."""
-        if self._tasks.pop(task, None) is not None:
+        knowledge = self._tasks.pop(task, None)
+        if knowledge is not None:
+            self._note_lifts(knowledge.lifts, {}, task)
             self._by_profile.pop((task.namespace, profile_name(task)), None)
             self.tasks_in[task.namespace] -= 1
             self._hub.publish(TaskForgotten(task))
@@ -73,6 +83,7 @@ class TaskBook:
     def restore(self, knowledge: Knowledge) -> None:
         """Put in what the store knew. It is published once the experts are restored, too."""
         self._learn(replace(knowledge, policy=self._unmet(knowledge.task).policy))
+        self._make_room()
 
     def observed(self, event: AttemptEnded | ObservationAmended) -> None:
         """Count the run if its need became known by this observation."""
@@ -109,13 +120,18 @@ class TaskBook:
         """Let a newly trained model bid; the experts' costs decide who serves."""
         self._change(replace(self.get(task), model=model))
 
-    def lift(self, task: TaskId, run: str, lift: Lift) -> None:
-        """Give the run's next attempt more. If there are too many lifts, forget the oldest."""
+    def lift(self, task: TaskId, run: str, lift: Lift) -> list[ForgottenLift]:
+        """Give the run's next attempt more. Return the lifts that are forgotten for lack of room.
+
+        A task that has too many loses its oldest; if all have too many, the namespace does that has
+        the most.
+        """
         knowledge = self.get(task)
         lifts = {**_without(knowledge.lifts, run), run: lift}
-        for oldest in tuple(lifts)[: max(0, len(lifts) - LIFTS_KEPT)]:
-            del lifts[oldest]
+        oldest = tuple(lifts)[: max(0, len(lifts) - LIFTS_KEPT)]
+        gone = [(task, old, lifts.pop(old)) for old in oldest]
         self._replace(knowledge, lifts=lifts)
+        return gone + self._make_room()
 
     def settle(self, task: TaskId, run: str, attempt: int | None) -> bool:
         """Forget the run's lift if the attempt that succeeded ends it. Return whether it does.
@@ -154,6 +170,26 @@ class TaskBook:
         if task is not None:
             self.resolve_again(task)
 
+    def _note_lifts(
+        self, before: Mapping[str, Lift], after: Mapping[str, Lift], task: TaskId
+    ) -> None:
+        if before is after:
+            return
+        for run in before.keys() - after.keys():
+            self._lift_room.drop(task.namespace, (task, run))
+        for run, lift in after.items():
+            if before.get(run) != lift:
+                self._crowded_out += self._lift_room.use(task.namespace, (task, run))
+
+    def _make_room(self) -> list[ForgottenLift]:
+        """Forget the lifts that lost their room to newer ones; return them."""
+        crowded_out, self._crowded_out = self._crowded_out, []
+        gone = [(task, run, self._tasks[task].lifts[run]) for task, run in crowded_out]
+        for task, run in crowded_out:
+            knowledge = self._tasks[task]
+            self._replace(knowledge, lifts=_without(knowledge.lifts, run))
+        return gone
+
     def _unmet(self, task: TaskId) -> Knowledge:
         return Knowledge(task=task, policy=self.policies.of_task(task).policy)
 
@@ -170,8 +206,9 @@ class TaskBook:
         self._hub.publish(TaskLearned(knowledge.task, new_runs))
 
     def _keep(self, knowledge: Knowledge) -> None:
-        task = knowledge.task
-        if task not in self._tasks:
+        task, before = knowledge.task, self._tasks.get(knowledge.task)
+        self._note_lifts(before.lifts if before else {}, knowledge.lifts, task)
+        if before is None:
             self._by_profile[task.namespace, profile_name(task)] = task
             self.tasks_in[task.namespace] += 1
         self._tasks[task] = knowledge

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from plimsoll_operator.controller.hub.hub import AttemptEnded
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.item_keys import ItemKey, Scope
-from plimsoll_operator.pods.workflow_items import MAX_TASK_CHARS, bounded_name, place_of
+from plimsoll_operator.pods.workflow_items import MAX_TASK_BYTES, bounded_name, place_of
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.siblings import Siblings
 from plimsoll_predictor.store import ItemNeed
@@ -53,7 +53,7 @@ class ItemNeeds:
         """Note a need. Return the feed's keys that it changes."""
         # Imported history is bounded less strictly than what is read from pods.
         task, run, item = need.task, bounded_name(need.run), bounded_name(need.item)
-        if item is None or len(task.name) > MAX_TASK_CHARS:
+        if item is None or len(task.name.encode()) > MAX_TASK_BYTES:
             return []
         place = place_of(task, item)
         self.siblings.note(run, place, task.name, float(need.need_bytes))

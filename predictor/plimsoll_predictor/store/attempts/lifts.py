@@ -7,6 +7,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from plimsoll_predictor.core.bounded_text import MOST_RUN_BYTES, bounded
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.knowledge.knowledge import Lift
@@ -18,6 +19,8 @@ KEPT_S: Final = 7 * DAY_S
 """A run whose next attempt did not come for so long is taken for given up."""
 KEPT_PER_TASK: Final = 1000
 """The newest; the feed carries them all."""
+KEPT_IN_ALL: Final = 10_000
+"""The feed carries them all, and every replica of admission holds them."""
 
 
 class LiftRecords(Records):
@@ -34,6 +37,13 @@ class LiftRecords(Records):
         mine = (table.c.task == str(task)) & (table.c.run == run)
         self._database.execute(table.delete().where(mine))
 
+    def forget(self, task: TaskId, run: str, lift: Lift) -> None:
+        """Forget this lift of a run, but not a later one."""
+        column = table.c
+        same = (column.attempt == lift.attempt) & (column.allocation_bytes == lift.allocation_bytes)
+        mine = (column.task == str(task)) & (column.run == run) & same
+        self._database.execute(table.delete().where(mine))
+
     def waiting(self) -> dict[TaskId, dict[str, Lift]]:
         """The lifts of the last seven days, by task and run, oldest first; bounded per task."""
         by_task: dict[TaskId, dict[str, Lift]] = {}
@@ -41,7 +51,10 @@ class LiftRecords(Records):
         young = sa.select(table).where(table.c.put_s >= self._clock() - KEPT_S).order_by(*order)
         for row in self._database.rows(young):
             lifts = by_task.setdefault(TaskId.parse(row.task), {})
-            lifts[row.run] = Lift(row.allocation_bytes, row.attempt, row.after_bytes)
+            # An older version stored keys of any length.
+            lifts[bounded(row.run, MOST_RUN_BYTES)] = Lift(
+                row.allocation_bytes, row.attempt, row.after_bytes
+            )
             if len(lifts) > KEPT_PER_TASK:
                 del lifts[next(iter(lifts))]
         return by_task

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -17,6 +19,9 @@ from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.schema import imports
 from plimsoll_predictor.store.database.schema import observations as table
 from plimsoll_predictor.store.database.upsert import upsert
+
+_MOST_CROWDING: Final = 20
+"""Namespaces that are left out of one question: a statement may not be arbitrarily long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +69,16 @@ class ObservationRecords(Records):
             uids = frozenset(connection.execute(ours).scalars())
             theirs = [each for each in past if each.attempt_uid not in uids]
             recorded = observation_rows.record(connection, theirs, self._clock())
-            last = connection.execute(sa.select(sa.func.max(imports.c.serial))).scalar() or 0
-            tasks = sorted({str(each.task) for each in theirs})
-            upsert(connection, imports, [{"task": task, "serial": last + 1} for task in tasks])
+            _mark(connection, {each.task for each in theirs})
             return recorded
 
+    def mark(self, tasks: Iterable[TaskId]) -> None:
+        """Have a running controller look at the tasks anew."""
+        with self._database.write() as connection:
+            _mark(connection, tasks)
+
     def imported(self, after: int) -> Imported:
-        """Tasks given a past from outside since ``after``, an earlier answer's serial, or 0.
+        """Tasks given a past from outside, or forgotten, since ``after``: an earlier serial, or 0.
 
         A running controller asks for them, so that it need not look at all tasks.
         """
@@ -87,20 +95,32 @@ class ObservationRecords(Records):
     def item_needs(self, *, limit: int = MOST_EARLIER) -> list[ItemNeed]:
         """The latest ``limit`` needs that are known for items of workflows, oldest first.
 
-        They are found without reading whole observations.
+        They are found without reading whole observations. Where namespaces with very many items
+        leave no room, those of the others are looked for once more.
         """
         has_need = (
             table.c.item.is_not(None)
             & (table.c.outcome == Outcome.SUCCEEDED.value)
             & (table.c.peak_bytes > 0)
         )
+        column = table.c
         latest = (
-            sa.select(table.c.task, table.c.workflow_run, table.c.item, table.c.peak_bytes)
+            sa.select(
+                *(column.task, column.workflow_run, column.item, column.peak_bytes),
+                *(column.ordered_s, column.id),
+            )
             .where(has_need)
-            .order_by(table.c.ordered_s.desc(), table.c.id.desc())
+            .order_by(column.ordered_s.desc(), column.id.desc())
             .limit(limit)
         )
-        rows = self._database.rows(latest)
+        rows = list(self._database.rows(latest))
+        if len(rows) >= limit:
+            of_others = [
+                ~column.task.startswith(f"{namespace}/", autoescape=True)
+                for namespace in _crowding(row.task for row in rows)
+            ]
+            more = self._database.rows(latest.where(*of_others))
+            rows = sorted({*rows, *more}, key=lambda row: (row.ordered_s, row.id), reverse=True)
         return [
             ItemNeed(TaskId.parse(row.task), row.workflow_run, row.item, row.peak_bytes)
             for row in reversed(rows)
@@ -126,3 +146,16 @@ class ObservationRecords(Records):
         """CPU of each task's newest runs that succeeded and were measured; at most WINDOW_RUNS."""
         with self._database.read() as connection:
             return {task: totals.run_cpus(connection, task) for task in tasks}
+
+
+def _mark(connection: sa.Connection, tasks: Iterable[TaskId]) -> None:
+    last = connection.execute(sa.select(sa.func.max(imports.c.serial))).scalar() or 0
+    names = sorted(map(str, tasks))
+    upsert(connection, imports, [{"task": name, "serial": last + 1} for name in names])
+
+
+def _crowding(tasks: Iterable[str]) -> list[str]:
+    """Those of the namespaces with most rows that have at least an equal share of all."""
+    counts = Counter(task.partition("/")[0] for task in tasks)
+    most = counts.most_common(_MOST_CROWDING)
+    return [name for name, count in most if count * len(counts) >= counts.total()]

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Final
 
 import sqlalchemy as sa
 
+from plimsoll_predictor.core.bounded_text import bounded
 from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.schema import retries as table
 from plimsoll_predictor.store.database.upsert import insert_new
+
+_MOST_RESULT_BYTES: Final = 256
+"""An API server's refusal may repeat the pod; the row is kept for months."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +22,7 @@ class RetryIntent:
 
     attempt_uid: the attempt that was killed.
     pod, new_pod: its name, and the name of the pod that follows it.
-    manifest: the new pod, as JSON.
+    manifest: the new pod, as JSON, without what the killed pod still says.
     """
 
     attempt_uid: str
@@ -55,5 +60,9 @@ class RetryRecords(Records):
         The row stays, without the manifest, so that none is planned again.
         """
         planned = (table.c.attempt_uid == attempt_uid) & table.c.closed_s.is_(None)
-        closed = {"result": result, "closed_s": self._clock(), "manifest": ""}
+        closed = {
+            "result": bounded(result, _MOST_RESULT_BYTES),
+            "closed_s": self._clock(),
+            "manifest": "",
+        }
         self._database.execute(table.update().where(planned).values(closed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plimsoll_operator.controller.attempts.living import Placed, Placement
+from plimsoll_operator.controller.tasks import book as book_module
 from plimsoll_operator.controller.tasks.book import LIFTS_KEPT
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.record import Need
@@ -126,3 +127,22 @@ def test_pods_whose_end_was_missed_do_not_stay_for_ever() -> None:
     surroundings = placement.end("u9")
     assert surroundings is not None
     assert surroundings.memory_bytes == 2 * MIB
+
+
+async def test_a_flood_of_kills_takes_no_lift_from_another_namespace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(book_module, "LIFTS_IN_ALL", 20)
+    book = books().book
+    for number in range(5):
+        book.lift(TRAIN, f"calm-{number}", LIFT)
+    gone = [
+        forgotten
+        for number in range(100)
+        for forgotten in book.lift(TaskId("evil", f"t{number % 7}"), f"run-{number}", LIFT)
+    ]
+    assert len(book.look(TRAIN).lifts) == 5
+    assert sum(len(book.look(task).lifts) for task in book) == 20
+    assert [run for _, run, _ in gone] == [f"run-{number}" for number in range(85)]
+    book.forget(TaskId("evil", "t0"))
+    assert book.lift(TRAIN, "calm-5", LIFT) == []

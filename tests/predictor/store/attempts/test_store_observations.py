@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.store import BadRecordError, Recorded, Store
 from plimsoll_predictor.store.attempts import observation_rows
@@ -275,3 +276,15 @@ def test_what_another_process_is_writing_is_waited_for_and_learned_once(
     assert len(store.experts.lessons(0)) == 1
     assert store.totals.of(attempt.task).runs_known == 1
     other.close()
+
+
+def test_a_flood_of_items_hides_no_other_namespaces_items(store: Store) -> None:
+    def of_item(task: str, number: int) -> Observation:
+        built = an_attempt(f"{task}-{number}").of(TaskId.parse(task)).built
+        return replace(built, item=f"i{number}", finished_s=NOON_S + number)
+
+    store.observations.record([of_item("calm/t", number) for number in range(3)])
+    store.observations.record([of_item("evil/t", 1000 + number) for number in range(30)])
+    told = store.observations.item_needs(limit=10)
+    assert [each.item for each in told if each.task.namespace == "calm"] == ["i0", "i1", "i2"]
+    assert [each.item for each in told][-1] == "i1029"

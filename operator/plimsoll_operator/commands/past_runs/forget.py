@@ -1,0 +1,90 @@
+"""``plimsoll forget``: tasks that should not be there, forgotten with all that was learned.
+
+The running controller hears of it within seconds, by the same marks as of an import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import Enum
+from fnmatch import fnmatchcase
+from typing import Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from plimsoll_operator.commands.printing.printing import progress_bars, refuse
+from plimsoll_operator.commands.reaching.stored import existing_store
+from plimsoll_predictor.core.units import counted
+from plimsoll_predictor.store import Store, StoreError, TaskSummary
+
+SHOWN: Final = 50
+"""Tasks in the table; the rest are counted."""
+
+
+class Doing(Enum):
+    """Whether the tasks are only shown."""
+
+    LIST = "list"
+    FORGET = "forget"
+
+
+def forget_command(named: str, store_url: str, doing: Doing, console: Console | None = None) -> int:
+    """Forget the tasks that ``named`` names, or list them; the exit status.
+
+    named: ``namespace`` or ``namespace/name``, whose name may have ``*`` in it.
+    The status is 1 if there is no such task; a message then says so.
+    """
+    console = console or Console()
+    try:
+        with existing_store(store_url) as store:
+            return _forget(named, store, doing, console)
+    except StoreError as error:
+        refuse(console, "forget", str(error))
+        return 1
+
+
+def _forget(named: str, store: Store, doing: Doing, console: Console) -> int:
+    found = _named(named, store)
+    if not found:
+        refuse(console, "forget", f"{named}: no such task is stored; is the name right?")
+        return 1
+    console.print(_table(found))
+    attempts = sum(each.observations for each in found)
+    words = f"{counted(len(found), 'task')} with {counted(attempts, 'attempt')}"
+    if doing is Doing.LIST:
+        console.print(f"{words} would be forgotten; say --yes to forget them")
+        return 0
+    with progress_bars(console) as progress:
+        bar = progress.add_task("forgetting", total=len(found))
+        for each in found:
+            store.forget(each.task)
+            progress.advance(bar)
+    console.print(f"{words} are forgotten; a task comes back with its next pod")
+    return 0
+
+
+def _named(named: str, store: Store) -> list[TaskSummary]:
+    namespace, _, pattern = named.partition("/")
+    # Only the star is special: a name may have brackets in it.
+    plain = pattern.replace("[", "[[]").replace("?", "[?]") or "*"
+    return [
+        summary
+        for task, summary in sorted(store.totals.by_task().items())
+        if task.namespace == namespace and fnmatchcase(task.name, plain)
+    ]
+
+
+def _table(found: Sequence[TaskSummary]) -> Table:
+    more = len(found) - SHOWN
+    table = Table(caption=f"and {more:,} more" if more > 0 else None)
+    table.add_column("task", overflow="fold")
+    table.add_column("attempts", justify="right")
+    table.add_column("last one ended")
+    for each in found[:SHOWN]:
+        ended_s = each.last_finished_s
+        ended = "" if ended_s is None else f"{datetime.fromtimestamp(ended_s, UTC):%Y-%m-%d %H:%M}"
+        table.add_row(escape(str(each.task)), f"{each.observations:,}", ended)
+    return table

@@ -1,0 +1,83 @@
+"""`plimsoll forget`: what is listed, what goes, and how the running controller hears of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plimsoll_operator.commands.past_runs.forget import Doing, forget_command
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.store import Store
+from tests.builders.ledgers import a_final, a_train, an_inside, ended
+from tests.builders.stores import an_attempt
+
+TASKS = ("shop/train", "shop/tmp-1", "shop/tmp-2", "bank/tmp-1", "shop/a[b]")
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    url = f"sqlite:///{tmp_path}/store.db"
+    store = Store.open(url)
+    store.observations.record([an_attempt(each).of(TaskId.parse(each)).built for each in TASKS])
+    store.close()
+    return url
+
+
+def stored(url: str) -> set[str]:
+    store = Store.open(url)
+    try:
+        return {str(task) for task in store.totals.tasks()}
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize(
+    ("named", "forgotten"),
+    [
+        pytest.param("shop/tmp-1", {"shop/tmp-1"}, id="one task, in its namespace alone"),
+        pytest.param("shop/tmp-*", {"shop/tmp-1", "shop/tmp-2"}, id="tasks by their names"),
+        pytest.param("bank", {"bank/tmp-1"}, id="a namespace"),
+        pytest.param("shop/a[b]", {"shop/a[b]"}, id="only a star is special"),
+    ],
+)
+def test_only_what_is_named_is_forgotten(
+    url: str, named: str, forgotten: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert forget_command(named, url, Doing.LIST) == 0
+    assert "would be forgotten" in capsys.readouterr().out
+    assert stored(url) == set(TASKS)
+    assert forget_command(named, url, Doing.FORGET) == 0
+    assert stored(url) == set(TASKS) - forgotten
+
+
+@pytest.mark.parametrize("named", ["shop/nothing", "sho", "shop/", ""])
+def test_a_name_that_nothing_has_is_an_error(url: str, named: str) -> None:
+    before = stored(url)
+    expected = 0 if named == "shop/" else 1
+    assert forget_command(named, url, Doing.LIST) == expected
+    assert stored(url) == before
+
+
+async def test_a_running_controller_forgets_what_people_have_forgotten(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        junk = TaskId("shop", "junk")
+        for number in range(3):
+            name = f"junk-{number}"
+            await inside.report(a_final(name))
+            await inside.see(ended(a_train(name).labelled("junk")))
+        controller = inside.controller
+        await controller.publications.publish()
+        await controller.standings.fold()
+        assert controller.book.look(junk).runs == 3
+        inside.store.forget(junk)
+        await controller._look_for_imports()
+        assert junk not in controller.book
+        assert controller.standings.held(junk) is None
+        assert b"junk" not in controller.board.message(0, None)
+        # Nothing that was still in memory brings it back; its next pod does.
+        await controller.standings.close()
+        assert inside.store.totals.of(junk).observations == 0
+        assert inside.store.experts.standings_of([str(junk)]) == {}
+        await inside.see(ended(a_train("junk-9").labelled("junk")))
+        assert inside.store.totals.of(junk).observations == 1
