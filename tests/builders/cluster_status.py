@@ -119,6 +119,7 @@ def what_is_seen(**changes: Any) -> ClusterState:
         "webhooks": [a_webhook()],
         "feed_ages_s": {"plimsoll-admission-a": 0.5, "plimsoll-admission-b": 1.5},
         "certificates_end_s": {"plimsoll-admission-a": NOW_S + 60 * 86_400.0},
+        "lowering": {"plimsoll-admission-a": 1.0, "plimsoll-admission-b": 1.0},
         "policies": [],
         "profiles": [a_profile()],
     }

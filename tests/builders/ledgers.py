@@ -54,15 +54,18 @@ class Inside:
 
 
 @asynccontextmanager
-async def an_inside(folder: Path, mode: Mode = Mode.ENFORCE) -> AsyncIterator[Inside]:
+async def an_inside(
+    folder: Path, mode: Mode = Mode.ENFORCE, excluded: frozenset[str] = frozenset()
+) -> AsyncIterator[Inside]:
     """Started on the folder's store as the controller starts, with nothing running beside."""
     store = Store.open(f"sqlite:///{folder}/store.db")
     spawner = Spawner(store_url="", command=("false",))
     async with client.ApiClient(client.Configuration(host=NOBODY)) as api:
-        settings = ControllerSettings(mode=mode, instance="test")
+        settings = ControllerSettings(mode=mode, instance="test", excluded_namespaces=excluded)
         controller = Controller(settings, Kube(api), store, spawner, _now_s)
         await controller.restore()
-        controller.book.get(TRAIN)
+        if not excluded:
+            controller.book.get(TRAIN)
         try:
             yield Inside(controller, store)
         finally:

@@ -121,6 +121,20 @@ def test_the_webhook_is_the_one_of_plimsoll_run_but_for_how_it_is_reached(helm: 
     assert chart == run
 
 
+def test_excluded_namespaces_are_the_same_for_webhooks_and_processes(helm: Helm) -> None:
+    values = {"webhook": {"excludedNamespaces": ["monitoring"]}, "agent": {"namespace": "agents"}}
+    documents = helm.render(values)
+    webhooks = named(documents, "MutatingWebhookConfiguration", "plimsoll")["webhooks"]
+    expected = ["kube-system", "plimsoll", "agents", "monitoring"]
+    for each in webhooks:
+        (rule,) = each["namespaceSelector"]["matchExpressions"]
+        assert rule["values"] == expected
+    for name in ("plimsoll-admission", "plimsoll-controller"):
+        (container,) = pod_specs(documents)[name]["containers"]
+        given = {each["name"]: each.get("value") for each in container["env"]}
+        assert given["PLIMSOLL_EXCLUDED_NAMESPACES"] == ",".join(expected)
+
+
 def test_what_it_asks_by_default_is_little(helm: Helm) -> None:
     documents = helm.render({})
     total: dict[str, float] = {"cpu": 0.0, "memory": 0.0}

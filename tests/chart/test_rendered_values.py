@@ -47,6 +47,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "admission.drainSeconds": (-1, "minimum"),
     "admission.maxFeedAgeSeconds": (1, "minimum"),
     "admission.modelsMi": (0, "minimum"),
+    "admission.maxSilenceSeconds": (0, "minimum"),
     "controller.replicas": (2, "set database.existingSecret to a Secret with a PostgreSQL URL"),
     "controller.leaseSeconds": (1, "minimum"),
     "controller.lateBindingsPerSecond": (-1, "minimum"),

@@ -49,7 +49,7 @@ async def test_a_lift_stops_at_the_limit_range_and_is_then_given_up(narrow: Shop
     assert await retries_of(narrow, retry.metadata.uid) == []
 
 
-async def test_a_pod_that_asks_for_nothing_is_left_until_its_task_is_known_and_then_sized(
+async def test_a_pod_that_asks_for_nothing_is_left_and_one_with_a_request_is_sized(
     shop: Shop,
 ) -> None:
     first = await create(shop, a_pod("first", "eat 40 1", memory=None))
@@ -58,13 +58,18 @@ async def test_a_pod_that_asks_for_nothing_is_left_until_its_task_is_known_and_t
     assert (await ended(shop, "first")).status.phase == "Succeeded"
 
     async def known() -> bool:
-        probe = await create(shop, a_pod("probe", "eat 40", memory=None), dry_run=True)
+        probe = await create(shop, a_pod("probe", "eat 40", memory="1Mi"), dry_run=True)
         return bool(decision_of(probe)["reason"] != "cold-start")
 
     await until("the first run's need at admission", known, WITHIN_S)
     second = await create(shop, a_pod("second", "eat 40 1", memory=None))
-    request, limit = memory_of(second)
-    assert request is not None
-    assert second.status.qos_class == "Burstable"
-    assert limit in (None, request)
+    assert memory_of(second) == (None, None)
+    assert second.status.qos_class == "BestEffort"
+    assert "write a request" in decision_of(second)["why"]
     assert (await ended(shop, "second")).status.phase == "Succeeded"
+    third = await create(shop, a_pod("third", "eat 40 1", memory="1Mi"))
+    request, limit = memory_of(third)
+    assert request not in (None, "1Mi")
+    assert third.status.qos_class == "Burstable"
+    assert limit in (None, request)
+    assert (await ended(shop, "third")).status.phase == "Succeeded"

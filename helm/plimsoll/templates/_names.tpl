@@ -19,6 +19,12 @@
 {{- default .Release.Namespace .Values.agent.namespace -}}
 {{- end }}
 
+{{/* The namespaces that are left alone: by the webhooks, and by both processes if one is asked. */}}
+{{- define "plimsoll.excludedNamespaces" -}}
+{{- $agents := ternary (list (include "plimsoll.agentNamespace" .)) list .Values.agent.enabled -}}
+{{- concat (list "kube-system" .Release.Namespace) $agents .Values.webhook.excludedNamespaces | uniq | join "," -}}
+{{- end }}
+
 {{- define "plimsoll.selector" -}}
 app.kubernetes.io/name: {{ include "plimsoll.name" .root }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}

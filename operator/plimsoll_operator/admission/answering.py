@@ -17,13 +17,16 @@ from plimsoll_operator.admission.reviews import (
     uid_in,
 )
 from plimsoll_operator.pods.job_attempts import patch_for_job
-from plimsoll_operator.sizing.pod_sizing import size
+from plimsoll_operator.sizing.pod_sizing import Sized, Treatment, size
 from plimsoll_operator.sizing.state import AdmissionState
 
 log = structlog.get_logger()
 
 INTERVAL_S: Final = 10.0
 MAX_SUBJECTS: Final = 100
+_EXCLUDED: Final = Sized(Treatment.EXCLUDED, [])
+MAX_SILENCE_S: Final = 600.0
+"""A controller that Kubernetes starts again on another node is heard before that."""
 
 
 @dataclass(slots=True)
@@ -34,11 +37,16 @@ class Freshness:
         before either. A snapshot's own age is not counted: a wall clock, which may have jumped,
         wrote it.
     max_age_s: with older knowledge, pods are left as they are.
+    max_silence_s: after a longer silence, sizes are raised only. What is killed meanwhile may
+        never be lifted, because only the controller sees that.
+    from_feed: whether the controller has answered since the start. A snapshot is no answer: after
+        a power failure, admission can be back long before the controller.
     """
 
     max_age_s: float
     heard_s: float | None = None
     from_feed: bool = False
+    max_silence_s: float = MAX_SILENCE_S
 
     def hear(self, now_s: float) -> None:
         """Note that the controller answered."""
@@ -59,6 +67,17 @@ class Freshness:
         if age_s is None:
             return "no-knowledge"
         return "stale" if age_s > self.max_age_s else None
+
+    def unhealed(self, now_s: float) -> str | None:
+        """Say why nobody may see to the runs that are killed now; None while all is well.
+
+        The words depend on no time, so that a pod that is asked for twice gets the same answer.
+        """
+        if not self.from_feed or self.heard_s is None:
+            return "the controller was not heard since this admission started"
+        if now_s - self.heard_s > self.max_silence_s:
+            return "the controller has been silent for too long"
+        return None
 
 
 class QuietLog:
@@ -88,13 +107,19 @@ class QuietLog:
 
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """Answers reviews from memory. monotonic: seconds on a clock that cannot jump."""
+    """Answers reviews from memory.
+
+    monotonic: seconds on a clock that cannot jump.
+    excluded: namespaces whose objects stay as they are. The webhooks' selectors say the same, but
+        the API server may still have older ones, and people may change them.
+    """
 
     state: AdmissionState
     freshness: Freshness
     metrics: AdmissionMetrics
     log: QuietLog
     monotonic: Callable[[], float]
+    excluded: frozenset[str] = frozenset()
 
     def answer(self, body: bytes) -> bytes:
         """The answer to one request. It never raises and never refuses."""
@@ -108,7 +133,7 @@ class Answerer:
 
         It needs nothing from the feed. It never raises and never refuses.
         """
-        return self._answered(body, _with_attempts)
+        return self._answered(body, self._with_attempts)
 
     def _answered(self, body: bytes, answer: Callable[[bytes], bytes]) -> bytes:
         try:
@@ -126,24 +151,30 @@ class Answerer:
 
     def _sized(self, body: bytes) -> bytes:
         creation = read_review(body)
-        trouble = self.freshness.trouble(self.monotonic())
+        if creation.namespace in self.excluded:
+            self.metrics.answered(_EXCLUDED)
+            return allowed(creation.uid)
+        now_s = self.monotonic()
+        trouble = self.freshness.trouble(now_s)
         if trouble is not None:
             raise Unanswerable(trouble, creation.uid)
-        sized = size(creation.object, self.state, creation.namespace)
+        unhealed = self.freshness.unhealed(now_s)
+        sized = size(creation.object, self.state, creation.namespace, unhealed)
         self.metrics.answered(sized)
         return allowed(
             creation.uid, patch=sized.patch, warnings=[sized.warning] if sized.warning else ()
         )
 
+    def _with_attempts(self, body: bytes) -> bytes:
+        creation = read_review(body, JOB)
+        if creation.namespace in self.excluded:
+            return allowed(creation.uid)
+        return allowed(creation.uid, patch=patch_for_job(creation.object))
+
     def _let_through(self, why: Unanswerable, **fields: str) -> bytes:
         self.metrics.failed_open.labels(why.reason).inc()
         self.log.warning("failed-open", why.reason, uid=why.uid[:64], **fields)
         return allowed(why.uid, version=why.version)
-
-
-def _with_attempts(body: bytes) -> bytes:
-    creation = read_review(body, JOB)
-    return allowed(creation.uid, patch=patch_for_job(creation.object))
 
 
 def _where(error: BaseException) -> str:

@@ -59,6 +59,11 @@ class AdmissionMetrics:
             "Time since the controller was last heard; NaN before the first time.",
             registry=self.registry,
         )
+        self.lowering = Gauge(
+            "plimsoll_admission_lowering",
+            "Whether sizes may be lowered: 0 while no kill would be noticed, 1 otherwise.",
+            registry=self.registry,
+        )
         self.tasks = Gauge(
             "plimsoll_admission_tasks", "Tasks known to this replica.", registry=self.registry
         )

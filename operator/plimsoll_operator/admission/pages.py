@@ -48,8 +48,12 @@ class Pages:
         age_s = self.freshness.age_s(self.monotonic())
         self.metrics.feed_age_s.set(float("nan") if age_s is None else age_s)
         self.metrics.tasks.set(len(self.state.tasks))
+        self.metrics.lowering.set(float(self._unhealed() is None))
         text = generate_latest(self.metrics.registry)
         return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    def _unhealed(self) -> str | None:
+        return self.freshness.unhealed(self.monotonic()) or self.state.unhealed
 
     async def _healthz(self, _: web.Request) -> web.Response:
         return web.Response(text="ok\n")
@@ -61,7 +65,9 @@ class Pages:
             return web.Response(status=503, text=f"{self.trouble}\n")
         if self.freshness.heard_s is not None:
             # With stale knowledge it stays ready: it lets pods through unchanged at once.
-            return web.Response(text="ok\n")
+            unhealed = self._unhealed()
+            words = "ok" if unhealed is None else f"sizes are raised, not lowered: {unhealed}"
+            return web.Response(text=f"{words}\n")
         if self.monotonic() >= self.ready_unheard_at_s:
             return web.Response(text="no feed was heard yet: pods are admitted unchanged\n")
         return web.Response(status=503, text="no feed was heard and no snapshot was loaded\n")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated, Any
 
 from pydantic import Field, HttpUrl, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from plimsoll_operator.admission.answering import MAX_SILENCE_S
+from plimsoll_operator.names.namespaces import OWN_NAMESPACE, excluded_namespaces
 from plimsoll_operator.names.service_urls import with_brackets
 
 
@@ -42,12 +45,21 @@ class AdmissionSettings(BaseSettings):
     """Shortest time between two copies."""
     max_feed_age_s: float = Field(default=24 * 3600.0, gt=0)
     """When the controller was not heard for longer, pods are left as they are."""
+    max_silence_s: float = Field(default=MAX_SILENCE_S, gt=0)
+    """When the controller was not heard for longer, sizes are raised only, never lowered."""
     unheard_s: float = Field(default=10.0, ge=0)
     """After this long without any feed it is ready all the same, and admits pods unchanged."""
+    excluded_namespaces: Annotated[frozenset[str], NoDecode] = excluded_namespaces(OWN_NAMESPACE)
+    """Namespaces whose pods and Jobs are left alone, whoever asks; split by commas."""
     drain_s: float = Field(default=5.0, ge=0)
     """After SIGTERM, how long new requests are still taken: endpoints are removed with a delay."""
     grace_s: float = Field(default=10.0, ge=0)
     """Then, how long begun requests may take."""
+
+    @field_validator("excluded_namespaces", mode="before")
+    @classmethod
+    def _are_namespaces(cls, names: Any) -> Any:
+        return excluded_namespaces(names)
 
     @field_validator("feed_url")
     @classmethod

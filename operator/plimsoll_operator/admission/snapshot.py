@@ -134,6 +134,7 @@ def _lines(state: AdmissionState, position: Position, saved_s: float) -> Iterato
         # A version before this one reads no snapshot without it.
         "largest_node_bytes": None,
         "paused": state.paused,
+        "unhealed": state.unhealed,
     }
     yield _line(ChangeKind.DEFAULTS, "", defaults)
     for name, namespace in state.namespaces.items():

@@ -11,7 +11,8 @@ from typing import Any
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import format_bytes
-from plimsoll_operator.pods.spec import Pod, mapping, metadata_of, sequence
+from plimsoll_operator.pods.spec import Pod, mapping, metadata_of, qos_of, sequence
+from plimsoll_predictor.core.units import MIB
 
 WRITTEN_BY_THE_CLUSTER = (
     "creationTimestamp",
@@ -92,15 +93,16 @@ def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
     annotations[labels.RETRY_OF] = uid
     annotations[labels.DECISION] = following.note
     meta.update(name=following.name, annotations=annotations)
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": meta,
-        "spec": _clean_spec(pod, following.container, following.allocation_bytes),
-    }
+    spec = _clean_spec(pod)
+    _set_memory(spec, following.container, "requests", following.allocation_bytes)
+    _set_memory(spec, following.container, "limits", following.allocation_bytes)
+    if qos_of({"spec": spec}) is not qos_of(pod):
+        # Admission finds the nearest size that keeps the class. This holds while admission is away.
+        _set_memory(spec, following.container, "limits", following.allocation_bytes + MIB)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
-def _clean_spec(pod: Pod, container: str, allocation_bytes: int) -> dict[str, Any]:
+def _clean_spec(pod: Pod) -> dict[str, Any]:
     clean: dict[str, Any] = copy.deepcopy(dict(pod["spec"]))
     for field in SET_AT_CREATION:
         clean.pop(field, None)
@@ -109,12 +111,14 @@ def _clean_spec(pod: Pod, container: str, allocation_bytes: int) -> dict[str, An
     clean["volumes"] = [v for v in clean.get("volumes") or [] if not _is_token(v)]
     for part in (*clean["containers"], *(clean.get("initContainers") or [])):
         part["volumeMounts"] = [m for m in part.get("volumeMounts") or [] if not _is_token(m)]
-    for part in clean["containers"]:
+    return clean
+
+
+def _set_memory(spec: Mapping[str, Any], container: str, kind: str, size_bytes: int) -> None:
+    for part in spec["containers"]:
         if part["name"] == container:
             resources = part.setdefault("resources", {})
-            for kind in ("requests", "limits"):
-                resources.setdefault(kind, {})["memory"] = format_bytes(allocation_bytes)
-    return clean
+            resources.setdefault(kind, {})["memory"] = format_bytes(size_bytes)
 
 
 def _author_chose_node(pod: Pod) -> bool:

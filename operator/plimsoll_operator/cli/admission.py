@@ -24,6 +24,9 @@ def admission(
         int | None, typer.Option(help="HTTP port of /metrics and /readyz; 9090 otherwise.")
     ] = None,
     snapshot: Annotated[Path | None, typer.Option(help="File for a copy of the feed.")] = None,
+    excluded_namespaces: Annotated[
+        str | None, typer.Option(help="Namespaces to leave alone, by commas.")
+    ] = None,
     drain: Annotated[float | None, typer.Option(help="Seconds to serve after SIGTERM.")] = None,
 ) -> None:
     """Run the webhook: it sizes labelled pods, and always admits them."""
@@ -41,6 +44,7 @@ def admission(
         listen_port=port,
         metrics_listen_port=metrics_port,
         snapshot_file=snapshot,
+        excluded_namespaces=excluded_namespaces,
         drain_s=drain,
     )
     serve(AdmissionSettings(**given))

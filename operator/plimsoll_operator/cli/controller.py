@@ -30,6 +30,9 @@ def controller(
         Path | None, typer.Option(help="File with the bearer token of feed and peaks.")
     ] = None,
     mode: Annotated[Mode | None, typer.Option(help="Default mode of every task.")] = None,
+    excluded_namespaces: Annotated[
+        str | None, typer.Option(help="Namespaces to leave alone, by commas.")
+    ] = None,
     training_budget_s: Annotated[
         float | None, typer.Option("--training-budget", help="Seconds per training.")
     ] = None,

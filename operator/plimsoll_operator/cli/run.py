@@ -20,6 +20,9 @@ def run(
     context: Context = None,
     mode: Annotated[Mode, typer.Option(help="Default mode of every task.")] = Mode.RECOMMEND,
     host: Annotated[str, typer.Option(help="Address the API server reaches.")] = "127.0.0.1",
+    excluded_namespaces: Annotated[
+        str, typer.Option(help="Namespaces to leave alone, by commas.")
+    ] = "",
     training_budget_s: Annotated[
         float, typer.Option("--training-budget", help="Seconds per training.")
     ] = 60.0,

@@ -89,7 +89,9 @@ class ControllerParts:
         announcer = self.announcer = Announcer(kube, writer, now_s, settings.instance)
 
         # These parts know policies, tasks and nodes.
-        policies = TaskPolicies(Policy(mode=settings.mode), hub, settings.namespace)
+        policies = TaskPolicies(
+            Policy(mode=settings.mode), hub, settings.namespace, settings.left_alone
+        )
         book = self.book = TaskBook(policies, hub)
         self.standings = Standings(store, writer, book)
         self.publications = Publications(book, self.standings.fold, board, hub)

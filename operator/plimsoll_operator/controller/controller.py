@@ -10,6 +10,7 @@ from typing import Any, Final
 import structlog
 
 from plimsoll_operator.controller.building import ControllerParts
+from plimsoll_operator.controller.tasks.healing import Healing
 from plimsoll_operator.kube.errors import UNREACHABLE_PAUSE_S, Refused, Unreachable
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
@@ -92,6 +93,7 @@ class Controller(ControllerParts):
             self.watch.policy_statuses,
             self.late_binding,
             self.troubles,
+            Healing(self.writer, self.bounds),
             self.publications,
         )
         works = (*(part.run for part in parts), self.keep_equal_to_the_store)
@@ -104,11 +106,18 @@ class Controller(ControllerParts):
         # This is asked first: an import that comes meanwhile is read twice then, but never missed.
         self._imported = (await self.writer.read(observations.imported, 0)).serial
         await self.writer.call(self.store.totals.mend)
+        left_alone = 0
         for task, remembered in (await self.writer.read(remember_all, self.store)).items():
+            if self.book.policies.leave_alone(task.namespace):
+                left_alone += 1
+                continue
             self.book.restore(remembered.knowledge)
             self.learning.restore(remembered.summary, remembered.saved)
             self.learning.consider(task)
             self.profiles.mark(task, after_s=0.0)
+        if left_alone:
+            words = "their TaskProfiles stay as they are, and nothing is learned"
+            log.info("tasks of excluded namespaces", tasks=left_alone, left_alone=words)
         self.items.restore(await self.writer.read(observations.item_needs))
         await self.standings.restore()
         await self.runtimes.restore()
@@ -144,6 +153,8 @@ class Controller(ControllerParts):
             self.items.restore(await self.writer.call(self.store.observations.item_needs))
             await self.standings.fold()
         for task in imported.tasks:
+            if self.book.policies.leave_alone(task.namespace):
+                continue
             # The call queues behind all writes: whatever was recorded before it is in the sum.
             summary = await self.writer.call(self.store.totals.of, task)
             if not summary.observations:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from plimsoll_operator.names.namespaces import excluded_namespaces
 from plimsoll_predictor.core.policy import Mode
 
 NINETY_DAYS_S = 90 * 86_400.0
@@ -59,6 +60,8 @@ class ControllerSettings(BaseSettings):
     """Tasks with metrics of their own, those that waste most; the rest are counted together."""
     namespace: str = Field(default="plimsoll", min_length=1, max_length=63)
     """Plimsoll's own namespace."""
+    excluded_namespaces: Annotated[frozenset[str], NoDecode] = frozenset()
+    """Namespaces in which nothing is done, besides kube-system and its own; split by commas."""
     instance: str = Field(default="plimsoll", min_length=1, max_length=253)
     """The name in Events and in the Lease: inside a cluster, the pod's name."""
     lease: str | None = None
@@ -77,6 +80,16 @@ class ControllerSettings(BaseSettings):
     """The Secret with the token that admission shows the feed, as NAMESPACE/NAME."""
     peaks_token_secret: str | None = None
     """The Secret with the token that agents show, as NAMESPACE/NAME."""
+
+    @property
+    def left_alone(self) -> frozenset[str]:
+        """All namespaces in which nothing is done."""
+        return excluded_namespaces(self.excluded_namespaces, self.namespace)
+
+    @field_validator("excluded_namespaces", mode="before")
+    @classmethod
+    def _are_namespaces(cls, names: Any) -> Any:
+        return excluded_namespaces(names)
 
     @field_validator("tls_names", mode="before")
     @classmethod

@@ -38,11 +38,15 @@ class ClusterWatch:
 
     async def see_pod(self, pod: Raw, *, gone: bool) -> None:
         """A labelled pod appeared, changed or went."""
+        if self._leave_alone(pod):
+            return
         await self.ledger.see(pod, gone=gone)
         self.late_binding.see(pod, gone=gone)
 
     async def see_profile(self, profile: Raw, *, gone: bool) -> None:
         """A TaskProfile appeared, changed or went: its spec is people's, its status ours."""
+        if self._leave_alone(profile):
+            return
         meta, spec = profile["metadata"], profile.get("spec") or {}
         task = task_of_profile(meta["namespace"], meta["name"], spec.get("task"))
         if profile_name(task) != meta["name"]:
@@ -65,6 +69,10 @@ class ClusterWatch:
     async def see_policy(self, policy: Raw, *, gone: bool) -> None:
         """A SizingPolicy appeared, changed or went; mostly, only its status has changed."""
         policies = self.book.policies
+        # The cluster's policy is in Plimsoll's own namespace.
+        is_own = policy["metadata"]["namespace"] == policies.own_namespace
+        if self._leave_alone(policy) and not is_own:
+            return
         before = policies.default, policies.paused
         policies.see(policy, gone=gone)
         self.policy_statuses.see(policy, gone=gone)
@@ -73,12 +81,17 @@ class ClusterWatch:
 
     async def see_bounds(self, document: Raw, *, gone: bool) -> None:
         """A LimitRange or ResourceQuota appeared, changed or went."""
+        if self._leave_alone(document):
+            return
         kind = "LimitRange" if "limits" in (document.get("spec") or {}) else "ResourceQuota"
         self.bounds.see(str(document.get("kind") or kind), document, gone=gone)
 
     async def see_node(self, node: Raw, *, gone: bool) -> None:
         """A node appeared, changed or went."""
         self.bounds.see_node(node, gone=gone)
+
+    def _leave_alone(self, document: Raw) -> bool:
+        return self.book.policies.leave_alone(document["metadata"].get("namespace"))
 
     async def _resolve_all_again(self) -> None:
         """Resolve every task's policy after a change for the cluster; the feed has it already."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -21,6 +21,9 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
 
+_WORDS_CHARS: Final = 200
+"""It becomes part of each pod's annotation."""
+
 
 class BadEntry(ValueError):
     """One entry of a message that makes no sense; the state before it stays."""
@@ -28,9 +31,10 @@ class BadEntry(ValueError):
 
 class _Defaults(msgspec.Struct):
     policy: dict[str, Any]
-    # An older controller or snapshot has neither: it tells no classes, and pauses nothing.
+    # An older controller or snapshot has none of these: it tells no classes, and pauses nothing.
     nodes: dict[str, Any] | None = None
     paused: bool = False
+    unhealed: str | None = None
 
 
 def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, Any] | None]]:
@@ -86,6 +90,7 @@ def _apply_defaults(state: AdmissionState, data: Mapping[str, Any]) -> None:
     nodes = NO_NODES if defaults.nodes is None else Nodes.from_document(defaults.nodes)
     state.default_policy, state.paused = Policy.from_dict(defaults.policy), defaults.paused
     state.nodes = nodes
+    state.unhealed = defaults.unhealed[:_WORDS_CHARS] if defaults.unhealed else None
 
 
 def _apply_namespace(state: AdmissionState, name: str, data: Mapping[str, Any] | None) -> None:

@@ -134,12 +134,17 @@ class FeedBoard:
         *,
         nodes: Nodes = NO_NODES,
         paused: bool = False,
+        unhealed: str | None = None,
     ) -> None:
-        """Set the cluster's policy, whether all of it is paused, and its classes of nodes."""
+        """Set the cluster's policy, whether all of it is paused, and its classes of nodes.
+
+        unhealed: why a run that is killed would not be lifted at present; None if it would.
+        """
         data = {
             "policy": policy.to_dict(),
             "nodes": nodes.to_document(),
             "paused": paused,
+            "unhealed": unhealed,
             # An older reader takes no message without it; it capped every pod by it.
             "largest_node_bytes": None,
         }

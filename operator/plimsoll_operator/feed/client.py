@@ -68,6 +68,8 @@ class FeedClient:
     """How many messages changed the state; the keeper of its copy compares it."""
     _staged: AdmissionState | None = field(default=None, init=False)
     _failures: int = field(default=0, init=False)
+    _answered: bool = field(default=False, init=False)
+    """Whether the controller has answered since the start or the last failure."""
 
     @property
     def settled(self) -> bool:
@@ -88,7 +90,9 @@ class FeedClient:
 
     async def ask(self, session: aiohttp.ClientSession) -> None:
         """Ask one question, and apply its answer."""
-        query = {"since": str(self.position.revision), "wait_s": str(WAIT_S), "v": str(VERSION)}
+        # Until the controller was heard, sizes are not lowered: it must not wait for news first.
+        wait_s = WAIT_S if self._answered else 0.0
+        query = {"since": str(self.position.revision), "wait_s": str(wait_s), "v": str(VERSION)}
         if self.position.epoch is not None:
             query["epoch"] = self.position.epoch
         token = await asyncio.to_thread(read_token, self.source.token_file)
@@ -103,6 +107,7 @@ class FeedClient:
                 raise FeedError(f"the controller answered {response.status} {response.reason}")
             message = decode_message(await response.read())
         await self.take(message)
+        self._answered = True
         self.heard()
 
     async def take(self, message: FeedMessage) -> None:
@@ -135,6 +140,7 @@ class FeedClient:
             # Half a state is dropped after a failure: another controller may answer next.
             self._staged = None
             self.position = Position()
+        self._answered = False
         self.failed("unanswered")
         self._failures += 1
         longest_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(self._failures - 1, 10))

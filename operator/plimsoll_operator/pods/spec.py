@@ -223,10 +223,17 @@ def containers_beside(pod: Pod, index: int) -> list[Mapping[str, Any]]:
 
 
 def qos_of(pod: Pod) -> Qos:
-    """Return the pod's class by Kubernetes' rule, from CPU and memory of all its containers."""
+    """Return the pod's class by Kubernetes' rule, from CPU and memory of all its containers.
+
+    Where resources are set for the whole pod, these alone decide.
+    """
     spec = spec_of(pod)
-    containers = [*sequence(spec.get("containers")), *sequence(spec.get("initContainers"))]
-    resources = [mapping(mapping(c).get("resources")) for c in containers]
+    of_pod = mapping(spec.get("resources"))
+    if any(mapping(of_pod.get(kind)) for kind in _KINDS):
+        resources = [of_pod]
+    else:
+        containers = [*sequence(spec.get("containers")), *sequence(spec.get("initContainers"))]
+        resources = [mapping(mapping(c).get("resources")) for c in containers]
     if not any(_asked(r, kind, of) for r in resources for kind in _KINDS for of in _COMPUTE):
         return Qos.BEST_EFFORT
     if all(_is_guaranteed(r, of) for r in resources for of in _COMPUTE):
@@ -247,10 +254,9 @@ def _is_guaranteed(resources: Mapping[str, Any], of: str) -> bool:
     request = mapping(resources.get("requests")).get(of, limit)
     if limit is None:
         return False
-    if of == "memory":
-        try:
+    try:
+        if of == "memory":
             return parse_bytes(limit) == parse_bytes(request) > 0
-        except BadQuantity:
-            return False
-    # The API server has already written both in their shortest form.
-    return bool(limit == request)
+        return parse_millicores(limit) == parse_millicores(request) > 0
+    except BadQuantity:
+        return False

@@ -9,8 +9,6 @@ SIZING_POLICY_NAME: Final = "default"
 """The name of the one SizingPolicy that is in force in a namespace."""
 CLUSTER_POLICY_NAME: Final = "cluster"
 """The name, in Plimsoll's own namespace, of the SizingPolicy for all namespaces."""
-OWN_NAMESPACE: Final = "plimsoll"
-"""The default name of Plimsoll's own namespace."""
 
 
 class PausedBy(StrEnum):

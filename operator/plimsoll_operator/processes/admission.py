@@ -90,8 +90,10 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
     """Have a server listen for as long as the context is open."""
     metrics = AdmissionMetrics()
     state = AdmissionState()
-    freshness = Freshness(settings.max_feed_age_s)
-    answerer = Answerer(state, freshness, metrics, QuietLog(time.monotonic), time.monotonic)
+    freshness = Freshness(settings.max_feed_age_s, max_silence_s=settings.max_silence_s)
+    quiet = QuietLog(time.monotonic)
+    excluded = settings.excluded_namespaces
+    answerer = Answerer(state, freshness, metrics, quiet, time.monotonic, excluded)
     client = FeedClient(
         source=_source(settings),
         state=state,

@@ -17,6 +17,7 @@ from kubernetes_asyncio import client
 from plimsoll_operator.kube.api_server import ApiServer, api_settings
 from plimsoll_operator.kube.errors import AlreadyThere, ApiError, NotFound
 from plimsoll_operator.kube.own_objects import WEBHOOKS
+from plimsoll_operator.names.namespaces import OWN_NAMESPACE, excluded_namespaces
 from plimsoll_operator.processes.ending import when_terminated
 from plimsoll_operator.processes.run_processes import Command, keep_running
 from plimsoll_operator.processes.run_webhook import NAME, make_certificates, webhook_configuration
@@ -32,6 +33,7 @@ class RunSettings:
     """The settings of one machine's Plimsoll.
 
     host: an address of this machine at which the API server reaches admission.
+    excluded_namespaces: names that are left alone besides kube-system and plimsoll, by commas.
     agent: also measure this machine's pods, as the node called ``node_name``.
     """
 
@@ -44,9 +46,15 @@ class RunSettings:
     page_port: int = 8082
     metrics_port: int = 9090
     mode: Mode = Mode.RECOMMEND
+    excluded_namespaces: str = ""
     training_budget_s: float = 60.0
     agent: bool = False
     node_name: str = "node-1"
+
+    @property
+    def left_alone(self) -> frozenset[str]:
+        """All namespaces in which nothing is done; ValueError for what is no name."""
+        return excluded_namespaces(self.excluded_namespaces, OWN_NAMESPACE)
 
     @property
     def store(self) -> str:
@@ -100,6 +108,7 @@ def _token_file(folder: Path) -> Path:
 
 def _commands(settings: RunSettings, token: Path) -> list[Command]:
     folder = settings.state_dir
+    excluded = ("--excluded-namespaces", ",".join(sorted(settings.left_alone)))
     feed = f"http://127.0.0.1:{settings.controller_port}"
     cluster = [
         *(["--kubeconfig", settings.kubeconfig] if settings.kubeconfig else []),
@@ -109,11 +118,13 @@ def _commands(settings: RunSettings, token: Path) -> list[Command]:
         *("controller", "--store", settings.store, "--token-file", str(token), *cluster),
         *("--port", str(settings.controller_port), "--page-port", str(settings.page_port)),
         *("--mode", settings.mode.value),
+        *excluded,
         *("--training-budget", str(settings.training_budget_s)),
     ]
     admission = [
         *("admission", "--address", settings.host, "--port", str(settings.admission_port)),
         *("--metrics-port", str(settings.metrics_port), "--drain", "0"),
+        *excluded,
         *("--certificate", str(folder / "certificates" / "tls.crt")),
         *("--key", str(folder / "certificates" / "tls.key")),
         *("--feed", feed, "--token-file", str(token), "--snapshot", str(folder / "snapshot")),
@@ -154,7 +165,7 @@ async def _answers(session: aiohttp.ClientSession, page: str) -> bool:
 
 async def _register(api: ApiServer, settings: RunSettings, authority: bytes) -> None:
     address = f"https://{settings.host}:{settings.admission_port}"
-    body = webhook_configuration(address, authority)
+    body = webhook_configuration(address, authority, settings.left_alone)
     try:
         await api.create(WEBHOOKS, body)
     except AlreadyThere:

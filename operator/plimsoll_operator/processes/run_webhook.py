@@ -6,17 +6,19 @@ On a cluster the chart makes both; here they are the same, by URL instead of by 
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from plimsoll_operator.credentials.issuing import issue
 from plimsoll_operator.names import labels
+from plimsoll_operator.names.namespaces import OWN_NAMESPACE, excluded_namespaces, selector_of
 
 NAME = "plimsoll"
 TIMEOUT_S = 2
 LIFETIME = timedelta(days=365)
-
+LEFT_ALONE = excluded_namespaces(OWN_NAMESPACE)
 
 IS_A_TASKS_JOB = (
     "has(object.spec.template.metadata) && has(object.spec.template.metadata.labels)"
@@ -25,15 +27,20 @@ IS_A_TASKS_JOB = (
 """A CEL expression: the label that makes a Job Plimsoll's is on its pods' template."""
 
 
-def webhook_configuration(address: str, authority: bytes) -> dict[str, Any]:
+def webhook_configuration(
+    address: str, authority: bytes, excluded: Iterable[str] = LEFT_ALONE
+) -> dict[str, Any]:
     """Return a configuration for labelled pods, and for Jobs that make such pods.
 
     address: of admission, as ``https://host:port``. authority: who signed the certificate, PEM.
+    excluded: the namespaces that are left alone.
     """
     pods = _webhook("size", f"{address}/size", authority, ("", "pods"))
     pods["objectSelector"] = {"matchExpressions": [{"key": labels.TASK, "operator": "Exists"}]}
     jobs = _webhook("job", f"{address}/job", authority, ("batch", "jobs"))
     jobs["matchConditions"] = [{"name": "makes-pods-of-a-task", "expression": IS_A_TASKS_JOB}]
+    for webhook in (pods, jobs):
+        webhook["namespaceSelector"] = selector_of(excluded)
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingWebhookConfiguration",
@@ -58,15 +65,6 @@ def _webhook(name: str, url: str, authority: bytes, kind: tuple[str, str]) -> di
                 "scope": "Namespaced",
             }
         ],
-        "namespaceSelector": {
-            "matchExpressions": [
-                {
-                    "key": "kubernetes.io/metadata.name",
-                    "operator": "NotIn",
-                    "values": ["kube-system", "plimsoll"],
-                }
-            ]
-        },
         "failurePolicy": "Ignore",
         "matchPolicy": "Equivalent",
         "reinvocationPolicy": "IfNeeded",

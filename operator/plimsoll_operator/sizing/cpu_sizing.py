@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from plimsoll_operator.names.quantity import BadQuantity
@@ -22,7 +23,7 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge
 
 _LEFT: Final = {
     Qos.GUARANTEED: "the pod is Guaranteed: its CPU request equals its limit, which is not touched",
-    Qos.BEST_EFFORT: "the pod is BestEffort: a CPU request alone would change its class",
+    Qos.BEST_EFFORT: "the pod is BestEffort: a CPU request would change its class",
 }
 
 
@@ -73,6 +74,15 @@ def size_cpu(ask: CpuAsk, knowledge: Knowledge, bounds: CpuBounds, qos: Qos) -> 
         reason=decision.reason,
         why=decision.why,
     )
+
+
+def left_for_its_class(note: CpuNote) -> CpuNote:
+    """Return the decision to leave the CPU request, because the sized one makes the pod Guaranteed.
+
+    A Guaranteed pod with whole CPUs gets processors of its own on nodes that are set up so.
+    """
+    why = "the request would equal the limit, and the pod would become Guaranteed"
+    return replace(note, request_millicores=None, reason=CpuReason.LEFT, why=why)
 
 
 def is_enforced(note: CpuNote) -> bool:

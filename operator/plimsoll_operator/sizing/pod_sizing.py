@@ -27,6 +27,7 @@ from plimsoll_operator.sizing.cpu_sizing import (
     cpu_asked,
     decides_class,
     is_enforced,
+    left_for_its_class,
     may_size_cpu,
     size_cpu,
 )
@@ -37,6 +38,7 @@ from plimsoll_operator.sizing.decision_note import (
     note_to_json,
     read_note,
 )
+from plimsoll_operator.sizing.keeping_class import cpu_keeps_class, memory_in_class
 from plimsoll_operator.sizing.patch import (
     Memory,
     Operation,
@@ -46,6 +48,7 @@ from plimsoll_operator.sizing.patch import (
     pod_with,
 )
 from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.cpu import CpuAsk
 from plimsoll_predictor.core.decision import Ask, Bounds, Decision, Reason
 from plimsoll_predictor.core.policy import Limits, Mode
 from plimsoll_predictor.core.units import words_for_bytes
@@ -65,6 +68,7 @@ class Treatment(StrEnum):
     KEPT = "kept"
     OFF = "off"
     PAUSED = "paused"
+    EXCLUDED = "excluded"
     NOT_OURS = "not-ours"
     NOT_SIZABLE = "not-sizable"
 
@@ -103,12 +107,16 @@ class _Pod:
     knowledge: Knowledge
     context: Context
     words: str
+    unhealed: str | None
 
 
-def size(pod: Pod, state: AdmissionState, namespace: str | None = None) -> Sized:
+def size(
+    pod: Pod, state: AdmissionState, namespace: str | None = None, unhealed: str | None = None
+) -> Sized:
     """Size one pod. The same input gives the same answer; nothing is changed.
 
     namespace: where the pod is created, by the API server; None reads it from the pod.
+    unhealed: why a kill may not be noticed at present; None leaves that to the state.
     """
     identity = identify(pod, namespace)
     if identity is None:
@@ -128,7 +136,8 @@ def size(pod: Pod, state: AdmissionState, namespace: str | None = None) -> Sized
     note = read_note(pod)
     was = memory_asked(container, note)
     context = context_of(identity.task, identity.work, state.siblings)
-    read = _Pod(pod, identity, container, was, note, knowledge, context, words)
+    unhealed = unhealed or state.unhealed
+    read = _Pod(pod, identity, container, was, note, knowledge, context, words, unhealed)
     return _sized(read, state)
 
 
@@ -157,10 +166,7 @@ def _sized(read: _Pod, state: AdmissionState) -> Sized:
     if is_lowered(read.was, wanted):
         decision, wanted = _held(read, decision, wanted)
     enforced = policy.mode is Mode.ENFORCE
-    if enforced and read.was.request_bytes is None and _leaves_best_effort(read, wanted):
-        decision = replace(
-            decision, why=f"{decision.why}; the pod was BestEffort, a size makes it Burstable"
-        )
+    decision, wanted = _in_class(read, decision, wanted)
     cpu = _cpu(read, wanted, state)
     note = _note(read, decision, cpu)
     text = note_to_json(note)
@@ -192,8 +198,23 @@ def _sized(read: _Pod, state: AdmissionState) -> Sized:
     )
 
 
-def _leaves_best_effort(read: _Pod, wanted: Memory) -> bool:
-    return wanted.request_bytes is not None and qos_of(_as_written(read)) is Qos.BEST_EFFORT
+def _in_class(read: _Pod, decision: Decision, wanted: Memory) -> tuple[Decision, Memory]:
+    """Return what leaves the pod in its quality-of-service class, with the reason."""
+    if wanted.request_bytes is None:
+        return decision, wanted
+    memory = memory_in_class(_as_written(read), read.container, read.was, wanted)
+    recommended = memory is None and read.knowledge.policy.mode is not Mode.ENFORCE
+    if memory == wanted or recommended:
+        return decision, wanted
+    if memory is None:
+        why = (
+            "the pod is BestEffort, and a size would make it Burstable: write a request, and it"
+            f" is sized; without that: {decision.why}"
+        )
+        held = replace(decision, allocation_bytes=None, reason=Reason.NOT_LOWERED, why=why)
+        return replace(held, bin=None, probability=None, model_version=None), read.was
+    why = f"{decision.why}; with an equal limit the pod would become Guaranteed"
+    return replace(decision, allocation_bytes=memory.request_bytes, why=why), memory
 
 
 def _wanted(read: _Pod, decision: Decision) -> Memory:
@@ -216,7 +237,7 @@ def _held(read: _Pod, decision: Decision, wanted: Memory) -> tuple[Decision, Mem
     """
     knowledge, was = read.knowledge, read.was
     attempts = attempts_of(read.body, read.identity, knowledge.policy, decision.attempt)
-    held = why_not_lowered(attempts)
+    held = why_not_lowered(attempts, read.unhealed)
     if held is None:
         return decision, wanted
     request_bytes = max(wanted.request_bytes or 0, was.request_bytes or 0)
@@ -252,11 +273,16 @@ def _cpu(read: _Pod, wanted: Memory, state: AdmissionState) -> CpuNote | None:
     if ask is None:
         return read.note.cpu if read.note is not None else None
     qos = qos_of(_as_written(read)) if decides_class(ask) else Qos.BURSTABLE
-    if qos is Qos.BEST_EFFORT and knowledge.policy.mode is Mode.ENFORCE and wanted.request_bytes:
-        qos = Qos.BURSTABLE  # its memory makes it so
     namespace = state.namespace(read.identity.task.namespace).cpu
     bounds = cpu_bounds_for(read.body, container.index, ask, namespace, state.nodes)
-    return size_cpu(ask, knowledge, bounds, qos)
+    note = size_cpu(ask, knowledge, bounds, qos)
+    if note.request_millicores is None or note.request_millicores != ask.limit_millicores:
+        return note
+    memory = wanted if knowledge.policy.mode is Mode.ENFORCE else read.was
+    sized = CpuAsk(note.request_millicores, ask.limit_millicores)
+    if cpu_keeps_class(_as_written(read), container, memory, sized):
+        return note
+    return left_for_its_class(note)
 
 
 def _decided(read: _Pod, features: PodFeatures, state: AdmissionState) -> Decision:

@@ -40,6 +40,7 @@ class AdmissionState:
     models: those of ``tasks``, and of tasks that the feed is about to bring.
     siblings: the needs for items of workflows; it bounds itself.
     paused: whether the whole cluster is paused, whatever a policy or pod says.
+    unhealed: why the controller cannot lift a run that is killed, in words; None if it can.
     """
 
     default_policy: Policy = field(default_factory=Policy)
@@ -49,6 +50,7 @@ class AdmissionState:
     namespaces: dict[str, NamespaceState] = field(default_factory=dict)
     siblings: Siblings = field(default_factory=Siblings)
     paused: bool = False
+    unhealed: str | None = None
 
     def replace(self, other: AdmissionState) -> None:
         """Take over everything another state holds, at once."""

@@ -33,11 +33,14 @@ class Attempts:
         return None if self.most is None else max(0, self.most - self.number)
 
 
-def why_not_lowered(attempts: Attempts) -> str | None:
+def why_not_lowered(attempts: Attempts, unhealed: str | None = None) -> str | None:
     """The reason for which this attempt gets no less than its author wrote; None if it may.
 
     attempts: of its run, within the lifts that the policy allows.
+    unhealed: why nobody would see to it that the next attempt gets more; None if somebody does.
     """
+    if unhealed is not None:
+        return unhealed
     if attempts.left is None:
         return f"nobody says how many attempts this run gets{_by(attempts)}"
     if attempts.left == 0:

@@ -7,6 +7,7 @@ import functools
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -87,6 +88,7 @@ class Writer:
         self._closing = False
         self._give_up = threading.Event()
         self._trouble: str | None = None
+        self._began_s: float | None = None
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="plimsoll-store-read")
         self._thread = threading.Thread(target=self._work, name="plimsoll-store-write", daemon=True)
         self._thread.start()
@@ -95,6 +97,12 @@ class Writer:
     def trouble(self) -> str | None:
         """The reason why nothing can be written now, as a sentence; None if all is well."""
         return self._trouble or self._store.trouble
+
+    @property
+    def busy_s(self) -> float:
+        """How long the present write has taken so far, in seconds; 0 if none is under way."""
+        began_s = self._began_s
+        return 0.0 if began_s is None else time.monotonic() - began_s
 
     @property
     def queued(self) -> int:
@@ -157,7 +165,9 @@ class Writer:
                 waiting.append(self._jobs.get())
             stop = waiting[-1] is None
             for batch in _batches(job for job in waiting if job is not None):
+                self._began_s = time.monotonic()
                 self._commit(batch)
+                self._began_s = None
                 self._settle(batch)
 
     def _commit(self, batch: list[_Job]) -> None:

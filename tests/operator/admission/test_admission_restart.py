@@ -13,7 +13,7 @@ from plimsoll_operator.feed.wire import decode_message
 from plimsoll_operator.processes.admission import running
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.task import TaskId
-from tests.builders.pods import a_pod, memory_of
+from tests.builders.pods import a_pod, decision_of, memory_of
 from tests.rigs.admission_servers import (
     TRAIN,
     a_feed,
@@ -26,6 +26,7 @@ from tests.rigs.admission_servers import (
 )
 
 POD = a_pod().asking("4Gi").limited("4Gi")
+SMALL = a_pod().asking("64Mi").limited("64Mi")
 JOIN = TaskId("shop", "join")
 NOBODY = "http://127.0.0.1:1"
 
@@ -36,15 +37,33 @@ async def a_first_life(folder: Path) -> None:
 
 
 async def test_a_restarted_replica_serves_at_once_with_the_controller_down(tmp_path: Path) -> None:
+    """It lowers nothing, for what is killed now is not seen; it raises what asks for too little."""
     await a_first_life(tmp_path)
     async with (
         running(settings_in(tmp_path, NOBODY)) as server,
         calling(server.port, tmp_path) as caller,
     ):
         after = POD.patched(patch_in(await caller.review(POD)))
-        assert memory_of(after) == ("1127Mi", "1127Mi")
+        assert memory_of(after) == ("4Gi", "4Gi")
+        assert "was not heard since" in decision_of(after)["why"]
+        small = SMALL.patched(patch_in(await caller.review(SMALL)))
+        assert memory_of(small) == ("1127Mi", "1127Mi")
         async with caller.session.get(f"http://127.0.0.1:{server.metrics_port}/readyz") as ready:
             assert ready.status == 200
+            assert "sizes are raised, not lowered" in await ready.text()
+
+
+async def test_a_restarted_replica_lowers_as_soon_as_the_controller_is_heard(
+    tmp_path: Path,
+) -> None:
+    """Nothing is new in the feed, so that a question that waits for news is answered much later."""
+    board = FeedBoard("e1")
+    board.publish(knowledge_of())
+    async with a_feed(board) as url:
+        async with running(settings_in(tmp_path, url)):
+            await until_true((tmp_path / "snapshot.jsonl").exists)
+        async with running(settings_in(tmp_path, url)) as server:
+            await until_true(lambda: server.freshness.from_feed)
 
 
 async def test_a_replica_that_knows_nothing_changes_no_pod_and_is_not_ready(tmp_path: Path) -> None:

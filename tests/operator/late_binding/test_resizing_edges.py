@@ -48,6 +48,16 @@ def found_for(pod: APod, state: AdmissionState) -> Resize | str:
     return found.why if isinstance(found, Left) else found
 
 
+def test_nothing_is_lowered_while_nobody_would_see_a_kill_and_raises_go_on() -> None:
+    unhealed = "the controller's store cannot be written"
+    lower, higher = needing(1000), needing(8000)
+    assert isinstance(found_for(WAITING, lower), Resize)
+    for state in (lower, higher):
+        state.unhealed = unhealed
+    assert found_for(WAITING, lower) == "the change is too small"
+    assert isinstance(found_for(WAITING, higher), Resize)
+
+
 @pytest.mark.parametrize("size_mib", [3801, 4199])
 def test_less_than_a_twentieth_is_not_worth_a_resize(size_mib: int) -> None:
     assert found_for(WAITING, needing(size_mib)) == "the change is too small"

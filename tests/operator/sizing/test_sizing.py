@@ -167,10 +167,14 @@ def test_a_pod_that_cannot_be_sized_is_not_touched_and_said(pod: APod) -> None:
     assert sized.decision.why.startswith("not sized: ")
 
 
-def test_a_pod_without_requests_gets_a_size_and_is_told_of_its_class() -> None:
+def test_a_besteffort_pod_stays_so_and_is_told_how_it_gets_a_size() -> None:
     pod = after(a_pod(), state_of(knowledge_of()))
-    assert memory_of(pod) == (FITS, FITS)
-    assert "BestEffort" in decision_of(pod)["why"]
+    assert memory_of(pod) == (None, None)
+    assert decision_of(pod)["reason"] == "not-lowered"
+    assert (
+        "BestEffort, and a size would make it Burstable: write a request"
+        in (decision_of(pod)["why"])
+    )
 
 
 def test_a_besteffort_pod_stays_so_while_only_recommending() -> None:
@@ -391,10 +395,11 @@ def test_no_size_breaks_a_pod(
         pod = pod.with_cpu(*cpu)
     sized = after(pod, state_of(knowledge_of(max_need_bytes=need * MIB, limits=limits)))
     request, limit = memory_of(sized)
+    assert qos_of(sized.built()) is qos_of(pod.built())
+    if qos_of(pod.built()) is Qos.BEST_EFFORT:
+        return
     assert request is not None
     assert limit is None or parse_bytes(limit) >= parse_bytes(request)
-    if qos_of(pod.built()) is Qos.GUARANTEED:
-        assert qos_of(sized.built()) is Qos.GUARANTEED
 
 
 json_values = st.recursive(

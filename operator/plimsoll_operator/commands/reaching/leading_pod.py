@@ -10,7 +10,7 @@ from plimsoll_operator.kube.api_server import APPS, CORE, ApiServer, path_of
 from plimsoll_operator.kube.errors import Refused
 from plimsoll_operator.kube.pod_exec import PodContainer
 from plimsoll_operator.names.labels import CONTROLLERS, DEFAULT_CONTAINER, LEADER
-from plimsoll_operator.policy.policy_levels import OWN_NAMESPACE
+from plimsoll_operator.names.namespaces import OWN_NAMESPACE
 
 
 class NoLeader(LookupError):

@@ -74,7 +74,7 @@ def checks_of(cluster: ClusterState, now_s: float) -> list[Check]:
         webhook,
         check("admission", cluster.deployments, partial(_workload, "admission")),
         check("certificate", cluster.certificates_end_s, partial(_certificate, now_s)),
-        check("feed", cluster.feed_ages_s, _feed),
+        check("feed", cluster.feed_ages_s, partial(_feed, cluster.lowering or {})),
         check("controller", cluster.deployments, partial(_workload, "controller")),
         # With a database there is no claim to look at.
         *(
@@ -154,7 +154,7 @@ def _store(claims: Sequence[Object]) -> Judgement:
     return Level.GOOD, "its claim has a volume", None
 
 
-def _feed(ages_s: Mapping[str, float | None]) -> Judgement:
+def _feed(lowering: Mapping[str, float | None], ages_s: Mapping[str, float | None]) -> Judgement:
     heard = [age_s for age_s in ages_s.values() if age_s is not None and math.isfinite(age_s)]
     silent = len(ages_s) - len(heard)
     if not ages_s:
@@ -162,6 +162,11 @@ def _feed(ages_s: Mapping[str, float | None]) -> Judgement:
     if silent:
         words = f"{silent} of {len(ages_s)} admission pods never heard the controller"
         return Level.BAD, words, "is the controller ready? See admission's log"
+    raising = sum(may == 0 for may in lowering.values())
+    if raising:
+        words = f"{raising} of {len(ages_s)} admission pods raise sizes and lower none"
+        todo = "is the controller ready, and can it write its store? Each pod's /readyz says why"
+        return Level.WARNING, words, todo
     if max(heard) > STALE_FEED_S:
         words = f"admission last heard the controller {words_for_duration(max(heard))} ago"
         return Level.WARNING, words, "sizes are those of then; is the controller ready?"

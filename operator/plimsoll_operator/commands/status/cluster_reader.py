@@ -30,7 +30,8 @@ from plimsoll_operator.kube.api_server import (
 from plimsoll_operator.kube.errors import ApiError, NotFound, Refused, Unreachable
 from plimsoll_operator.kube.own_objects import WEBHOOKS
 from plimsoll_operator.names.labels import COMPONENT, PRODUCT
-from plimsoll_operator.policy.policy_levels import CLUSTER_POLICY_NAME, OWN_NAMESPACE
+from plimsoll_operator.names.namespaces import OWN_NAMESPACE
+from plimsoll_operator.policy.policy_levels import CLUSTER_POLICY_NAME
 
 OURS: Final = {"labelSelector": PRODUCT}
 LEASE: Final = "plimsoll-controller"
@@ -38,6 +39,7 @@ WEBHOOK: Final = "plimsoll"
 METRICS_PORT: Final = 9090
 FEED_AGE: Final = "plimsoll_admission_feed_age_seconds"
 CERTIFICATE: Final = "plimsoll_admission_certificate_expires_timestamp_seconds"
+LOWERING: Final = "plimsoll_admission_lowering"
 MOST_PODS_ASKED: Final = 5
 METRICS_WITHIN_S: Final = 3.0
 Answer = TypeVar("Answer")
@@ -90,6 +92,7 @@ class ClusterReader:
             profiles=profiles,
             claims=claims,
             unseen=tuple(self._unseen),
+            lowering=_gauges(metrics, LOWERING),
         )
 
     async def _deployments(self) -> list[dict[str, Any]] | None:

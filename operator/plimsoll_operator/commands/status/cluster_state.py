@@ -30,6 +30,8 @@ class ClusterState:
     feed_ages_s: admission pod -> seconds since it heard the controller; None if it never did.
     certificates_end_s: admission pod -> Unix seconds until which its certificate is valid; None if
         it does not say.
+    lowering: admission pod -> 1.0 if it may lower sizes, 0.0 if it raises them only; None if it
+        does not say.
     """
 
     installed_in: str | None
@@ -43,6 +45,7 @@ class ClusterState:
     profiles: Sequence[Object] | None
     claims: Sequence[Object] | None = ()
     unseen: tuple[Unseen, ...] = ()
+    lowering: Mapping[str, float | None] | None = None
 
 
 def part(value: object, *keys: str) -> Any:

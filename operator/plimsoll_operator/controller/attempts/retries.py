@@ -53,6 +53,7 @@ class Ending(NamedTuple):
 CREATED = Ending("created", "created")
 THERE_ALREADY = Ending("there-already", "was there already")
 PASSED_OVER = Ending("passed-over", "passed over: it was killed while its task was paused")
+EXCLUDED = Ending("passed-over", "passed over: its namespace is excluded")
 GIVEN_UP = "given-up"
 GONE = Ending(GIVEN_UP, f"{GIVEN_UP}: the killed pod is gone")
 
@@ -78,7 +79,10 @@ class Retries:
     async def resume(self) -> None:
         """Carry out at a start what was intended and is not known to be done."""
         for intent in await self.writer.read(self.store.retries.waiting):
-            self._begin(intent)
+            if self.policies.leave_alone(intent.namespace):
+                await self._close(intent, EXCLUDED)
+            else:
+                self._begin(intent)
 
     async def follow(self, ended: AttemptEnded, lift: Lift) -> bool:
         """See to the attempt after a lifted OOM kill, whoever makes it.

@@ -64,7 +64,9 @@ class TaskProfiles:
         self._generations: dict[TaskId, int] = {}
 
     def mark(self, task: TaskId, *, after_s: float = QUIET_S) -> None:
-        """The task's profile may have to change."""
+        """The task's profile may have to change; one in an excluded namespace stays as it is."""
+        if self._gatherer.book.policies.leave_alone(task.namespace):
+            return
         loop_s = asyncio.get_running_loop().time()
         self._due[task] = min(self._due.get(task, loop_s + after_s), loop_s + after_s)
         self._marked.set()

@@ -103,6 +103,8 @@ class TaskBook:
 
     def inform(self, task: TaskId, standing: Standing) -> None:
         """Note what the task's experts say now. Runs and needs are counted by ``observed``."""
+        if self.policies.leave_alone(task.namespace):
+            return  # the store remembers it from before; nothing of it is shown or served
         knowledge = self.get(task)
         informed = replace(
             standing.inform(knowledge),

@@ -33,6 +33,8 @@ class ClusterBounds:
         """namespace -> kind ("LimitRange", "ResourceQuota") -> name -> object."""
         self._read: dict[str, NamespaceBounds] = {}
         self._nodes = nodes
+        self.unhealed: str | None = None
+        """Why a run that is killed would not be lifted at present; None if it would."""
         self._publish_defaults()
 
     @property
@@ -75,9 +77,17 @@ class ClusterBounds:
         if self._nodes.see(document, gone=gone):
             self._publish_defaults()
 
+    def set_unhealed(self, why: str | None) -> None:
+        """Tell admission why a run that is killed would not be lifted; None if it would."""
+        self.unhealed = why
+        self._publish_defaults()
+
     def _publish_defaults(self) -> None:
         self._board.set_defaults(
-            self._policies.default, paused=self._policies.paused, nodes=self.nodes
+            self._policies.default,
+            paused=self._policies.paused,
+            unhealed=self.unhealed,
+            nodes=self.nodes,
         )
 
     def _publish(self, namespace: str) -> None:

@@ -116,6 +116,7 @@ class SizingState:
             namespaces={task.namespace: NamespaceState(policy=None, bounds=bounds)},
             siblings=self.items.siblings,
             paused=self.policies.paused,
+            unhealed=self.bounds.unhealed,
         )
 
     def for_pod(self, pod: Pod) -> AdmissionState:

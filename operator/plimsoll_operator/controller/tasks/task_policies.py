@@ -5,15 +5,15 @@ This is a cache of watched objects. It says what holds for a task, and publishes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from plimsoll_operator.controller.hub.hub import Hub, PolicyChanged, ProfileSpecChanged
+from plimsoll_operator.names.namespaces import OWN_NAMESPACE
 from plimsoll_operator.names.profile_names import profile_name
 from plimsoll_operator.policy.policies import Resolved, resolve
 from plimsoll_operator.policy.policy_levels import (
-    OWN_NAMESPACE,
     SIZING_POLICY_NAME,
     PausedBy,
     is_cluster_policy,
@@ -26,20 +26,34 @@ K = TypeVar("K")
 
 
 class TaskPolicies:
-    """The newest SizingPolicies and specs of TaskProfiles. own_namespace: Plimsoll's own."""
+    """The newest SizingPolicies and specs of TaskProfiles.
 
-    def __init__(self, chart: Policy, hub: Hub, own_namespace: str = OWN_NAMESPACE) -> None:
+    own_namespace: Plimsoll's own. excluded: the namespaces in which nothing is done.
+    """
+
+    def __init__(
+        self,
+        chart: Policy,
+        hub: Hub,
+        own_namespace: str = OWN_NAMESPACE,
+        excluded: Collection[str] = (),
+    ) -> None:
         self._chart = chart
         self.default = chart
         """The policy where no SizingPolicy, profile or pod says otherwise."""
         self._hub = hub
         self.own_namespace = own_namespace
+        self._excluded = frozenset(excluded)
         self.paused = False
         """Whether people have paused the whole cluster. This overrides every policy, at once."""
         self.default_problems: tuple[str, ...] = ()
         """Fields of the cluster's SizingPolicy that were ignored, in words."""
         self._namespace_specs: dict[str, Spec] = {}
         self._profile_specs: dict[tuple[str, str], Spec] = {}
+
+    def leave_alone(self, namespace: object) -> bool:
+        """Say whether people have excluded the namespace from all that Plimsoll does."""
+        return namespace in self._excluded
 
     @property
     def namespaces(self) -> frozenset[str]:

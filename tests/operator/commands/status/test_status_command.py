@@ -158,6 +158,12 @@ def test_what_keeps_pods_from_being_sized_or_learned_from_is_not_healthy(
         pytest.param(
             "feed", {"feed_ages_s": {"a": 7200.0}}, "heard the controller 2 h ago", id="stale"
         ),
+        pytest.param(
+            "feed",
+            {"lowering": {"a": 0.0, "b": None}},
+            "1 of 2 admission pods raise sizes and lower none",
+            id="a replica that only raises",
+        ),
         pytest.param("agent", {"agents": []}, "not installed", id="no agent"),
         pytest.param(
             "version",

@@ -1,0 +1,45 @@
+"""Names the namespaces that Plimsoll leaves alone: one set for every process and both webhooks.
+
+In an excluded namespace no pod is sized, watched, resized, retried or deleted, nothing is learned,
+and no object of Plimsoll's is made, changed or removed. The webhooks' selectors keep most of it
+away. They may be older than the processes, or changed by hand; so each process asks here, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+OWN_NAMESPACE: Final = "plimsoll"
+"""The default name of Plimsoll's own namespace."""
+ALWAYS: Final = frozenset({"kube-system"})
+"""What keeps the cluster itself alive."""
+_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?", re.ASCII)
+_LONGEST_NAME: Final = 253
+"""As the chart checks them: what it lets through must not keep a process from starting."""
+
+
+def excluded_namespaces(names: str | Iterable[str], own: str | None = None) -> frozenset[str]:
+    """Return the names with those that are always left alone.
+
+    names: separated by commas, or one by one. own: Plimsoll's own namespace, which is added.
+
+    Raises:
+        ValueError: for what cannot be a namespace.
+
+    >>> sorted(excluded_namespaces("monitoring, plimsoll"))
+    ['kube-system', 'monitoring', 'plimsoll']
+    """
+    listed = names.split(",") if isinstance(names, str) else names
+    found = {name.strip() for name in listed} - {""}
+    for name in found:
+        if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r:.80} is no namespace; write names, separated by commas")
+    return ALWAYS | found | ({own} if own else set())
+
+
+def selector_of(excluded: Iterable[str]) -> dict[str, object]:
+    """Return a webhook's namespaceSelector for all namespaces but these."""
+    key = "kubernetes.io/metadata.name"  # the API server sets this label on every namespace
+    return {"matchExpressions": [{"key": key, "operator": "NotIn", "values": sorted(excluded)}]}

@@ -1,0 +1,104 @@
+"""While nobody would lift a run that is killed, admission raises sizes and lowers none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plimsoll_operator.admission.answering import MAX_SILENCE_S, Freshness
+from plimsoll_operator.admission.snapshot import load_snapshot, take_snapshot, write_snapshot
+from plimsoll_operator.feed.applying import apply
+from plimsoll_operator.feed.client import Position
+from plimsoll_operator.feed.wire import ChangeKind
+from plimsoll_operator.processes.admission import Running
+from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.policy import Mode, Policy
+from tests.builders.pods import APod, a_pod, decision_of, memory_of
+from tests.rigs.admission_servers import (
+    Caller,
+    a_server,
+    knowledge_of,
+    patch_in,
+    until_true,
+)
+
+LARGE = a_pod().asking("4Gi").limited("4Gi")
+SMALL = a_pod().asking("64Mi").limited("64Mi")
+STORE = "the controller's store cannot be written"
+
+
+async def sized(caller: Caller, pod: APod = LARGE) -> tuple[str | None, str | None]:
+    return memory_of(pod.patched(patch_in(await caller.review(pod))))
+
+
+def lowering(server: Running) -> float | None:
+    return server.metrics.registry.get_sample_value("plimsoll_admission_lowering")
+
+
+@pytest.mark.parametrize(
+    ("freshness", "words"),
+    [
+        pytest.param(Freshness(86_400.0), "was not heard since", id="nothing heard or loaded"),
+        pytest.param(
+            Freshness(86_400.0, heard_s=995.0), "was not heard since", id="only a snapshot"
+        ),
+        pytest.param(
+            Freshness(86_400.0, heard_s=999.0 - MAX_SILENCE_S, from_feed=True),
+            "silent for too long",
+            id="silent for more than ten minutes",
+        ),
+        pytest.param(
+            Freshness(86_400.0, heard_s=1001.0 - MAX_SILENCE_S, from_feed=True),
+            None,
+            id="silent for a little less",
+        ),
+    ],
+)
+def test_a_controller_that_is_not_heard_heals_nothing(
+    freshness: Freshness, words: str | None
+) -> None:
+    unhealed = freshness.unhealed(1000.0)
+    assert (unhealed is None) if words is None else words in str(unhealed)
+
+
+async def test_a_silent_feed_stops_lowering_and_not_raising(tmp_path: Path) -> None:
+    async with a_server(tmp_path, knowledge_of()) as (caller, server, _):
+        assert await sized(caller) == ("1127Mi", "1127Mi")
+        server.freshness.max_silence_s = -1.0
+        answer = LARGE.patched(patch_in(await caller.review(LARGE)))
+        assert memory_of(answer) == ("4Gi", "4Gi")
+        assert decision_of(answer)["reason"] == "not-lowered"
+        assert "silent" in decision_of(answer)["why"]
+        assert await sized(caller, SMALL) == ("1127Mi", "1127Mi")
+        base = f"http://127.0.0.1:{server.metrics_port}"
+        async with caller.session.get(f"{base}/readyz") as ready:
+            assert ready.status == 200
+            assert "not lowered: the controller has been silent" in await ready.text()
+        async with caller.session.get(f"{base}/metrics"):
+            assert lowering(server) == 0.0
+
+
+async def test_a_store_that_cannot_be_written_stops_lowering_until_it_can(tmp_path: Path) -> None:
+    async with a_server(tmp_path, knowledge_of()) as (caller, server, board):
+        policy = Policy(mode=Mode.ENFORCE)
+        board.set_defaults(policy, unhealed=STORE)
+        await until_true(lambda: server.state.unhealed == STORE)
+        assert await sized(caller) == ("4Gi", "4Gi")
+        board.set_defaults(policy)
+        await until_true(lambda: server.state.unhealed is None)
+        assert await sized(caller) == ("1127Mi", "1127Mi")
+        async with caller.session.get(f"http://127.0.0.1:{server.metrics_port}/metrics"):
+            assert lowering(server) == 1.0
+
+
+def test_a_snapshot_keeps_it_and_one_of_an_older_version_says_nothing(tmp_path: Path) -> None:
+    """The feed tells only what changed since the snapshot, so that it must say so itself."""
+    path = tmp_path / "snapshot"
+    write_snapshot(path, take_snapshot(AdmissionState(unhealed=STORE), Position("e", 1), 0.0))
+    read = AdmissionState()
+    load_snapshot(path, read)
+    assert read.unhealed == STORE
+    older = {"policy": Policy().to_dict(), "largest_node_bytes": None}
+    apply(read, ChangeKind.DEFAULTS, "", older)
+    assert read.unhealed is None
