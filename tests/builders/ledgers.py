@@ -1,6 +1,7 @@
 """A controller's inside without a cluster: ledger, book, store and all between, none replaced.
 
-Its Kube points at a port where nobody listens: what would be created stays intended.
+Its Kube points at a port where nobody listens, unless a test has a server of pods: what would be
+created stays intended.
 """
 
 from __future__ import annotations
@@ -55,12 +56,15 @@ class Inside:
 
 @asynccontextmanager
 async def an_inside(
-    folder: Path, mode: Mode = Mode.ENFORCE, excluded: frozenset[str] = frozenset()
+    folder: Path,
+    mode: Mode = Mode.ENFORCE,
+    host: str = NOBODY,
+    excluded: frozenset[str] = frozenset(),
 ) -> AsyncIterator[Inside]:
     """Started on the folder's store as the controller starts, with nothing running beside."""
-    store = Store.open(f"sqlite:///{folder}/store.db")
+    store = Store.open(f"sqlite:///{folder}/store.db", clock=_now_s)
     spawner = Spawner(store_url="", command=("false",))
-    async with client.ApiClient(client.Configuration(host=NOBODY)) as api:
+    async with client.ApiClient(client.Configuration(host=host)) as api:
         settings = ControllerSettings(mode=mode, instance="test", excluded_namespaces=excluded)
         controller = Controller(settings, Kube(api), store, spawner, _now_s)
         await controller.restore()
@@ -149,5 +153,16 @@ def a_final(pod: str = "train-1", need_bytes: int = 90 * MIB) -> PeakReport:
     )
 
 
+NOW_S = 1_767_225_660.0
+"""2026-01-01T00:01:00Z, when an attempt of these pods ends if nobody says otherwise."""
+
+
+def made(pod: APod, at: str) -> APod:
+    """The pod was created then."""
+    built = pod.built()
+    built["metadata"]["creationTimestamp"] = at
+    return APod(built)
+
+
 def _now_s() -> float:
-    return 1_767_225_660.0
+    return NOW_S

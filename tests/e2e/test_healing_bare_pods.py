@@ -31,6 +31,14 @@ from tests.e2e.workloads import a_pod, an_airflow_try
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
 
+async def an_unknown_owner(shop: Shop) -> dict[str, object]:
+    """A controller that makes nothing again, as the owner of a pod."""
+    manifest = {"metadata": {"name": "unknown"}}
+    owner = (await shop.core.create_namespaced_config_map(shop.namespace, manifest)).metadata
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": owner.name, "uid": owner.uid}
+    return {**reference, "controller": True}
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def uids(shop: Shop) -> dict[str, str]:
     """All of this file's pods, started at once: their waits overlap."""
@@ -39,7 +47,12 @@ async def uids(shop: Shop) -> dict[str, str]:
         a_pod("forking", "child 90", task="forking"),
         an_airflow_try(1, "eat 90 1", task="engine"),
         a_pod("never", "eat 90", task="never", annotated={labels.RETRY: "never"}),
+        a_pod("polled", "eat 90", task="polled", labelled={"jenkins/label": "agent"}),
     ]
+    unknown = a_pod("unknown-worker-0", "eat 90", task="unknown")
+    unknown["spec"]["restartPolicy"] = "OnFailure"
+    unknown["metadata"]["ownerReferences"] = [await an_unknown_owner(shop)]
+    submitted.append(unknown)
     return {each["metadata"]["name"]: (await create(shop, each)).metadata.uid for each in submitted}
 
 
@@ -54,6 +67,12 @@ async def test_a_bare_pod_killed_by_the_kernel_is_retried_once_with_more_and_suc
     assert (retry.status.phase, memory_of(retry)) == ("Succeeded", ("128Mi", "128Mi"))
     assert decision_of(retry)["reason"] == "lifted"
     assert len(await retries_of(shop, uids["heavy"])) == 1
+
+    async def marked() -> bool:
+        first = (await shop.pods())["heavy"]
+        return bool(first.metadata.annotations.get(labels.RETRIED_AS) == retry.metadata.name)
+
+    await until("the retry's name on the killed pod", marked, WITHIN_S)
 
 
 async def test_the_kill_and_the_retry_become_observations_of_one_run(
@@ -129,6 +148,20 @@ async def test_a_pod_that_says_never_is_not_retried_and_promised_nothing(
     await told(shop, "never", "NotRetried")
     await retried(shop, uids["heavy"])
     assert await retries_of(shop, uids["never"]) == []
+
+
+async def test_a_pod_that_its_maker_polls_is_not_copied(uids: dict[str, str], shop: Shop) -> None:
+    await told(shop, "polled", "Lifted")
+    await retried(shop, uids["heavy"])
+    assert await retries_of(shop, uids["polled"]) == []
+
+
+async def test_a_pod_of_an_unknown_owner_is_not_deleted(uids: dict[str, str], shop: Shop) -> None:
+    await told(shop, "unknown-worker-0", "Leaking")
+    await retried(shop, uids["heavy"])
+    pod = (await shop.pods())["unknown-worker-0"]
+    assert pod.metadata.uid == uids["unknown-worker-0"]
+    assert pod.metadata.deletion_timestamp is None
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -6,13 +6,23 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from kubernetes_asyncio import client
 
 from plimsoll_operator.names import labels
 from plimsoll_predictor.core.record import Outcome
 from tests.apiserver.controllers import Shop, until
 from tests.e2e.plimsolls import Plimsoll
-from tests.e2e.seeing import WITHIN_S, create, end_of, job_is, memory_of, pods_of_job, told
-from tests.e2e.workloads import a_job
+from tests.e2e.seeing import (
+    WITHIN_S,
+    create,
+    decision_of,
+    end_of,
+    job_is,
+    memory_of,
+    pods_of_job,
+    told,
+)
+from tests.e2e.workloads import a_job, a_stateful_set
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
@@ -27,6 +37,8 @@ async def uids(shop: Shop) -> dict[str, str]:
         a_job("once", "eat 90", task="once", backoff_limit=0),
         restarting,
     ]
+    apps = client.AppsV1Api(shop.core.api_client)
+    await apps.create_namespaced_stateful_set(shop.namespace, a_stateful_set("remade", "eat 90 60"))
     return {each["metadata"]["name"]: (await create(shop, each)).metadata.uid for each in submitted}
 
 
@@ -68,3 +80,27 @@ async def test_a_job_whose_container_would_restart_at_its_old_size_gets_a_new_po
     (pod,) = await pods_of_job(shop, "restarting")
     assert memory_of(pod) == ("128Mi", "128Mi")
     assert end_of(pod) == ("Completed", 0)
+
+
+async def test_a_controller_that_makes_a_missing_pod_again_by_its_name_gets_it_lifted(
+    uids: dict[str, str], shop: Shop, plimsoll: Plimsoll
+) -> None:
+    async def remade() -> Any:
+        pod = (await shop.pods()).get("remade-0")
+        return pod if pod is not None and decision_of(pod).get("reason") == "lifted" else None
+
+    pod = await until("the next pod of that name", remade, WITHIN_S)
+    assert memory_of(pod) == ("128Mi", "128Mi")
+    (owner,) = pod.metadata.owner_references
+    (killed,) = plimsoll.observations(shop.task("remade"))
+    assert killed.run == f"owner:{owner.uid}:remade-0"
+    assert killed.attempt_uid != pod.metadata.uid
+
+
+async def test_a_job_made_with_a_prefix_is_named_by_it(shop: Shop, plimsoll: Plimsoll) -> None:
+    job = a_job("", "eat 1", task="auto", backoff_limit=0)
+    job["metadata"] = {"generateName": "load-tpcds-"}
+    name = (await create(shop, job)).metadata.name
+    await job_is(shop, name, "Complete")
+    (pod,) = await pods_of_job(shop, name)
+    assert decision_of(pod)["task"] == f"{shop.namespace}/load-tpcds"

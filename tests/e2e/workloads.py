@@ -53,6 +53,24 @@ def a_job(
     }
 
 
+def a_stateful_set(name: str, command: str, *, memory: str = "64Mi") -> Manifest:
+    """One pod, whose container is started again whenever it ends."""
+    template = a_pod(name, command, task=name, memory=memory, labelled={"app": name})
+    del template["metadata"]["name"]
+    template["spec"]["restartPolicy"] = "Always"
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": 1,
+            "serviceName": name,
+            "selector": {"matchLabels": {"app": name}},
+            "template": template,
+        },
+    }
+
+
 def features(**values: object) -> dict[str, str]:
     """Annotations that declare features."""
     return {f"{labels.FEATURE_PREFIX}{name}": str(value) for name, value in values.items()}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import format_bytes
+from plimsoll_operator.pods.identity import AUTO
 from plimsoll_operator.pods.spec import Pod, mapping, metadata_of, qos_of, sequence
 from plimsoll_predictor.core.units import MIB
 
@@ -35,6 +37,8 @@ It refuses a pod with other values than its classes have now.
 WRITTEN_BY_KUBECTL = "kubectl.kubernetes.io/last-applied-configuration"
 """It holds the first pod's manifest, and annotations have little room."""
 TOKEN_VOLUME_PREFIX = "kube-api-access-"
+_LABEL = re.compile(rf"[A-Za-z0-9](?:[-_.A-Za-z0-9]{{0,{labels.MAX_LABEL_CHARS - 2}}}[A-Za-z0-9])?")
+"""What the API server takes as a label's value."""
 
 
 def retry_name(pod: Pod, attempt: int) -> str:
@@ -56,12 +60,16 @@ def retry_name(pod: Pod, attempt: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NextAttempt:
-    """The copy's name, its allocation, and its decision annotation."""
+    """The copy's name, its allocation, its decision annotation and its task's name.
+
+    task: written on the copy where the first pod has it from its own name. "" leaves the label.
+    """
 
     name: str
     container: str
     allocation_bytes: int
     note: str
+    task: str = ""
 
     def to_json(self) -> str:
         """Return what is stored of a planned retry: all that the killed pod cannot say again."""
@@ -92,7 +100,11 @@ def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
     annotations[labels.RUN_OF] = annotations.get(labels.RUN_OF, uid)
     annotations[labels.RETRY_OF] = uid
     annotations[labels.DECISION] = following.note
+    annotations.pop(labels.RETRIED_AS, None)
     meta.update(name=following.name, annotations=annotations)
+    if mapping(meta.get("labels")).get(labels.TASK) == AUTO and _LABEL.fullmatch(following.task):
+        # The copy has another name, from which another task would be read.
+        meta["labels"] = {**meta["labels"], labels.TASK: following.task}
     spec = _clean_spec(pod)
     _set_memory(spec, following.container, "requests", following.allocation_bytes)
     _set_memory(spec, following.container, "limits", following.allocation_bytes)

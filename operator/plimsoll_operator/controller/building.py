@@ -165,6 +165,7 @@ class ControllerParts:
                     retries=self.retries,
                     announcer=announcer,
                     made=metrics.lifts,
+                    now_s=now_s,
                 ),
             ),
             book=book,

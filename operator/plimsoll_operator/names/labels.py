@@ -7,6 +7,9 @@ from typing import Final
 MAX_LABEL_CHARS: Final = 63
 """The longest DNS label (RFC 1123), and so the longest name after the slash of a key."""
 
+MAX_NAME_CHARS: Final = 253
+"""The longest name of an object."""
+
 TASK: Final = "plimsoll.dev/task"
 """Label: the task's name; ``auto`` takes the name from the engine's own labels."""
 MODE: Final = "plimsoll.dev/mode"
@@ -33,10 +36,14 @@ DECISION: Final = "plimsoll.dev/decision"
 """Annotation written by Plimsoll: the decision and its reason, as JSON."""
 JOB_ATTEMPTS: Final = "plimsoll.dev/job-attempts"
 """Annotation written by Plimsoll on a Job's pod template: how often the Job tries each run."""
+JOB_NAME: Final = "plimsoll.dev/job-name"
+"""Annotation written by Plimsoll on a Job's pod template: the prefix of its generated name."""
 RUN_OF: Final = "plimsoll.dev/run-of"
 """Annotation written by Plimsoll on a retry it made: the UID of the run's first pod."""
 RETRY_OF: Final = "plimsoll.dev/retry-of"
 """Annotation written by Plimsoll on a retry it made: the UID of the attempt it follows."""
+RETRIED_AS: Final = "plimsoll.dev/retried-as"
+"""Annotation written by Plimsoll on a killed pod: the name of the retry that it made of it."""
 LEADER: Final = "plimsoll.dev/leader"
 """Label on the controller's pod that leads: its Services select it."""
 CERTIFICATE: Final = "plimsoll.dev/certificate"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from plimsoll_operator.pods.recurring_names import recurring_name
 from plimsoll_operator.pods.spec import (
     Pod,
     annotations_of,
@@ -40,29 +41,6 @@ class EngineRun:
     work: Work = UNKNOWN_WORK
     attempts: int | None = None
     attempt: int = 1
-
-
-# Suffixes that controllers generate: five letters of Kubernetes' own alphabet (it has no vowels),
-# a ReplicaSet's hash, a CronJob's minute, a time stamp, a hash or a UUID.
-_GENERATED: Final = re.compile(
-    r"[-_.](?:[bcdfghjklmnpqrstvwxz2456789]{5}"
-    r"|(?=[a-z0-9]*[0-9])[bcdfghjklmnpqrstvwxz2456789]{8,10}"
-    r"|[0-9]{6,}|[0-9]{8}[-tT]?[0-9]{4,6}[zZ]?"
-    r"|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-    r"|(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,64})$"
-)
-
-
-def recurring_name(name: str) -> str | None:
-    """Return a name without generated endings; None if nothing else is left.
-
-    >>> recurring_name("nightly-report-28391234"), recurring_name("train-x7k2p")
-    ('nightly-report', 'train')
-    """
-    root = name.rstrip("-_.")
-    while match := _GENERATED.search(root):
-        root = root[: match.start()].rstrip("-_.")
-    return None if not root or _GENERATED.search(f"-{root}") else root
 
 
 def engine_run(pod: Pod, pod_labels: Mapping[str, Any]) -> EngineRun | None:
@@ -120,6 +98,7 @@ _ARGO_WORKFLOW: Final = "workflows.argoproj.io/workflow"
 _ARGO_NODE: Final = "workflows.argoproj.io/node-name"
 _ARGO_TEMPLATE: Final = "workflows.argoproj.io/template"
 _ARGO_RETRY: Final = re.compile(r"\(([0-9]{1,6})\)$")
+_ARGO_POD: Final = re.compile(r"(.+)-[0-9]+")
 _ARGO_ITEM: Final = re.compile(r"\([0-9]+:([^()]+)\)")
 
 
@@ -185,11 +164,10 @@ def _argo_template(pod: Pod) -> Mapping[str, Any]:
 
 
 def _argo_name(pod: Pod, workflow: str) -> str | None:
-    # Pod names are <workflow>-<template>-<hash of the node>.
+    # Pod names are <workflow>-<template>-<hash of the node>; older ones have no template in them.
     name = str(metadata_of(pod).get("name") or "")
-    if name.startswith(f"{workflow}-"):
-        return recurring_name(name[len(workflow) + 1 :])
-    return None
+    named = _ARGO_POD.fullmatch(name.removeprefix(f"{workflow}-"))
+    return named[1] if named and name.startswith(f"{workflow}-") else None
 
 
 def _json_object(text: object) -> Mapping[str, Any]:
@@ -237,13 +215,22 @@ def _tekton(_: Pod, pod_labels: Mapping[str, Any]) -> EngineRun | None:
     run = _text(pod_labels, "tekton.dev/pipelineRun", "tekton.dev/taskRun")
     if run is None:
         return None
-    parts = [_text(pod_labels, "tekton.dev/pipeline"), _text(pod_labels, "tekton.dev/pipelineTask")]
-    named = [part for part in parts if part] or [_text(pod_labels, "tekton.dev/task") or ""]
-    # A pipeline that was written into its run has the run's name.
-    roots = [name for name in map(recurring_name, named) if name]
-    pipeline = _text(pod_labels, "tekton.dev/pipelineRun")
-    work = Work(bounded_name(f"tekton:{pipeline}") if pipeline else None)
-    return EngineRun("tekton", ".".join(roots) or None, f"{run}:{named[-1]}", work)
+    pipeline_run = _text(pod_labels, "tekton.dev/pipelineRun")
+    named = [
+        _named_in_tekton(_text(pod_labels, "tekton.dev/pipeline"), pipeline_run),
+        _text(pod_labels, "tekton.dev/pipelineTask"),
+    ]
+    task = _text(pod_labels, "tekton.dev/task")
+    if not any(named):
+        named = [_named_in_tekton(task, _text(pod_labels, "tekton.dev/taskRun"))]
+    step = _text(pod_labels, "tekton.dev/pipelineTask", "tekton.dev/pipeline") or task or ""
+    work = Work(bounded_name(f"tekton:{pipeline_run}") if pipeline_run else None)
+    return EngineRun("tekton", ".".join(filter(None, named)) or None, f"{run}:{step}", work)
+
+
+def _named_in_tekton(name: str | None, run: str | None) -> str | None:
+    """Return the recurring name; a pipeline or task that was written into its run has the run's."""
+    return recurring_name(name) if name is not None and name == run else name
 
 
 @dataclass(frozen=True, slots=True)

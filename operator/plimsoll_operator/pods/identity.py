@@ -1,8 +1,8 @@
 """Finds a pod's task and run, and who makes its next attempt.
 
 A run key is text, unique within its task, and the same for every attempt of one run:
-``run:<run>/<item>``, ``airflow:...``, ``job:<uid>[:<index>]`` or ``pod:<uid>``. A long one is cut,
-and ends in a hash of the whole.
+``run:<run>/<item>[@<uid>][:<index>]``, ``airflow:...``, ``job:<uid>[:<index>]``,
+``owner:<uid>:<name>`` or ``pod:<uid>``. A long one is cut, and ends in a hash of the whole.
 """
 
 from __future__ import annotations
@@ -13,14 +13,24 @@ from enum import StrEnum
 from typing import Any, Final
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.pods.engines import EngineRun, engine_run, recurring_name
+from plimsoll_operator.pods.engines import EngineRun, engine_run
+from plimsoll_operator.pods.owners import (
+    controller_of,
+    cronjob_of,
+    given_name,
+    is_job,
+    remakes_by_name,
+)
+from plimsoll_operator.pods.polled import is_polled
+from plimsoll_operator.pods.recurring_names import name_by_itself, name_by_owner, recurring_name
 from plimsoll_operator.pods.spec import (
     Pod,
     RestartPolicy,
+    annotations_of,
+    labels_of,
     mapping,
     metadata_of,
     restart_policy,
-    sequence,
 )
 from plimsoll_operator.pods.workflow_items import UNKNOWN_WORK, Work, written_work
 from plimsoll_predictor.core.bounded_text import MOST_RUN_BYTES, bounded
@@ -28,7 +38,6 @@ from plimsoll_predictor.core.task import TaskId
 
 AUTO: Final = "auto"
 COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
-
 _LONGEST_TASK_NAME: Final = 253
 """In bytes, as the name of an object."""
 
@@ -38,14 +47,21 @@ class Retrier(StrEnum):
 
     JOB = "job"
     """The Job's controller; with restartPolicy OnFailure only after the pod is deleted."""
+    REMAKER = "remaker"
+    """A controller that makes a missing pod again, by whose name the lift is found."""
     ENGINE = "engine"
     """A workflow engine watches its pod; a copy would do the work twice."""
+    MAKER = "maker"
+    """Nobody or its maker, who polls the bare pod by its name; a copy would do the work twice."""
     PLIMSOLL = "plimsoll"
     """Plimsoll: the pod is bare and never restarted. A policy may forbid it."""
     OWNER = "owner"
-    """Another controller owns the pod."""
+    """Another controller owns the pod. Nobody knows what it does when the pod is gone."""
     KUBELET = "kubelet"
-    """The kubelet restarts a bare pod's container in place, with too little memory again."""
+    """The kubelet restarts the container in place, with too little memory again.
+
+    Nobody is known to make the pod again if it were deleted.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +109,6 @@ def identify(pod: Pod, namespace: str | None = None) -> RunIdentity | None:
     )
 
 
-def controller_of(pod: Pod) -> Mapping[str, Any] | None:
-    """Return the owner reference of the pod's controller; None for a bare pod."""
-    for reference in sequence(metadata_of(pod).get("ownerReferences")):
-        if mapping(reference).get("controller") is True:
-            return mapping(reference)
-    return None
-
-
 def _can_be_task(name: str) -> bool:
     # Labels are short and plain; only engines and owners give other names.
     if len(name) > _LONGEST_TASK_NAME or "/" in name or not name.isprintable():
@@ -115,13 +123,7 @@ def _bounded_key(key: str | None) -> str | None:
 def _recurring(pod: Pod, engine: EngineRun | None, owner: Mapping[str, Any] | None) -> str | None:
     if engine is not None:
         return engine.task
-    if owner is not None:
-        name = str(owner.get("name", ""))
-    else:
-        metadata = metadata_of(pod)
-        name = str(metadata.get("generateName") or metadata.get("name") or "")
-    # The API server bounds a pod's name, but not its owner's: reading megabytes would take minutes.
-    return None if len(name) > _LONGEST_TASK_NAME else recurring_name(name)
+    return name_by_itself(pod) if owner is None else name_by_owner(pod, owner)
 
 
 def _work(written: Work, engine: EngineRun | None) -> Work:
@@ -134,31 +136,54 @@ def _work(written: Work, engine: EngineRun | None) -> Work:
 def _run_key(
     pod: Pod, written: Work, engine: EngineRun | None, owner: Mapping[str, Any] | None
 ) -> str | None:
-    metadata = metadata_of(pod)
-    annotations, pod_labels = mapping(metadata.get("annotations")), mapping(metadata.get("labels"))
     run, item = written.run, written.item
+    by_job = is_job(owner)
     if run and item:
-        return f"run:{run}/{item}"
-    if engine is not None or _is_job(owner):
-        made = f"{engine.engine}:{engine.run}" if engine else f"job:{mapping(owner).get('uid')}"
-        index = annotations.get(COMPLETION_INDEX) or pod_labels.get(COMPLETION_INDEX)
-        return f"{made}:{index}" if index else made
-    # A run without an item would merge the pods of a Job or an engine, so it comes last.
+        return _of_index(pod, f"run:{run}/{item}{_night(owner) if by_job else ''}")
+    if engine is not None:
+        return _of_index(pod, f"{engine.engine}:{engine.run}")
+    if by_job:
+        return _of_index(pod, f"job:{mapping(owner).get('uid')}")
+    if owner is not None and (name := _own_name(pod)):
+        return f"owner:{owner.get('uid')}:{name}"
+    # A run without an item would merge the pods of an owner or an engine, so it comes last.
     if run:
         return f"run:{run}"
-    first = annotations.get(labels.RUN_OF) or metadata.get("uid")
+    first = annotations_of(pod).get(labels.RUN_OF) or metadata_of(pod).get("uid")
     return f"pod:{first}" if first else None
 
 
+def _night(job: Mapping[str, Any] | None) -> str:
+    """Return what tells apart the Jobs of one CronJob.
+
+    Its template is the same every night, and so are the run and item in it. Other Jobs may well be
+    attempts of one run: a workflow that makes a new Job after a failed one writes the same run.
+    """
+    return f"@{job.get('uid')}" if job is not None and cronjob_of(job) else ""
+
+
+def _of_index(pod: Pod, run: str) -> str:
+    """Return the run's key; the pods of an Indexed Job share all but their index."""
+    annotated = annotations_of(pod).get(COMPLETION_INDEX)
+    index = annotated or labels_of(pod).get(COMPLETION_INDEX)
+    return f"{run}:{index}" if index else run
+
+
 def _retrier(pod: Pod, engine: EngineRun | None, owner: Mapping[str, Any] | None) -> Retrier:
-    if _is_job(owner):
+    if is_job(owner):
         return Retrier.JOB
+    if remakes_by_name(owner) and _own_name(pod):
+        return Retrier.REMAKER
+    if restart_policy(pod) is not RestartPolicy.NEVER:
+        return Retrier.KUBELET
     if engine is not None:
         return Retrier.ENGINE
     if owner is not None:
         return Retrier.OWNER
-    return Retrier.PLIMSOLL if restart_policy(pod) is RestartPolicy.NEVER else Retrier.KUBELET
+    return Retrier.MAKER if is_polled(pod) else Retrier.PLIMSOLL
 
 
-def _is_job(owner: Mapping[str, Any] | None) -> bool:
-    return owner is not None and owner.get("kind") == "Job"
+def _own_name(pod: Pod) -> str | None:
+    """Return the name that the owner's next pod has as well; None if it is a generated one."""
+    name = given_name(pod)
+    return name if name and recurring_name(name) == name else None

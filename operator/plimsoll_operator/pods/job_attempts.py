@@ -47,15 +47,32 @@ def patch_for_job(job: Mapping[str, Any]) -> list[Operation]:
     metadata = mapping(mapping(mapping(job.get("spec")).get("template")).get("metadata"))
     if not mapping(metadata.get("labels")).get(labels.TASK):
         return []
-    attempts = str(attempts_of_job(job))
+    written = {labels.JOB_ATTEMPTS: str(attempts_of_job(job)), **_generated_name(job)}
     annotations = metadata.get("annotations")
     base = "/spec/template/metadata/annotations"
     if not isinstance(annotations, Mapping) or not annotations:
-        return [{"op": "add", "path": base, "value": {labels.JOB_ATTEMPTS: attempts}}]
-    if annotations.get(labels.JOB_ATTEMPTS) == attempts:
-        return []
-    path = f"{base}/{labels.JOB_ATTEMPTS.replace('/', '~1')}"
-    return [{"op": "add", "path": path, "value": attempts}]
+        return [{"op": "add", "path": base, "value": written}]
+    operations: list[Operation] = [
+        {"op": "add", "path": _in(base, name), "value": value}
+        for name, value in written.items()
+        if annotations.get(name) != value
+    ]
+    if labels.JOB_NAME in annotations and labels.JOB_NAME not in written:
+        # The template was copied from another Job's.
+        operations.append({"op": "remove", "path": _in(base, labels.JOB_NAME)})
+    return operations
+
+
+def _in(base: str, name: str) -> str:
+    return f"{base}/{name.replace('/', '~1')}"
+
+
+def _generated_name(job: Mapping[str, Any]) -> dict[str, str]:
+    """Return what its pods cannot tell: that the Job's name is a generated one, and its prefix."""
+    prefix = mapping(job.get("metadata")).get("generateName")
+    if not isinstance(prefix, str) or not 0 < len(prefix) <= labels.MAX_NAME_CHARS:
+        return {}
+    return {labels.JOB_NAME: prefix}
 
 
 def _template_spec(spec: Mapping[str, Any]) -> Mapping[str, Any]:

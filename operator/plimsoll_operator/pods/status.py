@@ -77,6 +77,15 @@ class AttemptStatus:
         return self.uid if self.restarts == 0 else f"{self.uid}/{self.restarts}"
 
 
+def pod_uid(attempt_uid: str) -> str:
+    """Return the UID of the pod that an attempt was a life of.
+
+    >>> pod_uid("6f1c2a8e/1")
+    '6f1c2a8e'
+    """
+    return attempt_uid.partition("/")[0]
+
+
 def read_time(text: str | None) -> float | None:
     """Read RFC 3339 as Unix seconds; None for absent or unreadable text."""
     if not isinstance(text, str):

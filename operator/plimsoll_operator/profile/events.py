@@ -156,10 +156,10 @@ def replaced() -> Happening:
 
 
 def stuck() -> Happening:
-    """A killed container restarts at its old size, because its pod has no owner."""
+    """A killed container restarts at its old size, because nobody would make its pod again."""
     note = (
-        "killed for want of memory and restarted in place at the same size: nobody owns this pod,"
-        " so it is left alone; use a Job, or restartPolicy Never"
+        "killed for want of memory and restarted in place at the same size: nobody is known to"
+        " make this pod again, so it is left alone; use a Job, or restartPolicy Never"
     )
     return Happening(EventReason.LEAKING, note, "stuck")
 

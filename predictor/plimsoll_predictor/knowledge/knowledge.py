@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll_predictor.core.cpu import CpuUse
@@ -20,7 +20,7 @@ from plimsoll_predictor.model.task_model import Model
 class Lift:
     """The allocation of a run's next attempt after an OOM kill.
 
-    The order of its fields is the feed's format.
+    The order of its first three fields is the feed's format.
     """
 
     allocation_bytes: int
@@ -28,6 +28,13 @@ class Lift:
     """The attempt that gets it: 2 for the first retry."""
     after_bytes: int
     """The allocation that was too small."""
+    killed_s: float | None = field(default=None, compare=False)
+    """The run's latest kill, Unix seconds; None where nobody needs it, as in the feed."""
+
+    @property
+    def told(self) -> tuple[int, int, int]:
+        """What the feed tells of it."""
+        return self.allocation_bytes, self.attempt, self.after_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +80,7 @@ class Knowledge:
             "largest_bytes": self.largest_bytes,
             "largest_request_bytes": self.largest_request_bytes,
             "model": self.model.to_dict() if self.model else None,
-            "lifts": {run: list(astuple(lift)) for run, lift in self.lifts.items()},
+            "lifts": {run: list(lift.told) for run, lift in self.lifts.items()},
             "paused": self.paused,  # for a reader from before the policy said it
             "cpu": to_document(self.cpu),
             "spent": to_document(self.spent),

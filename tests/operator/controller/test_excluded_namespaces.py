@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plimsoll_operator.controller.attempts.retries import EXCLUDED
+from plimsoll_operator.controller.attempts.retry_making import EXCLUDED
 from plimsoll_predictor.core.units import MIB
 from tests.builders.ledgers import TRAIN, a_final, a_train, an_inside, decided, killed
 from tests.rigs.admission_servers import until_true

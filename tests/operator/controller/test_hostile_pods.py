@@ -101,7 +101,7 @@ async def stored_bytes(inside: Inside, folder: Path) -> int:
             connection.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("page_count", "freelist_count", "page_size")
         )
-    return (pages - free) * page_bytes
+    return int((pages - free) * page_bytes)
 
 
 def a_calm_pod(name: str) -> APod:

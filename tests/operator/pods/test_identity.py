@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.pods.engines import recurring_name
 from plimsoll_operator.pods.identity import Retrier, RunIdentity, identify
 from plimsoll_predictor.core.task import TaskId
 from tests.builders.pods import JOB_UID, POD_UID, APod, a_pod
@@ -206,27 +205,6 @@ def test_a_bare_generated_pod_is_named_by_its_prefix() -> None:
 @pytest.mark.parametrize("name", ["3f2a9c1b7d", "28391234", "", "-"])
 def test_a_task_is_never_named_by_what_was_generated(name: str) -> None:
     assert identify(AUTO.named(name).built()) is None
-
-
-@pytest.mark.parametrize(
-    ("name", "kept"),
-    [
-        ("report-28391234", "report"),
-        ("train-x7k2p", "train"),
-        ("train-demand", "train-demand"),
-        ("train-2024", "train-2024"),
-        ("web-5d4f8c7b9-x7k2p", "web"),
-        ("load-20261120-0300", "load"),
-        ("load-1700000000000000000", "load"),
-        ("job-1b4e28ba-2fa1-11d2-883f-0016d3cca427", "job"),
-        ("run-deadbeef1", "run"),
-        ("step-facade", "step-facade"),
-        ("x7k2p", None),
-        ("---", None),
-    ],
-)
-def test_generated_endings_are_taken_off(name: str, kept: str | None) -> None:
-    assert recurring_name(name) == kept
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,12 @@ Every step can be repeated: after a crash between two of them, the pod is seen a
 missing steps follow. The order of the steps makes that true:
 
     pod ended ─► observation committed ─► lift committed ─► lift in the feed
-                    └─► retry intended (committed) ─► pod created ─► intent closed
+                    └─► retry intended (committed) ─► killed pod is there ─► pod created
+                                                ─► killed pod marked ─► intent closed
 
 A step that finds its result in the store does nothing. The store's keys are the pod's UID
-(observation, retry) and the run (lift), so two controllers cannot double one either.
+(observation, retry) and the run (lift, with the time of the latest kill), so two controllers cannot
+double one either. The mark on the killed pod outlives a store that was restored from a backup.
 
 Peaks come on another way, before the end or after it: an observation is committed with what is
 known of them by then, and amended when more is known (``late_peaks``).

@@ -1,11 +1,20 @@
 """Lifts a run's next attempt after an observed end, where it needs more memory.
 
 The lift is committed before it is in the feed, and both before a retry is intended.
+
+A lift stays until the pod that it was made for has succeeded: an attempt that was evicted,
+preempted or failed by itself is followed by one of the lifted size. Pods of one Job may share a
+run, and so do the executions of a cleared Airflow task. So times tell which pod a lift was made
+for: that pod was made after the run's latest kill.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from weakref import WeakValueDictionary
 
 from prometheus_client import Counter
 
@@ -21,6 +30,7 @@ from plimsoll_operator.pods.identity import Retrier
 from plimsoll_operator.profile import events
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.deciding.lifting import FailedAttempt, Leaking, next_allocation
 from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.store import Store, Writer
@@ -38,6 +48,10 @@ class Lifts:
     retries: Retries
     announcer: Announcer
     made: Counter
+    now_s: Callable[[], float]
+    _turns: WeakValueDictionary[tuple[TaskId, str], asyncio.Lock] = field(
+        init=False, default_factory=WeakValueDictionary
+    )
 
     async def follow(self, ended: AttemptEnded) -> bool:
         """Return whether all is done; otherwise the pod must be looked at again."""
@@ -51,8 +65,9 @@ class Lifts:
         task, run = ended.observation.task, ended.observation.run
         # Without a note nobody knows which attempt it was; then the run is over.
         attempt = ended.observation.attempt if ended.watched.note is not None else None
-        if self.book.settle(task, run, attempt):
-            await self.writer.call(self.store.lifts.close, task, run)
+        lift = self.book.settle(task, run, attempt, ended.observation.submitted_s)
+        if lift is not None:
+            await self.writer.call(self.store.lifts.close, task, run, lift.killed_s)
 
     async def _oom_killed(self, ended: AttemptEnded) -> bool:
         if ended.watched.mode is not Mode.ENFORCE or ended.status.phase == "Succeeded":
@@ -67,7 +82,10 @@ class Lifts:
         if _is_last(ended.watched):
             self._say_that_nobody_retries(ended)
             return True
-        lift = await self._lift(ended)
+        killed = ended.observation
+        # Pods that share a run take turns: a smaller lift must not replace a larger one.
+        async with self._turns.setdefault((killed.task, killed.run), asyncio.Lock()):
+            lift = await self._lift(ended)
         if lift is None:
             return True
         return await self.retries.follow(ended, lift)
@@ -88,8 +106,11 @@ class Lifts:
         task, run = killed.task, killed.run
         assert killed.allocation_bytes is not None
         knowledge = self.book.get(task)
-        lift = knowledge.lifts.get(run)
+        lift, killed_s = knowledge.lifts.get(run), self._killed_s(killed)
         if lift is not None and _lifts_over(lift, killed):
+            if killed_s > (lift.killed_s or 0):
+                # Due again: a pod that was made before this kill must not end it.
+                await self._put(killed, replace(lift, killed_s=killed_s))
             return lift
         answer = next_allocation(
             FailedAttempt(
@@ -106,9 +127,7 @@ class Lifts:
             self.leaking.leaked(killed, answer.reason)
             self.announcer.announce(events.leaking(answer.reason, killed.run), ended.pod)
             return None
-        await self.writer.call(self.store.lifts.put, task, run, answer)
-        for forgotten in self.book.lift(task, run, answer):
-            await self.writer.call(self.store.lifts.forget, *forgotten)
+        await self._put(killed, replace(answer, killed_s=killed_s))
         self.made.inc()
         happening = events.lifted(
             killed.allocation_bytes,
@@ -119,6 +138,20 @@ class Lifts:
         )
         self.announcer.announce(happening, ended.pod)
         return answer
+
+    async def _put(self, killed: Observation, lift: Lift) -> None:
+        await self.writer.call(self.store.lifts.put, killed.task, killed.run, lift)
+        for forgotten in self.book.lift(killed.task, killed.run, lift):
+            await self.writer.call(self.store.lifts.forget, *forgotten)
+
+    def _killed_s(self, killed: Observation) -> float:
+        """Return when it was killed, in the whole seconds of the API server's times.
+
+        A node's clock may be ahead; no pod seems to be made after a kill that is still to come.
+        """
+        now_s = self.now_s()
+        ended_s = now_s if killed.finished_s is None else killed.finished_s
+        return float(math.floor(min(now_s, ended_s)))
 
 
 def _is_last(watched: WatchedPod) -> bool:

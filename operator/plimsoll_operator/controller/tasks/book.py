@@ -129,24 +129,31 @@ class TaskBook:
         the most.
         """
         knowledge = self.get(task)
+        told = knowledge.lifts.get(run) == lift
         lifts = {**_without(knowledge.lifts, run), run: lift}
         oldest = tuple(lifts)[: max(0, len(lifts) - LIFTS_KEPT)]
         gone = [(task, old, lifts.pop(old)) for old in oldest]
-        self._replace(knowledge, lifts=lifts)
+        # The same size after another kill is news for the book alone.
+        (self._keep if told else self._change)(replace(knowledge, lifts=lifts))
         return gone + self._make_room()
 
-    def settle(self, task: TaskId, run: str, attempt: int | None) -> bool:
-        """Forget the run's lift if the attempt that succeeded ends it. Return whether it does.
+    def settle(
+        self, task: TaskId, run: str, attempt: int | None, submitted_s: float | None
+    ) -> Lift | None:
+        """Forget the run's lift if the attempt that succeeded ends it, and return it then.
 
-        attempt: None if it is not known which it was. One before the lifted attempt ends nothing:
-        pods of one Job may share a run, and a lifted one of them may still have to come.
+        attempt, submitted_s: None if not known. One before the lifted attempt ends nothing, nor
+        does a pod made before the run's latest kill: pods of one Job may share a run, and the one
+        that the lift was made for may still have to come.
         """
         knowledge = self.get(task)
         lift = knowledge.lifts.get(run)
         if lift is None or (attempt is not None and attempt < lift.attempt):
-            return False
+            return None
+        if submitted_s is not None and submitted_s < (lift.killed_s or 0):
+            return None
         self._replace(knowledge, lifts=_without(knowledge.lifts, run))
-        return True
+        return lift
 
     def drop_lifts_except(self, stored: Mapping[TaskId, Mapping[str, Lift]]) -> None:
         """Forget the lifts that the store has forgotten."""

@@ -1,8 +1,10 @@
-"""Lifts that wait for their run's next attempt."""
+"""Lifts that wait for their run's next attempt.
+
+``put_s`` is the time of the run's latest kill: what was made before it cannot have used the lift.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Final
 
 import sqlalchemy as sa
@@ -27,14 +29,31 @@ class LiftRecords(Records):
     """The part of the store that lifts wait in; errors as of ``Store``."""
 
     def put(self, task: TaskId, run: str, lift: Lift) -> None:
-        """Set what a run's next attempt gets, replacing an earlier lift."""
-        row = {"task": str(task), "run": run, "put_s": self._clock(), **asdict(lift)}
+        """Set what a run's next attempt gets, replacing an earlier lift.
+
+        A lift whose kill has no time, or one that is still to come, counts as of now.
+        """
+        allocation_bytes, attempt, after_bytes = lift.told
+        now_s = self._clock()
+        row = {
+            "task": str(task),
+            "run": run,
+            "put_s": now_s if lift.killed_s is None else min(now_s, lift.killed_s),
+            "allocation_bytes": allocation_bytes,
+            "attempt": attempt,
+            "after_bytes": after_bytes,
+        }
         with self._database.write() as connection:
             upsert(connection, table, [row])
 
-    def close(self, task: TaskId, run: str) -> None:
-        """Forget a run's lift: the run succeeded, or was given up."""
+    def close(self, task: TaskId, run: str, killed_s: float | None = None) -> None:
+        """Forget a run's lift: the run succeeded, or was given up.
+
+        killed_s: the kill that it was made for; a lift of a later one stays. None forgets any.
+        """
         mine = (table.c.task == str(task)) & (table.c.run == run)
+        if killed_s is not None:
+            mine &= table.c.put_s <= killed_s
         self._database.execute(table.delete().where(mine))
 
     def forget(self, task: TaskId, run: str, lift: Lift) -> None:
@@ -53,7 +72,7 @@ class LiftRecords(Records):
             lifts = by_task.setdefault(TaskId.parse(row.task), {})
             # An older version stored keys of any length.
             lifts[bounded(row.run, MOST_RUN_BYTES)] = Lift(
-                row.allocation_bytes, row.attempt, row.after_bytes
+                row.allocation_bytes, row.attempt, row.after_bytes, row.put_s
             )
             if len(lifts) > KEPT_PER_TASK:
                 del lifts[next(iter(lifts))]

@@ -127,13 +127,20 @@ class ObservationRecords(Records):
         ]
 
     def got_through(self, killed: Observation) -> bool:
-        """Whether the run of a killed attempt succeeded after it: in a later attempt or later pod.
+        """Whether the run of a killed attempt succeeded after it.
 
-        A sibling's success (pods of one Job may share a run) says nothing of this attempt's work.
+        The success was a pod made after the kill, or a later attempt that was made and ended later:
+        a node's clock and the API server's differ. A sibling's success (pods of one Job may share a
+        run) says nothing of this attempt's work, nor does one from before the run was cleared.
         """
         later = table.c.attempt > killed.attempt
+        if killed.submitted_s is not None:
+            made_s = table.c.submitted_s
+            later &= made_s.is_(None) | (made_s >= killed.submitted_s)
         if killed.finished_s is not None:
-            later |= table.c.submitted_s > killed.finished_s
+            ended_s = table.c.finished_s
+            later &= ended_s.is_(None) | (ended_s >= killed.finished_s)
+            later |= table.c.submitted_s >= killed.finished_s
         success = sa.select(table.c.id).where(
             (table.c.task == str(killed.task))
             & (table.c.run == killed.run)

@@ -1,0 +1,162 @@
+"""Makes one planned retry at the API server, or says why it is not made.
+
+The killed pod is read, the retry is created, and the killed pod is marked with the retry's name.
+So a retry follows only a pod that is still there and that nobody is deleting; and a store that was
+restored from an old backup repeats nothing: its intents are of pods that are gone, or that say
+which retry they had.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import structlog
+
+from plimsoll_operator.attempts.retry_pod import planned_manifest
+from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
+from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.kube.errors import AlreadyThere, ApiError, Changed, NotFound, Unreachable
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.identity import identify
+from plimsoll_operator.pods.spec import Pod, annotations_of, metadata_of
+from plimsoll_operator.pods.status import pod_uid
+from plimsoll_predictor.store import RetryIntent
+
+log = structlog.get_logger()
+
+GIVE_UP_AFTER_S: Final = 3600.0
+"""A retry that the API server refuses (a full quota, say) is tried again this long."""
+RETRY_WITHIN_S: Final = 24 * 3600.0
+"""Nobody waits any more for a retry planned longer ago, or whose pod was killed longer ago.
+
+A first start sees such pods, and so does a store restored from a backup.
+"""
+NO_MANIFEST: Final = ""
+"""A retry with this manifest is not to be made."""
+
+
+class Ending(NamedTuple):
+    """How a retry ended. key: by which it is counted. words: for the log and the store."""
+
+    key: str
+    words: str
+
+
+CREATED = Ending("created", "created")
+THERE_ALREADY = Ending("there-already", "was there already")
+PASSED_OVER = Ending("passed-over", "passed over: it was killed while its task was paused")
+EXCLUDED = Ending(PASSED_OVER.key, "passed over: its namespace is excluded")
+GONE = Ending("gone", "not made: the killed pod is gone or being deleted")
+EXPIRED = Ending("expired", "not made: it was planned too long ago")
+GIVEN_UP: Final = "given-up"
+KEYS: Final = (
+    *(CREATED.key, THERE_ALREADY.key, GIVEN_UP),
+    *(PASSED_OVER.key, GONE.key, EXPIRED.key),
+)
+_MARKED_WITHIN: Final = 3
+"""A killed pod that changes while it is marked is read again, so many times at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryMaker:
+    """Makes retries. Everything can be repeated: it finds what it did before."""
+
+    kube: Kube
+    policies: TaskPolicies
+    now_s: Callable[[], float]
+
+    async def make(self, intent: RetryIntent) -> Ending | None:
+        """Try once. Return None to try again."""
+        ending = self._not_wanted(intent)
+        if ending is not None:
+            return ending
+        try:
+            killed = await self._killed(intent)
+            if isinstance(killed, Ending):
+                return killed
+            manifest = planned_manifest(json.loads(intent.manifest), killed)
+            identity = identify(manifest)
+            if identity is not None and self.policies.pauses(identity.task):
+                return None
+            return await self._create(intent, killed, manifest)
+        except NotFound as error:
+            return _given_up(str(error))
+        except (Unreachable, Changed) as error:
+            log.warning("retry postponed", pod=intent.new_pod, error=str(error))
+            return None
+        except ApiError as error:
+            return self._refused(intent, error)
+
+    def _not_wanted(self, intent: RetryIntent) -> Ending | None:
+        if intent.manifest == NO_MANIFEST:
+            return PASSED_OVER  # the controller ended between planning and closing it
+        return EXPIRED if self.now_s() - intent.planned_s > RETRY_WITHIN_S else None
+
+    def _refused(self, intent: RetryIntent, error: ApiError) -> Ending | None:
+        if self.now_s() - intent.planned_s < GIVE_UP_AFTER_S:
+            log.warning("retry refused", pod=intent.new_pod, error=str(error))
+            return None
+        return _given_up(str(error))
+
+    async def _killed(self, intent: RetryIntent) -> Pod | Ending:
+        """Return the killed pod as it is now, or the ending of a retry that must not be made."""
+        try:
+            killed = await self.kube.read_pod(intent.namespace, intent.pod)
+        except NotFound:
+            return GONE
+        meta = metadata_of(killed)
+        if meta.get("uid") != pod_uid(intent.attempt_uid) or meta.get("deletionTimestamp"):
+            return GONE
+        return THERE_ALREADY if labels.RETRIED_AS in annotations_of(killed) else killed
+
+    async def _create(
+        self, intent: RetryIntent, killed: Pod, manifest: Mapping[str, Any]
+    ) -> Ending | None:
+        """Create the retry and mark the killed pod; errors as of ``Kube.create_pod``."""
+        ending: Ending | None = CREATED
+        try:
+            await self.kube.create_pod(manifest)
+        except AlreadyThere:
+            ending = await self._whose(intent, manifest)
+        if ending in (CREATED, THERE_ALREADY):
+            await self._mark(intent, killed)
+        return ending
+
+    async def _mark(self, intent: RetryIntent, killed: Pod) -> None:
+        """Write the retry's name on the killed pod, where it outlives the store."""
+        for _ in range(_MARKED_WITHIN):
+            try:
+                await self.kube.annotate_pod(killed, {labels.RETRIED_AS: intent.new_pod})
+            except Changed:
+                with contextlib.suppress(ApiError):
+                    killed = await self.kube.read_pod(intent.namespace, intent.pod)
+                if metadata_of(killed).get("uid") != pod_uid(intent.attempt_uid):
+                    return
+            except ApiError as error:
+                log.warning("killed pod not marked", pod=intent.pod, error=str(error))
+                return
+            else:
+                return
+
+    async def _whose(self, intent: RetryIntent, manifest: Mapping[str, Any]) -> Ending | None:
+        """Find out whose pod has the retry's name: one made before a crash, or someone else's."""
+        try:
+            there = await self.kube.read_pod(intent.namespace, intent.new_pod)
+        except ApiError:
+            return None
+        if _retry_of(there) == _retry_of(manifest):
+            return THERE_ALREADY
+        log.error("retry given up, another pod has its name", pod=intent.new_pod)
+        return _given_up("another pod has its name")
+
+
+def _given_up(why: str) -> Ending:
+    return Ending(GIVEN_UP, f"given up: {why}")
+
+
+def _retry_of(pod: Mapping[str, Any]) -> object:
+    return (pod["metadata"].get("annotations") or {}).get(labels.RETRY_OF)

@@ -1,0 +1,51 @@
+"""Recognises bare pods whose maker watches them by their names, and may make another.
+
+A continuous-integration system, a notebook server or a workflow engine waits for the pod that it
+made. A copy of that pod would do its work a second time, and nobody would wait for it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from plimsoll_operator.pods.engines import ENGINES
+from plimsoll_operator.pods.spec import Pod, annotations_of, labels_of, metadata_of
+
+_LABELS: Final = frozenset(
+    {
+        # Airflow's operator and its executor; the labels of the run may be missing.
+        *("kubernetes_pod_operator", "kubernetes_executor", "airflow_version", "airflow-worker"),
+        *("job.runner.gitlab.com/pod", "project.runner.gitlab.com/id"),
+        *("jenkins", "jenkins/label", "kubernetes.jenkins.io/controller"),
+        *("hub.jupyter.org/username", "hub.jupyter.org/servername"),
+        *("created-by-prow", "prow.k8s.io/id"),
+        *("dask.org/cluster-name", "dask.org/component"),
+        # An engine's mark without the labels that name its run: the engine watches it all the same.
+        *(mark for engine in ENGINES for mark in engine.marks),
+    }
+)
+_ANNOTATIONS: Final = frozenset(
+    {
+        "job.runner.gitlab.com/id",
+        *("buildUrl", "runUrl", "kubernetes.jenkins.io/last-refresh"),
+        *("hub.jupyter.org/username", "hub.jupyter.org/servername"),
+        "workflows.argoproj.io/node-name",
+    }
+)
+_NOTEBOOK: Final = "singleuser-server"
+"""JupyterHub's value of the label ``component``."""
+
+
+def is_polled(pod: Pod) -> bool:
+    """Say whether a bare pod is one of a maker that polls it."""
+    labels = labels_of(pod)
+    if not _LABELS.isdisjoint(labels) or labels.get("component") == _NOTEBOOK:
+        return True
+    return not _ANNOTATIONS.isdisjoint(annotations_of(pod)) or _named_by_gitlab(pod)
+
+
+def _named_by_gitlab(pod: Pod) -> bool:
+    """Say whether the name is a GitLab runner's; older runners write no labels of their own."""
+    metadata = metadata_of(pod)
+    name = str(metadata.get("name") or metadata.get("generateName") or "")
+    return name.startswith("runner-") and "-project-" in name and "-concurrent-" in name

@@ -1,0 +1,107 @@
+"""An HTTP server that keeps pods as the API server does: names, UIDs, versions, preconditions.
+
+It is for what Plimsoll does with the answers. Whether the API server answers so is tested on a real
+one, in tests/controller and tests/e2e.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from tests.builders.pods import APod
+
+Pod = dict[str, Any]
+
+
+@dataclass(slots=True)
+class PodServer:
+    """pods: by name, in one namespace. calls: the methods that changed something, and the names."""
+
+    url: str = ""
+    pods: dict[str, Pod] = field(default_factory=dict)
+    calls: list[tuple[str, str]] = field(default_factory=list)
+    meddle: int = 0
+    """So many times somebody else changes a pod between Plimsoll's look and its patch."""
+
+    def has(self, pod: APod) -> Pod:
+        """Keep a pod, in place of the one of its name."""
+        built = pod.built()
+        built["metadata"].setdefault("resourceVersion", "1")
+        self.pods[built["metadata"]["name"]] = built
+        return built
+
+    @property
+    def created(self) -> list[str]:
+        """Names of the pods that were created over HTTP, in order."""
+        return [name for method, name in self.calls if method == "POST"]
+
+    @property
+    def deleted(self) -> list[str]:
+        """Names of the pods that were deleted over HTTP, in order."""
+        return [name for method, name in self.calls if method == "DELETE"]
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """Answer one call of ``/api/v1/namespaces/<namespace>/pods[/<name>]``."""
+        name = request.match_info.get("name", "")
+        body = await request.json() if request.can_read_body else {}
+        if request.method == "POST":
+            return self._create(body)
+        pod = self.pods.get(name)
+        if pod is None:
+            return _status(404, "NotFound")
+        if request.method == "PATCH":
+            return self._patch(pod, body)
+        if request.method == "DELETE":
+            if body["preconditions"]["uid"] != pod["metadata"]["uid"]:
+                return _status(409, "Conflict")
+            self.calls.append(("DELETE", name))
+            del self.pods[name]
+        return web.json_response(pod)
+
+    def _create(self, body: Pod) -> web.Response:
+        name = body["metadata"]["name"]
+        if name in self.pods:
+            return _status(409, "AlreadyExists")
+        self.calls.append(("POST", name))
+        self.pods[name] = body
+        body["metadata"].update(uid=f"uid-{name}", resourceVersion="1")
+        return web.json_response(body)
+
+    def _patch(self, pod: Pod, body: Pod) -> web.Response:
+        meta, patch = pod["metadata"], body["metadata"]
+        if self.meddle:
+            self.meddle -= 1
+            meta["resourceVersion"] += "1"
+        if meta["resourceVersion"] != patch["resourceVersion"]:
+            return _status(409, "Conflict")
+        meta["resourceVersion"] += "1"
+        meta.setdefault("annotations", {}).update(patch["annotations"])
+        self.calls.append(("PATCH", meta["name"]))
+        return web.json_response(pod)
+
+
+@asynccontextmanager
+async def a_pod_server() -> AsyncIterator[PodServer]:
+    """Listening on a port of this machine."""
+    server, app = PodServer(), web.Application()
+    app.router.add_route("*", "/api/v1/namespaces/{namespace}/pods", server.answer)
+    app.router.add_route("*", "/api/v1/namespaces/{namespace}/pods/{name}", server.answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    [(_, port)] = [address[:2] for address in runner.addresses]
+    server.url = f"http://127.0.0.1:{port}"
+    try:
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+def _status(code: int, reason: str) -> web.Response:
+    answer = {"kind": "Status", "code": code, "reason": reason, "message": reason}
+    return web.json_response(answer, status=code)

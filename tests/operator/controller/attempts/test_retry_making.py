@@ -1,0 +1,196 @@
+"""A retry follows a killed pod that is still there, once, whatever became of the store."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.controller.attempts.retry_making import RETRY_WITHIN_S
+from plimsoll_operator.names import labels
+from plimsoll_predictor.store import RetryIntent
+from tests.builders.ledgers import NOW_S, Inside, a_train, an_inside, decided, killed
+from tests.builders.pod_servers import a_pod_server
+from tests.builders.pods import APod
+
+
+def the_killed() -> APod:
+    return killed(decided(a_train()))
+
+
+async def closed(inside: Inside, **results: int) -> None:
+    """Wait until no retry is open and the results are these; a missing one is none."""
+
+    def counted() -> dict[str, int]:
+        counts = inside.controller.retries.results
+        return {key.replace("-", "_"): count for key, count in counts.items() if count}
+
+    async with asyncio.timeout(10):
+        while inside.store.retries.waiting() or counted() != results:
+            await asyncio.sleep(0.01)
+
+
+def deleting(pod: APod) -> APod:
+    built = pod.built()
+    built["metadata"].update(
+        deletionTimestamp="2026-01-01T00:02:00Z", deletionGracePeriodSeconds=30
+    )
+    return APod(built)
+
+
+@pytest.mark.parametrize("meddle", [0, 2])
+async def test_a_retry_is_made_and_its_name_is_written_on_the_killed_pod(
+    tmp_path: Path, meddle: int
+) -> None:
+    async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
+        server.meddle = meddle
+        first = server.has(the_killed())
+        await inside.see(the_killed())
+        await closed(inside, created=1)
+        (retry,) = server.created
+        assert first["metadata"]["annotations"][labels.RETRIED_AS] == retry
+        assert labels.RETRIED_AS not in server.pods[retry]["metadata"]["annotations"]
+
+
+async def test_a_mark_that_others_always_prevent_does_not_hold_up_the_retry(
+    tmp_path: Path,
+) -> None:
+    async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
+        server.meddle = 100
+        server.has(the_killed())
+        await inside.see(the_killed())
+        await closed(inside, created=1)
+
+
+@pytest.mark.parametrize(
+    "now_there",
+    [
+        pytest.param(lambda: None, id="it is gone"),
+        pytest.param(lambda: the_killed().named("train-1", uid="another"), id="another pod"),
+        pytest.param(lambda: deleting(the_killed()), id="somebody deletes it"),
+    ],
+)
+async def test_no_retry_follows_a_pod_that_is_not_there_any_more(
+    tmp_path: Path, now_there: Callable[[], APod | None]
+) -> None:
+    async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
+        pod = now_there()
+        if pod is not None:
+            server.has(pod)
+        await inside.see(the_killed())
+        await closed(inside, gone=1)
+        assert server.calls == []
+
+
+async def test_a_killed_pod_that_is_being_deleted_is_not_even_planned_for(tmp_path: Path) -> None:
+    async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
+        server.has(deleting(the_killed()))
+        await inside.see(deleting(the_killed()))
+        await closed(inside)
+        assert server.calls == []
+
+
+async def test_what_was_intended_before_a_crash_is_made_after_it(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(the_killed())
+        assert len(inside.store.retries.waiting()) == 1
+    async with a_pod_server() as server:
+        server.has(the_killed())
+        async with an_inside(tmp_path, host=server.url) as inside:
+            await closed(inside, created=1)
+        async with an_inside(tmp_path, host=server.url) as inside:
+            await inside.see(the_killed())
+            await closed(inside)
+        assert len(server.created) == 1
+
+
+async def test_a_crash_between_creating_and_closing_makes_no_second_retry(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(the_killed())
+        (intent,) = inside.store.retries.waiting()
+    async with a_pod_server() as server:
+        first = server.has(the_killed())
+        server.pods[intent.new_pod] = json.loads(intent.manifest)
+        async with an_inside(tmp_path, host=server.url) as inside:
+            await closed(inside, there_already=1)
+        assert server.created == []
+        assert first["metadata"]["annotations"][labels.RETRIED_AS] == intent.new_pod
+
+
+def copied(store: Path, to: Path) -> Path:
+    shutil.copytree(store, to)
+    return to
+
+
+@pytest.mark.parametrize("backup", ["from before the kill", "with the intent open"])
+async def test_a_restored_store_repeats_no_retry_that_was_made_and_tidied_away(
+    tmp_path: Path, backup: str
+) -> None:
+    now, then = tmp_path / "now", tmp_path / "then"
+    now.mkdir()
+    async with an_inside(now) as inside:
+        if backup == "with the intent open":
+            await inside.see(the_killed())
+    copied(now, then)
+    async with a_pod_server() as server:
+        server.has(the_killed())
+        async with an_inside(now, host=server.url) as inside:
+            await inside.see(the_killed())
+            await closed(inside, created=1)
+        (retry,) = server.created
+        del server.pods[retry]
+        async with an_inside(then, host=server.url) as inside:
+            await inside.see(APod(server.pods["train-1"]))
+            await closed(inside, there_already=1)
+        assert server.created == [retry]
+
+
+@pytest.mark.parametrize(("late_s", "result"), [(-60.0, "created"), (60.0, "expired")])
+async def test_an_intent_that_waited_too_long_is_closed_at_a_start(
+    tmp_path: Path, late_s: float, result: str
+) -> None:
+    manifest: dict[str, Any] = a_train("train-1-a2").built()
+    planned_s = NOW_S - RETRY_WITHIN_S - late_s
+    async with a_pod_server() as server:
+        server.has(the_killed())
+        async with an_inside(tmp_path) as inside:
+            intent = RetryIntent(
+                attempt_uid="uid-train-1",
+                namespace="shop",
+                pod="train-1",
+                new_pod="train-1-a2",
+                manifest=json.dumps(manifest),
+                planned_s=planned_s,
+            )
+            inside.store.retries.plan(intent)
+        async with an_inside(tmp_path, host=server.url) as inside:
+            await closed(inside, **{result: 1})
+            assert not inside.store.retries.plan(intent), "never again, however it ended"
+        assert bool(server.created) is (result == "created")
+
+
+async def test_a_copy_of_an_auto_named_pod_stays_in_its_task(tmp_path: Path) -> None:
+    async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
+        pod = killed(decided(a_train("train-x7k2p").labelled("auto")))
+        server.has(pod)
+        await inside.see(pod)
+        await closed(inside, created=1)
+        retry = APod(server.pods[server.created[0]])
+        await inside.see(APod(server.has(killed(retry))))
+        await closed(inside, created=2)
+        assert [str(task) for task in inside.store.totals.tasks()] == ["shop/train"]
+
+
+async def test_polled_pods_are_lifted_and_never_copied(tmp_path: Path) -> None:
+    async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
+        pod = the_killed().labelled(**{"jenkins/label": "agent"})
+        server.has(pod)
+        await inside.see(pod)
+        assert len(inside.known.lifts) == 1
+        assert inside.store.retries.waiting() == []
+        assert server.calls == []
