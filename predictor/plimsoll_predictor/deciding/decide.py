@@ -88,12 +88,14 @@ class _Case:
         if share >= 1:
             because = f"its error budget is spent: {words} happened"
             return _keep(self.ask, self.allowed, Reason.NOT_LOWERED, because)
-        wanted_bytes = size_bytes + (request_bytes - size_bytes) * share
-        moved_bytes = self.allowed.clamp(wanted_bytes).allocation_bytes
-        if moved_bytes is not None:
-            moved_bytes = min(moved_bytes, request_bytes)
+        moved = self.allowed.clamp(size_bytes + (request_bytes - size_bytes) * share)
         why = f"{decision.why}; raised {share:.0%} of the way to the request, as {words} happened"
-        return replace(decision, allocation_bytes=moved_bytes, why=why)
+        if moved.allocation_bytes is None:
+            # The way leads over the policy's maximum, to a request that is above it.
+            why = _sentence(why, moved.note)
+            return replace(decision, allocation_bytes=None, reason=Reason.KEPT, why=why)
+        allocation_bytes = min(moved.allocation_bytes, request_bytes)
+        return replace(decision, allocation_bytes=allocation_bytes, why=why)
 
     def _decided(self) -> Decision:
         knowledge = self.knowledge

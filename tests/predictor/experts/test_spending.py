@@ -132,3 +132,13 @@ def test_what_an_older_version_wrote_has_spent_nothing() -> None:
     state = Standing().to_dict()
     del state["spending"]
     assert Standing.from_dict(state).spending == Spending()
+
+
+def test_the_way_to_a_request_above_the_policys_maximum_ends_at_the_pod_as_written() -> None:
+    policy = Policy(mode=Mode.ENFORCE, headroom=1.0, error_budget=0.04, max_bytes=4 * GIB)
+    sizes = {
+        killed: deciding(Spent(100, killed), 0.04, policy=policy).allocation_bytes
+        for killed in (0, 1, 2)
+    }
+    assert sizes == {0: 2 * GIB, 1: 3.5 * GIB, 2: None}
+    assert deciding(Spent(100, 2), 0.04, policy=policy).reason is Reason.KEPT
