@@ -57,7 +57,7 @@ def may_size_cpu(pod: Pod, knowledge: Knowledge) -> bool:
 
 def decides_class(ask: CpuAsk) -> bool:
     """Say whether changing this request could change the pod's quality-of-service class."""
-    return ask.request_millicores is None or ask.request_millicores == ask.limit_millicores
+    return not ask.request_millicores or ask.request_millicores == ask.limit_millicores
 
 
 def size_cpu(ask: CpuAsk, knowledge: Knowledge, bounds: CpuBounds, qos: Qos) -> CpuNote:

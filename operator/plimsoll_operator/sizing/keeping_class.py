@@ -9,10 +9,33 @@ https://kubernetes.io/docs/concepts/workloads/pods/pod-qos
 
 from __future__ import annotations
 
-from plimsoll_operator.pods.spec import Pod, SizedContainer, container_of, mapping, qos_of
+from plimsoll_operator.pods.spec import (
+    Pod,
+    Qos,
+    SizedContainer,
+    container_of,
+    mapping,
+    qos_of,
+)
 from plimsoll_operator.sizing.patch import Memory, pod_with
 from plimsoll_predictor.core.cpu import CpuAsk
+from plimsoll_predictor.core.policy import Limits
 from plimsoll_predictor.core.units import MIB
+
+
+def limits_in_class(written: Pod, container: SizedContainer, was: Memory, limits: Limits) -> Limits:
+    """Return how a size sets the limit: as the policy says, unless that changes the class.
+
+    written: the pod as its author wrote it, with the memory ``was``.
+    """
+    if not _may_be_guaranteed(written, container):
+        return limits
+    if limits is Limits.KEEP:
+        return Limits.EQUAL if qos_of(written) is Qos.GUARANTEED else limits
+    if was.request_bytes == was.limit_bytes and was.request_bytes:
+        return limits
+    equal = pod_with(written, container, Memory(MIB, MIB))
+    return Limits.KEEP if qos_of(equal) is Qos.GUARANTEED else limits
 
 
 def memory_in_class(
@@ -45,7 +68,11 @@ def _may_change_class(written: Pod, container: SizedContainer, was: Memory, want
         return True
     if (was.request_bytes == was.limit_bytes) == (wanted.request_bytes == wanted.limit_bytes):
         return False
-    # A container without a CPU limit keeps its pod from being Guaranteed.
+    return _may_be_guaranteed(written, container)
+
+
+def _may_be_guaranteed(written: Pod, container: SizedContainer) -> bool:
+    """Say whether the container has a CPU limit: without one, no memory makes it Guaranteed."""
     resources = mapping(container_of(written, container.index).get("resources"))
     return "cpu" in mapping(resources.get("limits"))
 
@@ -55,6 +82,7 @@ def _near(was: Memory, wanted: Memory) -> tuple[Memory, ...]:
 
     The limit as written is never in the way of a run. Where that is no more than the request, the
     request is a little less than the limit, because the cluster's bounds may end at the limit.
+    ``limits_in_class`` has taken the first way already where bounds had to know of it.
     """
     if wanted.request_bytes is None:
         return ()

@@ -38,7 +38,11 @@ from plimsoll_operator.sizing.decision_note import (
     note_to_json,
     read_note,
 )
-from plimsoll_operator.sizing.keeping_class import cpu_keeps_class, memory_in_class
+from plimsoll_operator.sizing.keeping_class import (
+    cpu_keeps_class,
+    limits_in_class,
+    memory_in_class,
+)
 from plimsoll_operator.sizing.patch import (
     Memory,
     Operation,
@@ -204,7 +208,7 @@ def _in_class(read: _Pod, decision: Decision, wanted: Memory) -> tuple[Decision,
         return decision, wanted
     memory = memory_in_class(_as_written(read), read.container, read.was, wanted)
     recommended = memory is None and read.knowledge.policy.mode is not Mode.ENFORCE
-    if memory == wanted or recommended:
+    if recommended or (memory == wanted and not _keeps_limit(read, decision, wanted)):
         return decision, wanted
     if memory is None:
         why = (
@@ -217,17 +221,26 @@ def _in_class(read: _Pod, decision: Decision, wanted: Memory) -> tuple[Decision,
     return replace(decision, allocation_bytes=memory.request_bytes, why=why), memory
 
 
+def _keeps_limit(read: _Pod, decision: Decision, wanted: Memory) -> bool:
+    """Say whether the limit is another than the policy says, for the sake of the pod's class."""
+    if wanted.request_bytes == wanted.limit_bytes or decision.reason in _KEEPS:
+        return False
+    limits = read.knowledge.policy.limits
+    return limits is Limits.EQUAL and _limits(read, limits) is Limits.KEEP
+
+
 def _wanted(read: _Pod, decision: Decision) -> Memory:
     allocation_bytes = decision.allocation_bytes
     keeps = decision.reason in _KEEPS
     if allocation_bytes is None or (keeps and allocation_bytes == read.was.request_bytes):
         return read.was
     # That a kept request was raised to a minimum is no reason to lower the limit over it.
-    limits = Limits.KEEP if keeps else read.knowledge.policy.limits
-    # A Guaranteed pod stays Guaranteed: its limit follows the request.
-    if limits is Limits.KEEP and qos_of(_as_written(read)) is Qos.GUARANTEED:
-        limits = Limits.EQUAL
+    limits = _limits(read, Limits.KEEP if keeps else read.knowledge.policy.limits)
     return memory_after(read.was, allocation_bytes, limits)
+
+
+def _limits(read: _Pod, limits: Limits) -> Limits:
+    return limits_in_class(_as_written(read), read.container, read.was, limits)
 
 
 def _held(read: _Pod, decision: Decision, wanted: Memory) -> tuple[Decision, Memory]:
@@ -291,7 +304,7 @@ def _decided(read: _Pod, features: PodFeatures, state: AdmissionState) -> Decisi
     memory = PodAmounts(
         request=was.request_bytes,
         limit=was.limit_bytes,
-        sets_limit=read.knowledge.policy.limits is Limits.EQUAL,
+        sets_limit=_limits(read, read.knowledge.policy.limits) is Limits.EQUAL,
         other_request=other_request_bytes,
         other_limit=other_limit_bytes,
         killed=_killed(read),

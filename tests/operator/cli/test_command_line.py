@@ -28,6 +28,7 @@ WITHOUT_A_STORE = (
     ("explain", "shop/train"),
     ("models", "shop/train"),
     ("export",),
+    ("forget", "shop"),
     ("replay", "--from-store", "shop/train"),
 )
 

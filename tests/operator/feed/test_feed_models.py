@@ -197,7 +197,8 @@ async def test_a_client_says_which_messages_it_understands(tmp_path: Path) -> No
 
 
 def test_models_share_their_room_by_namespace_and_a_task_goes_on_without() -> None:
-    model_bytes = len(orjson.dumps(MODELS[1].to_dict(), option=orjson.OPT_SERIALIZE_NUMPY))
+    document = a_model(256).to_dict()
+    model_bytes = len(orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY))
     board = FeedBoard("e1", max_models_bytes=6 * (model_bytes + 20))
     board.publish(replace(knowledge_of(TRAIN), model=a_model(256)))
     for number in range(20):

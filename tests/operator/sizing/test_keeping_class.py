@@ -81,11 +81,25 @@ def test_one_that_is_raised_to_its_limit_or_above_asks_for_a_little_less() -> No
     assert memory_of(pod) == ("1126Mi", FITS)
     assert decision_of(pod)["allocation"] == "1126Mi"
     assert after(pod).built() == pod.built()
+
+
+@pytest.mark.parametrize(
+    ("limit_range", "sized"),
+    [
+        pytest.param({"max": {"memory": "4Gi"}}, ("1127Mi", "4Gi"), id="its largest limit"),
+        pytest.param(
+            {"maxLimitRequestRatio": {"memory": "2"}}, ("2Gi", "4Gi"), id="its largest ratio"
+        ),
+    ],
+)
+def test_the_kept_limit_is_within_the_namespaces_limit_range(
+    limit_range: dict[str, Any], sized: tuple[str, str]
+) -> None:
+    """The API server refuses a pod that is not, and the pod as written was within."""
     state = state_of(known())
-    largest = {"spec": {"limits": [{"type": "Container", "max": {"memory": "512Mi"}}]}}
-    state.namespaces["shop"] = NamespaceState(None, read_namespace([largest], []))
-    small = a_pod().asking("64Mi").limited("256Mi").with_cpu("2", "2")
-    assert memory_of(small.patched(size(small.built(), state).patch)) == ("511Mi", "512Mi")
+    bounds = read_namespace([{"spec": {"limits": [{"type": "Container", **limit_range}]}}], [])
+    state.namespaces["shop"] = NamespaceState(None, bounds)
+    assert memory_of(NEARLY.patched(size(NEARLY.built(), state).patch)) == sized
 
 
 @pytest.mark.parametrize("limits", Limits)

@@ -42,14 +42,16 @@ def forget_command(named: str, store_url: str, doing: Doing, console: Console | 
         with existing_store(store_url) as store:
             return _forget(named, store, doing, console)
     except StoreError as error:
-        refuse(console, "forget", str(error))
+        refuse(Console(stderr=True), "forget", str(error))
         return 1
 
 
 def _forget(named: str, store: Store, doing: Doing, console: Console) -> int:
     found = _named(named, store)
     if not found:
-        refuse(console, "forget", f"{named}: no such task is stored; is the name right?")
+        refuse(
+            Console(stderr=True), "forget", f"{named}: no such task is stored; is the name right?"
+        )
         return 1
     console.print(_table(found))
     attempts = sum(each.observations for each in found)
