@@ -15,7 +15,7 @@ from plimsoll_operator.views.records import (
     TaskReport,
 )
 from plimsoll_operator.views.training_facts import past_trainings
-from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.knowledge.expert_names import CLASSIFIER
@@ -48,7 +48,12 @@ def an_attempt(run: str = "r1", attempt: int = 1) -> Observation:
 
 def killed(attempt: Observation) -> Observation:
     """The same, OOM-killed at its allocation."""
-    return replace(attempt, outcome=Outcome.OOM_KILLED, peak_bytes=attempt.allocation_bytes)
+    return replace(
+        attempt,
+        outcome=Outcome.OOM_KILLED,
+        cause=Cause.OWN_LIMIT,
+        peak_bytes=attempt.allocation_bytes,
+    )
 
 
 def a_life(seed: int, imported: int = 60, runs: int = 60) -> list[Observation]:

@@ -2,10 +2,10 @@
 
 | reason     | exit | the pod, its memory, its words     | outcome    | cause                      |
 |------------|------|------------------------------------|------------|----------------------------|
-| OOMKilled  | 137  |                                    | oom-killed | own-limit                  |
-| OOMKilled  | 0, n |                                    | oom-killed | child                      |
 | OOMKilled  | any  | no limit                           | evicted    | node-pressure              |
 | OOMKilled  | any  | kernel peak far from limit         | evicted    | node-pressure              |
+| OOMKilled  | 137  |                                    | oom-killed | own-limit                  |
+| OOMKilled  | 0, n |                                    | oom-killed | child                      |
 | StartError | any  | says that the limit is too low     | oom-killed | own-limit                  |
 | any        | any  | Evicted, for its node's memory     | evicted    | node-pressure              |
 | any        | any  | Evicted, preempted, lost           | evicted    | by the reason              |

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from plimsoll_operator.metrics.attempts import FIRST, LIFT, REQUEST, AttemptMetr
 from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_operator.metrics.tasks import TaskMetrics
 from plimsoll_predictor.core.policy import Mode
-from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.record import Cause, Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
 from tests.builders.ledgers import Inside, a_final, a_train, an_inside, decided, ended, killed
@@ -232,3 +233,13 @@ def test_attempts_whose_peak_never_comes_do_not_gather() -> None:
     assert of_memory(metrics, "wasted", outcome="succeeded") == 0
     attempts.measured(an_attempt("uid-5999", peak_bytes=MIB))
     assert of_memory(metrics, "wasted", outcome="succeeded") == 1023
+
+
+def test_ends_are_counted_by_cause_and_their_series_are_there_from_the_start() -> None:
+    metrics = ControllerMetrics(tasks_shown=0)
+    for cause in Cause:
+        assert value(metrics, "attempts_total", outcome=cause.outcome.value, cause=cause.value) == 0
+    failed = replace(an_attempt(), outcome=Outcome.FAILED, cause=Cause.CUDA)
+    metrics.attempts.ended(failed, Sizes(GIB, GIB, REQUEST))
+    assert value(metrics, "attempts_total", outcome="failed", cause="cuda") == 1
+    assert value(metrics, "attempts_total", outcome="failed", cause="jvm") == 0

@@ -8,6 +8,7 @@ import pytest
 
 from plimsoll_operator.profile import events
 from plimsoll_operator.profile.events import Happening, Regarding, event_for, event_name
+from plimsoll_predictor.core.record import Cause
 from plimsoll_predictor.core.units import GIB, MIB
 
 POD = Regarding(kind="Pod", namespace="shop", name="train-x7f2k", uid="u-1")
@@ -34,6 +35,13 @@ LIFTED = events.lifted(512 * MIB, GIB, 2)
             "Lifted",
             "Warning",
             "killed for want of memory at 512Mi; attempt 2 of this run gets 1Gi",
+        ),
+        pytest.param(
+            events.lifted(512 * MIB, GIB, 2, cause=Cause.CHILD),
+            "Lifted",
+            "Warning",
+            "killed for want of memory at 512Mi (a child process was killed at the limit);"
+            " attempt 2 of this run gets 1Gi",
         ),
         pytest.param(
             events.retried("train-2", 2, GIB),

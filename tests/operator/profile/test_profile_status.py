@@ -30,7 +30,7 @@ from plimsoll_operator.wording.asking_words import TooLittle
 from plimsoll_operator.wording.drift_words import DriftKind
 from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.policy import Mode, Policy
-from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.knowledge.expert_names import CLASSIFIER, MAX_SEEN, REQUEST
 from plimsoll_predictor.knowledge.knowledge import Knowledge
@@ -385,3 +385,13 @@ def test_an_attempt_that_failed_says_nothing_of_the_agent() -> None:
     failed = replace(an_end(1, None), outcome=Outcome.FAILED)
     assert measurement_of([an_end(0, PeakSource.AGENT), failed], NOW_S).measurement is not None
     assert measurement_of([failed], NOW_S) == Measured(None)
+
+
+def test_the_story_counts_why_the_latest_attempts_did_not_succeed() -> None:
+    words = "killed at its limit (2), the GPU's memory was full (1)"
+    causes = (Cause.OWN_LIMIT, Cause.CUDA, Cause.OWN_LIMIT)
+    status = status_of(facts(causes=causes), now_s=START_S)
+    assert status["causes"] == words
+    assert f"Lately 3 attempts did not succeed: {words}." in status["about"]
+    # None deletes the field of a status that had one.
+    assert status_of(facts(), now_s=START_S)["causes"] is None

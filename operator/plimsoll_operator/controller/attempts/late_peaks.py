@@ -27,19 +27,17 @@ from plimsoll_predictor.store import Writer
 
 PODS_KEPT: Final = 5_000
 """Pods that ended lately are remembered, because a late peak amends their observations."""
+UNEXPLAINED_KEPT: Final = 200
+"""Ends that may be judged again are remembered with their pods, which may be large."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Observed:
-    """An observation as it was recorded, and the container whose peaks may amend it.
-
-    ended: its end, if a reading that comes late may say more of it; else None.
-    """
+    """An observation as it was recorded, and the container whose peaks may amend it."""
 
     observation: Observation
     container_id: str | None
     containers: int
-    ended: AttemptEnded | None
 
 
 class LatePeaks:
@@ -59,8 +57,15 @@ class LatePeaks:
         self._hub = hub
         self._observed: OrderedDict[str, dict[str, _Observed]] = OrderedDict()
         """Pod UID -> attempt UID -> what was recorded."""
+        self._unexplained: OrderedDict[str, AttemptEnded] = OrderedDict()
+        """Attempt UID -> its end, if a reading that comes late may say more of it."""
         self._late: dict[str, None] = {}
         self._news = asyncio.Event()
+
+    @property
+    def unexplained(self) -> int:
+        """How many ends may be judged again."""
+        return len(self._unexplained)
 
     def attempt_ended(self, event: AttemptEnded) -> None:
         """Wait for the pod's last report, unless it is there."""
@@ -72,8 +77,12 @@ class LatePeaks:
             event.observation,
             measured,
             watched.attempt.containers,
-            event if event.observation.cause is Cause.KILLED else None,
         )
+        self._unexplained.pop(status.attempt_uid, None)
+        if event.observation.cause is Cause.KILLED:
+            self._unexplained[status.attempt_uid] = event
+            if len(self._unexplained) > UNEXPLAINED_KEPT:
+                self._unexplained.popitem(last=False)
         self._observed.move_to_end(status.uid)
         if len(self._observed) > PODS_KEPT:
             self._observed.popitem(last=False)
@@ -105,13 +114,16 @@ class LatePeaks:
             observation = with_peak(observed.observation, peak)
             if observation == observed.observation:
                 continue
-            if observed.ended is not None and observation.cause is not Cause.KILLED:
+            if observation.cause is not Cause.KILLED and attempt_uid in self._unexplained:
                 # This comes back to ``attempt_ended``, with the observation as it is then.
-                await self._look_again(observed.ended)
+                await self._look_again(self._unexplained.pop(attempt_uid))
                 continue
             novelty = await self._writer.record(observation)
             self._hub.publish(ObservationAmended(observation, novelty))
             attempts[attempt_uid] = replace(observed, observation=observation)
+        if self._peaks.final(pod_uid):
+            for attempt_uid in attempts:
+                self._unexplained.pop(attempt_uid, None)
 
     def _amend_soon(self, pod_uid: str) -> None:
         self._late[pod_uid] = None

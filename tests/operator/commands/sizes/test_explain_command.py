@@ -24,6 +24,7 @@ from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
 from plimsoll_operator.views.explanation import Explanation
 from plimsoll_predictor.core.decision import Ask, Reason
 from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.experts.panel import PANEL
@@ -246,3 +247,23 @@ def test_the_policy_that_holds_a_task_back_is_named(reason: str, words: str) -> 
 def test_it_is_a_command(url: str) -> None:
     done = run_here("explain", str(TASK), "--store", url, "--output", "json")
     assert json.loads(done.stdout)["task"] == str(TASK)
+
+
+def test_why_its_latest_attempts_did_not_succeed_is_told() -> None:
+    causes = (Cause.CUDA, Cause.CHILD, Cause.CUDA)
+    text = text_of(an_explanation(causes=causes))
+    words = "the GPU's memory was full (2), a child process was killed at the limit (1)"
+    assert f"ended badly   {words}" in text
+    assert an_explanation(causes=causes).to_dict()["causes"] == {"cuda": 2, "child": 1}
+    assert "ended badly" not in text_of(an_explanation())
+
+
+def test_the_causes_of_an_explanation_are_those_of_the_store(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store.open(url)
+    (latest,) = store.observations.of_task(TASK, limit=1)
+    failed = replace(latest, attempt_uid="f", outcome=Outcome.FAILED, cause=Cause.SPARK)
+    store.observations.record([failed])
+    store.close()
+    assert document(capsys, url)["causes"] == {"spark": 1}

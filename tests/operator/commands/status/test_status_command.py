@@ -365,3 +365,13 @@ def test_the_lease_is_the_one_that_the_controllers_compete_for() -> None:
     named["spec"]["template"] = {"spec": {"containers": [container]}}
     assert lease_name([named], "plimsoll") == "other"
     assert lease_name([a_deployment("controller")], "plimsoll") == "plimsoll-controller"
+
+
+def test_why_attempts_did_not_succeed_lately_is_told_where_some_did_not() -> None:
+    words = "killed at its limit (3), preempted (1)"
+    told = summary(profiles=[a_profile("fails", causes=words), a_profile("fine")])
+    assert [each["causes"] for each in told.to_dict()["tasks"]] == [words, None]
+    text = text_of(told)
+    assert "did not succeed lately" in text
+    assert f"shop/fails  {words}" in text
+    assert "did not succeed lately" not in text_of(summary(profiles=[a_profile("fine")]))

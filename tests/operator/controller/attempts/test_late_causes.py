@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from plimsoll_operator.attempts.peaks import PeakReport
+from plimsoll_operator.controller.attempts.late_peaks import UNEXPLAINED_KEPT
 from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.core.record import Cause, Observation, Outcome
 from plimsoll_predictor.core.units import MIB
@@ -71,6 +73,28 @@ async def test_a_reading_far_from_the_limit_leaves_it_a_failure(tmp_path: Path) 
         assert (observed(inside).outcome, observed(inside).cause) == (Outcome.FAILED, Cause.KILLED)
         assert observed(inside).peak_bytes == 60 * MIB
         assert inside.known.lifts == {}
+
+
+async def test_the_pods_own_reading_may_follow_its_containers(tmp_path: Path) -> None:
+    """The container's cgroup goes at once, before the spike that killed it was read."""
+    async with an_inside(tmp_path) as inside:
+        await inside.see(sigkilled())
+        await amended(inside, replace(FAR, container_id="main"))
+        assert observed(inside).cause is Cause.KILLED
+        await amended(inside, NEAR)
+        assert observed(inside).cause is Cause.NEAR_LIMIT
+        assert len(inside.known.lifts) == 1
+
+
+async def test_pods_are_not_kept_without_bound_for_readings_that_may_come(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        late = inside.controller.late_peaks
+        for number in range(UNEXPLAINED_KEPT + 5):
+            name = f"train-{number}"
+            await inside.see(ended(decided(a_train(name)), "Error", 137))
+        assert late.unexplained == UNEXPLAINED_KEPT
+        await amended(inside, replace(FAR, pod_uid=f"uid-{name}"))
+        assert late.unexplained == UNEXPLAINED_KEPT - 1
 
 
 async def test_a_reading_that_came_while_nobody_was_there_makes_it_a_kill(tmp_path: Path) -> None:

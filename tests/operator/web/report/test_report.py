@@ -24,7 +24,7 @@ from plimsoll_operator.web.plots.axes import (
     log_ticks_bytes,
 )
 from plimsoll_operator.web.report.page import render
-from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.knowledge.expert_names import MAX_SEEN, REQUEST
@@ -374,3 +374,18 @@ def test_plimsoll_report_into_no_folder_says_so(
 
 def test_a_report_of_no_tasks_is_a_page_too() -> None:
     checked(render(ReportData(), START_S))
+
+
+def test_the_page_says_why_each_kill_and_each_other_end_was_one() -> None:
+    child = replace(killed(an_attempt("r1")), cause=Cause.CHILD)
+    after = replace(killed(an_attempt("r1", 2)), cause=Cause.NEAR_LIMIT)
+    full = replace(an_attempt("r2"), outcome=Outcome.FAILED, cause=Cause.CUDA, peak_bytes=None)
+    before_causes = replace(killed(an_attempt("r3")), cause=None)
+    text = render(a_report(a_task_report([child, after, full, before_causes])), START_S)
+    checked(text)
+    table = text[text.rindex("-lifts") :]
+    assert table.count('<td role="cell">a child process was killed at the limit</td>') == 1
+    assert "SIGKILL near its limit again</td>" in table
+    assert '<td role="cell">not known</td>' in table
+    assert "OOM-killed (a child process was killed at the limit): needs more than 512Mi" in text
+    assert "the GPU&#39;s memory was full</td>" in text
