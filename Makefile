@@ -15,7 +15,7 @@ WORKERS ?= 2
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-local test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched
+.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-local test-harm test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -77,7 +77,7 @@ browser:
 test-browser: setup browser ## the pages in a real browser, no cluster
 	$(BIN)/pytest tests/browser
 
-test-cluster: test-browser test-apiserver test-controller test-e2e test-local ## pages, and tests on the real API server and node
+test-cluster: test-browser test-apiserver test-controller test-e2e test-harm test-local ## pages, and tests on the real API server and node
 
 test-apiserver: setup cluster-up ## kinds, rights, people and leadership on the real API server
 	$(INSIDE) $(BIN)/pytest tests/apiserver
@@ -87,6 +87,12 @@ test-controller: setup cluster-up ## the controller's loop on the real API serve
 
 test-e2e: setup image prometheus ## tests on the real node
 	$(INSIDE) $(BIN)/pytest tests/e2e
+
+test-harm: setup cluster-up runtimes ## runs in pairs on the real node, without Plimsoll and with it, and harm.json
+	$(INSIDE) $(BIN)/pytest --capture=no tests/harm
+
+runtimes: setup
+	@$(BIN)/python -m tests.rigs.runtimes_image
 
 test-local: setup cluster-up ## the local cluster itself: brought up, killed, taken away
 	$(INSIDE) $(BIN)/pytest tests/local
@@ -107,7 +113,7 @@ test-ha: setup postgresql image fetched ## leaders killed and cut off, upgrades 
 	$(INSIDE) $(BIN)/pytest tests/ha
 
 test-alone: setup postgresql image fetched ## of the tests on clusters, what measures speed, and so needs the machine for itself
-	$(INSIDE) $(BIN)/pytest -m alone tests/apiserver tests/controller tests/chart tests/e2e tests/ha tests/local
+	$(INSIDE) $(BIN)/pytest -m alone tests/apiserver tests/controller tests/chart tests/e2e tests/ha tests/harm tests/local
 
 soak-cluster: setup image ## what kills at random on the node, many times
 	$(INSIDE) $(BIN)/pytest --rounds 50 tests/ha/test_killed_at_random.py
@@ -187,4 +193,4 @@ lock: setup ## rewrite requirements/*.lock from pyproject.toml
 clean: ## end the local cluster and remove what was built here (the cache of binaries stays)
 	-[ ! -f deploy/local/cluster.py ] || $(CLUSTER) down
 	-[ ! -d .local/test-logs ] || $(PYTHON) -m tests.suites down
-	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html bench-results.json bench-sizes.json bench-forecast.json bench-scale.json
+	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html bench-results.json bench-sizes.json bench-forecast.json bench-scale.json harm.json

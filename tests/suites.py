@@ -89,7 +89,7 @@ EVERYTHING = Plan(
         Lane("node", ("test-e2e",), options=NOT_ALONE),
         Lane("api", ("test-controller", "test-apiserver"), options=NOT_ALONE),
     ),
-    shared=("test-ha", "test-followed", "test-local"),
+    shared=("test-ha", "test-followed", "test-harm", "test-local"),
     afterwards=(Lane("chart", ("test-alone",)),),
 )
 

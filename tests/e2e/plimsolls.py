@@ -102,13 +102,16 @@ class Plimsoll:
 
 
 @contextlib.contextmanager
-def a_plimsoll(cluster: Cluster, state: Path) -> Iterator[Plimsoll]:
-    """Start it, wait until it serves, and end it with the block however that ends."""
+def a_plimsoll(cluster: Cluster, state: Path, *words: str) -> Iterator[Plimsoll]:
+    """Start it, wait until it serves, and end it with the block however that ends.
+
+    words: more options of ``plimsoll run``.
+    """
     _refuse_another(cluster)
     ports = Ports.free()
     with (state / "run.log").open("ab") as log:
         process = subprocess.Popen(
-            _command(cluster, state, ports),
+            [*_command(cluster, state, ports), *words],
             stdout=log,
             stderr=log,
             env={**os.environ, "PLIMSOLL_TASK_METRICS": "5"},

@@ -3,6 +3,7 @@
 /task eat MIB [SECONDS [AFTER]]   wait AFTER seconds, take MIB, hold it for SECONDS
 /task stream FILE                 hold 8 MiB and read a file twice, whatever its size
 /task child MIB                   a child takes MIB; its end, however bad, is ignored
+/task worker MIB                  a child takes MIB; where it ends badly, so does its parent
 /task spin SECONDS                use all the CPU one thread can get
 """
 
@@ -16,7 +17,7 @@ from deploy.local.archive import write_image
 from deploy.local.images import compile_static, load_image
 from deploy.local.layout import Layout
 
-IMAGE = "localhost/plimsoll-eater:3"
+IMAGE = "localhost/plimsoll-eater:4"
 STREAMER_MIB = 8
 """What streaming holds beside the file's pages."""
 
@@ -61,14 +62,15 @@ int main(int argc, char **argv) {
     while (time(0) < end);
     return 0;
   }
-  if (!strcmp(argv[1], "child")) {
+  if (!strcmp(argv[1], "child") || !strcmp(argv[1], "worker")) {
+    int status = 0;
     pid_t child = fork();
     if (child == 0) {
       eat(number(argc, argv, 2));
       _exit(0);
     }
-    waitpid(child, 0, 0);
-    return 0;
+    waitpid(child, &status, 0);
+    return !strcmp(argv[1], "worker") && status != 0;
   }
   return 2;
 }

@@ -1,0 +1,13 @@
+"""All scenarios, in the order of the table."""
+
+from __future__ import annotations
+
+from tests.harm import bare_pods, jobs, programs, surroundings
+from tests.harm.scenario import Scenario
+
+ALL: tuple[Scenario, ...] = (
+    *jobs.SCENARIOS,
+    *bare_pods.SCENARIOS,
+    *programs.SCENARIOS,
+    *surroundings.SCENARIOS,
+)

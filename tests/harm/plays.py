@@ -1,0 +1,175 @@
+"""How runs go: who makes their pods, who looks at them, and when a run counts as ended."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from plimsoll_operator.names import labels
+from plimsoll_predictor.core.units import MIB
+from tests.e2e.plimsolls import CONTROLLER
+from tests.harm.manifests import a_container, a_pod, eats, memory
+from tests.harm.scenario import Ending, Manifest
+from tests.harm.stage import Stage
+from tests.harm.watching import Seen
+
+Play = Callable[[Stage], Awaitable[Ending]]
+
+WITHIN_S: Final = 240.0
+RETRY_WITHIN_S: Final = 60.0
+"""A failed bare pod that Plimsoll has not made again by then stays failed."""
+NEXT_JOB_AFTER_S: Final = 6.0
+STAYS_S: Final = 15.0
+
+
+def jobs(*manifests: Manifest, within_s: float = WITHIN_S) -> Play:
+    """Jobs that are created together; their run has succeeded when all of them have."""
+
+    async def play(stage: Stage) -> Ending:
+        for manifest in manifests:
+            await stage.create(copy.deepcopy(manifest))
+        names = [manifest["metadata"]["name"] for manifest in manifests]
+        return await stage.jobs_end(names, within_s)
+
+    return play
+
+
+def bare(manifest: Manifest, *, within_s: float = WITHIN_S) -> Play:
+    """A bare pod that nobody watches: whoever makes it again goes on with its run."""
+
+    async def play(stage: Stage) -> Ending:
+        pod = await stage.create(copy.deepcopy(manifest))
+        return await goes_on(stage, pod.metadata.uid, within_s)
+
+    return play
+
+
+async def goes_on(stage: Stage, uid: str, within_s: float = WITHIN_S) -> Ending:
+    """How a bare pod's run ends, its retries by Plimsoll included."""
+    ending = await pod_ends(stage, uid, within_s)
+    if ending is not Ending.FAILED or stage.plimsoll is None:
+        return ending
+    retry: Seen | None = await stage.until(lambda: _retry_of(stage, uid), RETRY_WITHIN_S)
+    return ending if retry is None else await goes_on(stage, retry.uid, within_s)
+
+
+def _retry_of(stage: Stage, uid: str) -> Seen | None:
+    return next((s for s in stage.pods if s.annotations.get(labels.RETRY_OF) == uid), None)
+
+
+async def pod_ends(stage: Stage, uid: str, within_s: float = WITHIN_S) -> Ending:
+    """How one pod ends. A pod that was deleted before it succeeded has failed."""
+
+    def ended() -> Ending | None:
+        seen = stage.seen(uid)
+        if seen is None:
+            return None
+        if seen.succeeded:
+            return Ending.SUCCEEDED
+        return Ending.FAILED if seen.phase == "Failed" or seen.gone else None
+
+    found: Ending | None = await stage.until(ended, within_s)
+    return found or stage.unended()
+
+
+def of_a_cron_job(*manifests: Manifest) -> Play:
+    """Jobs of one CronJob, each begun when the one before has run for a while."""
+
+    async def play(stage: Stage) -> Ending:
+        template = {"spec": copy.deepcopy(manifests[0]["spec"])}
+        spec = {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": template}
+        cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"}}
+        made = await stage.create({**cron, "spec": spec})
+        owner = {
+            "apiVersion": "batch/v1",
+            "kind": "CronJob",
+            "name": "nightly",
+            "uid": made.metadata.uid,
+            "controller": True,
+        }
+        for manifest in manifests:
+            job = copy.deepcopy(manifest)
+            job["metadata"]["ownerReferences"] = [owner]
+            await stage.create(job)
+            await asyncio.sleep(NEXT_JOB_AFTER_S)
+        return await stage.jobs_end([each["metadata"]["name"] for each in manifests], WITHIN_S)
+
+    return play
+
+
+def of_class(qos: str, manifest: Manifest) -> Play:
+    """A bare pod whose runs count only in the class that its author chose."""
+
+    async def play(stage: Stage) -> Ending:
+        ending = await bare(manifest)(stage)
+        classes = {str(seen.pod["status"].get("qosClass")) for seen in stage.pods}
+        return ending if classes == {qos} else Ending.CHANGED
+
+    return play
+
+
+def burst(manifests: list[Manifest]) -> Play:
+    """Bare pods that are created at once."""
+
+    async def play(stage: Stage) -> Ending:
+        made = await asyncio.gather(*(stage.create(copy.deepcopy(each)) for each in manifests))
+        ends = await asyncio.gather(*(goes_on(stage, pod.metadata.uid) for pod in made))
+        return min(ends, key=lambda ending: ending.rank)
+
+    return play
+
+
+def too_large(*, asked_mib: int, needs_mib: int) -> Play:
+    """A pod that waits for a node to be added: it stays as it is, or its run would fail there."""
+    manifest = a_pod("huge", a_container(eats(20), memory(asked_mib, asked_mib)))
+
+    async def play(stage: Stage) -> Ending:
+        pod = await stage.create(copy.deepcopy(manifest))
+        ending = await pod_ends(stage, pod.metadata.uid, STAYS_S)
+        given = [seen.given_bytes or 0 for seen in stage.pods]
+        return ending if min(given) >= needs_mib * MIB else Ending.FAILED
+
+    return play
+
+
+def evicted(job: Manifest, *, evict: int) -> Play:
+    """A Job of which one pod is evicted while it runs. evict: which, counted from 1.
+
+    Where there are fewer, because none was killed, none is evicted.
+    """
+
+    async def play(stage: Stage) -> Ending:
+        await stage.create(copy.deepcopy(job))
+        name = job["metadata"]["name"]
+        ending = asyncio.create_task(stage.jobs_end([name], WITHIN_S))
+
+        def due() -> bool:
+            return ending.done() or any(_runs(seen) for seen in stage.pods[evict - 1 : evict])
+
+        await stage.until(due, WITHIN_S)
+        if not ending.done():
+            await stage.evict(stage.pods[evict - 1].name)
+        return await ending
+
+    return play
+
+
+def _runs(seen: Seen) -> bool:
+    return seen.started and not seen.ends
+
+
+def while_nothing_heals(job: Manifest) -> Play:
+    """A Job that begins and ends while nobody watches it for Plimsoll."""
+
+    async def play(stage: Stage) -> Ending:
+        if stage.plimsoll is None:
+            return await jobs(job)(stage)
+        before = stage.plimsoll.pid(CONTROLLER)
+        with stage.plimsoll.without(CONTROLLER):
+            ending = await jobs(job)(stage)
+        await stage.plimsoll.back(CONTROLLER, before)
+        return ending
+
+    return play

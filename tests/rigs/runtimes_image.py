@@ -1,0 +1,99 @@
+"""An image with real runtimes whose memory follows the limit: Debian's headless Java, and Python.
+
+``python -m tests.rigs.runtimes_image`` makes it once, from Debian's packages, and keeps it in the
+cache: a cluster's network has no way out. Nothing is installed on this machine.
+
+/usr/bin/java -cp /opt Heap MIB SECONDS          hold MIB of the heap
+/usr/bin/python3.11 -I -S /opt/limit_reader.py   what programs do that know their limit
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from deploy.local.archive import write_image
+from deploy.local.layout import cache_root
+from deploy.local.shell import run, try_run
+from deploy.local.trouble import Trouble
+
+from tests.rigs.java_class import NAME, heap_class
+
+IMAGE: Final = "localhost/plimsoll-runtimes:1"
+JAVA: Final = ("/usr/bin/java", "-cp", "/opt")
+PYTHON: Final = ("/usr/bin/python3.11", "-I", "-S", "/opt/limit_reader.py")
+
+_READER: Final = Path(__file__).with_name("limit_reader.py")
+_PACKAGES: Final = (
+    *("openjdk-17-jre-headless", "libc6", "libgcc-s1", "libstdc++6", "zlib1g"),
+    *("python3.11-minimal", "libpython3.11-minimal", "libexpat1"),
+)
+_UNNEEDED: Final = (
+    "usr/share",
+    "usr/lib/x86_64-linux-gnu/gconv",
+    "usr/lib/aarch64-linux-gnu/gconv",
+)
+
+
+def archive(environment: Mapping[str, str] = os.environ) -> Path:
+    """Where the image's file is, or will be; another one when its recipe changes."""
+    recipe = repr((IMAGE, _PACKAGES, _UNNEEDED)).encode() + heap_class() + _READER.read_bytes()
+    key = hashlib.sha256(recipe).hexdigest()[:12]
+    return cache_root(environment) / "images" / f"runtimes-{key}.tar"
+
+
+def make(target: Path) -> None:
+    """Make the image's file.
+
+    Raises:
+        Trouble: if Debian's packages are out of reach.
+
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="plimsoll-runtimes-", dir=target.parent) as scratch:
+        root = Path(scratch) / "root"
+        root.mkdir()
+        for package in _download(Path(scratch)):
+            run(["dpkg-deb", "-x", package, root], doing=f"unpacking {package.name}")
+        for name in _UNNEEDED:
+            shutil.rmtree(root / name, ignore_errors=True)
+        _add_programs(root)
+        unfinished = Path(scratch) / "image.tar"
+        write_image(root, IMAGE, JAVA, unfinished)
+        for older in target.parent.glob("runtimes-*.tar"):
+            older.unlink()
+        unfinished.replace(target)
+
+
+def _download(folder: Path) -> list[Path]:
+    download = ["apt-get", "-q", "download", *_PACKAGES]
+    try:
+        run(download, doing="downloading Java from Debian", cwd=folder)
+    except Trouble:
+        # A machine may never have asked for the lists, or its lists name what is gone by now.
+        try_run(["apt-get", "-q", "update"], timeout_s=300.0)
+        run(
+            download, doing="downloading Java from Debian, as root after apt-get update", cwd=folder
+        )
+    return sorted(folder.glob("*.deb"))
+
+
+def _add_programs(root: Path) -> None:
+    (java,) = (root / "usr/lib/jvm").glob("java-17-openjdk-*/bin/java")
+    (root / "usr/bin/java").symlink_to(f"/{java.relative_to(root)}")
+    (root / "tmp").mkdir()
+    (root / "opt").mkdir()
+    (root / "opt" / f"{NAME}.class").write_bytes(heap_class())
+    shutil.copyfile(_READER, root / "opt" / _READER.name)
+
+
+if __name__ == "__main__":
+    if not archive().exists():
+        print("making the image with Java from Debian's packages; once, a minute", file=sys.stderr)
+        make(archive())
