@@ -112,6 +112,17 @@ def killed(uid: str, run: str, allocation_mib: float) -> Observation:
     )
 
 
+def failed(attempt: Observation, limit_mib: float) -> Observation:
+    """It failed by itself under that limit; its author wrote one of 4Gi."""
+    return replace(
+        attempt,
+        outcome=Outcome.FAILED,
+        exit_code=1,
+        allocation_bytes=round(limit_mib * MIB),
+        written_limit_bytes=4 * GIB,
+    )
+
+
 Step = Callable[[Life], object]
 
 
@@ -124,7 +135,7 @@ def steps(seed: int, n: int = 60, *, trainings: bool = True) -> Iterator[Step]:
         rows = chance.uniform(1, 9)
         need_mib = 100 * rows * chance.uniform(0.9, 1.2)
         what = chance.choice(
-            ("ends", "ends", "ends", "killed first", "unmeasured", "late", "model")
+            ("ends", "ends", "ends", "killed first", "fails first", "unmeasured", "late", "model")
         )
         run = replace(a_run(f"u{number}", need_mib, task=task), features={"rows": rows})
         if what == "unmeasured":
@@ -136,6 +147,11 @@ def steps(seed: int, n: int = 60, *, trainings: bool = True) -> Iterator[Step]:
             first = replace(killed(f"k{number}", run.run, need_mib / 2), task=task)
             yield _seen_and_recorded(replace(first, features=run.features))
             yield _seen_and_recorded(run)
+        elif what == "fails first":
+            first = replace(run, attempt_uid=f"f{number}", peak_bytes=None)
+            yield _seen_and_recorded(failed(first, need_mib / 2))
+            again = failed(run, 4096) if chance.random() < 0.3 else run
+            yield _seen_and_recorded(replace(again, attempt=2, peak_bytes=run.peak_bytes))
         elif what == "model" and trainings:
             yield _trained(task, chance.uniform(0.3, 3.0))
         else:

@@ -5,6 +5,8 @@
 /task child MIB                   a child takes MIB; its end, however bad, is ignored
 /task worker MIB                  a child takes MIB; where it ends badly, so does its parent
 /task spin SECONDS                use all the CPU one thread can get
+/task heap MIB                    end with exit 1 if the limit is below MIB
+/task cache PERCENT               take that share of the limit
 """
 
 from __future__ import annotations
@@ -34,6 +36,19 @@ static unsigned number(int argc, char **argv, int at) {
 static void eat(unsigned mib) {
   for (unsigned i = 0; i < mib; i++) memset(malloc(1 << 20), 1, 1 << 20);
 }
+static unsigned limit_mib(void) {
+  const char *paths[] = {"/sys/fs/cgroup/memory.max",
+                         "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+  for (int i = 0; i < 2; i++) {
+    char text[64] = {0};
+    int file = open(paths[i], O_RDONLY);
+    if (file < 0) continue;
+    int length = read(file, text, sizeof text - 1);
+    close(file);
+    if (length > 0 && text[0] != 'm') return (unsigned)(strtoull(text, 0, 10) >> 20);
+  }
+  return 1 << 20;
+}
 static int stream(const char *path) {
   char *buffer = malloc(1 << 20);
   for (int round = 0; round < 2; round++) {
@@ -56,6 +71,17 @@ int main(int argc, char **argv) {
   if (!strcmp(argv[1], "stream")) {
     eat(8);
     return stream(argv[2]);
+  }
+  if (!strcmp(argv[1], "heap")) {
+    if (limit_mib() < number(argc, argv, 2)) return 1;
+    eat(8);
+    sleep(2);
+    return 0;
+  }
+  if (!strcmp(argv[1], "cache")) {
+    eat(limit_mib() / 100.0 * number(argc, argv, 2));
+    sleep(2);
+    return 0;
   }
   if (!strcmp(argv[1], "spin")) {
     time_t end = time(0) + number(argc, argv, 2);

@@ -54,7 +54,7 @@ class Attempt:
     """One attempt as its author asked for it and as it was sized; None as in ``Observation``.
 
     request_bytes, request_cores: the user's own, before sizing.
-    limit_bytes: the limit that the kernel enforced.
+    limit_bytes: the limit that the kernel enforced. written_limit_bytes: the author's; 0 for none.
     containers: how many the pod has; the pod's peak is a container's only if there is one.
     """
 
@@ -74,6 +74,7 @@ class Attempt:
     request_memory_ran_bytes: int | None = None
     limit_cores: float | None = None
     requested_s: float | None = None
+    written_limit_bytes: int | None = None
     node_type: str | None = None
 
 
@@ -108,6 +109,7 @@ def observe(
         request_memory_ran_bytes=attempt.request_memory_ran_bytes,
         limit_cores=attempt.limit_cores,
         requested_s=attempt.requested_s,
+        written_limit_bytes=attempt.written_limit_bytes,
         workflow_run=attempt.work.run,
         item=attempt.work.item,
         **_measured(peak, status.finished_s, attempt.limit_bytes),

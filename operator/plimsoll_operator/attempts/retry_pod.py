@@ -14,6 +14,8 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import format_bytes
 from plimsoll_operator.pods.identity import AUTO
 from plimsoll_operator.pods.spec import Pod, mapping, metadata_of, qos_of, sequence
+from plimsoll_operator.sizing.patch import Memory
+from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.units import MIB
 
 WRITTEN_BY_THE_CLUSTER = (
@@ -63,6 +65,7 @@ class NextAttempt:
     """The copy's name, its allocation, its decision annotation and its task's name.
 
     task: written on the copy where the first pod has it from its own name. "" leaves the label.
+    written: the request and limit that the copy gets instead, as its author wrote them.
     """
 
     name: str
@@ -70,6 +73,7 @@ class NextAttempt:
     allocation_bytes: int
     note: str
     task: str = ""
+    written: Memory | None = None
 
     def to_json(self) -> str:
         """Return what is stored of a planned retry: all that the killed pod cannot say again."""
@@ -81,7 +85,9 @@ def planned_manifest(plan: Mapping[str, Any], killed: Pod) -> dict[str, Any]:
 
     An older version wrote the whole pod, which may be a megabyte; it is returned as it is.
     """
-    return dict(plan) if "spec" in plan else next_attempt(killed, NextAttempt(**plan))
+    if "spec" in plan:
+        return dict(plan)
+    return next_attempt(killed, from_document(NextAttempt, plan, "a planned retry"))
 
 
 def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
@@ -105,13 +111,23 @@ def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
     if mapping(meta.get("labels")).get(labels.TASK) == AUTO and _LABEL.fullmatch(following.task):
         # The copy has another name, from which another task would be read.
         meta["labels"] = {**meta["labels"], labels.TASK: following.task}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": meta,
+        "spec": _sized_spec(pod, following),
+    }
+
+
+def _sized_spec(pod: Pod, following: NextAttempt) -> dict[str, Any]:
+    allocation_bytes = following.allocation_bytes
+    memory = following.written or Memory(allocation_bytes, allocation_bytes)
     spec = _clean_spec(pod)
-    _set_memory(spec, following.container, "requests", following.allocation_bytes)
-    _set_memory(spec, following.container, "limits", following.allocation_bytes)
-    if qos_of({"spec": spec}) is not qos_of(pod):
+    _set_memory(spec, following.container, memory)
+    if following.written is None and qos_of({"spec": spec}) is not qos_of(pod):
         # Admission finds the nearest size that keeps the class. This holds while admission is away.
-        _set_memory(spec, following.container, "limits", following.allocation_bytes + MIB)
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+        _set_memory(spec, following.container, Memory(allocation_bytes, allocation_bytes + MIB))
+    return spec
 
 
 def _clean_spec(pod: Pod) -> dict[str, Any]:
@@ -126,11 +142,20 @@ def _clean_spec(pod: Pod) -> dict[str, Any]:
     return clean
 
 
-def _set_memory(spec: Mapping[str, Any], container: str, kind: str, size_bytes: int) -> None:
+def _set_memory(spec: Mapping[str, Any], container: str, memory: Memory) -> None:
+    sizes = {"requests": memory.request_bytes, "limits": memory.limit_bytes}
     for part in spec["containers"]:
         if part["name"] == container:
             resources = part.setdefault("resources", {})
-            resources.setdefault(kind, {})["memory"] = format_bytes(size_bytes)
+            for kind, size_bytes in sizes.items():
+                _set_kind(resources, kind, size_bytes)
+
+
+def _set_kind(resources: dict[str, Any], kind: str, size_bytes: int | None) -> None:
+    if size_bytes is not None:
+        resources.setdefault(kind, {})["memory"] = format_bytes(size_bytes)
+    elif kind in resources:
+        resources[kind].pop("memory", None)
 
 
 def _author_chose_node(pod: Pod) -> bool:

@@ -115,7 +115,7 @@ def _attempt(
 ) -> Attempt:
     container = container_of(pod, sized.index)
     context = note.context if note else NO_CONTEXT
-    asked = cpu_asked(pod, sized, note)
+    asked, written = cpu_asked(pod, sized, note), memory_asked(sized, note)
     return Attempt(
         task=identity.task,
         run=identity.run or "",
@@ -124,7 +124,7 @@ def _attempt(
         features=within_bounds(read_features(pod, policy.feature_sources).values, context),
         work=identity.work,
         container=sized.name,
-        request_bytes=memory_asked(sized, note).request_bytes,
+        request_bytes=written.request_bytes,
         # The kubelet treats a limit of zero as no limit.
         limit_bytes=sized.limit_bytes or None,
         image=bounded_or_none(container.get("image"), MOST_IMAGE_BYTES),
@@ -135,6 +135,7 @@ def _attempt(
         request_memory_ran_bytes=sized.request_bytes,
         limit_cores=_cores_of(container, "limits"),
         requested_s=_requested_s(pod),
+        written_limit_bytes=written.limit_bytes or 0,
     )
 
 

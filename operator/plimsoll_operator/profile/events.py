@@ -127,6 +127,15 @@ def lifted(
     return Happening(EventReason.LIFTED, note, str(next_attempt))
 
 
+def failed_lowered(at_bytes: int, next_attempt: int) -> Happening:
+    """A pod failed by itself at a lower size than was written; its run goes on as written."""
+    note = (
+        f"failed by itself at {words_for_bytes(at_bytes)}, less than was written, which may have"
+        f" been too small; attempt {next_attempt} of this run gets what was written"
+    )
+    return Happening(EventReason.LIFTED, note, str(next_attempt))
+
+
 def not_retried(at_bytes: int, why: str, cause: Cause | None = None) -> Happening:
     """A pod was OOM-killed, and nobody makes its run's next attempt. why: who says so."""
     note = (
@@ -140,9 +149,13 @@ def _killed(at_bytes: int, cause: Cause | None) -> str:
     return f"killed for want of memory at {words_for_bytes(at_bytes)}{words_for_kill(cause)}"
 
 
-def retried(new_pod: str, attempt: int, allocation_bytes: int) -> Happening:
-    """Plimsoll made a bare pod's next attempt; the Event is on the killed pod."""
-    note = f"attempt {attempt} is pod {new_pod} with {words_for_bytes(allocation_bytes)}"
+def retried(new_pod: str, attempt: int, allocation_bytes: int | None) -> Happening:
+    """Plimsoll made a bare pod's next attempt; the Event is on the pod before it.
+
+    allocation_bytes: None for what its author wrote.
+    """
+    size = "what was written" if allocation_bytes is None else words_for_bytes(allocation_bytes)
+    note = f"attempt {attempt} is pod {new_pod} with {size}"
     return Happening(EventReason.RETRIED, note, new_pod)
 
 

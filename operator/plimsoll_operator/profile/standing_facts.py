@@ -45,6 +45,7 @@ class StandingFacts:
 
     runs: those that still count after a change of level.
     would: the result that enforcing would have had on runs in recommend mode.
+    floor: why sizes do not go below one, and which; empty if they may.
     spent: how many runs were killed below their request; kill_causes: by which causes.
     """
 
@@ -53,6 +54,7 @@ class StandingFacts:
     experts: tuple[ExpertFacts, ...]
     drift: DriftFacts
     would: Would = field(default_factory=Would)
+    floor: str = ""
     spent: Spent = NOTHING_SPENT
     kill_causes: Mapping[str, int] = field(default_factory=dict)
 
@@ -112,7 +114,7 @@ def standing_facts(
     """
     if standing is None or not standing.past.runs:
         return None
-    costs, bids = standing.costs(pool), bids or {}
+    costs, bids, floor = standing.costs(pool), bids or {}, standing.floors.floor
     champion_cost = costs.get(standing.champion)
     experts = [
         ExpertFacts(
@@ -133,6 +135,7 @@ def standing_facts(
         experts=tuple(experts),
         drift=drift_facts(standing.drift),
         would=replace(standing.would),
+        floor=floor.words if floor is not None else "",
         spent=standing.spending.spent,
         kill_causes=standing.spending.causes,
     )

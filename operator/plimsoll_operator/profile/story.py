@@ -66,6 +66,8 @@ def _history(facts: ProfileFacts) -> Iterator[str]:
     yield _would(facts)
     if facts.leaking is not None:
         yield f"left alone: {facts.leaking}"
+    if knowledge.floor is not None:
+        yield knowledge.floor.words
     if facts.standing is not None and facts.standing.drift.drifting:
         yield facts.standing.drift.words
 

@@ -9,7 +9,7 @@ from typing import Final
 from plimsoll_operator.names.labels import RUN_OF
 from plimsoll_operator.pods.attempts import attempts_of
 from plimsoll_operator.pods.features import PodFeatures, read_features, within_bounds
-from plimsoll_operator.pods.identity import RunIdentity, identify
+from plimsoll_operator.pods.identity import Retrier, RunIdentity, identify
 from plimsoll_operator.pods.spec import (
     NotSizable,
     Pod,
@@ -57,7 +57,7 @@ from plimsoll_predictor.core.decision import Ask, Bounds, Decision, Reason
 from plimsoll_predictor.core.policy import Limits, Mode
 from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.deciding.decide import decide
-from plimsoll_predictor.deciding.safeguards import why_not_lowered
+from plimsoll_predictor.deciding.safeguards import why_failures_hold, why_not_lowered
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 
 _KEEPS: Final = frozenset({Reason.COLD_START, Reason.KEPT, Reason.NOT_LOWERED})
@@ -250,7 +250,7 @@ def _held(read: _Pod, decision: Decision, wanted: Memory) -> tuple[Decision, Mem
     """
     knowledge, was = read.knowledge, read.was
     attempts = attempts_of(read.body, read.identity, knowledge.policy, decision.attempt)
-    held = why_not_lowered(attempts, read.unhealed)
+    held = why_not_lowered(attempts, read.unhealed) or _held_by_failures(read, wanted)
     if held is None:
         return decision, wanted
     request_bytes = max(wanted.request_bytes or 0, was.request_bytes or 0)
@@ -269,6 +269,20 @@ def _held(read: _Pod, decision: Decision, wanted: Memory) -> tuple[Decision, Mem
         model_version=None,
     )
     return kept, memory
+
+
+def _held_by_failures(read: _Pod, wanted: Memory) -> str | None:
+    knowledge, identity, note = read.knowledge, read.identity, read.note
+    why = why_failures_hold(knowledge, identity.run, wanted.limit_bytes)
+    if why is not None:
+        return why
+    if knowledge.fails_often and identity.retrier is Retrier.PLIMSOLL:
+        return "its runs often fail by themselves, and each would have to be tried again as written"
+    if note is None or note.attempt <= 1 or note.reason is not Reason.NOT_LOWERED:
+        return None
+    # An older feed must not lower a retry that Plimsoll made as its author wrote the first pod.
+    made = RUN_OF in annotations_of(read.body)
+    return f"attempt {note.attempt} was made as its author wrote it" if made else None
 
 
 def _as_written(read: _Pod) -> Pod:

@@ -89,6 +89,7 @@ class Explanation:
             "young": standing.young if standing else None,
             "experts": [_expert(each) for each in standing.experts] if standing else [],
             "drift": asdict(standing.drift) if standing else None,
+            "floor": (standing.floor or None) if standing else None,
             "would_change": list(self.would_change),
             "decisions": [
                 {

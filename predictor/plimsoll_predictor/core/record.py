@@ -239,6 +239,27 @@ class Observation:
     cause: Cause | None = column(Unit.CAUSE)  # noqa: RUF009 - it is fixed, as numbers are
     """Why it did not succeed; None if it did, or if it was written before causes were kept."""
 
+    written_limit_bytes: int | None = column(Unit.BYTES)
+    """The memory limit as its author wrote it; 0 if there was none, None if nobody said."""
+
+    @property
+    def is_lowered(self) -> bool:
+        """Whether it ran under a lower limit than its author wrote."""
+        limit_bytes, written_bytes = self.allocation_bytes, self.written_limit_bytes
+        if not limit_bytes:
+            return False
+        if written_bytes is None:
+            # Nobody writes a limit below the request but Plimsoll.
+            return limit_bytes < (self.request_bytes or 0)
+        return not written_bytes or limit_bytes < written_bytes
+
+    @property
+    def failed_by_itself(self) -> bool:
+        """Whether its program ended itself, and more memory may have carried it."""
+        if self.outcome is not Outcome.FAILED or not self.exit_code:
+            return False
+        return self.cause is None or self.cause.is_own_heap or self.cause.is_unknown
+
     @property
     def runtime_s(self) -> float | None:
         """Seconds it ran. None if unknown, or if the clock jumped backwards meanwhile."""

@@ -100,8 +100,18 @@ class _Case:
     def _decided(self) -> Decision:
         knowledge = self.knowledge
         lift = knowledge.lifts.get(self.ask.run) if self.ask.run is not None else None
-        if lift is not None:
-            return self._lifted(lift)
+        if lift is None:
+            return self._by_past()
+        # Beyond that it is not lowered, it is sized as any other; see safeguards.py.
+        return (
+            replace(self._by_past(), attempt=lift.attempt)
+            if lift.as_written
+            else self._lifted(lift)
+        )
+
+    def _by_past(self) -> Decision:
+        """The size of a run's first attempt."""
+        knowledge = self.knowledge
         if knowledge.runs < knowledge.policy.min_runs:
             return self._cold_start()
         if knowledge.paused:
@@ -222,11 +232,17 @@ class _Case:
 
     def _sized(self, size_bytes: float, reason: Reason, *why: str, **more: Any) -> Decision:
         """A decision for a size within bounds. more: other fields of the decision."""
+        floor, note = self.knowledge.floor, ""
+        if floor is not None and reason is not Reason.LIFTED:
+            written_bytes = max(self.ask.request_bytes or 0, self.ask.limit_bytes or 0)
+            least_bytes = floor.within(written_bytes)
+            if size_bytes < least_bytes:
+                size_bytes, note = least_bytes, f"raised: {floor.words}"
         clamped = self.allowed.clamp(size_bytes)
         return Decision(
             allocation_bytes=clamped.allocation_bytes,
             reason=Reason.KEPT if clamped.allocation_bytes is None else reason,
-            why=_sentence(*why, clamped.note),
+            why=_sentence(*why, note, clamped.note),
             **more,
         )
 

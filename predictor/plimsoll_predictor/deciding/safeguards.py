@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from plimsoll_predictor.core.units import words_for_bytes
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
@@ -48,6 +51,19 @@ def why_not_lowered(attempts: Attempts, unhealed: str | None = None) -> str | No
             return f"attempt {attempts.number} is the last one{_by(attempts)}"
         return f"nobody makes a second attempt{_by(attempts)}"
     return None
+
+
+def why_failures_hold(knowledge: Knowledge, run: str | None, limit_bytes: int | None) -> str | None:
+    """The reason in a run's or its task's own failures for which it is not lowered so far.
+
+    run: its key; None if unknown. limit_bytes: to which it would be lowered; None for no limit.
+    """
+    lift = knowledge.lifts.get(run) if run is not None else None
+    if lift is not None and lift.as_written:
+        at = f" at {words_for_bytes(lift.after_bytes)}" if lift.after_bytes else ""
+        return f"attempt {lift.attempt} of this run, which failed by itself{at}"
+    floor = knowledge.floor
+    return floor.words if floor is not None and floor.forbids(limit_bytes) else None
 
 
 def _by(attempts: Attempts) -> str:

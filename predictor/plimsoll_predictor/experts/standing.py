@@ -14,6 +14,7 @@ from plimsoll_predictor.core.documents import Finite, from_document, to_document
 from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.experts.charging import EndedRun, Would, relative_costs
 from plimsoll_predictor.experts.drift import Drift
+from plimsoll_predictor.experts.floors import Floors
 from plimsoll_predictor.experts.panel import (
     EXPERTS,
     LARGEST,
@@ -105,6 +106,7 @@ class Standing:
     rules: dict[str, Rule] = field(default_factory=dict)
     champion: str = YOUNG_SAFE
     would: Would = field(default_factory=Would)
+    floors: Floors = field(default_factory=Floors)
     spending: Spending = field(default_factory=Spending)
 
     @property
@@ -177,6 +179,8 @@ class Standing:
             largest_request_bytes=None if asked_bytes is None else round(asked_bytes),
             champion=self.champion if past.runs else knowledge.champion,
             rule=self.rules.get(self.champion),
+            floor=self.floors.floor,
+            fails_often=self.floors.failures.fails_often,
             spent=self.spending.spent,
         )
 
@@ -272,6 +276,7 @@ class Standing:
             "rules": to_document(self.rules),
             "champion": self.champion,
             "would": to_document(self.would),
+            "floors": to_document(self.floors),
             "spending": to_document(self.spending),
         }
 
@@ -288,13 +293,14 @@ class Standing:
         if written.champion in _PLACE:
             standing.champion = written.champion
         standing.would = written.would or standing.would
+        standing.floors = written.floors or standing.floors
         standing.spending = written.spending or standing.spending
         return standing
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A standing as it is written; an older version counted neither of the last two."""
+    """A standing as it is written; an older version counted none of the last three."""
 
     past: Past
     charges: dict[str, Finite]
@@ -303,4 +309,5 @@ class _Written:
     rules: dict[str, Rule]
     champion: str
     would: Would | None = None
+    floors: Floors | None = None
     spending: Spending | None = None

@@ -12,13 +12,14 @@ from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.error_budget import NOTHING_SPENT, Spent
 from plimsoll_predictor.knowledge.expert_names import MAX_SEEN
+from plimsoll_predictor.knowledge.floor import Floor
 from plimsoll_predictor.knowledge.rule import Rule
 from plimsoll_predictor.model.task_model import Model
 
 
 @dataclass(frozen=True, slots=True)
 class Lift:
-    """The allocation of a run's next attempt after an OOM kill.
+    """The allocation of a run's next attempt after an OOM kill, or after a failure by itself.
 
     The order of its first three fields is the feed's format.
     """
@@ -27,14 +28,17 @@ class Lift:
     attempt: int
     """The attempt that gets it: 2 for the first retry."""
     after_bytes: int
-    """The allocation that was too small."""
+    """The allocation that was too small, or may have been."""
+    as_written: bool = False
+    """Whether its attempts get no less than their author wrote, as after a failure by itself."""
     killed_s: float | None = field(default=None, compare=False)
     """The run's latest kill, Unix seconds; None where nobody needs it, as in the feed."""
 
     @property
-    def told(self) -> tuple[int, int, int]:
-        """What the feed tells of it."""
-        return self.allocation_bytes, self.attempt, self.after_bytes
+    def told(self) -> tuple[int | bool, ...]:
+        """What the feed tells of it. An older reader knows no ``as_written``."""
+        told = self.allocation_bytes, self.attempt, self.after_bytes
+        return (*told, True) if self.as_written else told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +66,10 @@ class Knowledge:
     """The runs that were killed below their request, by which an error budget is counted."""
     cpu: CpuUse | None = None
     """The CPU that the newest runs used; None if nobody measured."""
+    floor: Floor | None = None
+    """The least size below what is written; None if nothing says that there is one."""
+    fails_often: bool = False
+    """Whether it fails so often as written, too, that no failure says anything of a size."""
 
     @property
     def paused(self) -> bool:
@@ -83,6 +91,8 @@ class Knowledge:
             "lifts": {run: list(lift.told) for run, lift in self.lifts.items()},
             "paused": self.paused,  # for a reader from before the policy said it
             "cpu": to_document(self.cpu),
+            "floor": to_document(self.floor),
+            "fails_often": self.fails_often,
             "spent": to_document(self.spent),
         }
 
@@ -90,6 +100,7 @@ class Knowledge:
     def from_dict(cls, data: Mapping[str, Any]) -> Knowledge:
         """Inverse of ``to_dict``; ModelError, KeyError, TypeError or ValueError on foreign data."""
         model, cpu, rule = data["model"], data.get("cpu"), data.get("rule")
+        floor = data.get("floor")
         spent = data.get("spent", ())  # an older controller counted none
         return cls(
             task=TaskId.parse(data["task"]),
@@ -104,4 +115,6 @@ class Knowledge:
             lifts={run: Lift(*values) for run, values in data["lifts"].items()},
             spent=from_document(Spent, spent, "what it has spent"),
             cpu=None if cpu is None else from_document(CpuUse, cpu, "its CPU use"),
+            floor=None if floor is None else from_document(Floor, floor, "its floor"),
+            fails_often=bool(data.get("fails_often")),
         )

@@ -8,10 +8,12 @@ from plimsoll_operator.profile.standing_facts import standing_facts
 from plimsoll_operator.wording.drift_words import DriftKind, drift_facts
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.experts.drift import BEFORE, Drift
+from plimsoll_predictor.experts.failures import AttemptAt
 from plimsoll_predictor.experts.panel import PANEL, YOUNG, YOUNG_RUNS, words_for_expert
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import Standing
 from plimsoll_predictor.knowledge.expert_names import SAFE
+from tests.builders.reports import TASK
 from tests.builders.standings import NEEDS_MIB, SHIFTED_MIB, a_fleet, a_run, facts_of
 
 
@@ -115,3 +117,12 @@ def test_a_standing_that_was_saved_tells_the_same(needs: tuple[int, ...]) -> Non
     standing = fleet.standing(task)
     again = Standing.from_dict(standing.to_dict())
     assert standing_facts(again, fleet.pool) == standing_facts(standing, fleet.pool)
+
+
+def test_a_floor_is_told_where_it_holds() -> None:
+    fleet = a_fleet()
+    assert facts_of(fleet).floor == ""
+    fleet.standing(str(TASK)).floors.failed(AttemptAt("r", GIB, lowered=True))
+    assert facts_of(fleet).floor == (
+        "a run failed by itself at a lower size than was written; floor 2Gi"
+    )

@@ -23,6 +23,7 @@ from plimsoll_predictor.core.decision import Bounds, Reason
 from plimsoll_predictor.core.policy import Limits, Mode, Policy, Retry
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
+from plimsoll_predictor.knowledge.floor import Floor, FloorKind
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from tests.builders.nodes import a_node, nodes_of
 from tests.builders.pods import JOB_UID, APod, a_pod, decision_of, memory_of
@@ -478,3 +479,69 @@ def test_the_last_attempt_gets_no_less_than_was_written() -> None:
 def test_the_last_attempt_of_a_pod_without_a_limit_has_none() -> None:
     pod = a_pod().asking("4Gi").owned_by_job(attempts=2)
     assert memory_of(after(pod, lifted(f"job:{JOB_UID}"))) == ("6Gi", None)
+
+
+FLOOR = Floor(2 * GIB, FloorKind.FAILED)
+WITHOUT_LIMIT = a_pod().asking("4Gi")
+
+
+@pytest.mark.parametrize(
+    ("pod", "floor", "memory"),
+    [
+        pytest.param(ASKING, None, (FITS, FITS), id="no floor"),
+        pytest.param(ASKING, FLOOR, ("2Gi", "2Gi"), id="a floor over its need"),
+        pytest.param(ASKING, replace(FLOOR, size_bytes=GIB), (FITS, FITS), id="a floor below it"),
+        pytest.param(
+            a_pod().asking("1536Mi").limited("1536Mi"), FLOOR, ("1536Mi", "1536Mi"), id="as written"
+        ),
+        pytest.param(ASKING, replace(FLOOR, size_bytes=None), ("4Gi", "4Gi"), id="not lowered"),
+        pytest.param(WITHOUT_LIMIT, FLOOR, ("2Gi", "2Gi"), id="without a limit"),
+        pytest.param(
+            a_pod().asking("1536Mi"), FLOOR, ("1536Mi", None), id="without a limit, and below it"
+        ),
+    ],
+)
+def test_a_size_does_not_go_below_its_tasks_floor(
+    pod: APod, floor: Floor | None, memory: tuple[str, str | None]
+) -> None:
+    assert memory_of(after(pod, state_of(replace(knowledge_of(), floor=floor)))) == memory
+
+
+FAILED = Lift(allocation_bytes=4 * GIB, attempt=2, after_bytes=GIB, as_written=True)
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(a_pod().asking("4Gi").limited("8Gi"), id="a limit over its request"),
+        pytest.param(WITHOUT_LIMIT, id="no limit"),
+        pytest.param(a_pod(), id="BestEffort"),
+    ],
+)
+def test_a_run_that_failed_by_itself_goes_on_as_written(pod: APod) -> None:
+    owned = pod.owned_by_job()
+    known = replace(knowledge_of(), lifts={f"job:{JOB_UID}": FAILED})
+    again = after(owned, state_of(known))
+    assert memory_of(again)[1] == memory_of(owned)[1]
+    note = decision_of(again)
+    assert (note["attempt"], note["reason"]) == (2, "not-lowered")
+    assert "attempt 2 of this run, which failed by itself at 1Gi" in note["why"]
+
+
+def test_a_run_that_failed_by_itself_gets_more_than_was_written_where_it_is_needed() -> None:
+    known = replace(knowledge_of(), lifts={f"job:{JOB_UID}": FAILED})
+    again = after(a_pod().asking("1Gi").limited("1Gi").owned_by_job(), state_of(known))
+    assert memory_of(again) == (FITS, FITS)
+
+
+def test_bare_pods_of_a_task_that_often_fails_by_itself_are_not_lowered() -> None:
+    known = replace(knowledge_of(), fails_often=True)
+    assert memory_of(after(ASKING, state_of(known))) == ("4Gi", "4Gi")
+    assert memory_of(after(ASKING.owned_by_job(), state_of(known))) == (FITS, FITS)
+
+
+def test_what_is_known_of_failures_travels_whole() -> None:
+    known = replace(
+        knowledge_of(), floor=FLOOR, fails_often=True, lifts={"r": FAILED, "s": Lift(1, 2, 3)}
+    )
+    assert Knowledge.from_dict(known.to_dict()) == known

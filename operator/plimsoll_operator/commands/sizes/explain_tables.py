@@ -75,6 +75,8 @@ def _head(explanation: Explanation) -> Panel:
     if standing is not None:
         style = "yellow" if standing.drift.drifting else ""
         rows["drift"] = plain(standing.drift.words, style=style)
+        if standing.floor:
+            rows["floor"] = plain(standing.floor)
     changes = [plain(f"• {words}") for words in explanation.would_change]
     rows["would change"] = Text("\n").join(changes)
     return panel(str(explanation.task), rows)

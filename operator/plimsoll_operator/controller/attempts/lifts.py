@@ -32,6 +32,7 @@ from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.deciding.lifting import FailedAttempt, Leaking, next_allocation
+from plimsoll_predictor.deciding.own_failures import lift_after_failure
 from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.store import Store, Writer
 
@@ -59,7 +60,30 @@ class Lifts:
             return await self._oom_killed(ended)
         if ended.observation.outcome is Outcome.SUCCEEDED:
             await self._succeeded(ended)
+        if ended.observation.outcome is Outcome.FAILED:
+            return await self._failed(ended)
         return True
+
+    async def _failed(self, ended: AttemptEnded) -> bool:
+        """See to it that a run that failed by itself goes on as its author wrote it."""
+        failed, watched = ended.observation, ended.watched
+        if watched.mode is not Mode.ENFORCE or self.book.policies.pauses(watched.task):
+            return True
+        there = self.book.look(failed.task).lifts.get(failed.run)
+        counted = watched.retrier in (Retrier.JOB, Retrier.ENGINE)
+        lift = lift_after_failure(failed, watched.attempts, there, counted=counted)
+        if lift is None:
+            return True
+        if await read_patiently(self.writer, self.store.observations.got_through, failed):
+            return True
+        if lift is not there:
+            await self.writer.call(self.store.lifts.put, failed.task, failed.run, lift)
+            self.book.lift(failed.task, failed.run, lift)
+        if not failed.is_lowered:
+            return True
+        happening = events.failed_lowered(failed.allocation_bytes or 0, lift.attempt)
+        self.announcer.announce(happening, ended.pod)
+        return await self.retries.follow(ended, lift)
 
     async def _succeeded(self, ended: AttemptEnded) -> None:
         task, run = ended.observation.task, ended.observation.run
@@ -162,4 +186,8 @@ def _is_last(watched: WatchedPod) -> bool:
 
 def _lifts_over(lift: Lift, killed: Observation) -> bool:
     """Say whether the run's lift covers this attempt; pods that share a run differ in size."""
-    return lift.attempt > killed.attempt and lift.allocation_bytes > (killed.allocation_bytes or 0)
+    if lift.attempt <= killed.attempt:
+        return False
+    if lift.as_written:
+        return killed.is_lowered
+    return lift.allocation_bytes > (killed.allocation_bytes or 0)

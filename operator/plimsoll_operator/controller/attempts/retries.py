@@ -35,6 +35,7 @@ from plimsoll_operator.pods.spec import RestartPolicy, annotations_of, restart_p
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_operator.profile import events
 from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
+from plimsoll_operator.sizing.patch import Memory
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Retry
 from plimsoll_predictor.core.units import words_for_bytes
@@ -122,7 +123,8 @@ class Retries:
             watched.attempt.container,
             lift.allocation_bytes,
             _note(watched, lift),
-            watched.task.name,
+            task=watched.task.name,
+            written=_written(watched) if lift.as_written else None,
         )
         intent = self._intent(ended, name, following.to_json())
         if not await self.writer.call(self.store.retries.plan, intent):
@@ -132,7 +134,8 @@ class Retries:
             await self._close(intent, THERE_ALREADY)
             return
         self._begin(intent)
-        happening = events.retried(name, lift.attempt, lift.allocation_bytes)
+        size_bytes = None if lift.as_written else lift.allocation_bytes
+        happening = events.retried(name, lift.attempt, size_bytes)
         self.announcer.announce(happening, pod)
 
     def _begin(self, intent: RetryIntent) -> None:
@@ -175,20 +178,31 @@ def _may_follow(status: AttemptStatus) -> bool:
     return exit_code != 0 and not status.being_deleted
 
 
+def _written(watched: WatchedPod) -> Memory:
+    attempt = watched.attempt
+    return Memory(attempt.request_bytes, attempt.written_limit_bytes or None)
+
+
 def _note(watched: WatchedPod, lift: Lift) -> str:
+    failed_at = words_for_bytes(lift.after_bytes)
+    why = f"{failed_at} was too small"
+    if lift.as_written:
+        why = f"it failed by itself at {failed_at}, so it has no less than was written"
     return note_to_json(
         DecisionNote(
             task=str(watched.task),
             run=watched.attempt.run,
             attempt=lift.attempt,
-            allocation_bytes=lift.allocation_bytes,
+            allocation_bytes=watched.attempt.request_bytes
+            if lift.as_written
+            else lift.allocation_bytes,
             was_request_bytes=watched.attempt.request_bytes,
             was_limit_bytes=watched.note.was_limit_bytes if watched.note else watched.limit_bytes,
             bin=None,
             probability=None,
             model=None,
-            reason=Reason.LIFTED,
-            why=f"attempt {lift.attempt}: {words_for_bytes(lift.after_bytes)} was too small",
+            reason=Reason.NOT_LOWERED if lift.as_written else Reason.LIFTED,
+            why=f"attempt {lift.attempt}: {why}",
             mode=watched.mode,
             container=watched.attempt.container,
             cpu=watched.note.cpu if watched.note else None,

@@ -20,6 +20,7 @@ from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.deciding.modelled import modelled_bids
 from plimsoll_predictor.experts.charging import DECIDED, EndedRun
+from plimsoll_predictor.experts.failures import AttemptAt
 from plimsoll_predictor.experts.panel import MODELLED
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import Ended, Exceeded, Standing
@@ -188,6 +189,9 @@ class Standings(LogFold):
         try:
             if lesson.kind is LessonKind.ENDED:
                 self._experts.learn(task, self._ended(lesson, standing))
+                _learn_floor(standing, lesson)
+            elif lesson.kind is LessonKind.FAILED:
+                standing.floors.failed(_attempt_of(lesson))
             else:
                 if lesson.kind is LessonKind.EXCEEDED:
                     self._experts.exceeded(task, _exceeded(lesson))
@@ -234,6 +238,16 @@ class Standings(LogFold):
 def namespace_of(task: str) -> str:
     """Return the pool of a task, which is its namespace's: strangers' runs do not concern it."""
     return task.partition("/")[0]
+
+
+def _learn_floor(standing: Standing, lesson: Lesson) -> None:
+    standing.floors.succeeded(
+        _attempt_of(lesson), float(lesson.need_bytes), lesson.runtime_s, lesson.features
+    )
+
+
+def _attempt_of(lesson: Lesson) -> AttemptAt:
+    return AttemptAt(lesson.run, float(lesson.allocation_bytes) or None, lesson.lowered)
 
 
 def _exceeded(lesson: Lesson) -> Exceeded:

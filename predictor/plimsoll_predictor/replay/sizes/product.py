@@ -13,6 +13,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.deciding.decide import decide
 from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
 from plimsoll_predictor.experts.charging import EndedRun
+from plimsoll_predictor.experts.failures import AttemptAt
 from plimsoll_predictor.experts.standing import Bids, Ended, Exceeded
 from plimsoll_predictor.experts.task_standings import TaskStandings
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
@@ -75,7 +76,7 @@ class ProductSizer:
         self._standings.standing(asked.task).refresh(self._standings.pool, self._policy.overhead_s)
         self._learned(asked.task)
 
-    def completed(self, row: TraceRow, _allocation_bytes: int, _now_s: float, /) -> None:
+    def completed(self, row: TraceRow, allocation_bytes: int, _now_s: float, /) -> None:
         """Charge every expert, and make the task's knowledge anew."""
         features, bids = self._decided.pop(row.line)
         ended = Ended(
@@ -85,6 +86,13 @@ class ProductSizer:
             overhead_s=self._policy.overhead_s,
         )
         self._standings.learn(row.task, ended)
+        lowered = allocation_bytes < (row.preset_bytes or 0)
+        self._standings.standing(row.task).floors.succeeded(
+            AttemptAt(str(row.line), allocation_bytes, lowered),
+            row.peak_bytes,
+            row.runtime_s,
+            features,
+        )
         self._siblings.note(row.run, row.item, row.task, row.peak_bytes)
         self._learned(row.task)
 

@@ -21,7 +21,14 @@ from plimsoll_predictor.store.database.schema import bids, lessons
 from plimsoll_predictor.store.database.upsert import append_in_order
 from plimsoll_predictor.training.out_of_time import OutOfTimeCost
 
-_ABSENT: Final = ("run", "attempt_uid", "need_bytes", "before_bytes", "cause")
+_ABSENT: Final = (
+    "run",
+    "attempt_uid",
+    "need_bytes",
+    "before_bytes",
+    "cause",
+    "allocation_bytes",
+)
 """Columns that are null where a lesson has nothing to say of them."""
 
 
@@ -32,6 +39,8 @@ class LessonKind(StrEnum):
     """A run's need."""
     EXCEEDED = "exceeded"
     """A run's need is more than it was given."""
+    FAILED = "failed"
+    """An attempt failed by itself."""
     CORRECTED = "corrected"
     """A run's need is not what it was taken for."""
     TRAINED = "trained"
@@ -45,6 +54,8 @@ class NewLesson:
     need_bytes: the need; of EXCEEDED, the allocation that was too small; above zero.
     before_bytes: of CORRECTED, what the need was taken for.
     runtime_s, request_bytes, image: None where nobody recorded it.
+    allocation_bytes: the limit that the attempt ran under; 0 if it had none, or nobody recorded it.
+    lowered: whether that limit was lower than its author wrote.
     cause: of the attempt's end; empty if it succeeded, or nobody recorded it.
     times: of TRAINED, expert by model -> its cost over that of max-seen on the same runs, None if
         that is not known; an expert that the model does not have is missing.
@@ -59,6 +70,8 @@ class NewLesson:
     runtime_s: float | None = None
     request_bytes: int | None = None
     image: str | None = None
+    allocation_bytes: int = 0
+    lowered: bool = False
     cause: str = ""
     features: Features = field(default_factory=dict)
     times: Mapping[str, float | None] = field(default_factory=dict)
@@ -117,6 +130,7 @@ def _row(new: NewLesson) -> dict[str, Any]:
     features, times = row.pop("features"), row.pop("times")
     document = times if new.kind is LessonKind.TRAINED else features
     absent = {name: row[name] or None for name in _ABSENT}
+    absent["lowered"] = int(new.lowered)
     return row | absent | {"document": orjson.dumps(document).decode()}
 
 
@@ -134,6 +148,8 @@ def _lesson(row: sa.Row[Any]) -> Lesson:
         runtime_s=row.runtime_s,
         request_bytes=row.request_bytes,
         image=row.image,
+        allocation_bytes=row.allocation_bytes or 0,
+        lowered=bool(row.lowered),
         cause=row.cause or "",
         features={} if trained else document,
         times=document if trained else {},

@@ -33,15 +33,15 @@ class LiftRecords(Records):
 
         A lift whose kill has no time, or one that is still to come, counts as of now.
         """
-        allocation_bytes, attempt, after_bytes = lift.told
         now_s = self._clock()
         row = {
             "task": str(task),
             "run": run,
             "put_s": now_s if lift.killed_s is None else min(now_s, lift.killed_s),
-            "allocation_bytes": allocation_bytes,
-            "attempt": attempt,
-            "after_bytes": after_bytes,
+            "allocation_bytes": lift.allocation_bytes,
+            "attempt": lift.attempt,
+            "after_bytes": lift.after_bytes,
+            "as_written": int(lift.as_written),
         }
         with self._database.write() as connection:
             upsert(connection, table, [row])
@@ -72,7 +72,11 @@ class LiftRecords(Records):
             lifts = by_task.setdefault(TaskId.parse(row.task), {})
             # An older version stored keys of any length.
             lifts[bounded(row.run, MOST_RUN_BYTES)] = Lift(
-                row.allocation_bytes, row.attempt, row.after_bytes, row.put_s
+                row.allocation_bytes,
+                row.attempt,
+                row.after_bytes,
+                as_written=bool(row.as_written),
+                killed_s=row.put_s,
             )
             if len(lifts) > KEPT_PER_TASK:
                 del lifts[next(iter(lifts))]

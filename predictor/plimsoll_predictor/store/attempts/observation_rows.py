@@ -93,6 +93,9 @@ def _lessons(
     taught: dict[tuple[str, ...], tuple[float, NewLesson]] = {}
     for each in observations:
         run, need = _run(each), each.need
+        if each.failed_by_itself and each.attempt_uid in new:
+            lesson = _lesson(each, LessonKind.FAILED, 0)
+            taught[(each.attempt_uid,)] = (_ordered_s(each, now_s), lesson)
         if need is None:
             continue
         if need.censored:
@@ -120,6 +123,8 @@ def _lesson(
         runtime_s=observation.runtime_s,
         request_bytes=observation.request_bytes,
         image=observation.image,
+        allocation_bytes=observation.allocation_bytes or 0,
+        lowered=observation.is_lowered,
         cause=observation.cause or "",
         features=_features(observation),
     )

@@ -108,6 +108,8 @@ lifts: Final = sa.Table(
     *required(sa.BigInteger, "allocation_bytes"),
     *required(sa.Integer, "attempt"),
     *required(sa.BigInteger, "after_bytes"),
+    # 1 if its attempts get no less than their author wrote.
+    *optional(sa.Integer, "as_written"),
     written_at(),
 )
 
@@ -173,6 +175,9 @@ lessons: Final = sa.Table(
     *optional(sa.Double, "runtime_s"),
     *optional(sa.BigInteger, "request_bytes"),
     *optional(sa.Text, "image", "cause"),
+    # The limit it ran under, and 1 if that was lower than its author wrote.
+    *optional(sa.BigInteger, "allocation_bytes"),
+    *optional(sa.Integer, "lowered"),
     # The run's features; of a training, what it found of the experts by models.
     *required(sa.Text, "document"),
     # A serial is never given twice, though folded lessons are deleted.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -216,3 +217,37 @@ def test_a_store_of_an_older_plimsoll_teaches_the_past_it_kept(empty_url: str) -
     again = open_store_at(empty_url)
     assert len(taught(again)) == 3, "the past is taught once"
     again.close()
+
+
+def test_a_failure_by_itself_teaches_at_which_size_it_happened(store: Store) -> None:
+    lowered = replace(an_attempt("l").built, written_limit_bytes=4 * GIB)
+    written = replace(an_attempt("w").built, allocation_bytes=4 * GIB, written_limit_bytes=4 * GIB)
+    for each in (lowered, written):
+        store.observations.record([replace(each, outcome=Outcome.FAILED, exit_code=1)])
+    lessons = store.experts.lessons(0)
+    assert [each.kind for each in lessons] == [LessonKind.FAILED] * 2
+    assert [(each.allocation_bytes, each.lowered) for each in lessons] == [
+        (GIB, True),
+        (4 * GIB, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("allocation_bytes", "written_bytes", "lowered"),
+    [
+        pytest.param(GIB, 2 * GIB, True, id="a lower limit"),
+        pytest.param(2 * GIB, 2 * GIB, False, id="the same"),
+        pytest.param(3 * GIB, 2 * GIB, False, id="a higher one"),
+        pytest.param(8 * GIB, 0, True, id="a limit where there was none"),
+        pytest.param(None, 0, False, id="none, as it was written"),
+        pytest.param(GIB, None, True, id="nobody said, but below its request"),
+        pytest.param(4 * GIB, None, False, id="nobody said, and as requested"),
+    ],
+)
+def test_a_limit_is_lowered_if_its_author_wrote_more(
+    allocation_bytes: int | None, written_bytes: int | None, lowered: bool
+) -> None:
+    attempt = replace(
+        an_attempt().built, allocation_bytes=allocation_bytes, written_limit_bytes=written_bytes
+    )
+    assert attempt.is_lowered is lowered

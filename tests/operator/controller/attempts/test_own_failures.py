@@ -1,0 +1,202 @@
+"""A run that fails by itself at a lower size than was written goes on as its author wrote it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.attempts.retry_pod import planned_manifest
+from plimsoll_operator.names.labels import DECISION, RETRY, RUN_OF
+from plimsoll_operator.names.quantity import format_bytes
+from plimsoll_operator.pods.spec import container_of
+from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json, read_note
+from plimsoll_predictor.core.decision import Reason
+from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.knowledge.floor import Floor, FloorKind
+from tests.builders.ledgers import TRAIN, Inside, a_train, an_inside, decided, ended, killed
+from tests.builders.pods import APod
+
+AS_WRITTEN = {"requests": {"memory": "128Mi"}, "limits": {"memory": "128Mi"}}
+
+
+def lowered(
+    name: str = "train-1",
+    to_mib: int = 64,
+    *,
+    attempt: int = 1,
+    written: tuple[int | None, int | None] = (128, 128),
+    mode: Mode = Mode.ENFORCE,
+) -> APod:
+    """A pod as admission leaves it. written: its author's request and limit, in Mi."""
+    request_bytes, limit_bytes = (None if mib is None else mib * MIB for mib in written)
+    note = DecisionNote(
+        task=str(TRAIN),
+        run=None,
+        attempt=attempt,
+        allocation_bytes=to_mib * MIB,
+        was_request_bytes=request_bytes,
+        was_limit_bytes=limit_bytes,
+        bin=None,
+        probability=None,
+        model=None,
+        reason=Reason.MAX_SEEN,
+        why="a test says so",
+        mode=mode,
+        container="main",
+    )
+    return a_train(name, f"{to_mib}Mi").annotated({DECISION: note_to_json(note)})
+
+
+def failed(pod: APod, exit_code: int = 1, **how: Any) -> APod:
+    return ended(pod, "Error", exit_code, **how)
+
+
+def retries(inside: Inside, after: APod | None = None) -> list[dict[str, Any]]:
+    """The pods that Plimsoll is about to make after that one."""
+    plans = [json.loads(intent.manifest) for intent in inside.store.retries.waiting()]
+    return [planned_manifest(plan, (after or lowered()).built()) for plan in plans]
+
+
+@pytest.mark.parametrize("exit_code", [1, 3, 52, 134, 137])
+async def test_a_bare_pod_is_tried_again_as_its_author_wrote_it(
+    tmp_path: Path, exit_code: int
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(failed(lowered(), exit_code))
+        [made] = retries(inside)
+        assert container_of(made, 0)["resources"] == AS_WRITTEN
+        assert made["metadata"]["annotations"][RUN_OF] == "uid-train-1"
+        note = read_note(made)
+        assert note is not None
+        assert (note.attempt, note.reason) == (2, Reason.NOT_LOWERED)
+
+
+@pytest.mark.parametrize(
+    ("written", "resources"),
+    [
+        pytest.param((128, None), {"requests": {"memory": "128Mi"}, "limits": {}}, id="no limit"),
+        pytest.param((None, None), {"requests": {}, "limits": {}}, id="nothing"),
+        pytest.param(
+            (128, 256),
+            {"requests": {"memory": "128Mi"}, "limits": {"memory": "256Mi"}},
+            id="a limit over the request",
+        ),
+    ],
+)
+async def test_the_copy_has_what_was_written_and_no_more(
+    tmp_path: Path, written: tuple[int | None, int | None], resources: dict[str, Any]
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(failed(pod := lowered(written=written)))
+        [made] = retries(inside, pod)
+        assert container_of(made, 0)["resources"] == resources
+
+
+async def test_a_bare_pod_that_fails_as_written_too_is_left_alone(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(failed(lowered()))
+        again = decided(a_train("train-2").annotated({RUN_OF: "uid-train-1"}), attempt=2)
+        await inside.see(failed(again))
+        assert len(retries(inside)) == 1
+
+
+async def test_the_retry_is_made_once_also_after_a_restart(tmp_path: Path) -> None:
+    for _ in range(2):
+        async with an_inside(tmp_path) as inside:
+            for _ in range(2):
+                await inside.see(failed(lowered()))
+            assert len(retries(inside)) == 1
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(failed(decided(a_train())), id="it had what was written"),
+        pytest.param(failed(lowered(mode=Mode.RECOMMEND)), id="nothing was enforced"),
+        pytest.param(failed(lowered().annotated({RETRY: "never"})), id="its author forbids it"),
+        pytest.param(
+            ended(lowered(), "Error", 1).with_status(reason="Evicted"), id="the node's trouble"
+        ),
+    ],
+)
+async def test_what_is_no_failure_at_a_lowered_size_is_not_tried_again(
+    tmp_path: Path, pod: APod
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(pod)
+        assert retries(inside) == []
+        assert inside.known.lifts == {}
+
+
+@pytest.mark.parametrize("full", [False, True])
+async def test_a_jobs_later_attempts_are_as_written_whatever_failed(
+    tmp_path: Path, full: bool
+) -> None:
+    first = decided(a_train()) if full else lowered()
+    async with an_inside(tmp_path) as inside:
+        await inside.see(failed(first.owned_by_job()))
+        assert retries(inside) == []
+        [lift] = inside.known.lifts.values()
+        assert (lift.as_written, lift.attempt) == (True, 2)
+    async with an_inside(tmp_path) as again:
+        assert again.known.lifts == inside.known.lifts
+
+
+async def test_a_job_of_one_attempt_is_given_no_lift_at_its_failure(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(failed(lowered().owned_by_job(attempts=1)))
+        assert inside.known.lifts == {}
+
+
+async def test_a_sibling_killed_at_a_lower_size_does_not_lower_the_run_again(
+    tmp_path: Path,
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(failed(lowered("train-1").owned_by_job()))
+        await inside.see(killed(lowered("train-2", 70).owned_by_job()))
+        [lift] = inside.known.lifts.values()
+        assert lift.as_written
+
+
+async def test_a_kill_at_the_size_as_written_is_lifted_over_it(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(failed(lowered().owned_by_job()))
+        again = decided(a_train("train-2"), attempt=2).owned_by_job()
+        await inside.see(killed(again))
+        [lift] = inside.known.lifts.values()
+        assert not lift.as_written
+        assert lift.allocation_bytes > 128 * MIB
+
+
+async def test_the_task_keeps_a_floor_until_the_failure_proves_to_be_its_own(
+    tmp_path: Path,
+) -> None:
+    floor = Floor(128 * MIB, FloorKind.FAILED)
+    async with an_inside(tmp_path) as inside:
+        await inside.see(failed(lowered().owned_by_job()))
+        await inside.controller.standings.fold()
+        assert inside.known.floor == floor
+    async with an_inside(tmp_path) as inside:
+        assert inside.known.floor == floor
+        again = decided(a_train("train-2"), attempt=2).owned_by_job()
+        await inside.see(failed(again))
+        await inside.controller.standings.fold()
+        assert inside.known.floor is None
+
+
+async def test_people_are_told_that_the_run_goes_on_as_written(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        told: list[str] = []
+        inside.controller.announcer.announce = (  # type: ignore[method-assign]
+            lambda happening, _regarding: told.append(happening.note)
+        )
+        await inside.see(failed(lowered()))
+        assert told[0] == (
+            f"failed by itself at {format_bytes(64 * MIB)}, less than was written, which may have"
+            " been too small; attempt 2 of this run gets what was written"
+        )
+        assert told[1].endswith("with what was written")
