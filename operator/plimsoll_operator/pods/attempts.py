@@ -12,7 +12,7 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.pods.identity import Retrier, RunIdentity
 from plimsoll_operator.pods.spec import Pod, annotations_of, text_of
 from plimsoll_predictor.core.policy import Policy, Retry
-from plimsoll_predictor.deciding.safeguards import Attempts
+from plimsoll_predictor.deciding.safeguards import SPARED, Attempts
 
 MOST_ATTEMPTS: Final = 1000
 """A larger number is as good as this one."""
@@ -24,9 +24,11 @@ def attempts_of(pod: Pod, identity: RunIdentity, policy: Policy, lifted: int = 1
     policy: of the task, with the pod's own words over it.
     lifted: the attempt by Plimsoll's own count: the run's lift, or the decision on a watched pod.
     """
-    number = max(lifted, identity.attempt)
     most, by = _most(pod, identity, policy)
-    return Attempts(most, number, by).within(policy.max_lifts)
+    # Plimsoll retries what was killed and nothing else, so there is nothing to spare.
+    spared = 0 if identity.retrier is Retrier.PLIMSOLL else SPARED
+    number = max(lifted, identity.attempt)
+    return Attempts(most, number, by, policy.max_lifts, spared)
 
 
 def _most(pod: Pod, identity: RunIdentity, policy: Policy) -> tuple[int | None, str]:

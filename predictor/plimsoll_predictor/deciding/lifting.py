@@ -19,7 +19,7 @@ class FailedAttempt:
     attempt: 1 for a run's first pod.
     request_bytes: what the user had asked for; None if nothing.
     limit_bytes: the limit as its author wrote it; None if there was none.
-    attempts_left: how many attempts somebody still makes of the run; None if nobody says.
+    attempts_left: how many attempts of the run may still be killed; None if nobody says.
     """
 
     allocation_bytes: int

@@ -7,9 +7,14 @@ makes the run's next attempt, and while Plimsoll sees to it that this attempt ge
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.knowledge.knowledge import Knowledge
+
+SPARED: Final = 1
+"""Of the attempts that a Job or an engine makes, so many are never risked. Their author allowed
+them for failures of other kinds, such as an eviction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,37 +24,47 @@ class Attempts:
     most: how many in all, by whoever makes them; None if nobody says.
     number: which of them this one is; 1 for a run's first.
     by: who says so, for people.
+    max_lifts: of the policy; after so many, more memory is not tried.
+    spared: how many of them are never risked.
     """
 
     most: int | None
     number: int = 1
     by: str = ""
-
-    def within(self, max_lifts: int) -> Attempts:
-        """The attempts that help: after ``max_lifts`` lifts, more of them change nothing."""
-        most = None if self.most is None else min(self.most, max_lifts + 1)
-        return Attempts(most, self.number, self.by)
+    max_lifts: int = 3
+    spared: int = 0
 
     @property
     def left(self) -> int | None:
         """How many follow this one; None if nobody says."""
         return None if self.most is None else max(0, self.most - self.number)
 
+    @property
+    def to_risk(self) -> int | None:
+        """How many of these Plimsoll may use up by sizes that were too small; None as ``left``."""
+        if self.most is None:
+            return None
+        return max(0, min(self.most - self.spared, self.max_lifts + 1) - self.number)
+
 
 def why_not_lowered(attempts: Attempts, unhealed: str | None = None) -> str | None:
     """The reason for which this attempt gets no less than its author wrote; None if it may.
 
-    attempts: of its run, within the lifts that the policy allows.
+    attempts: of its run.
     unhealed: why nobody would see to it that the next attempt gets more; None if somebody does.
     """
     if unhealed is not None:
         return unhealed
     if attempts.left is None:
         return f"nobody says how many attempts this run gets{_by(attempts)}"
-    if attempts.left == 0:
-        if attempts.number > 1:
-            return f"attempt {attempts.number} is the last one{_by(attempts)}"
+    if attempts.left == 0 and attempts.number == 1:
         return f"nobody makes a second attempt{_by(attempts)}"
+    if attempts.left == 0:
+        return f"attempt {attempts.number} is the last one{_by(attempts)}"
+    if attempts.to_risk == 0 and attempts.number > attempts.max_lifts:
+        return f"no lift follows attempt {attempts.number} (maxLifts {attempts.max_lifts})"
+    if attempts.to_risk == 0:
+        return f"the attempts left are for failures of other kinds{_by(attempts)}"
     return None
 
 

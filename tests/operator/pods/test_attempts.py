@@ -26,11 +26,11 @@ def argo(node: str, template: dict[str, Any] | None = None) -> APod:
     return pod.with_environment({"ARGO_TEMPLATE": text})
 
 
-def left(pod: APod, policy: Policy = POLICY, lifted: int = 1) -> int | None:
+def to_risk(pod: APod, policy: Policy = POLICY, lifted: int = 1) -> int | None:
     body = pod.built()
     identity = identify(body)
     assert identity is not None
-    return attempts_of(body, identity, policy, lifted).left
+    return attempts_of(body, identity, policy, lifted).to_risk
 
 
 @pytest.mark.parametrize(
@@ -45,27 +45,28 @@ def left(pod: APod, policy: Policy = POLICY, lifted: int = 1) -> int | None:
             id="restarted in place, whatever its author says",
         ),
         pytest.param(a_pod().owned_by_job(attempts=1), 0, id="backoffLimit 0"),
-        pytest.param(a_pod().owned_by_job(attempts=2), 1, id="backoffLimit 1"),
+        pytest.param(a_pod().owned_by_job(attempts=2), 0, id="backoffLimit 1 is for evictions"),
+        pytest.param(a_pod().owned_by_job(attempts=3), 1, id="backoffLimit 2"),
         pytest.param(a_pod().owned_by_job(attempts=7), 3, id="more than lifts help"),
         pytest.param(a_pod().owned_by_job(attempts=None), None, id="a Job nobody saw"),
         pytest.param(AIRFLOW, None, id="Airflow does not say it"),
         pytest.param(AIRFLOW.with_labels({"max_tries": "0"}), 0, id="Airflow without retries"),
-        pytest.param(AIRFLOW.with_labels({"max_tries": "2"}), 2, id="Airflow with two"),
+        pytest.param(AIRFLOW.with_labels({"max_tries": "2"}), 1, id="Airflow with two"),
         pytest.param(
             AIRFLOW.with_labels({"max_tries": "2", "try_number": "3"}), 0, id="Airflow's last try"
         ),
         pytest.param(AIRFLOW.with_labels({"max_tries": "many"}), None, id="no number"),
-        pytest.param(AIRFLOW.annotated({labels.ATTEMPTS: "3"}), 2, id="its author says it"),
+        pytest.param(AIRFLOW.annotated({labels.ATTEMPTS: "3"}), 1, id="its author says it"),
         pytest.param(AIRFLOW.annotated({labels.ATTEMPTS: "1"}), 0, id="its author says one"),
         pytest.param(AIRFLOW.annotated({labels.ATTEMPTS: "0"}), None, id="nonsense is nothing"),
         pytest.param(AIRFLOW.annotated({labels.ATTEMPTS: "-2"}), None, id="so is a negative one"),
         pytest.param(AIRFLOW.annotated({labels.ATTEMPTS: "9" * 400}), None, id="and a long one"),
         pytest.param(argo("etl.load"), 0, id="Argo without a retryStrategy"),
         pytest.param(
-            argo("etl.load(0)", {"retryStrategy": {"limit": "2"}}), 2, id="Argo's first of three"
+            argo("etl.load(0)", {"retryStrategy": {"limit": "2"}}), 1, id="Argo's first of three"
         ),
         pytest.param(
-            argo("etl.load(1)", {"retryStrategy": {"limit": 2}}), 1, id="Argo's second of three"
+            argo("etl.load(1)", {"retryStrategy": {"limit": 2}}), 0, id="Argo's second of three"
         ),
         pytest.param(
             argo("etl.load(0)", {"retryStrategy": {"limit": 2, "retryPolicy": "OnError"}}),
@@ -86,28 +87,28 @@ def left(pod: APod, policy: Policy = POLICY, lifted: int = 1) -> int | None:
     ],
 )
 def test_what_a_pod_says(pod: APod, expected: int | None) -> None:
-    assert left(pod) == expected
+    assert to_risk(pod) == expected
 
 
 def test_a_policy_says_it_for_engines() -> None:
-    assert left(AIRFLOW, replace(POLICY, attempts=3)) == 2
+    assert to_risk(AIRFLOW, replace(POLICY, attempts=3)) == 1
 
 
 def test_a_policy_for_engines_is_none_for_jobs() -> None:
-    assert left(a_pod().owned_by_job(attempts=None), replace(POLICY, attempts=3)) is None
-    assert left(a_pod().owned_by_job(attempts=1), replace(POLICY, attempts=3)) == 0
+    assert to_risk(a_pod().owned_by_job(attempts=None), replace(POLICY, attempts=3)) is None
+    assert to_risk(a_pod().owned_by_job(attempts=1), replace(POLICY, attempts=3)) == 0
 
 
 def test_a_pod_that_says_never_to_retry_has_one_attempt() -> None:
-    assert left(a_pod(), replace(POLICY, retry=Retry.NEVER)) == 0
+    assert to_risk(a_pod(), replace(POLICY, retry=Retry.NEVER)) == 0
 
 
 def test_without_lifts_no_attempt_helps() -> None:
-    assert left(a_pod().owned_by_job(attempts=7), replace(POLICY, max_lifts=0)) == 0
+    assert to_risk(a_pod().owned_by_job(attempts=7), replace(POLICY, max_lifts=0)) == 0
 
 
 def test_lifts_count_the_attempts_where_the_engine_does_not() -> None:
-    assert left(a_pod().owned_by_job(attempts=3), lifted=3) == 0
+    assert to_risk(a_pod().owned_by_job(attempts=3), lifted=3) == 0
 
 
 def a_job(restarts: str = "Never", **spec: Any) -> dict[str, Any]:

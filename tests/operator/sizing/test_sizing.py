@@ -468,7 +468,7 @@ def test_a_need_above_the_request_raises_it_though_nobody_retries() -> None:
 
 
 def test_the_last_attempt_gets_no_less_than_was_written() -> None:
-    pod = ASKING.owned_by_job(attempts=2)
+    pod = ASKING.owned_by_job(attempts=3)
     sized = after(pod, lifted(f"job:{JOB_UID}", 2 * GIB))
     assert memory_of(sized) == memory_of(pod)
     assert decision_of(sized)["reason"] == "lifted"
@@ -477,7 +477,7 @@ def test_the_last_attempt_gets_no_less_than_was_written() -> None:
 
 
 def test_the_last_attempt_of_a_pod_without_a_limit_has_none() -> None:
-    pod = a_pod().asking("4Gi").owned_by_job(attempts=2)
+    pod = a_pod().asking("4Gi").owned_by_job(attempts=3)
     assert memory_of(after(pod, lifted(f"job:{JOB_UID}"))) == ("6Gi", None)
 
 
@@ -545,3 +545,11 @@ def test_what_is_known_of_failures_travels_whole() -> None:
         knowledge_of(), floor=FLOOR, fails_often=True, lifts={"r": FAILED, "s": Lift(1, 2, 3)}
     )
     assert Knowledge.from_dict(known.to_dict()) == known
+
+
+def test_one_attempt_is_kept_for_failures_of_other_kinds() -> None:
+    state = state_of(knowledge_of())
+    twice, thrice = (ASKING.owned_by_job(attempts=attempts) for attempts in (2, 3))
+    assert memory_of(after(twice, state)) == memory_of(twice)
+    assert "for failures of other kinds" in decision_of(after(twice, state))["why"]
+    assert memory_of(after(thrice, state)) == (FITS, FITS)

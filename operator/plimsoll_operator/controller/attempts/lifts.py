@@ -142,7 +142,7 @@ class Lifts:
                 attempt=killed.attempt,
                 request_bytes=killed.request_bytes,
                 limit_bytes=watched.written_limit_bytes,
-                attempts_left=watched.attempts.left,
+                attempts_left=watched.attempts.to_risk,
             ),
             knowledge,
             self.bounds.of_lift(ended.pod, killed, watched.written_limit_bytes),
