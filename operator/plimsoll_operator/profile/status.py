@@ -22,7 +22,7 @@ from plimsoll_operator.profile.phases import Phase, Progress, phase_of
 from plimsoll_operator.profile.runtime_status import runtime_status
 from plimsoll_operator.profile.standing_facts import StandingFacts
 from plimsoll_operator.profile.story import profile_story, serving
-from plimsoll_operator.wording.budget_words import words_for_counts
+from plimsoll_operator.wording.budget_words import words_for_counts, words_for_spent
 from plimsoll_operator.wording.cause_words import words_for_causes
 from plimsoll_operator.wording.drift_words import DriftKind
 from plimsoll_operator.wording.saving_words import saving_words
@@ -130,6 +130,7 @@ def _killed_below_request(facts: ProfileFacts) -> dict[str, Any] | None:
         return None
     spent, budget = facts.standing.spent, facts.knowledge.policy.error_budget
     return {
+        "text": words_for_spent(spent, facts.standing.kill_causes, budget) or None,
         "killed": spent.killed,
         "ofRuns": spent.runs,
         "causes": words_for_counts(facts.standing.kill_causes) or None,

@@ -14,7 +14,8 @@ from plimsoll_operator.names.conditions import is_trouble, read_conditions
 class ProfileStatus:
     """The fields of a status. None where one is absent, or this version does not understand it.
 
-    causes: why attempts did not succeed lately, in words.
+    causes: why attempts did not succeed lately, in words; killed_below_request: how many runs had
+    an attempt killed at a size below their request, and what an error budget allows.
     saved, asks, would_save, runtime: in words; asks: that the task asks for too little.
     would_runs: runs that recommend mode decided, and whose need is known; would_kill: those among
     them that the first size would have killed.
@@ -27,6 +28,7 @@ class ProfileStatus:
     runs: int
     oom_kills: int
     causes: str | None
+    killed_below_request: str | None
     saved: str | None
     saved_gb_h: float | None
     asks: str | None
@@ -47,7 +49,7 @@ class ProfileStatus:
         """Read a status as the API server has it; an empty one without a profile."""
         runtime, decisions = status.get("runtime"), status.get("lastDecisions")
         newest = decisions[0] if isinstance(decisions, list) and decisions else None
-        forecast = runtime if isinstance(runtime, Mapping) else {}
+        forecast = _map(runtime)
         return cls(
             task=_text(status.get("task")),
             mode=_text(status.get("mode")),
@@ -55,6 +57,7 @@ class ProfileStatus:
             runs=_whole(status.get("runs")) or 0,
             oom_kills=_whole(status.get("oomKills")) or 0,
             causes=_text(status.get("causes")),
+            killed_below_request=_text(_map(status.get("killedBelowRequest")).get("text")),
             saved=_text(status.get("saved")),
             saved_gb_h=_number(status.get("savedGbH")),
             asks=_text(status.get("asks")),
@@ -74,6 +77,10 @@ class ProfileStatus:
                 if is_trouble(each)
             ),
         )
+
+
+def _map(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _number(value: object) -> float | None:

@@ -14,6 +14,7 @@ from plimsoll_operator.commands.printing.tables import bar, bare_table, panel, p
 from plimsoll_operator.profile.standing_facts import ExpertFacts, StandingFacts
 from plimsoll_operator.views.counterfactuals import Outlook
 from plimsoll_operator.views.explanation import Explanation, PodDecision
+from plimsoll_operator.wording.budget_words import words_for_spent
 from plimsoll_operator.wording.cause_words import words_for_causes
 from plimsoll_operator.wording.figure_words import words_for_minute, words_for_size
 from plimsoll_predictor.core.decision import Ask
@@ -58,6 +59,13 @@ def _pod(pod: PodDecision) -> Panel:
     return panel(f"pod {pod.name}", rows)
 
 
+def _spent(standing: StandingFacts | None) -> dict[str, Text]:
+    """Say how many runs were killed below their request; nothing if none was."""
+    if standing is None or not standing.spent.killed:
+        return {}
+    return {"too small": plain(words_for_spent(standing.spent, standing.kill_causes, None))}
+
+
 def _head(explanation: Explanation) -> Panel:
     summary, standing = explanation.summary, explanation.standing
     kills = counted(summary.oom_kills, "OOM kill")
@@ -70,6 +78,7 @@ def _head(explanation: Explanation) -> Panel:
         **_serving(standing),
         "runs": plain(f"{summary.runs_known:,} known{counting}, {kills}, most needed {largest}"),
         **({"ended badly": plain(causes)} if causes else {}),
+        **_spent(standing),
         "usual run" if explanation.pod is None else "this pod": plain(_usual(explanation.ask)),
     }
     if standing is not None:

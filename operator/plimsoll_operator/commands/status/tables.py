@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from rich import box
@@ -28,15 +28,23 @@ _MARKS: Final = {
 }
 
 
+_SENTENCES: Final[Mapping[str, Callable[[ProfileStatus], str | None]]] = {
+    "did not succeed lately": lambda status: status.causes,
+    "killed below the request": lambda status: status.killed_below_request,
+}
+"""Heading -> what is told of a task under it."""
+
+
 def status_tables(summary: Summary, limit: int) -> RenderableType:
     """Show the status. limit: most tasks that are listed."""
     parts: list[RenderableType] = [_headline(summary), _checks(summary.checks)]
     troubled = [task for task in summary.tasks if task.status.troubles]
     if troubled:
         parts += [Text(), _troubles(troubled, limit)]
-    ended = [task for task in summary.tasks if task.status.causes]
-    if ended:
-        parts += [Text(), _causes(ended, limit)]
+    for heading, words_of in _SENTENCES.items():
+        rows = [(task.task, words) for task in summary.tasks if (words := words_of(task.status))]
+        if rows:
+            parts += [Text(), _sentences(heading, rows, limit)]
     if summary.tasks:
         parts += [Text(), _tasks(summary.tasks, limit)]
     asking = [task for task in summary.tasks if task.status.asks]
@@ -87,14 +95,14 @@ def _troubles(tasks: Sequence[TaskState], limit: int) -> RenderableType:
     return Group(Text("in trouble", style="bold"), grid, *_more(len(tasks), limit))
 
 
-def _causes(tasks: Sequence[TaskState], limit: int) -> RenderableType:
+def _sentences(heading: str, rows: Sequence[tuple[str, str]], limit: int) -> RenderableType:
+    """Show a sentence for each task."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column()
-    for task in tasks[:limit]:
-        grid.add_row(plain(task.task, style="bold"), plain(task.status.causes or ""))
-    heading = Text("did not succeed lately", style="bold")
-    return Group(heading, grid, *_more(len(tasks), limit))
+    for task, words in rows[:limit]:
+        grid.add_row(plain(task, style="bold"), plain(words))
+    return Group(Text(heading, style="bold"), grid, *_more(len(rows), limit))
 
 
 def _asks(tasks: Sequence[TaskState], limit: int) -> RenderableType:

@@ -44,6 +44,7 @@ class TaskState:
             "runs": status.runs,
             "oom_kills": status.oom_kills,
             "causes": status.causes,
+            "killed_below_request": status.killed_below_request,
             "saved_gb_h": status.saved_gb_h,
             "asks": status.asks,
             "would_runs": status.would_runs,

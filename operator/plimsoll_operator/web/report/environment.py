@@ -15,6 +15,7 @@ from plimsoll_operator.names.conditions import cut
 from plimsoll_operator.views.groups import NAMED_TASKS
 from plimsoll_operator.views.records import Figures
 from plimsoll_operator.web.plots.search_plot import search_plot
+from plimsoll_operator.wording.budget_words import words_for_spent
 from plimsoll_operator.wording.cause_words import words_for_cause
 from plimsoll_operator.wording.figure_words import (
     number_words,
@@ -74,6 +75,7 @@ def environment_of(loader: BaseLoader) -> Environment:
         cause=words_for_cause,
         short=lambda text: cut(str(text), MAX_TEXT),
         sentence=lambda text: cut(str(text)[:1].upper() + str(text)[1:], MAX_TEXT),
+        spent=lambda experts: words_for_spent(experts.spent, experts.kill_causes, None),
         saved=_saved,
         saved_share=words_for_saved_share,
         saved_gb_h=words_for_saved_gb_h,
