@@ -59,13 +59,13 @@ async def test_a_run_that_fails_by_itself_at_a_lower_size_gets_through_as_writte
         return seen == [Outcome.SUCCEEDED, Outcome.FAILED, Outcome.SUCCEEDED]
 
     await until("all three observed", floored, WITHIN_S)
-    failed_bytes = int(memory_of(failed)[1].removesuffix("Mi")) * MIB
+    failed_bytes = int(str(memory_of(failed)[1]).removesuffix("Mi")) * MIB
 
     async def above() -> bool:
         probe = await create(
             shop, a_pod("probe", command, task="heap", memory=WRITTEN), dry_run=True
         )
-        return int(memory_of(probe)[1].removesuffix("Mi")) * MIB > failed_bytes
+        return int(str(memory_of(probe)[1]).removesuffix("Mi")) * MIB > failed_bytes
 
     await until("the next run gets more than what failed", above, WITHIN_S)
 

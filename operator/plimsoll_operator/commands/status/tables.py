@@ -52,6 +52,12 @@ def status_tables(summary: Summary, limit: int) -> RenderableType:
         parts += [Text(), _asks(asking, limit)]
     if len(summary.namespaces) > 1:
         parts += [Text(), _namespaces(summary.namespaces, limit)]
+    return Group(*parts, *_ending(summary))
+
+
+def _ending(summary: Summary) -> list[RenderableType]:
+    """Show what to do next, and what could not be seen."""
+    parts: list[RenderableType] = []
     if summary.next_steps:
         parts += [Text(), Text("next", style="bold")]
         parts += [plain(f"→ {step}") for step in summary.next_steps]
@@ -59,7 +65,7 @@ def status_tables(summary: Summary, limit: int) -> RenderableType:
     if unseen:
         parts += [Text(), Text("not seen", style="bold")]
         parts += [plain(f"? {each.what}: {each.why}", style="dim") for each in unseen]
-    return Group(*parts)
+    return parts
 
 
 def _headline(summary: Summary) -> Text:

@@ -192,7 +192,7 @@ async def test_people_are_told_that_the_run_goes_on_as_written(tmp_path: Path) -
     async with an_inside(tmp_path) as inside:
         told: list[str] = []
         inside.controller.announcer.announce = (  # type: ignore[method-assign]
-            lambda happening, _regarding: told.append(happening.note)
+            lambda happening, pod: told.append(happening.note)
         )
         await inside.see(failed(lowered()))
         assert told[0] == (
