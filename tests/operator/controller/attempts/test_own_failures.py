@@ -11,7 +11,8 @@ import pytest
 from plimsoll_operator.attempts.retry_pod import planned_manifest
 from plimsoll_operator.names.labels import DECISION, RETRY, RUN_OF
 from plimsoll_operator.names.quantity import format_bytes
-from plimsoll_operator.pods.spec import container_of
+from plimsoll_operator.pods.spec import Pod, container_of
+from plimsoll_operator.profile.events import Happening
 from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json, read_note
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode
@@ -191,9 +192,12 @@ async def test_the_task_keeps_a_floor_until_the_failure_proves_to_be_its_own(
 async def test_people_are_told_that_the_run_goes_on_as_written(tmp_path: Path) -> None:
     async with an_inside(tmp_path) as inside:
         told: list[str] = []
-        inside.controller.announcer.announce = (  # type: ignore[method-assign]
-            lambda happening, pod: told.append(happening.note)
-        )
+
+        def announce(happening: Happening, pod: Pod) -> None:
+            assert pod["metadata"]["namespace"] == "shop"
+            told.append(happening.note)
+
+        inside.controller.announcer.announce = announce  # type: ignore[method-assign]
         await inside.see(failed(lowered()))
         assert told[0] == (
             f"failed by itself at {format_bytes(64 * MIB)}, less than was written, which may have"
