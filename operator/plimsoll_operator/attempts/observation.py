@@ -112,32 +112,23 @@ def observe(
         written_limit_bytes=attempt.written_limit_bytes,
         workflow_run=attempt.work.run,
         item=attempt.work.item,
-        **_measured(peak, status.finished_s, attempt.limit_bytes),
+        **_measured(peak, status.finished_s),
         **_among(surroundings),
     )
 
 
 def with_peak(observation: Observation, peak: PeakReport) -> Observation:
     """Return the same attempt, with a peak that came later, and what that says of its end."""
-    measured = replace(
-        observation, **_measured(peak, observation.finished_s, observation.allocation_bytes)
-    )
+    measured = replace(observation, **_measured(peak, observation.finished_s))
     end = judge_late_reading(observation, peak.need_peak_bytes)
     return measured if end is None else replace(measured, outcome=end.outcome, cause=end.cause)
 
 
-def _measured(
-    peak: PeakReport | None, finished_s: float | None, limit_bytes: int | None
-) -> dict[str, Any]:
+def _measured(peak: PeakReport | None, finished_s: float | None) -> dict[str, Any]:
     if peak is None or not _saw_the_end(peak, finished_s):
         return {}
-    need_bytes = peak.need_peak_bytes
-    if peak.container_id is None and limit_bytes is not None:
-        # The pod's cgroup holds a sandbox's own memory too; a container never has more than its
-        # limit.
-        need_bytes = min(need_bytes, limit_bytes)
     return {
-        "peak_bytes": need_bytes,
+        "peak_bytes": peak.need_peak_bytes,
         "peak_source": PeakSource.AGENT,
         "kernel_peak_bytes": peak.kernel_peak_bytes,
         "working_set_peak_bytes": peak.working_set_peak_bytes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta
@@ -45,3 +45,14 @@ class PeakReport:
     final: bool
     measured_s: Seconds
     peak_cores: Cores | None = None
+
+
+def within_sandbox(report: PeakReport | None, limit_bytes: int | None) -> PeakReport | None:
+    """Return a sandbox's report as that of its container, which never has more than its limit.
+
+    The pod's cgroup holds the sandbox's own memory too. limit_bytes: None leaves the report as it
+    is: the pod is in no sandbox, or its container has no limit.
+    """
+    if report is None or limit_bytes is None:
+        return report
+    return replace(report, need_peak_bytes=min(report.need_peak_bytes, limit_bytes))

@@ -75,6 +75,11 @@ class WatchedPod:
         return None if self.sandboxed else status.container_id
 
     @property
+    def sandbox_limit_bytes(self) -> int | None:
+        """Return the limit within its sandbox; None without a limit or a sandbox."""
+        return self.limit_bytes if self.sandboxed else None
+
+    @property
     def written_limit_bytes(self) -> int | None:
         """Return the limit as its author wrote it; None if there was none."""
         return self.limit_bytes if self.note is None else self.note.was_limit_bytes

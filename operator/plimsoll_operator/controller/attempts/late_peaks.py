@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from plimsoll_operator.attempts.observation import with_peak
+from plimsoll_operator.attempts.peaks import within_sandbox
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
 from plimsoll_operator.controller.hub.hub import (
     AttemptEnded,
@@ -38,6 +39,7 @@ class _Observed:
     observation: Observation
     container_id: str | None
     containers: int
+    sandbox_limit_bytes: int | None
 
 
 class LatePeaks:
@@ -77,6 +79,7 @@ class LatePeaks:
             event.observation,
             measured,
             watched.attempt.containers,
+            watched.sandbox_limit_bytes,
         )
         self._unexplained.pop(status.attempt_uid, None)
         if event.observation.cause is Cause.KILLED:
@@ -108,7 +111,8 @@ class LatePeaks:
         """Record again what the peaks that are known by now change."""
         attempts = self._observed.get(pod_uid, {})
         for attempt_uid, observed in list(attempts.items()):
-            peak = self._peaks.best(pod_uid, observed.container_id, observed.containers)
+            best = self._peaks.best(pod_uid, observed.container_id, observed.containers)
+            peak = within_sandbox(best, observed.sandbox_limit_bytes)
             if peak is None:
                 continue
             observation = with_peak(observed.observation, peak)

@@ -23,7 +23,7 @@ from typing import Final
 import structlog
 
 from plimsoll_operator.attempts.observation import observe
-from plimsoll_operator.attempts.peaks import PeakReport
+from plimsoll_operator.attempts.peaks import PeakReport, within_sandbox
 from plimsoll_operator.attempts.truth_table import AttemptEnd, Readings, judge
 from plimsoll_operator.attempts.watched_pod import WatchedPod, read_pod
 from plimsoll_operator.controller.attempts.lifts import Lifts
@@ -136,7 +136,8 @@ class AttemptLedger:
 
     def _best_peak(self, watched: WatchedPod, status: AttemptStatus) -> PeakReport | None:
         measured = watched.measured_container(status)
-        return self.peaks.best(status.uid, measured, watched.attempt.containers)
+        best = self.peaks.best(status.uid, measured, watched.attempt.containers)
+        return within_sandbox(best, watched.sandbox_limit_bytes)
 
 
 def _log(observation: Observation, why: str) -> None:

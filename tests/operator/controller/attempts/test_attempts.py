@@ -105,6 +105,8 @@ async def test_a_sandboxs_late_peak_is_its_pods_too(tmp_path: Path) -> None:
         await inside.see(ended(sandboxed))
         await inside.report(EMPTY_CGROUP, sandbox, a_final(need_bytes=95 * MIB))
         await until_peaked(inside, 95 * MIB)
+        await inside.report(a_final(need_bytes=250 * MIB))
+        await until_peaked(inside, 128 * MIB)
 
 
 async def test_a_sandboxs_own_memory_is_no_need_of_its_container(tmp_path: Path) -> None:
