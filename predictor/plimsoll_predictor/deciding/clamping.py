@@ -32,14 +32,14 @@ class Clamped:
 
 @dataclass(frozen=True, slots=True)
 class _Hold:
-    """One bound of a size from above. words: whose it is, and how much."""
+    """One bound of a size from above. whose: in words, without the amount."""
 
     at_bytes: int
-    words: str
+    whose: str
 
-    @classmethod
-    def of(cls, at_bytes: int, whose: str) -> _Hold:
-        return cls(at_bytes, f"{whose} of {words_for_bytes(at_bytes)}")
+    @property
+    def words(self) -> str:
+        return f"{self.whose} of {words_for_bytes(self.at_bytes)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +99,14 @@ class Range:
     def admit(self, size_bytes: int) -> Clamped:
         """As ``clamp``, to the byte: a user's request stays as it is where it is allowed."""
         raised_bytes = max(size_bytes, self.floor_bytes)
-        cap = _tightest([hold for hold in self._cap() if hold.at_bytes < raised_bytes])
-        allowed_bytes = cap.at_bytes if cap else raised_bytes
-        hold = _tightest([hold for hold in self._holds() if hold.at_bytes < allowed_bytes])
-        if hold:
+        allowed_bytes = (
+            raised_bytes if self.cap_bytes is None else min(raised_bytes, self.cap_bytes)
+        )
+        hold = _tightest(self._holds())
+        if hold and hold.at_bytes < allowed_bytes:
             return self._held_back(allowed_bytes, hold)
-        if cap:
-            return Clamped(allowed_bytes, f"cut to {cap.words}")
+        if allowed_bytes < raised_bytes:
+            return Clamped(allowed_bytes, f"cut to {self._cap()[0].words}")
         if raised_bytes > size_bytes:
             return Clamped(
                 raised_bytes, f"raised to the minimum of {words_for_bytes(raised_bytes)}"
@@ -118,8 +119,8 @@ class Range:
         A run that was killed at less must get at least what its author wrote.
         """
         wanted_bytes = max(_whole(size_bytes), self.floor_bytes)
-        hold = _tightest([hold for hold in self._holds() if hold.at_bytes < wanted_bytes])
-        if hold:
+        hold = _tightest(self._holds())
+        if hold and hold.at_bytes < wanted_bytes:
             wanted_bytes = max(hold.at_bytes, self.request_bytes)
         return wanted_bytes if self.cap_bytes is None else min(wanted_bytes, self.cap_bytes)
 
@@ -136,14 +137,14 @@ class Range:
         if self.room_bytes is None:
             return self._most()
         if self.room_bytes < self.request_bytes:
-            return [*self._most(), _Hold.of(self.request_bytes, "the request")]
-        return [*self._most(), _Hold.of(self.room_bytes, self.room_of)]
+            return [*self._most(), _Hold(self.request_bytes, "the request")]
+        return [*self._most(), _Hold(self.room_bytes, self.room_of)]
 
     def _most(self) -> list[_Hold]:
-        return [] if self.max_bytes is None else [_Hold.of(self.max_bytes, "the policy's maximum")]
+        return [] if self.max_bytes is None else [_Hold(self.max_bytes, "the policy's maximum")]
 
     def _cap(self) -> list[_Hold]:
-        return [] if self.cap_bytes is None else [_Hold.of(self.cap_bytes, "the cluster's cap")]
+        return [] if self.cap_bytes is None else [_Hold(self.cap_bytes, "the cluster's cap")]
 
 
 def _tightest(holds: list[_Hold]) -> _Hold | None:
