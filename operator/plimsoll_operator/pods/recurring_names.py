@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from plimsoll_operator.names.labels import JOB_NAME
+from plimsoll_operator.names.labels import JOB_NAME, MAX_NAME_CHARS
 from plimsoll_operator.pods.owners import LONGEST_PREFIX, cronjob_of, is_job
 from plimsoll_operator.pods.spec import Pod, annotations_of, labels_of, metadata_of
 
@@ -29,7 +29,6 @@ _GENERATED: Final = re.compile(
     r"|[0-9]{8,}|[0-9]{8}[-tT]?[0-9]{4,6}[zZ]?"
     r"|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$"
 )
-_LONGEST_NAME: Final = 253
 _ONLY_GENERATED: Final = re.compile(r"[0-9]{6,}")
 
 
@@ -41,8 +40,8 @@ def recurring_name(name: str) -> str | None:
     >>> recurring_name("load-tpcds"), recurring_name("fetch-html5")
     ('load-tpcds', 'fetch-html5')
     """
-    if len(name) > _LONGEST_NAME:
-        # The API server bounds no owner's name; taking endings off megabytes would take minutes.
+    if len(name) > MAX_NAME_CHARS:
+        # No object has such a name, but admission sees what nobody has checked yet.
         return None
     root = name.rstrip("-_.")
     while match := _GENERATED.search(root):
@@ -53,6 +52,8 @@ def recurring_name(name: str) -> str | None:
 def name_by_owner(pod: Pod, owner: Mapping[str, Any]) -> str | None:
     """Return what recurs in the name of the pod's controller; None if all of it was generated."""
     name, kind = str(owner.get("name", "")), owner.get("kind")
+    if len(name) > MAX_NAME_CHARS:
+        return None
     if kind in _NAMED_BY_PEOPLE:
         return name or None
     if is_job(owner):

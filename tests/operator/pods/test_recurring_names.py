@@ -80,6 +80,13 @@ def test_a_name_that_ends_like_a_generated_one_stays_whole(name: str, pod: objec
     assert named(pod(name)) == name
 
 
+@pytest.mark.parametrize("kind", ["Job", "StatefulSet", "ReplicaSet", "PyTorchJob"])
+def test_a_name_that_no_object_can_have_names_no_task(kind: str) -> None:
+    long = "x7k2p-" * 100_000
+    assert named(AUTO.owned_by(kind, long, version="batch/v1")) is None
+    assert named(AUTO.generated_from(long)) is None
+
+
 def test_names_of_people_and_engines_are_not_read_as_generated() -> None:
     spark = AUTO.labelled(
         **{"spark-role": "executor", "spark-app-selector": "s", "spark-app-name": "load-tpcds"}
