@@ -64,7 +64,7 @@ def cronjob_of(job: Mapping[str, Any]) -> str | None:
 
 def remakes_by_name(owner: Mapping[str, Any] | None) -> bool:
     """Say whether the owner is known to make a missing pod again, with the same name."""
-    return owner is not None and (_group_of(owner), owner.get("kind")) in _REMAKERS
+    return owner is not None and (_group_of(owner), str(owner.get("kind"))) in _REMAKERS
 
 
 def given_name(pod: Pod) -> str | None:

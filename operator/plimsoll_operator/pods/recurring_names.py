@@ -51,7 +51,7 @@ def recurring_name(name: str) -> str | None:
 
 def name_by_owner(pod: Pod, owner: Mapping[str, Any]) -> str | None:
     """Return what recurs in the name of the pod's controller; None if all of it was generated."""
-    name, kind = str(owner.get("name", "")), owner.get("kind")
+    name, kind = str(owner.get("name", "")), str(owner.get("kind"))
     if len(name) > MAX_NAME_CHARS:
         return None
     if kind in _NAMED_BY_PEOPLE:

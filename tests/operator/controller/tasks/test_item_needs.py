@@ -83,7 +83,8 @@ class Place:
         name = pod.built()["metadata"]["name"]
         reading = read_pod(ended(pod).built(), lambda task: known(task.name))
         assert reading is not None
-        peak = a_final(name, need_bytes)
+        # The container's own: a whole pod's counts up to the container's limit.
+        peak = replace(a_final(name, need_bytes), container_id="main")
         observation = observe(reading.attempt, reading.status, SUCCEEDED, peak, None)
         assert observation.peak_bytes == need_bytes
         self.items.learn(observation)
@@ -192,7 +193,7 @@ async def lived(inside: Inside, task: str, run: str, need_bytes: int, at: str) -
     )
     decided = pod.patched(size(pod.built(), state).patch)
     name = decided.built()["metadata"]["name"]
-    final = replace(a_final(name, need_bytes), measured_s=1_767_300_000.0)
+    final = replace(a_final(name, need_bytes), container_id="main", measured_s=1_767_300_000.0)
     await inside.report(final)
     await inside.see(ended(decided, at=at))
 
