@@ -132,6 +132,18 @@ async def test_calls_keep_their_order_among_observations(store_url: str) -> None
         assert await writer.read(store.lifts.waiting) == {TRAIN: {"run": Lift(2, 2, 1)}}
 
 
+async def test_a_write_under_way_says_how_long_it_has_taken(store_url: str) -> None:
+    async with writing(store_url, busy_timeout_s=0.1) as (_, writer):
+        assert writer.busy_s == 0.0
+        with locked(store_url):
+            waiting = asyncio.create_task(writer.record(an_attempt("u1").built))
+            async with asyncio.timeout(20):
+                while writer.busy_s == 0.0:
+                    await asyncio.sleep(0.01)
+        await waiting
+        assert writer.busy_s == 0.0
+
+
 @pytest.mark.slow
 async def test_a_locked_store_stops_neither_the_loop_nor_reads_and_loses_nothing(
     store_url: str,
