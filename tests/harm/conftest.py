@@ -37,6 +37,8 @@ def pairs(
 ) -> dict[str, Pair]:
     """Each chosen scenario's two runs, by its name; written to harm.json."""
     load_eater(cluster.handle.layout)
+    # The cluster's network has no way out, so it is made before.
+    assert archive().exists(), f"there is no {archive()}; run: python -m tests.rigs.runtimes_image"
     load_image(cluster.handle.layout, archive())
     install_crds(cluster)
     folder = tmp_path_factory.mktemp("plimsoll")
