@@ -25,13 +25,20 @@ def lift_after_failure(
         return None
     if not failed.is_lowered and not (counted and attempts.left):
         return None
-    if lift is not None and lift.as_written:
+    if lift is not None and (lift.as_written or not failed.is_lowered or _covers(lift, failed)):
+        # The run was killed before: what it got for that is no less than was written.
         return lift
-    if lift is not None and lift.attempt > failed.attempt and not failed.is_lowered:
-        return None  # an earlier pod of the run: what is due was decided after a later one
     return Lift(
         allocation_bytes=failed.request_bytes or 0,
         attempt=failed.attempt + 1,
         after_bytes=failed.allocation_bytes or 0,
         as_written=True,
     )
+
+
+def _covers(lift: Lift, failed: Observation) -> bool:
+    """Say whether the lift is no less than was written."""
+    written_bytes = failed.written_limit_bytes
+    if not written_bytes:
+        return False
+    return lift.allocation_bytes >= max(written_bytes, failed.request_bytes or 0)

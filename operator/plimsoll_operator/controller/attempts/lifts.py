@@ -69,16 +69,17 @@ class Lifts:
         failed, watched = ended.observation, ended.watched
         if watched.mode is not Mode.ENFORCE or self.book.policies.pauses(watched.task):
             return True
-        there = self.book.look(failed.task).lifts.get(failed.run)
-        counted = watched.retrier in (Retrier.JOB, Retrier.ENGINE)
-        lift = lift_after_failure(failed, watched.attempts, there, counted=counted)
-        if lift is None:
-            return True
         if await read_patiently(self.writer, self.store.observations.got_through, failed):
             return True
-        if lift is not there:
-            await self.writer.call(self.store.lifts.put, failed.task, failed.run, lift)
-            self.book.lift(failed.task, failed.run, lift)
+        counted = watched.retrier in (Retrier.JOB, Retrier.ENGINE, Retrier.REMAKER)
+        async with self._turns.setdefault((failed.task, failed.run), asyncio.Lock()):
+            there = self.book.look(failed.task).lifts.get(failed.run)
+            lift = lift_after_failure(failed, watched.attempts, there, counted=counted)
+            if lift is None:
+                return True
+            failed_s = self._killed_s(failed)
+            if lift is not there or failed_s > (lift.killed_s or 0):
+                await self._put(failed, replace(lift, killed_s=failed_s))
         if not failed.is_lowered:
             return True
         happening = events.failed_lowered(failed.allocation_bytes or 0, lift.attempt)

@@ -204,3 +204,27 @@ async def test_people_are_told_that_the_run_goes_on_as_written(tmp_path: Path) -
             " been too small; attempt 2 of this run gets what was written"
         )
         assert told[1].endswith("with what was written")
+
+
+async def test_a_run_that_was_given_more_than_written_does_not_lose_it_by_a_failure(
+    tmp_path: Path,
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(killed(decided(a_train("train-1")).owned_by_job()))
+        [lift] = inside.known.lifts.values()
+        await inside.see(failed(decided(a_train("train-2", "256Mi"), attempt=2).owned_by_job()))
+        assert list(inside.known.lifts.values()) == [lift]
+        assert lift.allocation_bytes > 128 * MIB
+
+
+async def test_a_sibling_that_was_made_before_the_failure_does_not_end_the_lift(
+    tmp_path: Path,
+) -> None:
+    made = {"creationTimestamp": "2026-01-01T00:00:00Z"}
+    async with an_inside(tmp_path) as inside:
+        await inside.see(failed(lowered("train-1").owned_by_job()))
+        sibling = decided(a_train("train-2"), attempt=2).owned_by_job()
+        before = ended(sibling).built()
+        before["metadata"].update(made)
+        await inside.see(APod(before))
+        assert len(inside.known.lifts) == 1
