@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from plimsoll_operator.attempts.retry_pod import planned_manifest
 from plimsoll_operator.controller.attempts.retry_making import RETRY_WITHIN_S
 from plimsoll_operator.names import labels
 from plimsoll_predictor.store import RetryIntent
@@ -115,7 +116,7 @@ async def test_a_crash_between_creating_and_closing_makes_no_second_retry(tmp_pa
         (intent,) = inside.store.retries.waiting()
     async with a_pod_server() as server:
         first = server.has(the_killed())
-        server.pods[intent.new_pod] = json.loads(intent.manifest)
+        server.pods[intent.new_pod] = planned_manifest(json.loads(intent.manifest), first)
         async with an_inside(tmp_path, host=server.url) as inside:
             await closed(inside, there_already=1)
         assert server.created == []
