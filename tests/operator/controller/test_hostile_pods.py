@@ -36,8 +36,8 @@ PODS: Final = 10_000
 AT_ONCE: Final = 200
 MOST_STORED_BYTES: Final = 4096
 """A pod, in the store."""
-MOST_STORED_OF_A_TASK_BYTES: Final = 2048
-"""A task, beside its pods."""
+MOST_STORED_OF_A_TASK_BYTES: Final = 3072
+"""A task, beside its pods: its sums, and what its experts and its forecaster know."""
 MOST_SNAPSHOT_BYTES: Final = 32 * 2**20
 CALM: Final = TaskId("calm", "train")
 
