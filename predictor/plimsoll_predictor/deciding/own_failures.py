@@ -7,8 +7,6 @@ attempts are as its author wrote them, and how these end tells (experts/failures
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.deciding.safeguards import Attempts
 from plimsoll_predictor.knowledge.knowledge import Lift

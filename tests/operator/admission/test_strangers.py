@@ -124,8 +124,10 @@ def test_whatever_a_pod_says_in_its_own_words_no_size_goes_beyond_its_policys_ma
         state.tasks[task] = replace(known, policy=replace(known.policy, max_bytes=2 * GIB))
     sized = size(pod.built(), state, EVIL)
     wanted = None if sized.decision is None else sized.decision.allocation_bytes
-    if sized.identity is not None and sized.identity.task.name == "train" and wanted is not None:
-        assert wanted <= 2 * GIB
+    if sized.identity is None or sized.identity.task.name != "train" or wanted is None:
+        return
+    # What is not lowered stays as its author wrote it, and nothing of it is Plimsoll's.
+    assert wanted <= 2 * GIB or not [each for each in sized.patch if "memory" in str(each)]
 
 
 @given(pod=STRANGERS)

@@ -380,7 +380,7 @@ def test_why_attempts_did_not_succeed_lately_is_told_where_some_did_not() -> Non
 def test_runs_killed_below_their_request_are_told_where_there_are_some() -> None:
     words = "3 of the last 400 runs were killed below the request"
     told = summary(
-        profiles=[a_profile("killed", killedBelowRequest={"text": words}), a_profile("fine")]
+        profiles=[a_profile("killed", killedBelowRequest={"text": words}), a_profile("spared")]
     )
     assert [each["killed_below_request"] for each in told.to_dict()["tasks"]] == [words, None]
     assert f"shop/killed  {words}" in text_of(told)
