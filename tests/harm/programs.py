@@ -10,6 +10,8 @@ from tests.harm.plays import bare, jobs, of_class
 from tests.harm.scenario import ASKED_MIB, Past, Scenario
 from tests.rigs.runtimes_image import IMAGE, JAVA, PYTHON
 
+TRIES = 4
+"""Enough for a first size below what was asked for."""
 DEFAULT_HEAP_MIB, HEAP_MIB = 640, 256
 CACHE_MIB, LEAST_CACHE_MIB, CACHE_SHARE = 128, 40, 0.6
 RESUMES: dict[str, Any] = {
@@ -47,7 +49,7 @@ SCENARIOS = (
                     "110",
                     "1",
                 ),
-                backoffLimit=1,
+                backoffLimit=TRIES - 1,
             )
         ),
         past=_past(140, 146, 150, 144, asked_mib=DEFAULT_HEAP_MIB),
@@ -59,7 +61,7 @@ SCENARIOS = (
             a_job(
                 "jvm",
                 _runs(HEAP_MIB, JAVA[0], "-XX:MaxRAMPercentage=75", *JAVA[1:], "Heap", "130", "1"),
-                backoffLimit=1,
+                backoffLimit=TRIES - 1,
             )
         ),
         past=_past(92, 98, 95, 100, asked_mib=HEAP_MIB),
@@ -83,7 +85,7 @@ SCENARIOS = (
             a_job(
                 "cache",
                 _runs(CACHE_MIB, *PYTHON, "cache", str(LEAST_CACHE_MIB), str(CACHE_SHARE)),
-                backoffLimit=1,
+                backoffLimit=TRIES - 1,
             )
         ),
         # As sizes went down, so did the cache.
@@ -96,13 +98,17 @@ SCENARIOS = (
     ),
     Scenario(
         "a program that ends by 137 before the kernel does it",
-        plays=jobs(a_job("watchful", _runs(ASKED_MIB, *PYTHON, "watchdog", "90"), backoffLimit=1)),
+        plays=jobs(
+            a_job("watchful", _runs(ASKED_MIB, *PYTHON, "watchdog", "90"), backoffLimit=TRIES - 1)
+        ),
         ends_itself_with=(137,),
     ),
     Scenario(
         "a program whose worker is killed",
         plays=jobs(
-            a_job("parent", a_template(a_container(["/task", "worker", "90"])), backoffLimit=1)
+            a_job(
+                "parent", a_template(a_container(["/task", "worker", "90"])), backoffLimit=TRIES - 1
+            )
         ),
     ),
     Scenario(
@@ -118,14 +124,20 @@ SCENARIOS = (
     Scenario(
         "a pod whose limit is above its request",
         plays=jobs(
-            a_job("between", a_template(a_container(eats(120), memory(64, 160))), backoffLimit=1)
+            a_job(
+                "between",
+                a_template(a_container(eats(120), memory(64, 160))),
+                backoffLimit=TRIES - 1,
+            )
         ),
         past=_past(40, 42, 41, 39, asked_mib=64, allocated_mib=(160,) * 12),
     ),
     Scenario(
         "a pod with a request and no limit",
         plays=jobs(
-            a_job("open", a_template(a_container(eats(120), memory(64, None))), backoffLimit=1)
+            a_job(
+                "open", a_template(a_container(eats(120), memory(64, None))), backoffLimit=TRIES - 1
+            )
         ),
         past=_past(40, 42, 41, 39, asked_mib=64),
     ),
@@ -168,7 +180,7 @@ SCENARIOS = (
                         }
                     ]
                 ),
-                backoffLimit=1,
+                backoffLimit=TRIES - 1,
             )
         ),
     ),

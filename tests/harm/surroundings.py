@@ -70,9 +70,9 @@ SCENARIOS = (
         ),
     ),
     Scenario(
-        "a Job tried three times, evicted after a kill",
+        "a Job tried four times, evicted after a kill",
         plays=evicted(
-            a_job("evicted", a_template(a_container(eats(NEEDS_MIB, after_s=6))), backoffLimit=2),
+            a_job("evicted", a_template(a_container(eats(NEEDS_MIB, after_s=6))), backoffLimit=3),
             evict=2,
         ),
     ),
@@ -92,6 +92,11 @@ SCENARIOS = (
     Scenario(
         "a Job tried twice while Plimsoll's controller is down",
         plays=while_nothing_heals(a_job("unhealed", backoffLimit=1)),
+        alone=True,
+    ),
+    Scenario(
+        "a Job tried four times while Plimsoll's controller is down",
+        plays=while_nothing_heals(a_job("unhealed", backoffLimit=3)),
         alone=True,
     ),
 )
