@@ -27,6 +27,9 @@ MAX_SUBJECTS: Final = 100
 _EXCLUDED: Final = Sized(Treatment.EXCLUDED, [])
 MAX_SILENCE_S: Final = 600.0
 """A controller that Kubernetes starts again on another node is heard before that."""
+MAX_UNANSWERED_S: Final = 5.0
+"""A question or two may fail while a controller gives way to the next; a Job makes its second pod
+ten seconds after the first was killed."""
 
 
 @dataclass(slots=True)
@@ -39,6 +42,8 @@ class Freshness:
     max_age_s: with older knowledge, pods are left as they are.
     max_silence_s: after a longer silence, sizes are raised only. What is killed meanwhile may
         never be lifted, because only the controller sees that.
+    failed_s: monotonic seconds of the first question since then that nobody answered; None if all
+        were. A question that hangs has failed after some 40 s.
     from_feed: whether the controller has answered since the start. A snapshot is no answer: after
         a power failure, admission can be back long before the controller.
     """
@@ -47,11 +52,18 @@ class Freshness:
     heard_s: float | None = None
     from_feed: bool = False
     max_silence_s: float = MAX_SILENCE_S
+    failed_s: float | None = None
 
     def hear(self, now_s: float) -> None:
         """Note that the controller answered."""
         self.heard_s = now_s
+        self.failed_s = None
         self.from_feed = True
+
+    def fail(self, now_s: float) -> None:
+        """Note that the controller did not answer a question."""
+        if self.failed_s is None:
+            self.failed_s = now_s
 
     def load(self, now_s: float) -> None:
         """Note that a snapshot was loaded."""
@@ -75,6 +87,8 @@ class Freshness:
         """
         if not self.from_feed or self.heard_s is None:
             return "the controller was not heard since this admission started"
+        if self.failed_s is not None and now_s - self.failed_s > MAX_UNANSWERED_S:
+            return "the controller does not answer"
         if now_s - self.heard_s > self.max_silence_s:
             return "the controller has been silent for too long"
         return None

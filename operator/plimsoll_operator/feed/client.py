@@ -25,6 +25,8 @@ WAIT_S: Final = 25.0
 ANSWER_WITHIN_S: Final = 15.0
 FIRST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 5.0
+UNANSWERED: Final = "unanswered"
+"""The word for a question that the controller did not answer."""
 
 
 class FeedError(Exception):
@@ -141,7 +143,7 @@ class FeedClient:
             self._staged = None
             self.position = Position()
         self._answered = False
-        self.failed("unanswered")
+        self.failed(UNANSWERED)
         self._failures += 1
         longest_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(self._failures - 1, 10))
         pause_s = self.jitter.uniform(longest_s / 2, longest_s)

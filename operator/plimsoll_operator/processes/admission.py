@@ -25,7 +25,7 @@ from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.admission.pages import Pages
 from plimsoll_operator.admission.server import SizingServer
 from plimsoll_operator.admission.settings import AdmissionSettings
-from plimsoll_operator.feed.client import FeedClient, FeedSource
+from plimsoll_operator.feed.client import UNANSWERED, FeedClient, FeedSource
 from plimsoll_operator.processes.ending import (
     Terminated,
     beside,
@@ -98,7 +98,7 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
         source=_source(settings),
         state=state,
         heard=lambda: freshness.hear(time.monotonic()),
-        failed=lambda reason: metrics.feed_errors.labels(reason).inc(),
+        failed=lambda reason: _feed_failed(reason, freshness, metrics),
         jitter=random.Random(),
     )
     snapshot = SnapshotKeeper(settings.snapshot_file, state, client, metrics)
@@ -128,6 +128,12 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
         )
         pages.trouble = None
         yield Running(port, metrics_port, state, freshness, metrics, pages, server)
+
+
+def _feed_failed(reason: str, freshness: Freshness, metrics: AdmissionMetrics) -> None:
+    metrics.feed_errors.labels(reason).inc()
+    if reason == UNANSWERED:
+        freshness.fail(time.monotonic())
 
 
 async def _certificate(

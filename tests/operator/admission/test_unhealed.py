@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.admission.answering import MAX_SILENCE_S, Freshness
+from plimsoll_operator.admission.answering import MAX_SILENCE_S, MAX_UNANSWERED_S, Freshness
 from plimsoll_operator.admission.snapshot import load_snapshot, take_snapshot, write_snapshot
 from plimsoll_operator.feed.applying import apply
 from plimsoll_operator.feed.client import Position
@@ -53,6 +53,16 @@ def lowering(server: Running) -> float | None:
             None,
             id="silent for a little less",
         ),
+        pytest.param(
+            Freshness(86_400.0, heard_s=980.0, from_feed=True, failed_s=999.0 - MAX_UNANSWERED_S),
+            "does not answer",
+            id="its questions fail",
+        ),
+        pytest.param(
+            Freshness(86_400.0, heard_s=980.0, from_feed=True, failed_s=1001.0 - MAX_UNANSWERED_S),
+            None,
+            id="a question failed just now",
+        ),
     ],
 )
 def test_a_controller_that_is_not_heard_heals_nothing(
@@ -60,6 +70,17 @@ def test_a_controller_that_is_not_heard_heals_nothing(
 ) -> None:
     unhealed = freshness.unhealed(1000.0)
     assert (unhealed is None) if words is None else words in str(unhealed)
+
+
+def test_a_controller_that_answers_again_heals_again() -> None:
+    freshness = Freshness(86_400.0)
+    freshness.hear(1000.0)
+    freshness.fail(1001.0)
+    freshness.fail(1005.5)
+    assert freshness.unhealed(1005.9) is None
+    assert freshness.unhealed(1006.1) == "the controller does not answer"
+    freshness.hear(1007.0)
+    assert freshness.unhealed(1007.1) is None
 
 
 async def test_a_silent_feed_stops_lowering_and_not_raising(tmp_path: Path) -> None:
