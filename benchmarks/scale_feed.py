@@ -119,7 +119,7 @@ def _start(home: Path, feed_url: str, port: int) -> subprocess.Popen[bytes]:
     settings = settings_in(home, feed_url, listen_port=port, snapshot_every_s=10.0)
     environment = {
         f"PLIMSOLL_{name.upper()}": str(value)
-        for name, value in settings.model_dump().items()
+        for name, value in settings.model_dump(exclude={"excluded_namespaces"}).items()
         if value is not None
     }
     with (home / "log").open("wb") as log:

@@ -58,7 +58,7 @@ def start(folder: Path, port: int) -> subprocess.Popen[str]:
     settings = settings_in(folder, "http://127.0.0.1:1", drain_s=0.3, listen_port=port)
     environment = {
         f"PLIMSOLL_{name.upper()}": str(value)
-        for name, value in settings.model_dump().items()
+        for name, value in settings.model_dump(exclude={"excluded_namespaces"}).items()
         if value is not None
     }
     # What Kubernetes sets for a Service called plimsoll must not be taken for a setting.
