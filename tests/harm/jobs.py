@@ -46,6 +46,10 @@ SCENARIOS = (
         plays=jobs(a_job("wide", backoffLimit=2, completions=8, parallelism=8)),
     ),
     Scenario(
+        "4 pods of a Job in a row (backoffLimit 2)",
+        plays=jobs(a_job("row", backoffLimit=2, completions=4)),
+    ),
+    Scenario(
         "a Job that fails at exit 137 (podFailurePolicy)",
         plays=jobs(a_job("strict", backoffLimit=3, podFailurePolicy=ENDS_WITH_137)),
     ),

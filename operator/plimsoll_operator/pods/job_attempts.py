@@ -24,8 +24,8 @@ _FINAL: Final = ("FailJob", "FailIndex")
 def attempts_of_job(job: Mapping[str, Any]) -> int:
     """Return how many attempts every run of a Job surely gets; 1 if a failure may end the Job.
 
-    Pods of a Job that run at once share its ``backoffLimit``, and all of them may fail. A failed
-    attempt takes time, so that a Job with a deadline counts as one that has no second attempt.
+    All pods that a Job makes in its life share its ``backoffLimit``, and each of them may fail. A
+    failed attempt takes time, so a Job with a deadline counts as one without a second attempt.
     """
     spec = mapping(job.get("spec"))
     if spec.get("activeDeadlineSeconds") is not None or _ends_by_policy(spec):
@@ -39,7 +39,7 @@ def attempts_of_job(job: Mapping[str, Any]) -> int:
     if _template_spec(spec).get("restartPolicy") == "OnFailure":
         # The kubelet restarts the container once before Plimsoll has the pod replaced.
         limit = max(0, limit - 1)
-    return min(1 + limit // _at_once(spec), MOST_ATTEMPTS)
+    return min(1 + limit // _runs(spec), MOST_ATTEMPTS)
 
 
 def patch_for_job(job: Mapping[str, Any]) -> list[Operation]:
@@ -79,11 +79,10 @@ def _template_spec(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     return mapping(mapping(spec.get("template")).get("spec"))
 
 
-def _at_once(spec: Mapping[str, Any]) -> int:
-    """Return how many pods may run beside each other; Kubernetes' default is one."""
+def _runs(spec: Mapping[str, Any]) -> int:
+    """Return how many pods have to succeed; without completions, all that run beside each other."""
     parallelism, completions = _count(spec.get("parallelism")), _count(spec.get("completions"))
-    pods = 1 if parallelism is None else parallelism
-    return max(1, pods if completions is None else min(pods, completions))
+    return max(1, (parallelism or 1) if completions is None else completions)
 
 
 def _ends_by_policy(spec: Mapping[str, Any]) -> bool:

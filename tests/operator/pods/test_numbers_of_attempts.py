@@ -132,7 +132,10 @@ def ending(action: str, operator: str, *codes: int) -> dict[str, Any]:
         pytest.param(a_job(backoffLimit=1), 2, id="one more"),
         pytest.param(a_job(backoffLimit=2, parallelism=8, completions=8), 1, id="eight share two"),
         pytest.param(a_job(backoffLimit=8, parallelism=8, completions=8), 2, id="8 share 8"),
-        pytest.param(a_job(backoffLimit=2, parallelism=8, completions=1), 3, id="one at a time"),
+        pytest.param(a_job(backoffLimit=2, parallelism=8, completions=1), 3, id="one of eight"),
+        pytest.param(a_job(backoffLimit=6, completions=90), 1, id="90, one after the other"),
+        pytest.param(a_job(backoffLimit=6, parallelism=2, completions=3), 3, id="three share six"),
+        pytest.param(a_job(backoffLimit=6, parallelism=3), 3, id="three workers of a queue"),
         pytest.param(a_job(backoffLimit=2, parallelism=0), 3, id="suspended by its parallelism"),
         pytest.param(
             a_job(backoffLimitPerIndex=0, completions=90, parallelism=90), 1, id="none an index"
