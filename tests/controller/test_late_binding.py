@@ -309,6 +309,11 @@ async def _create(shop: Shop, name: str, resources: Any, **spec: Any) -> None:
         shop.namespace,
         {
             "metadata": {"name": name, "labels": {"plimsoll.dev/task": "train"}},
-            "spec": {"schedulerName": "nobody", "containers": [container], **spec},
+            "spec": {
+                "restartPolicy": "Never",
+                "schedulerName": "nobody",
+                "containers": [container],
+                **spec,
+            },
         },
     )

@@ -39,9 +39,8 @@ async def text_of(page: ClientSession, path: str) -> str:
 
 
 async def test_the_page_follows_what_people_set_and_what_the_profile_says(
-    shop: Shop, knowing_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own: Shop, shop: Shop, knowing_cluster: Cluster, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("PLIMSOLL_NAMESPACE", shop.namespace)
     index, task = f"/?q={shop.namespace}%2Ftrain", f"/tasks/{shop.namespace}/train"
     async with a_controller(knowing_cluster.kubeconfig, tmp_path), a_page(tmp_path) as page:
         assert "Nothing matches" in (text := await text_of(page, index)) or "No task yet" in text
@@ -59,5 +58,5 @@ async def test_the_page_follows_what_people_set_and_what_the_profile_says(
         assert await says(task, 'data-label="killed at">128Mi')
         await shop.enforce()
         await until("it is enforced", lambda: says(index, enforce), within_s=15)
-        await say(shop, "cluster", paused=True)
+        await say(own, "cluster", paused=True)
         await until("it is paused", lambda: says(index, "<b>Paused.</b>", "phase Paused"), 15)

@@ -33,13 +33,6 @@ MERGE = "application/merge-patch+json"
 TASK = "train"
 
 
-@pytest.fixture
-def own(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Shop:
-    """The test's namespace, taken for Plimsoll's own."""
-    monkeypatch.setenv("PLIMSOLL_NAMESPACE", shop.namespace)
-    return shop
-
-
 async def say(shop: Shop, name: str, **spec: Any) -> None:
     """Make or patch a SizingPolicy."""
     where = (*GROUP, shop.namespace, "sizingpolicies")
@@ -109,57 +102,57 @@ async def seconds_until(caller: Caller, pod: APod, wanted: bool) -> float:
 
 @pytest.mark.alone
 async def test_a_cluster_wide_pause_holds_within_seconds_and_ends_as_fast(
-    own: Shop, cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    own: Shop, shop: Shop, cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await say(own, "default", mode="enforce", minRuns=1)
+    await say(shop, "default", mode="enforce", minRuns=1)
     took_s = {}
     async with a_controller(cluster.kubeconfig, tmp_path), an_admission(tmp_path) as caller:
         await until("it starts", lambda: logged(tmp_path, "controller started"))
-        await teach(own, tmp_path)
-        pod = a_train_pod(own)
+        await teach(shop, tmp_path)
+        pod = a_train_pod(shop)
         await until("sized", lambda: is_sized(caller, pod))
         await say(own, "cluster", paused=True)
         took_s["pause"] = await seconds_until(caller, pod, wanted=False)
-        await until("phase", lambda: _phase_is(own, "Paused"))
+        await until("phase", lambda: _phase_is(shop, "Paused"))
         await say(own, "cluster", paused=False)
         took_s["resume"] = await seconds_until(caller, pod, wanted=True)
-        await until("phase", lambda: _phase_is(own, "Sizing"))
+        await until("phase", lambda: _phase_is(shop, "Sizing"))
     with capsys.disabled():
         print("".join(f"\n{what} reached admission in {s:.2f} s" for what, s in took_s.items()))
     assert max(took_s.values()) <= WITHIN_S
 
 
 async def test_while_paused_nothing_is_retried_or_resized_and_all_is_observed(
-    own: Shop, cluster: Cluster, tmp_path: Path
+    own: Shop, shop: Shop, cluster: Cluster, tmp_path: Path
 ) -> None:
-    await say(own, "default", mode="enforce", minRuns=1)
+    await say(shop, "default", mode="enforce", minRuns=1)
     await say(own, "cluster", paused=True)
     async with a_controller(cluster.kubeconfig, tmp_path):
         await until("late binding", lambda: logged(tmp_path, "late binding is on"))
-        names = await queued(own, 5)
-        await teach(own, tmp_path)
-        await own.pod("heavy")
-        await own.end("heavy", "killed")
-        await until("all observed", lambda: len(observed(tmp_path, own.task())) == 3)
-        await attempts_are_counted(own, 3)
-        await own.pod("done")
-        await own.end("done", "succeeded")
-        await attempts_are_counted(own, 4)
-        pods = await own.pods()
+        names = await queued(shop, 5)
+        await teach(shop, tmp_path)
+        await shop.pod("heavy")
+        await shop.end("heavy", "killed")
+        await until("all observed", lambda: len(observed(tmp_path, shop.task())) == 3)
+        await attempts_are_counted(shop, 3)
+        await shop.pod("done")
+        await shop.end("done", "succeeded")
+        await attempts_are_counted(shop, 4)
+        pods = await shop.pods()
         assert {request_of(pods[name]) for name in names} == {LARGE}
         retried = [labels.RETRY_OF in (p.metadata.annotations or {}) for p in pods.values()]
         assert not any(retried)
-        assert await own.events("Lifted") == []
+        assert await shop.events("Lifted") == []
         await say(own, "cluster", paused=False)
         # What waits is decided again; what was killed meanwhile was its owner's to see to.
-        await until("resized", lambda: _none_asks(own, names, LARGE))
-        await own.pod("later", memory="64Mi")
-        await own.end("later", "killed")
-        await until("a retry", lambda: _retries_are(own, 1))
+        await until("resized", lambda: _none_asks(shop, names, LARGE))
+        await shop.pod("later", memory="64Mi")
+        await shop.end("later", "killed")
+        await until("a retry", lambda: _retries_are(shop, 1))
     async with a_controller(cluster.kubeconfig, tmp_path):
         await until("it starts", lambda: len(logged(tmp_path, "controller started")) == 2)
         await a_later_kill_is_retried(cluster)
-    assert await _retries_are(own, 1)
+    assert await _retries_are(shop, 1)
 
 
 @pytest.mark.alone

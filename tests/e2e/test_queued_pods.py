@@ -62,7 +62,7 @@ async def test_a_suspended_job_is_sized_by_what_is_known_when_it_is_resumed(
     plimsoll: Plimsoll, shop: Shop
 ) -> None:
     batch = client.BatchV1Api(shop.core.api_client)
-    job = a_job("later", "eat 20 1", task="later", backoff_limit=0, memory="700Mi")
+    job = a_job("later", "eat 20 1", task="later", backoff_limit=6, memory="700Mi")
     job["spec"]["suspend"] = True
     await create(shop, job)
     await create(shop, a_pod("teacher", "eat 20 1", task="later", memory="700Mi"))
