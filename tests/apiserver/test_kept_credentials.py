@@ -17,7 +17,7 @@ from plimsoll_operator.kube.errors import ApiError
 from plimsoll_operator.kube.own_objects import OwnObjects
 from plimsoll_operator.processes.run_webhook import webhook_configuration
 from tests.apiserver.candidates import Candidate, a_candidate, environment, own_objects
-from tests.apiserver.controllers import Shop, until
+from tests.apiserver.controllers import Shop, a_shop, until
 from tests.apiserver.waiting import ROLE, a_role
 from tests.conftest import Cluster
 
@@ -175,8 +175,9 @@ async def test_without_the_right_to_read_secrets_the_leader_says_so_and_works_on
             # What it knows serves on, and so does everything else that it does.
             assert await feeds(one, shown) == 200
             assert (await one.get("/readyz"))[0] == 200
-            await shop.pod("still-seen")
-            await until("still observing", lambda: _known(one))
+            async with a_shop(knowing_cluster.kubeconfig) as tasks:
+                await tasks.pod("still-seen")
+                await until("still observing", lambda: _known(one))
             await may(SECRETS)
             await until("kept again", lambda: _kept_is(one, "certificate", 1), 30)
             assert one.process.returncode is None

@@ -57,6 +57,13 @@ async def shop(node: Cluster) -> AsyncIterator[Shop]:
         yield made
 
 
+@pytest_asyncio.fixture
+async def own(node: Cluster) -> AsyncIterator[Shop]:
+    """Plimsoll's own namespace, where its Lease is; no pod of it is looked at."""
+    async with a_shop(node.kubeconfig) as made:
+        yield made
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for line in FIGURES.lines():
         terminalreporter.write_line(line)

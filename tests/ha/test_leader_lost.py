@@ -54,7 +54,7 @@ class Pair:
 
 @contextlib.asynccontextmanager
 async def a_pair(
-    shop: Shop, node: Cluster, postgresql: PostgreSQL, folder: Path
+    own: Shop, node: Cluster, postgresql: PostgreSQL, folder: Path
 ) -> AsyncIterator[Pair]:
     url = postgresql.url(postgresql.new_database(), "127.0.0.1")
     async with contextlib.AsyncExitStack() as stack:
@@ -64,7 +64,7 @@ async def a_pair(
             kubeconfig = await kubeconfig_through(network, node, folder / f"{name}.kubeconfig")
             port = await network.way_to("127.0.0.1", postgresql.port)
             told = environment(
-                shop,
+                own,
                 folder,
                 STORE_URL=url.replace(f":{postgresql.port}/", f":{port}/"),
                 LEASE_S=str(LEASE_S),
@@ -84,9 +84,9 @@ def at_s(record: dict[str, str]) -> float:
 
 
 async def test_each_kill_is_retried_once_when_the_leader_is_killed_in_a_burst(
-    shop: Shop, node: Cluster, postgresql: PostgreSQL, tmp_path: Path
+    own: Shop, shop: Shop, node: Cluster, postgresql: PostgreSQL, tmp_path: Path
 ) -> None:
-    async with a_pair(shop, node, postgresql, tmp_path) as pair:
+    async with a_pair(own, node, postgresql, tmp_path) as pair:
         leader, other = await pair.roles()
         burst = Burst(shop, "killed")
         await burst.begin(PODS, OVER_S)
@@ -102,9 +102,9 @@ async def test_each_kill_is_retried_once_when_the_leader_is_killed_in_a_burst(
 
 
 async def test_each_kill_is_retried_once_when_the_leader_is_cut_off_in_a_burst(
-    shop: Shop, node: Cluster, postgresql: PostgreSQL, tmp_path: Path
+    own: Shop, shop: Shop, node: Cluster, postgresql: PostgreSQL, tmp_path: Path
 ) -> None:
-    async with a_pair(shop, node, postgresql, tmp_path) as pair:
+    async with a_pair(own, node, postgresql, tmp_path) as pair:
         leader, other = await pair.roles()
         burst = Burst(shop, "cut")
         await burst.begin(PODS, OVER_S)

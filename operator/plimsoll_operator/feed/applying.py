@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -80,9 +81,18 @@ def apply(
             _apply_task(state, name, data)
     # Whatever error a foreign entry causes, the other entries must be applied.
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        if kind is ChangeKind.TASK:
+            _forget(state, name)
         raise BadEntry(
             f"{kind} {name[:253]!r} in the feed makes no sense: {error!r:.300}"
         ) from error
+
+
+def _forget(state: AdmissionState, name: str) -> None:
+    """Forget a task whose news nobody can read: what was known may lower runs that were killed."""
+    with contextlib.suppress(ValueError):
+        task = TaskId.parse(name)
+        state.tasks.pop(task, None)
 
 
 def _apply_defaults(state: AdmissionState, data: Mapping[str, Any]) -> None:

@@ -25,7 +25,7 @@ from plimsoll_operator.pods.spec import (
     spec_of,
 )
 from plimsoll_operator.sizing.decision_note import DecisionNote, read_note
-from plimsoll_operator.sizing.patch import Memory, pod_with
+from plimsoll_operator.sizing.patch import Memory, is_lowered, pod_with
 from plimsoll_operator.sizing.pod_sizing import Treatment, size
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.decision import Reason
@@ -203,6 +203,11 @@ def _not_worth(pod: Pod, container: SizedContainer, memory: Memory, reason: Reas
     note = read_note(pod)
     if then_bytes < now_bytes and note is not None and note.attempt > 1:
         return f"attempt {note.attempt} of its run keeps the size that it was lifted to"
+    was = Memory(now_bytes, container.limit_bytes)
+    if note is not None and note.attempt > 1 and is_lowered(was, memory):
+        return f"attempt {note.attempt} of its run keeps the limit that it has"
+    if then_bytes == now_bytes and is_lowered(memory, was):
+        return None  # a safeguard holds by now: its limit is raised, and no scheduler minds
     change = abs(then_bytes - now_bytes) / max(now_bytes, 1)
     if then_bytes == now_bytes or (change < LEAST_CHANGE and reason is not Reason.LIFTED):
         return "the change is too small"

@@ -22,7 +22,7 @@ MAX_BYTES: Final = 64 * 2**20
 namespace that holds less than others, older pods of the one that holds most do."""
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _UNREAD_META: Final = frozenset({"managedFields"})
-_UNREAD_SPEC: Final = frozenset({"volumes", "affinity", "tolerations", "topologySpreadConstraints"})
+_UNREAD_SPEC: Final = frozenset({"volumes", "topologySpreadConstraints"})
 _UNREAD_CONTAINER: Final = frozenset(
     {"volumeMounts", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "ports"}
 )

@@ -10,7 +10,7 @@ from typing import Final
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.identity import Retrier, RunIdentity
-from plimsoll_operator.pods.spec import Pod, annotations_of, text_of
+from plimsoll_operator.pods.spec import Pod, annotations_of, spec_of, text_of
 from plimsoll_predictor.core.policy import Policy, Retry
 from plimsoll_predictor.deciding.safeguards import SPARED, Attempts
 
@@ -32,12 +32,10 @@ def attempts_of(pod: Pod, identity: RunIdentity, policy: Policy, lifted: int = 1
 
 
 def _most(pod: Pod, identity: RunIdentity, policy: Policy) -> tuple[int | None, str]:
-    if identity.retrier is Retrier.KUBELET:
-        # Whatever people say, the kubelet restarts the container at the size that was too small.
-        return 1, "its container is restarted in place, at the same size"
+    one = _only_one(pod, identity, policy)
+    if one is not None:
+        return 1, one
     if identity.retrier is Retrier.PLIMSOLL:
-        if policy.retry is Retry.NEVER:
-            return 1, f"{labels.RETRY} is never"
         return policy.max_lifts + 1, "Plimsoll makes them"
     written = written_attempts(text_of(pod, labels.ATTEMPTS))
     if written is not None:
@@ -50,6 +48,18 @@ def _most(pod: Pod, identity: RunIdentity, policy: Policy) -> tuple[int | None, 
     if policy.attempts is not None and identity.retrier is not Retrier.JOB:
         return policy.attempts, f"the policy says {policy.attempts}"
     return None, f"{labels.ATTEMPTS} on the pod can"
+
+
+def _only_one(pod: Pod, identity: RunIdentity, policy: Policy) -> str | None:
+    """Say why there is one attempt, whatever people say; None if there may be more."""
+    if identity.retrier is Retrier.KUBELET:
+        return "its container is restarted in place, at the same size"
+    if spec_of(pod).get("activeDeadlineSeconds") is not None:
+        # A heap that follows the limit is slower before it is too small.
+        return "a slower attempt may pass its deadline, and that ends the run"
+    if identity.retrier is Retrier.PLIMSOLL and policy.retry is Retry.NEVER:
+        return f"{labels.RETRY} is never"
+    return None
 
 
 def written_attempts(text: object) -> int | None:

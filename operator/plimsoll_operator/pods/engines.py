@@ -142,6 +142,8 @@ def _argo_attempts(template: Mapping[str, Any]) -> int | None:
     strategy = mapping(template.get("retryStrategy"))
     if not strategy or strategy.get("expression"):
         return None
+    if mapping(strategy.get("backoff")).get("maxDuration"):
+        return _ONLY_ONE  # it counts from the first attempt, and cuts later ones off
     if strategy.get("retryPolicy") not in _ARGO_RETRIES_FAILURES:
         return _ONLY_ONE  # an OOM kill is a failure, and this strategy is for errors
     limit = _count(strategy.get("limit"))

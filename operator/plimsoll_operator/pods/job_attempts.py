@@ -11,13 +11,11 @@ from typing import Any, Final
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.attempts import MOST_ATTEMPTS
-from plimsoll_operator.pods.spec import mapping, sequence
+from plimsoll_operator.pods.spec import RestartPolicy, mapping, restart_policy, sequence
 
 Operation = dict[str, Any]
 
 DEFAULT_BACKOFF_LIMIT: Final = 6
-OF_TOO_LITTLE_MEMORY: Final = (1, 3, 52, 134, 137)
-"""Exit codes for want of memory: of an exception, the JVM, Spark, an abort, a kill."""
 _FINAL: Final = ("FailJob", "FailIndex")
 
 
@@ -31,15 +29,15 @@ def attempts_of_job(job: Mapping[str, Any]) -> int:
     if spec.get("activeDeadlineSeconds") is not None or _ends_by_policy(spec):
         return 1
     per_index = _count(spec.get("backoffLimitPerIndex"))
-    if per_index is not None:
-        return min(per_index + 1, MOST_ATTEMPTS)
     limit = _count(spec.get("backoffLimit"))
     if limit is None:
-        limit = DEFAULT_BACKOFF_LIMIT
-    if _template_spec(spec).get("restartPolicy") == "OnFailure":
+        limit = DEFAULT_BACKOFF_LIMIT if per_index is None else MOST_ATTEMPTS * _runs(spec)
+    if restart_policy(mapping(spec.get("template"))) is RestartPolicy.ON_FAILURE:
         # The kubelet restarts the container once before Plimsoll has the pod replaced.
         limit = max(0, limit - 1)
-    return min(1 + limit // _runs(spec), MOST_ATTEMPTS)
+    # Both limits hold where both are written.
+    tries = limit // _runs(spec)
+    return min(1 + (tries if per_index is None else min(tries, per_index)), MOST_ATTEMPTS)
 
 
 def patch_for_job(job: Mapping[str, Any]) -> list[Operation]:
@@ -75,10 +73,6 @@ def _generated_name(job: Mapping[str, Any]) -> dict[str, str]:
     return {labels.JOB_NAME: prefix}
 
 
-def _template_spec(spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    return mapping(mapping(spec.get("template")).get("spec"))
-
-
 def _runs(spec: Mapping[str, Any]) -> int:
     """Return how many pods have to succeed; without completions, all that run beside each other."""
     parallelism, completions = _count(spec.get("parallelism")), _count(spec.get("completions"))
@@ -86,20 +80,14 @@ def _runs(spec: Mapping[str, Any]) -> int:
 
 
 def _ends_by_policy(spec: Mapping[str, Any]) -> bool:
-    """Say whether a podFailurePolicy ends the Job or the index for want of memory (KEP-3329)."""
-    for rule in sequence(mapping(spec.get("podFailurePolicy")).get("rules")):
-        on_exit = mapping(mapping(rule).get("onExitCodes"))
-        if mapping(rule).get("action") in _FINAL and any(
-            _matches(on_exit, code) for code in OF_TOO_LITTLE_MEMORY
-        ):
-            return True
-    return False
+    """Say whether a podFailurePolicy ends the Job or the index by an exit code (KEP-3329).
 
-
-def _matches(on_exit: Mapping[str, Any], code: int) -> bool:
-    values = sequence(on_exit.get("values"))
-    operator = on_exit.get("operator")
-    return code in values if operator == "In" else operator == "NotIn" and code not in values
+    Any code may be how a program ends that has too little memory.
+    """
+    return any(
+        mapping(rule).get("action") in _FINAL and mapping(rule).get("onExitCodes")
+        for rule in sequence(mapping(spec.get("podFailurePolicy")).get("rules"))
+    )
 
 
 def _count(value: object) -> int | None:

@@ -37,6 +37,9 @@ class RestartPolicy(StrEnum):
     NEVER = "Never"
 
 
+_RESTARTING: Final = (RestartPolicy.ALWAYS, RestartPolicy.ON_FAILURE)
+
+
 @dataclass(frozen=True, slots=True)
 class SizedContainer:
     """The container that Plimsoll sizes, with the memory in its spec now; None if absent.
@@ -99,9 +102,17 @@ def text_of(pod: Pod, key: str) -> str | None:
 
 
 def restart_policy(pod: Pod) -> RestartPolicy:
-    """Return the pod's restart policy; an unknown one counts as Kubernetes' default."""
+    """Return the pod's restart policy; an unknown one counts as Kubernetes' default.
+
+    A container with a policy or rules of its own counts as one that is restarted (KEP-5307).
+    """
+    spec = spec_of(pod)
+    for container in sequence(spec.get("containers")):
+        own = mapping(container)
+        if own.get("restartPolicyRules") or own.get("restartPolicy") in _RESTARTING:
+            return RestartPolicy.ON_FAILURE
     try:
-        return RestartPolicy(str(spec_of(pod).get("restartPolicy")))
+        return RestartPolicy(str(spec.get("restartPolicy")))
     except ValueError:
         return RestartPolicy.ALWAYS
 

@@ -44,12 +44,16 @@ def memory_after(was: Memory, allocation_bytes: int, limits: Limits) -> Memory:
 def is_lowered(was: Memory, wanted: Memory) -> bool:
     """Say whether a run may be killed with ``wanted`` that would live with ``was``.
 
-    Its limit decides; a container without a limit may take what its node has.
+    Its limit decides; a container without a limit may take what its node has. Where the limit stays
+    above the request, the request decides: a node short of memory first ends who exceeds it.
     """
+    request_is_lower = (wanted.request_bytes or 0) < (was.request_bytes or 0)
     # The kubelet treats a limit of zero as no limit.
     if not wanted.limit_bytes:
-        return not was.limit_bytes and (wanted.request_bytes or 0) < (was.request_bytes or 0)
-    return not was.limit_bytes or wanted.limit_bytes < was.limit_bytes
+        return not was.limit_bytes and request_is_lower
+    if not was.limit_bytes or wanted.limit_bytes < was.limit_bytes:
+        return True
+    return request_is_lower and wanted.limit_bytes > (wanted.request_bytes or 0)
 
 
 def patch_for(

@@ -55,7 +55,7 @@ from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.cpu import CpuAsk
 from plimsoll_predictor.core.decision import Ask, Bounds, Decision, Reason
 from plimsoll_predictor.core.policy import Limits, Mode
-from plimsoll_predictor.core.units import words_for_bytes
+from plimsoll_predictor.core.units import MIB, words_for_bytes
 from plimsoll_predictor.deciding.decide import decide
 from plimsoll_predictor.deciding.safeguards import why_failures_hold, why_not_lowered
 from plimsoll_predictor.knowledge.knowledge import Knowledge
@@ -157,9 +157,18 @@ def memory_asked(container: SizedContainer, note: DecisionNote | None) -> Memory
         and note.container == container.name
         and None not in (note.allocation_bytes, container.request_bytes)
         and container.request_bytes in (note.allocation_bytes, note.before_bytes)
+        and not _raised_since(container, note)
     ):
         return Memory(note.was_request_bytes, note.was_limit_bytes)
     return Memory(container.request_bytes, container.limit_bytes)
+
+
+def _raised_since(container: SizedContainer, note: DecisionNote) -> bool:
+    """Say whether somebody has written a limit above all that the note knows of."""
+    known = (note.was_limit_bytes, note.allocation_bytes, note.before_bytes)
+    most_bytes = max(size_bytes or 0 for size_bytes in known)
+    # A limit may be a little above the size, for the sake of the pod's class.
+    return note.was_limit_bytes is not None and (container.limit_bytes or 0) > most_bytes + MIB
 
 
 def _sized(read: _Pod, state: AdmissionState) -> Sized:
@@ -249,7 +258,9 @@ def _held(read: _Pod, decision: Decision, wanted: Memory) -> tuple[Decision, Mem
     The limit stays as written then, and the request is raised at most.
     """
     knowledge, was = read.knowledge, read.was
-    attempts = attempts_of(read.body, read.identity, knowledge.policy, decision.attempt)
+    # A lift may be closed while the pod it was made for still waits.
+    number = max(decision.attempt, read.note.attempt if read.note else 1)
+    attempts = attempts_of(read.body, read.identity, knowledge.policy, number)
     held = why_not_lowered(attempts, read.unhealed) or _held_by_failures(read, wanted)
     if held is None:
         return decision, wanted

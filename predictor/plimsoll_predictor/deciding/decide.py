@@ -87,7 +87,8 @@ class _Case:
         words = spent.words(budget)
         if share >= 1:
             because = f"its error budget is spent: {words} happened"
-            return _keep(self.ask, self.allowed, Reason.NOT_LOWERED, because)
+            kept = _keep(self.ask, self.allowed, Reason.NOT_LOWERED, because)
+            return replace(kept, attempt=decision.attempt)
         moved = self.allowed.clamp(size_bytes + (request_bytes - size_bytes) * share)
         why = f"{decision.why}; raised {share:.0%} of the way to the request, as {words} happened"
         if moved.allocation_bytes is None:

@@ -36,7 +36,7 @@ class Spending:
     def end_run(self) -> None:
         """Count a run that ended, and forget the kills that the window has left behind."""
         self.ended_runs += 1
-        while self.kills and self.kills[0].after_runs <= self.ended_runs - WINDOW_RUNS:
+        while self.kills and self.kills[0].after_runs < self.ended_runs - WINDOW_RUNS:
             self.kills.popleft()
 
     def kill(

@@ -49,6 +49,22 @@ def to_risk(pod: APod, policy: Policy = POLICY, lifted: int = 1) -> int | None:
         pytest.param(a_pod().owned_by_job(attempts=3), 1, id="backoffLimit 2"),
         pytest.param(a_pod().owned_by_job(attempts=7), 3, id="more than lifts help"),
         pytest.param(a_pod().owned_by_job(attempts=None), None, id="a Job nobody saw"),
+        pytest.param(
+            a_pod().with_spec(activeDeadlineSeconds=3600), 0, id="a bare pod with a deadline"
+        ),
+        pytest.param(
+            a_pod().owned_by_job(attempts=7).with_spec(activeDeadlineSeconds=3600),
+            0,
+            id="a Job's pod with a deadline",
+        ),
+        pytest.param(
+            a_pod().with_container("own", restartPolicy="OnFailure"), 0, id="a container's own"
+        ),
+        pytest.param(
+            argo("e(0)", {"retryStrategy": {"limit": 5, "backoff": {"maxDuration": "1h"}}}),
+            0,
+            id="Argo cuts later attempts off",
+        ),
         pytest.param(AIRFLOW, None, id="Airflow does not say it"),
         pytest.param(AIRFLOW.with_labels({"max_tries": "0"}), 0, id="Airflow without retries"),
         pytest.param(AIRFLOW.with_labels({"max_tries": "2"}), 1, id="Airflow with two"),
@@ -149,7 +165,15 @@ def ending(action: str, operator: str, *codes: int) -> dict[str, Any]:
         pytest.param(a_job(**ending("FailJob", "In", 137)), 1, id="a kill ends the Job"),
         pytest.param(a_job(**ending("FailIndex", "In", 42, 3)), 1, id="a JVM's end ends the index"),
         pytest.param(a_job(**ending("FailJob", "NotIn", 0, 42)), 1, id="all but these end it"),
-        pytest.param(a_job(**ending("FailJob", "In", 42)), 7, id="its own code ends it"),
+        pytest.param(a_job(**ending("FailJob", "In", 42)), 1, id="any code ends it"),
+        pytest.param(
+            a_job(backoffLimitPerIndex=3, backoffLimit=3, completions=10), 1, id="both limits hold"
+        ),
+        pytest.param(
+            a_job(backoffLimitPerIndex=3, backoffLimit=2147483647, completions=10),
+            4,
+            id="as the API server writes it",
+        ),
         pytest.param(a_job(**ending("Count", "In", 137)), 7, id="a kill is counted"),
         pytest.param(a_job(backoffLimit=10**12), 1000, id="a large number"),
         pytest.param(a_job(backoffLimit="many"), 7, id="nonsense, which the API server refuses"),

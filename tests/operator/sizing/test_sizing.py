@@ -553,3 +553,27 @@ def test_one_attempt_is_kept_for_failures_of_other_kinds() -> None:
     assert memory_of(after(twice, state)) == memory_of(twice)
     assert "for failures of other kinds" in decision_of(after(twice, state))["why"]
     assert memory_of(after(thrice, state)) == (FITS, FITS)
+
+
+def test_a_request_is_not_lowered_alone_where_nobody_retries() -> None:
+    keep = replace(knowledge_of(), policy=replace(knowledge_of().policy, limits=Limits.KEEP))
+    pod = a_pod().asking("4Gi").limited("8Gi").owned_by_job(attempts=1)
+    assert memory_of(after(pod, state_of(keep))) == ("4Gi", "8Gi")
+    assert memory_of(after(pod.owned_by_job(attempts=7), state_of(keep))) == (FITS, "8Gi")
+
+
+def test_a_limit_that_was_raised_after_the_decision_is_its_authors() -> None:
+    state = state_of(knowledge_of())
+    sized = after(a_pod().asking("4Gi").limited("4Gi"), state)
+    raised = sized.limited("16Gi")
+    assert memory_of(after(raised, replace(state, paused=True))) == (FITS, "16Gi")
+    assert decision_of(after(raised, state))["was"]["limit"] == "16Gi"
+
+
+def test_the_ratio_of_a_whole_pods_limits_holds_for_a_lowered_size() -> None:
+    state = bounded(NamespaceBounds(pod_max_ratio=2.0))
+    pod = a_pod().asking("8Gi").limited("8Gi")
+    pod = pod.with_container("proxy").asking("100Mi", of="proxy").limited("4Gi", of="proxy")
+    request, limit = memory_of(after(pod, state))
+    ratio = (parse_bytes(limit) + 4 * GIB) / (parse_bytes(request) + 100 * MIB)
+    assert ratio <= 2.0

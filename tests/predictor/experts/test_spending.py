@@ -44,8 +44,8 @@ def test_only_kills_below_the_request_count_and_once_a_run() -> None:
 
 
 def test_the_window_moves_on() -> None:
-    assert spending(runs=WINDOW_RUNS - 1, kills=3).spent == Spent(WINDOW_RUNS - 1, 3)
-    assert spending(runs=WINDOW_RUNS, kills=3).spent == Spent(WINDOW_RUNS, 0)
+    assert spending(runs=WINDOW_RUNS, kills=3).spent == Spent(WINDOW_RUNS, 3)
+    assert spending(runs=WINDOW_RUNS + 1, kills=3).spent == Spent(WINDOW_RUNS, 0)
 
 
 def test_what_is_remembered_is_bounded_and_survives_a_restart() -> None:

@@ -68,6 +68,7 @@ class Lifts:
         """See to it that a run that failed by itself goes on as its author wrote it."""
         failed, watched = ended.observation, ended.watched
         if watched.mode is not Mode.ENFORCE or self.book.policies.pauses(watched.task):
+            await self._pass_over(ended)
             return True
         if await read_patiently(self.writer, self.store.observations.got_through, failed):
             return True
@@ -95,10 +96,10 @@ class Lifts:
             await self.writer.call(self.store.lifts.close, task, run, lift.killed_s)
 
     async def _oom_killed(self, ended: AttemptEnded) -> bool:
-        if ended.watched.mode is not Mode.ENFORCE or ended.status.phase == "Succeeded":
+        if ended.status.phase == "Succeeded":
             return True  # a child was killed, but the pod succeeded: nobody makes a next attempt
-        if self.book.policies.pauses(ended.watched.task):
-            await self.retries.pass_over(ended)
+        if ended.watched.mode is not Mode.ENFORCE or self.book.policies.pauses(ended.watched.task):
+            await self._pass_over(ended)
             return True
         if await read_patiently(
             self.writer, self.store.observations.got_through, ended.observation
@@ -114,6 +115,13 @@ class Lifts:
         if lift is None:
             return True
         return await self.retries.follow(ended, lift)
+
+    async def _pass_over(self, ended: AttemptEnded) -> None:
+        """Store that a pod which was sized is not retried later: its owner sees to it now."""
+        note = ended.watched.note
+        is_ours = ended.watched.retrier is Retrier.PLIMSOLL
+        if is_ours and note is not None and note.mode is Mode.ENFORCE:
+            await self.retries.pass_over(ended)
 
     def _say_that_nobody_retries(self, ended: AttemptEnded) -> None:
         """Announce the kill, and promise nothing: the next run is sized by what it taught."""

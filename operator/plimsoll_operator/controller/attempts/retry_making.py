@@ -29,7 +29,9 @@ from plimsoll_predictor.store import RetryIntent
 log = structlog.get_logger()
 
 GIVE_UP_AFTER_S: Final = 3600.0
-"""A retry that the API server refuses (a full quota, say) is tried again this long."""
+"""A retry that the API server refuses is tried again this long; a full quota is waited for."""
+EXCEEDED_QUOTA: Final = "exceeded quota"
+"""The API server's words for a pod for which a quota has no room."""
 RETRY_WITHIN_S: Final = 24 * 3600.0
 """Nobody waits any more for a retry planned longer ago, or whose pod was killed longer ago.
 
@@ -97,7 +99,9 @@ class RetryMaker:
         return EXPIRED if self.now_s() - intent.planned_s > RETRY_WITHIN_S else None
 
     def _refused(self, intent: RetryIntent, error: ApiError) -> Ending | None:
-        if self.now_s() - intent.planned_s < GIVE_UP_AFTER_S:
+        # The memory that the killed pod left to others comes back when they end.
+        waits_for_quota = EXCEEDED_QUOTA in str(error)
+        if waits_for_quota or self.now_s() - intent.planned_s < GIVE_UP_AFTER_S:
             log.warning("retry refused", pod=intent.new_pod, error=str(error))
             return None
         return _given_up(str(error))

@@ -10,6 +10,7 @@ Plimsoll. A run that was killed at its request may ask for more, and waits until
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
@@ -110,11 +111,13 @@ def cpu_bounds_for(
     )
     cpu = _with_overhead(cpu, pod, CPU)
     node = nodes.largest_for(pod)
+    floor = _floor(cpu, namespace)
+    if namespace.pod_max_ratio is not None and ask.request_millicores is not None:
+        # The limits of the other containers are not read: as it was written, the pod is admitted.
+        floor = max(floor or 0, ask.request_millicores)
     caps = [room.most for room in _rooms(pod, cpu, namespace, node.millicores if node else None)]
     cap = _cap(cpu, namespace)
-    return CpuBounds(
-        _floor(cpu, namespace), min(caps if cap is None else [*caps, cap], default=None)
-    )
+    return CpuBounds(floor, min(caps if cap is None else [*caps, cap], default=None))
 
 
 def _with_overhead(amounts: PodAmounts, pod: Pod, resource: Resource) -> PodAmounts:
@@ -135,10 +138,23 @@ def _floor(amounts: PodAmounts, namespace: NamespaceBounds) -> int | None:
     floors = [namespace.least, _less(namespace.pod_least, others)]
     if limit is not None and namespace.max_ratio is not None:
         floors.append(-int(-limit // namespace.max_ratio))
-    if limit is not None and namespace.pod_max_ratio is not None:
-        pod_limit = limit + amounts.other_limit
-        floors.append(-int(-pod_limit // namespace.pod_max_ratio) - others)
+    if namespace.pod_max_ratio is not None:
+        floors.append(_least_by_pod_ratio(amounts, namespace.pod_max_ratio))
     return max((floor for floor in floors if floor), default=None)
+
+
+def _least_by_pod_ratio(amounts: PodAmounts, ratio: float) -> int | None:
+    """Return the least request with which the pod's limits are not too large a multiple of it."""
+    others, other_limit = amounts.other_request, amounts.other_limit
+    if not amounts.sets_limit:
+        if amounts.limit is None:
+            return None
+        return -int(-(amounts.limit + other_limit) // ratio) - others
+    if other_limit <= others * ratio:
+        return None  # with a limit equal to it, no request makes the pod's ratio larger than it is
+    return (
+        amounts.request if ratio <= 1 else math.ceil((other_limit - ratio * others) / (ratio - 1))
+    )
 
 
 def _rooms(

@@ -64,7 +64,7 @@ def read_namespace(
         pod_least=max(_amounts(pod, "min", resource), default=None),
         pod_most=min(_amounts(pod, "max", resource), default=None),
         max_ratio=_least_ratio(container, resource),
-        pod_max_ratio=_least_ratio(pod, resource) if resource.sets_limit else None,
+        pod_max_ratio=_least_ratio(pod, resource),
         quotas=tuple(quota for quota in read if (quota.request, quota.limit) != (None, None)),
         counts_sized=any(counts_sized_pods_only(mapping(quota)) for quota in quotas),
     )
