@@ -26,8 +26,7 @@ from plimsoll_operator.pods.status import AttemptStatus, last_life, read_status
 from plimsoll_operator.pods.workflow_items import NO_CONTEXT
 from plimsoll_operator.policy.pod_policy import resolve_policy
 from plimsoll_operator.sizing.cpu_sizing import cpu_asked
-from plimsoll_operator.sizing.decision_note import DecisionNote, read_note
-from plimsoll_operator.sizing.pod_sizing import memory_asked
+from plimsoll_operator.sizing.decision_note import DecisionNote, memory_asked, read_note
 from plimsoll_predictor.core.bounded_text import MOST_IMAGE_BYTES, bounded_or_none
 from plimsoll_predictor.core.policy import Mode, Policy, Retry
 from plimsoll_predictor.core.task import TaskId

@@ -21,12 +21,14 @@ from plimsoll_operator.names.quantity import (
     parse_millicores,
     quantity_or_none,
 )
-from plimsoll_operator.pods.spec import Pod, annotations_of, mapping
+from plimsoll_operator.pods.spec import Pod, SizedContainer, annotations_of, mapping
 from plimsoll_operator.pods.workflow_items import Context
+from plimsoll_operator.sizing.patch import Memory
 from plimsoll_predictor.core.cpu import CpuReason
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.units import MIB
 
 MAX_ANNOTATION_CHARS: Final = 4096
 MAX_WHY_CHARS: Final = 512
@@ -176,3 +178,25 @@ def note_from_json(text: str) -> DecisionNote | None:
 
 def _read(quantity: object, parse: Callable[[object], int]) -> int | None:
     return None if quantity is None else parse(quantity)
+
+
+def memory_asked(container: SizedContainer, note: DecisionNote | None) -> Memory:
+    """Return the user's request and limit: the container's, unless Plimsoll itself wrote these."""
+    if (
+        note is not None
+        and note.mode is Mode.ENFORCE
+        and note.container == container.name
+        and None not in (note.allocation_bytes, container.request_bytes)
+        and container.request_bytes in (note.allocation_bytes, note.before_bytes)
+        and not _raised_since(container, note)
+    ):
+        return Memory(note.was_request_bytes, note.was_limit_bytes)
+    return Memory(container.request_bytes, container.limit_bytes)
+
+
+def _raised_since(container: SizedContainer, note: DecisionNote) -> bool:
+    """Say whether somebody has written a limit above all that the note knows of."""
+    known = (note.was_limit_bytes, note.allocation_bytes, note.before_bytes)
+    most_bytes = max(size_bytes or 0 for size_bytes in known)
+    # A limit may be a little above the size, for the sake of the pod's class.
+    return note.was_limit_bytes is not None and (container.limit_bytes or 0) > most_bytes + MIB

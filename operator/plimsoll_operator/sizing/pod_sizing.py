@@ -35,6 +35,7 @@ from plimsoll_operator.sizing.decision_note import (
     CpuNote,
     DecisionNote,
     has_room,
+    memory_asked,
     note_to_json,
     read_note,
 )
@@ -55,7 +56,7 @@ from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.cpu import CpuAsk
 from plimsoll_predictor.core.decision import Ask, Bounds, Decision, Reason
 from plimsoll_predictor.core.policy import Limits, Mode
-from plimsoll_predictor.core.units import MIB, words_for_bytes
+from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.deciding.decide import decide
 from plimsoll_predictor.deciding.safeguards import why_failures_hold, why_not_lowered
 from plimsoll_predictor.knowledge.knowledge import Knowledge
@@ -147,28 +148,6 @@ def size(
 
 def _unsized(identity: RunIdentity, treatment: Treatment, reason: Reason, why: str) -> Sized:
     return Sized(treatment, [], identity, Decision(allocation_bytes=None, reason=reason, why=why))
-
-
-def memory_asked(container: SizedContainer, note: DecisionNote | None) -> Memory:
-    """Return the user's request and limit: the container's, unless Plimsoll itself wrote these."""
-    if (
-        note is not None
-        and note.mode is Mode.ENFORCE
-        and note.container == container.name
-        and None not in (note.allocation_bytes, container.request_bytes)
-        and container.request_bytes in (note.allocation_bytes, note.before_bytes)
-        and not _raised_since(container, note)
-    ):
-        return Memory(note.was_request_bytes, note.was_limit_bytes)
-    return Memory(container.request_bytes, container.limit_bytes)
-
-
-def _raised_since(container: SizedContainer, note: DecisionNote) -> bool:
-    """Say whether somebody has written a limit above all that the note knows of."""
-    known = (note.was_limit_bytes, note.allocation_bytes, note.before_bytes)
-    most_bytes = max(size_bytes or 0 for size_bytes in known)
-    # A limit may be a little above the size, for the sake of the pod's class.
-    return note.was_limit_bytes is not None and (container.limit_bytes or 0) > most_bytes + MIB
 
 
 def _sized(read: _Pod, state: AdmissionState) -> Sized:

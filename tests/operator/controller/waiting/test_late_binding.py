@@ -22,7 +22,7 @@ from plimsoll_operator.names.quantity import format_bytes
 from plimsoll_operator.pods.spec import qos_of, sized_container
 from plimsoll_operator.sizing.decision_note import CpuNote, note_from_json, note_to_json, read_note
 from plimsoll_operator.sizing.patch import Memory
-from plimsoll_operator.sizing.pod_sizing import memory_asked, size
+from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.cpu import CpuReason
 from plimsoll_predictor.core.decision import Reason
