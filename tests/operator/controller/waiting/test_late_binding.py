@@ -20,7 +20,13 @@ from plimsoll_operator.late_binding.resizing import (
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import format_bytes
 from plimsoll_operator.pods.spec import qos_of, sized_container
-from plimsoll_operator.sizing.decision_note import CpuNote, note_from_json, note_to_json, read_note
+from plimsoll_operator.sizing.decision_note import (
+    CpuNote,
+    memory_asked,
+    note_from_json,
+    note_to_json,
+    read_note,
+)
 from plimsoll_operator.sizing.patch import Memory
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
