@@ -202,6 +202,18 @@ async def test_bad_defaults_and_namespaces_leave_what_was_known(
     assert reader.failures["bad-entry"] == 3
 
 
+async def test_a_task_whose_news_nobody_can_read_is_not_lowered_by_what_was_known(
+    reader: Reader, board: FeedBoard
+) -> None:
+    await reader.take(board)
+    assert TRAIN in reader.state.tasks
+    text = orjson.loads(board.message(0, None))
+    unreadable = {**knowledge_of(TRAIN).to_dict(), "lifts": {"run": [1]}}
+    text.update(full=False, tasks={str(TRAIN): unreadable})
+    await reader.client.take(decode_message(orjson.dumps(text)))
+    assert TRAIN not in reader.state.tasks
+
+
 async def test_it_follows_a_real_feed(tmp_path: Path, board: FeedBoard) -> None:
     async with a_feed(board) as url:
         reader = Reader(tmp_path, url)

@@ -129,3 +129,21 @@ def test_a_resize_that_never_came_about_is_put_right() -> None:
 )
 def test_a_note_that_is_not_of_a_resize_undone_stays(note: DecisionNote) -> None:
     assert unapplied(noted(WAITING, note).built()) is None
+
+
+def test_a_limit_alone_is_raised_where_a_safeguard_holds_by_now() -> None:
+    pod = a_pod().named("train-1").owned_by_job(attempts=1).asking("4000Mi").limited("4000Mi")
+    pod = pod.with_status(phase="Pending", **PASSED_OVER)
+    note = replace(note_on(WAITING), allocation_bytes=4000 * MIB, was_request_bytes=4000 * MIB)
+    sized_before = noted(pod, replace(note, was_limit_bytes=9000 * MIB, mode=Mode.ENFORCE))
+    found = found_for(sized_before, needing(2000))
+    assert isinstance(found, Resize)
+    assert (found.memory.request_bytes, found.memory.limit_bytes) == (4000 * MIB, 9000 * MIB)
+
+
+def test_a_later_attempts_limit_is_not_lowered_when_its_lift_is_closed() -> None:
+    pod = a_pod().named("train-1").owned_by_job(attempts=7).asking("3000Mi").limited("9000Mi")
+    pod = pod.with_status(phase="Pending", **PASSED_OVER)
+    note = replace(note_on(WAITING), attempt=2, allocation_bytes=3000 * MIB)
+    note = replace(note, was_request_bytes=2000 * MIB, was_limit_bytes=9000 * MIB)
+    assert "attempt 2" in str(found_for(noted(pod, note), needing(4000)))
