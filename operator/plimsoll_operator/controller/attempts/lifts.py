@@ -119,8 +119,9 @@ class Lifts:
     async def _pass_over(self, ended: AttemptEnded) -> None:
         """Store that a pod which was sized is not retried later: its owner sees to it now."""
         note = ended.watched.note
-        is_ours = ended.watched.retrier is Retrier.PLIMSOLL
-        if is_ours and note is not None and note.mode is Mode.ENFORCE:
+        # Without a note nobody knows what it had: admission may have been away.
+        may_be_sized = note is None or note.mode is Mode.ENFORCE
+        if may_be_sized and ended.watched.retrier is Retrier.PLIMSOLL:
             await self.retries.pass_over(ended)
 
     def _say_that_nobody_retries(self, ended: AttemptEnded) -> None:

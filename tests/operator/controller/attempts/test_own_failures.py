@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -228,3 +229,15 @@ async def test_a_sibling_that_was_made_before_the_failure_does_not_end_the_lift(
         before["metadata"].update(made)
         await inside.see(APod(before))
         assert len(inside.known.lifts) == 1
+
+
+@pytest.mark.parametrize("end", [failed, killed])
+async def test_what_ended_while_its_task_was_not_enforced_is_not_retried_later(
+    tmp_path: Path, end: Callable[[APod], APod]
+) -> None:
+    async with an_inside(tmp_path, Mode.RECOMMEND) as inside:
+        await inside.see(end(lowered()))
+        assert inside.controller.retries.results["passed-over"] == 1
+    async with an_inside(tmp_path) as inside:
+        await inside.see(end(lowered()))
+        assert inside.store.retries.waiting() == []
