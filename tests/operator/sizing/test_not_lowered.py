@@ -1,0 +1,158 @@
+"""Pods whose size a safeguard holds: what was written stays, and is raised at most."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from plimsoll_operator.names.quantity import parse_bytes
+from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
+from plimsoll_predictor.core.policy import Limits
+from plimsoll_predictor.core.units import GIB, MIB
+from plimsoll_predictor.knowledge.floor import Floor, FloorKind
+from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
+from tests.builders.pods import JOB_UID, APod, a_pod, decision_of, memory_of
+from tests.operator.sizing.test_sizing import ASKING, FITS, after, bounded, lifted, state_of
+from tests.rigs.admission_servers import knowledge_of
+
+ONLY_ONE = ASKING.owned_by_job(attempts=1)
+
+
+def test_a_pod_that_nobody_retries_keeps_what_was_written() -> None:
+    pod = after(ONLY_ONE, state_of(knowledge_of()))
+    assert memory_of(pod) == memory_of(ONLY_ONE)
+    assert decision_of(pod)["reason"] == "not-lowered"
+    assert decision_of(pod)["why"].startswith("nobody makes a second attempt (its Job makes 1)")
+
+
+def test_a_pod_of_which_nobody_knows_whether_it_is_retried_keeps_what_was_written() -> None:
+    pod = ASKING.owned_by_job(attempts=None)
+    assert memory_of(after(pod, state_of(knowledge_of()))) == memory_of(pod)
+
+
+def test_a_limit_above_the_request_stays_while_the_request_is_raised() -> None:
+    pod = a_pod().asking("512Mi").limited("4Gi").owned_by_job(attempts=1)
+    assert memory_of(after(pod, state_of(knowledge_of()))) == (FITS, "4Gi")
+
+
+def test_a_pod_without_a_limit_gets_none_if_nobody_retries_it() -> None:
+    pod = a_pod().asking("512Mi").owned_by_job(attempts=1)
+    assert memory_of(after(pod, state_of(knowledge_of()))) == (FITS, None)
+
+
+def test_a_need_above_the_request_raises_it_though_nobody_retries() -> None:
+    pod = a_pod().asking("512Mi").limited("512Mi").owned_by_job(attempts=1)
+    assert memory_of(after(pod, state_of(knowledge_of()))) == (FITS, FITS)
+
+
+def test_the_last_attempt_gets_no_less_than_was_written() -> None:
+    pod = ASKING.owned_by_job(attempts=3)
+    sized = after(pod, lifted(f"job:{JOB_UID}", 2 * GIB))
+    assert memory_of(sized) == memory_of(pod)
+    assert decision_of(sized)["reason"] == "lifted"
+    assert decision_of(sized)["attempt"] == 2
+    assert memory_of(after(ASKING.owned_by_job(), lifted(f"job:{JOB_UID}", 2 * GIB)))[1] == "2Gi"
+
+
+def test_the_last_attempt_of_a_pod_without_a_limit_has_none() -> None:
+    pod = a_pod().asking("4Gi").owned_by_job(attempts=3)
+    assert memory_of(after(pod, lifted(f"job:{JOB_UID}"))) == ("6Gi", None)
+
+
+FLOOR = Floor(2 * GIB, FloorKind.FAILED)
+WITHOUT_LIMIT = a_pod().asking("4Gi")
+
+
+@pytest.mark.parametrize(
+    ("pod", "floor", "memory"),
+    [
+        pytest.param(ASKING, None, (FITS, FITS), id="no floor"),
+        pytest.param(ASKING, FLOOR, ("2Gi", "2Gi"), id="a floor over its need"),
+        pytest.param(ASKING, replace(FLOOR, size_bytes=GIB), (FITS, FITS), id="a floor below it"),
+        pytest.param(
+            a_pod().asking("1536Mi").limited("1536Mi"), FLOOR, ("1536Mi", "1536Mi"), id="as written"
+        ),
+        pytest.param(ASKING, replace(FLOOR, size_bytes=None), ("4Gi", "4Gi"), id="not lowered"),
+        pytest.param(WITHOUT_LIMIT, FLOOR, ("2Gi", "2Gi"), id="without a limit"),
+        pytest.param(
+            a_pod().asking("1536Mi"), FLOOR, ("1536Mi", None), id="without a limit, and below it"
+        ),
+    ],
+)
+def test_a_size_does_not_go_below_its_tasks_floor(
+    pod: APod, floor: Floor | None, memory: tuple[str, str | None]
+) -> None:
+    assert memory_of(after(pod, state_of(replace(knowledge_of(), floor=floor)))) == memory
+
+
+FAILED = Lift(allocation_bytes=4 * GIB, attempt=2, after_bytes=GIB, as_written=True)
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(a_pod().asking("4Gi").limited("8Gi"), id="a limit over its request"),
+        pytest.param(WITHOUT_LIMIT, id="no limit"),
+        pytest.param(a_pod(), id="BestEffort"),
+    ],
+)
+def test_a_run_that_failed_by_itself_goes_on_as_written(pod: APod) -> None:
+    owned = pod.owned_by_job()
+    known = replace(knowledge_of(), lifts={f"job:{JOB_UID}": FAILED})
+    again = after(owned, state_of(known))
+    assert memory_of(again)[1] == memory_of(owned)[1]
+    note = decision_of(again)
+    assert (note["attempt"], note["reason"]) == (2, "not-lowered")
+    assert "attempt 2 of this run, which failed by itself at 1Gi" in note["why"]
+
+
+def test_a_run_that_failed_by_itself_gets_more_than_was_written_where_it_is_needed() -> None:
+    known = replace(knowledge_of(), lifts={f"job:{JOB_UID}": FAILED})
+    again = after(a_pod().asking("1Gi").limited("1Gi").owned_by_job(), state_of(known))
+    assert memory_of(again) == (FITS, FITS)
+
+
+def test_bare_pods_of_a_task_that_often_fails_by_itself_are_not_lowered() -> None:
+    known = replace(knowledge_of(), fails_often=True)
+    assert memory_of(after(ASKING, state_of(known))) == ("4Gi", "4Gi")
+    assert memory_of(after(ASKING.owned_by_job(), state_of(known))) == (FITS, FITS)
+
+
+def test_what_is_known_of_failures_travels_whole() -> None:
+    known = replace(
+        knowledge_of(), floor=FLOOR, fails_often=True, lifts={"r": FAILED, "s": Lift(1, 2, 3)}
+    )
+    assert Knowledge.from_dict(known.to_dict()) == known
+
+
+def test_one_attempt_is_kept_for_failures_of_other_kinds() -> None:
+    state = state_of(knowledge_of())
+    twice, thrice = (ASKING.owned_by_job(attempts=attempts) for attempts in (2, 3))
+    assert memory_of(after(twice, state)) == memory_of(twice)
+    assert "for failures of other kinds" in decision_of(after(twice, state))["why"]
+    assert memory_of(after(thrice, state)) == (FITS, FITS)
+
+
+def test_a_request_is_not_lowered_alone_where_nobody_retries() -> None:
+    keep = replace(knowledge_of(), policy=replace(knowledge_of().policy, limits=Limits.KEEP))
+    pod = a_pod().asking("4Gi").limited("8Gi").owned_by_job(attempts=1)
+    assert memory_of(after(pod, state_of(keep))) == ("4Gi", "8Gi")
+    assert memory_of(after(pod.owned_by_job(attempts=7), state_of(keep))) == (FITS, "8Gi")
+
+
+def test_a_limit_that_was_raised_after_the_decision_is_its_authors() -> None:
+    state = state_of(knowledge_of())
+    sized = after(a_pod().asking("4Gi").limited("4Gi"), state)
+    raised = sized.limited("16Gi")
+    assert memory_of(after(raised, replace(state, paused=True))) == (FITS, "16Gi")
+    assert decision_of(after(raised, state))["was"]["limit"] == "16Gi"
+
+
+def test_the_ratio_of_a_whole_pods_limits_holds_for_a_lowered_size() -> None:
+    state = bounded(NamespaceBounds(pod_max_ratio=2.0))
+    pod = a_pod().asking("8Gi").limited("8Gi")
+    pod = pod.with_container("proxy").asking("100Mi", of="proxy").limited("4Gi", of="proxy")
+    request, limit = memory_of(after(pod, state))
+    ratio = (parse_bytes(limit) + 4 * GIB) / (parse_bytes(request) + 100 * MIB)
+    assert ratio <= 2.0
