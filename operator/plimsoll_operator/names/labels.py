@@ -10,6 +10,9 @@ MAX_LABEL_CHARS: Final = 63
 MAX_NAME_CHARS: Final = 253
 """The longest name of an object."""
 
+MAX_ALL_ANNOTATIONS_BYTES: Final = 262_144
+"""Names and values of one object's annotations; the API server refuses an object with more."""
+
 TASK: Final = "plimsoll.dev/task"
 """Label: the task's name; ``auto`` takes the name from the engine's own labels."""
 MODE: Final = "plimsoll.dev/mode"

@@ -41,7 +41,11 @@ def attempts_of_job(job: Mapping[str, Any]) -> int:
 
 
 def patch_for_job(job: Mapping[str, Any]) -> list[Operation]:
-    """Return the operations that write the number on the template; none if it is not Plimsoll's."""
+    """Return the operations that write the number on the template.
+
+    There are none if it is not Plimsoll's, or if its annotations leave no room: the API server
+    would refuse the Job.
+    """
     metadata = mapping(mapping(mapping(job.get("spec")).get("template")).get("metadata"))
     if not mapping(metadata.get("labels")).get(labels.TASK):
         return []
@@ -50,6 +54,8 @@ def patch_for_job(job: Mapping[str, Any]) -> list[Operation]:
     base = "/spec/template/metadata/annotations"
     if not isinstance(annotations, Mapping) or not annotations:
         return [{"op": "add", "path": base, "value": written}]
+    if not _has_room(annotations, written):
+        return []
     operations: list[Operation] = [
         {"op": "add", "path": _in(base, name), "value": value}
         for name, value in written.items()
@@ -59,6 +65,15 @@ def patch_for_job(job: Mapping[str, Any]) -> list[Operation]:
         # The template was copied from another Job's.
         operations.append({"op": "remove", "path": _in(base, labels.JOB_NAME)})
     return operations
+
+
+def _has_room(annotations: Mapping[str, Any], written: Mapping[str, str]) -> bool:
+    taken = sum(_bytes_of(name, value) for name, value in {**annotations, **written}.items())
+    return taken <= labels.MAX_ALL_ANNOTATIONS_BYTES
+
+
+def _bytes_of(name: str, value: object) -> int:
+    return len(name.encode()) + len(str(value).encode())
 
 
 def _in(base: str, name: str) -> str:

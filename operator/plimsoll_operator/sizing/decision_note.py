@@ -14,6 +14,7 @@ import orjson
 from msgspec import Meta
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.names.labels import MAX_ALL_ANNOTATIONS_BYTES
 from plimsoll_operator.names.quantity import (
     format_bytes,
     format_millicores,
@@ -34,8 +35,6 @@ MAX_ANNOTATION_CHARS: Final = 4096
 MAX_WHY_CHARS: Final = 512
 MAX_CPU_WHY_CHARS: Final = 256
 MAX_ATTEMPT: Final = 1000
-MAX_ALL_ANNOTATIONS_BYTES: Final = 262_144
-"""Names and values of one object's annotations; the API server refuses a pod with more."""
 
 _MOST_BYTES_A_CHAR: Final = 4
 

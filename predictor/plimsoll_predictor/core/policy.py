@@ -65,7 +65,7 @@ class Policy:
     min_bytes: int = 32 * MIB
     """No allocation is below it."""
     max_bytes: int | None = None
-    """No allocation is above it; None leaves only the largest node and the LimitRange."""
+    """No size is raised above it, but a request above it stays; None leaves only the cluster's."""
     overhead_s: float = 2400.0
     """What a failed attempt costs beyond the memory-time it wasted, in seconds of its memory; 0 to
     86400. Prices the failed attempts of every expert: the knob between waste and failures."""

@@ -193,6 +193,16 @@ def test_the_number_is_written_beside_what_is_on_the_template() -> None:
     assert patch_for_job(job) == []
 
 
+def test_a_job_whose_annotations_leave_no_room_is_left_alone() -> None:
+    job = a_job()
+    full = {"a": "b" * (labels.MAX_ALL_ANNOTATIONS_BYTES - 1)}
+    job["spec"]["template"]["metadata"]["annotations"] = full
+    assert patch_for_job(job) == []
+    room = len(labels.JOB_ATTEMPTS) + 1
+    full["a"] = full["a"][room:]
+    assert [operation["value"] for operation in patch_for_job(job)] == ["7"]
+
+
 def test_a_job_of_no_task_is_left_alone() -> None:
     job = a_job()
     job["spec"]["template"]["metadata"]["labels"] = {}
