@@ -1,0 +1,221 @@
+"""Chooses the nodes on which a new task had better run, by who runs there.
+
+Admission asks for each new pod, so all is kept such that a question costs little: a row of counts a
+node, changed as news come. Numpy alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from plimsoll_predictor.placing.costs import MOST_PLACES, Costs
+from plimsoll_predictor.placing.matrix import Array
+
+MOST_NODES: Final = 1000
+"""Nodes that are compared. A scheduler looks at a part of more nodes only."""
+MOST_NAMED: Final = 5
+LEAST_GAIN: Final = 0.05
+"""In slowdowns: nodes that differ by less are alike."""
+LEAST_KNOWN: Final = 0.5
+"""The share of tasks on the nodes of which it has to be known how they get along with the kind."""
+OF_THE_GAIN: Final = 0.5
+"""Beside the best node, those are named that gain this share of what it gains."""
+AWAITED_S: Final = 5.0
+"""So long a task counts on its node before it is told to be there: it is scheduled, started, seen.
+One that ended sooner may never be told."""
+MOST_AWAITED: Final = 5000
+MOST_RESIDENTS: Final = 1000
+"""Tasks of one kind on one node that are counted."""
+_SPREAD: Final = 1e-3
+_TURNS: Final = np.arange(2 * MOST_NODES) * 0.6180339887498949 % 1.0 * _SPREAD
+"""Far below LEAST_GAIN: of nodes that are alike, each question finds others first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """Nodes to prefer, the best first. gain: of the best, in slowdowns, over any of the nodes."""
+
+    nodes: tuple[str, ...]
+    gain: float
+
+
+class NoHint(StrEnum):
+    """Why no node is preferred."""
+
+    UNKNOWN = "unknown"
+    """The kind is not told apart, or of too few tasks on the nodes it is known what they do."""
+    ALIKE = "alike"
+    """No node is better by enough, or there is none to choose."""
+
+
+class Neighbourhoods:
+    """Nodes that take tasks, and who is on each; residents are places of ``Costs``."""
+
+    def __init__(self) -> None:
+        self.costs: Costs | None = None
+        """None while nothing is known; then there are no hints."""
+        self._names: list[str] = []
+        self._rows: dict[str, int] = {}
+        self._beside: Array = np.zeros((0, MOST_PLACES))
+        """A row a node: how many of each kind are there, or awaited."""
+        self._awaited: Array = np.zeros((0, MOST_PLACES))
+        self._total: Array = np.zeros(MOST_PLACES)
+        """The sum of all rows."""
+        self._residents = 0.0
+        """The sum of that: counts are whole numbers, so that it returns to exactly zero."""
+        self._expected: deque[tuple[float, str, int]] = deque()
+        """Until when, on which node, of which kind."""
+        self._arrived = Counter[tuple[str, int]]()
+        """How many of those have been told since, the oldest first."""
+        self._questions = 0
+
+    def __len__(self) -> int:
+        """How many nodes there are."""
+        return len(self._names)
+
+    def put(self, node: str, residents: Iterable[tuple[int, int]]) -> None:
+        """Set who is on a node. residents: place of a kind, and how many.
+
+        Raises:
+            ValueError: for a place that no kind can have, or a node too many.
+        """
+        counts = np.zeros(MOST_PLACES)
+        for place, count in residents:
+            if not 0 <= place < MOST_PLACES:
+                raise ValueError(f"there is no kind {place}")
+            counts[place] = min(counts[place] + max(0, count), MOST_RESIDENTS)
+        row = self._row(node)
+        self._arrive(node, row, counts)
+        counts += self._awaited[row]
+        self._total += counts - self._beside[row]
+        self._residents = float(self._total.sum())
+        self._beside[row] = counts
+
+    def remove(self, node: str) -> None:
+        """Forget a node; the last one takes its row."""
+        row = self._rows.pop(node, None)
+        if row is None:
+            return
+        self._total -= self._beside[row]
+        self._residents = float(self._total.sum())
+        last = self._names.pop()
+        if last != node:
+            self._rows[last], self._names[row] = row, last
+        for rows in (self._beside, self._awaited):
+            rows[row] = rows[len(self._names)]
+            rows[len(self._names)] = 0.0
+        self._expected = deque(each for each in self._expected if each[1] != node)
+        for gone in [each for each in self._arrived if each[0] == node]:
+            del self._arrived[gone]
+
+    def copy(self) -> Neighbourhoods:
+        """Return what was told, without who is awaited."""
+        copied = Neighbourhoods()
+        copied.costs = self.costs
+        copied._names, copied._rows = [*self._names], {**self._rows}
+        copied._beside = self._beside - self._awaited
+        copied._awaited = np.zeros_like(self._awaited)
+        copied._total = copied._beside.sum(axis=0)
+        copied._residents = float(copied._total.sum())
+        return copied
+
+    def residents(self) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+        """Return each node with who is on it, as ``put`` takes it; who is awaited counts."""
+        for node, row in self._rows.items():
+            counts = self._beside[row]
+            yield node, [(int(place), int(counts[place])) for place in np.flatnonzero(counts)]
+
+    def hint(self, kind: str, now_s: float) -> Hint | NoHint:
+        """Choose nodes for a task that is about to start. now_s: on a clock that cannot jump.
+
+        O(nodes × kinds), in numpy.
+        """
+        place = None if self.costs is None else self.costs.place(kind)
+        if self.costs is None or place is None:
+            return NoHint.UNKNOWN
+        self._forget_expected(now_s)
+        kinds, nodes = len(self.costs.kinds), len(self._names)
+        if nodes < 2 or not self._residents:
+            return NoHint.ALIKE
+        total = self._total[:kinds]
+        if self.costs.known[place] @ total < LEAST_KNOWN * self._residents:
+            return NoHint.UNKNOWN
+        costs = self.costs.rows[place]
+        return self._best(self._beside[:nodes, :kinds] @ costs, float(costs @ total) / nodes)
+
+    def expect(self, kind: str, node: str, now_s: float) -> None:
+        """Count a task on a node until the news of it are there."""
+        place = None if self.costs is None else self.costs.place(kind)
+        row = self._rows.get(node)
+        if place is None or row is None:
+            return
+        self._count(row, place, 1.0)
+        self._expected.append((now_s + AWAITED_S, node, place))
+        if len(self._expected) > MOST_AWAITED:
+            self._forget_first()
+
+    def _best(self, scores: Array, mean: float) -> Hint | NoHint:
+        """Choose by what a task costs on each node. mean: of the scores."""
+        nodes = len(scores)
+        self._questions += 1
+        turn = self._questions % (len(_TURNS) - nodes + 1)
+        turned = scores + _TURNS[turn : turn + nodes]
+        named = min(MOST_NAMED, nodes)
+        rows = turned.argpartition(named - 1)[:named]
+        first = sorted(zip(turned[rows].tolist(), rows.tolist(), strict=True))
+        gain = mean - float(scores[first[0][1]])
+        if not gain >= LEAST_GAIN:
+            return NoHint.ALIKE
+        within = mean - OF_THE_GAIN * gain
+        named_rows = (row for score, row in first if score <= within or row == first[0][1])
+        return Hint(tuple(self._names[row] for row in named_rows), gain)
+
+    def _row(self, node: str) -> int:
+        row = self._rows.get(node)
+        if row is not None:
+            return row
+        row = len(self._names)
+        if row >= MOST_NODES:
+            raise ValueError(f"there are more than {MOST_NODES} nodes")
+        if row == len(self._beside):
+            more = np.zeros((min(MOST_NODES, max(8, 2 * row)) - row, MOST_PLACES))
+            self._beside = np.concatenate((self._beside, more))
+            self._awaited = np.concatenate((self._awaited, more))
+        self._names.append(node)
+        self._rows[node] = row
+        return row
+
+    def _arrive(self, node: str, row: int, told: Array) -> None:
+        """Await those no more by whom a node has more than before."""
+        awaited = self._awaited[row]
+        if not awaited.any():
+            return
+        arrived = np.clip(told - (self._beside[row] - awaited), 0.0, awaited)
+        for place in np.flatnonzero(arrived):
+            self._arrived[node, int(place)] += int(arrived[place])
+            self._count(row, int(place), -float(arrived[place]))
+
+    def _count(self, row: int, place: int, by: float) -> None:
+        self._beside[row, place] += by
+        self._awaited[row, place] += by
+        self._total[place] += by
+        self._residents += by
+
+    def _forget_expected(self, now_s: float) -> None:
+        while self._expected and self._expected[0][0] <= now_s:
+            self._forget_first()
+
+    def _forget_first(self) -> None:
+        _, node, place = self._expected.popleft()
+        if (node, place) not in self._arrived:
+            self._count(self._rows[node], place, -1.0)
+            return
+        self._arrived[node, place] -= 1
+        if not self._arrived[node, place]:
+            del self._arrived[node, place]

@@ -1,0 +1,84 @@
+"""Who slows whom by how much, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll_predictor.placing.kinds import OTHERS
+
+Array = NDArray[np.float64]
+
+TELLING: Final = 0.1
+"""Of a logarithm: what is less sure than that is not told as a fact. It is what one pair differs by
+from what both kinds do in general, and a little."""
+Z_90: Final = 1.645
+
+
+@dataclass(frozen=True, slots=True)
+class Slowdown:
+    """How many times longer one kind takes beside one of another; nine of ten are from low to high.
+
+    known: whether the interval is narrow enough to say so.
+    """
+
+    times: float
+    low: float
+    high: float
+    known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """What is believed of all pairs of kinds. Arrays have a row and a column a kind.
+
+    theta: ln of how many times longer the row's kind takes for each neighbour of the column's.
+    deviation: of theta, one standard deviation. own: a row's ln that no neighbour explains (its
+    forecast alone is off by that). shares: of the runs lately. apart: of theta less what other
+    neighbours do to the row's kind, one standard deviation. Where a task never runs alone, that
+    may be known while theta is not. None where nobody reckoned it.
+    """
+
+    kinds: tuple[str, ...]
+    theta: Array
+    deviation: Array
+    own: Array
+    shares: Array
+    apart: Array | None = None
+    _places: Mapping[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Raise ValueError where the arrays do not belong together."""
+        size = len(self.kinds)
+        shapes = (self.theta.shape, self.deviation.shape, self.own.shape, self.shares.shape)
+        if shapes != ((size, size), (size, size), (size,), (size,)):
+            message = f"{size} kinds, but arrays of {shapes}"
+            raise ValueError(message)
+        object.__setattr__(self, "_places", {kind: n for n, kind in enumerate(self.kinds)})
+
+    def place(self, kind: str) -> int:
+        """The row and column of a kind: that of OTHERS where it is not told apart."""
+        return self._places.get(kind, self._places.get(OTHERS, 0))
+
+    @property
+    def slowdowns(self) -> Array:
+        """How many times longer the row's kind takes beside one of the column's."""
+        return np.exp(self.theta)
+
+    @property
+    def known_pairs(self) -> int:
+        """Pairs of kinds that are told apart of which the slowdown is known, in each direction."""
+        told = [place for place, kind in enumerate(self.kinds) if kind != OTHERS]
+        return int((self.deviation[np.ix_(told, told)] <= TELLING).sum())
+
+    def slowdown(self, kind: str, neighbour: str) -> Slowdown:
+        """Of one kind beside one neighbour of another."""
+        at = self.place(kind), self.place(neighbour)
+        theta, deviation = float(self.theta[at]), float(self.deviation[at])
+        low, high = theta - Z_90 * deviation, theta + Z_90 * deviation
+        known = deviation <= TELLING
+        return Slowdown(float(np.exp(theta)), float(np.exp(low)), float(np.exp(high)), known)

@@ -1,0 +1,59 @@
+"""What running two kinds beside each other wastes, against the best mix of pairs there is.
+
+The best mix is a linear program over the time that pairs of kinds spend together on a node of two:
+each kind's work is done, at the pace that its neighbours leave it, and the mean slowdown of jobs is
+least. Its dual prices say what a unit of each kind's work is worth; the *regret* of a pair is what
+a unit of time together costs over what the work done in it is worth. It is zero for the
+pairs of the best mix and positive for others, whichever of them come first; so a choice by regret
+does not spend good partners early, as a choice by slowdown does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from scipy.optimize import linprog
+
+from plimsoll_predictor.placing.matrix import Array
+
+LEAST_SHARE: Final = 1e-3
+"""A kind that has not run lately is planned for as if this share of jobs were of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """The best mix of pairs. Arrays have a row and a column a kind.
+
+    mean_slowdown: of a job in the best mix, which no order of many jobs on nodes of two can
+    undercut. regret: of a unit of time together, in slowdowns of a job of mean work.
+    """
+
+    mean_slowdown: float
+    regret: Array
+
+
+def best_pairing(slowdowns: Array, shares: Array, work: Array) -> Pairing:
+    """Find the best mix of pairs.
+
+    slowdowns: of the row's kind beside the column's. shares: of jobs. work: a job's runtime alone,
+    in any unit. Raises RuntimeError if the solver finds none, which it always can.
+    """
+    size = len(shares)
+    jobs = np.maximum(shares, LEAST_SHARE)
+    jobs = jobs / jobs.sum()
+    first, second = np.triu_indices(size)
+    pairs = np.arange(len(first))
+    pace = np.zeros((size, len(pairs)))
+    np.add.at(pace, (first, pairs), 1 / slowdowns[first, second])
+    np.add.at(pace, (second, pairs), 1 / slowdowns[second, first])
+    cost = 1 / work[first] + 1 / work[second]
+    found = linprog(cost, A_eq=pace, b_eq=jobs * work, bounds=(0, None), method="highs")
+    if found.status != 0:
+        message = f"no best mix of {size} kinds: {found.message}"
+        raise RuntimeError(message)
+    worth = np.asarray(found.eqlin.marginals)[:, None] / slowdowns
+    costs = 1 / work[:, None] + 1 / work[None, :]
+    mean_work = float(jobs @ work)
+    return Pairing(float(cost @ np.asarray(found.x)), (costs - worth - worth.T) * mean_work)

@@ -1,0 +1,80 @@
+"""What it is worth to keep a kind's neighbourhood free for those who get along with it.
+
+Shadow prices of an optimal transport with an entropy term: kinds that everybody likes to run
+beside are dear, so a job takes such a place only if it gains enough by that.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from plimsoll_predictor.placing.costs import Costs
+from plimsoll_predictor.placing.kinds import OTHERS
+from plimsoll_predictor.placing.matrix import TELLING, Z_90, Array, Matrix
+
+SMOOTHING: Final = 0.1
+"""Of the mean cost: prices follow what is likely to be free, more than the one best match."""
+ROUNDS: Final = 60
+LEAST_SHARE: Final = 1e-9
+OF_A_RESIDENT: Final = 0.5
+"""How much of the price of a resident's neighbourhood is charged: one of two places is taken."""
+LEAST_TOLD_SHARE: Final = 0.01
+"""A kind that hardly ran has no price worth telling: tasks that nobody labelled count as one, too,
+and are there whether they were counted as runs or not."""
+
+
+def cost_of_pairs(slowdowns: Array) -> Array:
+    """What both of a pair are slower by, together."""
+    return slowdowns + slowdowns.T - 2.0
+
+
+def shadow_prices(slowdowns: Array, shares: Array, start: Array | None = None) -> Array:
+    """Return a price a kind, in slowdowns. shares: of runs. start: earlier prices."""
+    costs = cost_of_pairs(slowdowns)
+    smoothing = max(1e-6, SMOOTHING * float(costs.mean()))
+    log_shares = np.log(np.maximum(shares, LEAST_SHARE))
+    prices = np.zeros(len(shares)) if start is None else start
+    for _ in range(ROUNDS):
+        wanted = logsumexp((prices[None, :] - costs) / smoothing, axis=1)
+        prices = 0.5 * (prices + smoothing * (log_shares - wanted))
+    return np.asarray(prices)
+
+
+def costs_on_nodes(matrix: Matrix, start: Array | None = None) -> tuple[Costs, Array]:
+    """Return what a task costs beside each that is on a node, and the prices in it.
+
+    start: earlier prices of as many kinds.
+    """
+    slowdowns = matrix.slowdowns
+    shares = np.maximum(matrix.shares, LEAST_TOLD_SHARE)
+    if start is not None and len(start) != len(shares):
+        start = None
+    prices = shadow_prices(slowdowns, shares / shares.sum(), start)
+    costs = cost_of_pairs(slowdowns)
+    rows = costs - OF_A_RESIDENT * prices[None, :]
+    return Costs(matrix.kinds, rows, _known(matrix, costs).astype(float)), prices
+
+
+def _known(matrix: Matrix, costs: Array) -> NDArray[np.bool_]:
+    """Say of which pairs enough is known to choose among nodes on which something runs.
+
+    Both slowdowns are known, by themselves or by how much they differ from what other neighbours
+    do. Or, however noisy runtimes are, what the pair costs clearly differs from what the row's kind
+    costs beside others: such nodes are better, or worse. Of OTHERS, among whom are those whom
+    nobody labelled, there is no slowdown of their own.
+    """
+    deviation = matrix.deviation
+    if matrix.apart is not None:
+        deviation = np.minimum(deviation, matrix.apart)
+    told = deviation <= TELLING
+    lost = matrix.slowdowns * deviation
+    of_others = np.maximum(1.0 - matrix.shares, LEAST_SHARE)
+    apart = (costs - (costs @ matrix.shares)[:, None]) / of_others
+    known = (told & told.T) | (np.abs(apart) >= Z_90 * np.hypot(lost, lost.T))
+    others = matrix.place(OTHERS)
+    known[:, others] = told[:, others]
+    return np.asarray(known)

@@ -1,0 +1,161 @@
+"""Who was on a node when, and so what each run ran beside, weighted by shared time.
+
+Runs may be told of in any order, such as when all that a cluster holds is seen at once. What a run
+shared with others is added up at its end; of runs that ended too long ago to be remembered, those
+that live have added it up before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from plimsoll_predictor.placing.encounter import MOST_BESIDE
+from plimsoll_predictor.placing.kinds import OTHERS
+
+T = TypeVar("T")
+
+ENDED_KEPT: Final = 10_000
+"""Ended runs of all nodes that are remembered, for runs that are told of after them."""
+ENDED_KEPT_ON_A_NODE: Final = 500
+LIVING_KEPT: Final = 50_000
+"""A missed end may not fill the memory."""
+MOST_BESIDE_BYTES: Final = 512
+"""Of what is stored for each attempt."""
+_AROUND_A_NAME: Final = 11
+"""Bytes of its quotes, colon, number and comma."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """One run on a node. Times are Unix seconds. ended_s: None while it lives."""
+
+    node: str
+    kind: str
+    started_s: float
+    ended_s: float | None = None
+
+    def shared_s(self, started_s: float, ended_s: float) -> float:
+        """Return how many of these seconds it was there."""
+        end_s = ended_s if self.ended_s is None else min(self.ended_s, ended_s)
+        return max(0.0, end_s - max(self.started_s, started_s))
+
+
+@dataclass(slots=True)
+class _Living:
+    stay: Stay
+    shared_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    """Kind -> seconds shared with runs of it that are not remembered."""
+
+
+class Stays:
+    """The runs on all nodes. Cost: a look at each run that is known of the node, per end."""
+
+    def __init__(self, *, ended_kept: int = ENDED_KEPT, living_kept: int = LIVING_KEPT) -> None:
+        self._most = (ended_kept, living_kept)
+        self._living: OrderedDict[str, _Living] = OrderedDict()
+        self._ended: OrderedDict[str, Stay] = OrderedDict()
+        self._living_on: dict[str, dict[str, _Living]] = defaultdict(dict)
+        self._ended_on: dict[str, dict[str, Stay]] = defaultdict(dict)
+
+    def __len__(self) -> int:
+        """How many runs live."""
+        return len(self._living)
+
+    def began(self, run: str, stay: Stay) -> None:
+        """Note a living run, once. run: its attempt's UID."""
+        if run in self._living or run in self._ended:
+            return
+        self._living[run] = self._living_on[stay.node][run] = _Living(stay)
+        if len(self._living) > self._most[1]:
+            self._drop(next(iter(self._living)))
+
+    def ended(self, run: str, stay: Stay) -> Mapping[str, float]:
+        """Note a run's end, once or again; ``stay`` has both times.
+
+        Return how many of each kind were beside it on average; empty of a run of no time.
+        """
+        living = self._drop(run) or _Living(stay)
+        living.stay = stay
+        beside = self._beside(run, living)
+        self.remember(run, stay)
+        return beside
+
+    def remember(self, run: str, stay: Stay) -> None:
+        """Note a run that ended before anybody looked, such as one that the store knows."""
+        if run in self._ended:
+            return
+        on_node = self._ended_on[stay.node]
+        self._ended[run] = on_node[run] = stay
+        if len(on_node) > ENDED_KEPT_ON_A_NODE:
+            self._add_up(next(iter(on_node)))
+        elif len(self._ended) > self._most[0]:
+            self._add_up(next(iter(self._ended)))
+
+    def left(self, run: str) -> None:
+        """Forget a living run whose end nobody saw: it may not be counted for ever."""
+        self._drop(run)
+
+    def residents(self) -> dict[str, Counter[str]]:
+        """Return who lives on each node: node -> kind -> how many."""
+        return {
+            node: Counter(each.stay.kind for each in living.values())
+            for node, living in self._living_on.items()
+        }
+
+    def _beside(self, run: str, living: _Living) -> Mapping[str, float]:
+        stay = living.stay
+        runtime_s = (stay.ended_s or stay.started_s) - stay.started_s
+        if runtime_s <= 0:
+            return {}
+        shared_s = defaultdict(float, living.shared_s)
+        others = [each.stay for each in self._living_on.get(stay.node, {}).values()]
+        ended = self._ended_on.get(stay.node, {})
+        others += [each for name, each in ended.items() if name != run]
+        for other in others:
+            shared_s[other.kind] += other.shared_s(stay.started_s, stay.started_s + runtime_s)
+        return {kind: each_s / runtime_s for kind, each_s in shared_s.items() if each_s > 0}
+
+    def _add_up(self, run: str) -> None:
+        """Forget a run that ended; those that live add up what they shared with it."""
+        old = self._ended.pop(run)
+        _forget(self._ended_on, old.node, run)
+        ended_s = old.started_s if old.ended_s is None else old.ended_s
+        for living in self._living_on.get(old.node, {}).values():
+            shared_s = living.stay.shared_s(old.started_s, ended_s)
+            if shared_s > 0:
+                living.shared_s[old.kind] += shared_s
+
+    def _drop(self, run: str) -> _Living | None:
+        living = self._living.pop(run, None)
+        if living is not None:
+            _forget(self._living_on, living.stay.node, run)
+        return living
+
+
+def bounded_beside(
+    beside: Mapping[str, float], most_bytes: int = MOST_BESIDE_BYTES
+) -> dict[str, float]:
+    """Return it in so many bytes of JSON: the kinds that were there longest, others as one."""
+    kept: dict[str, float] = {}
+    others, left_bytes = 0.0, most_bytes - _entry_bytes(OTHERS)
+    for kind, count in sorted(beside.items(), key=lambda item: (-item[1], item[0])):
+        left_bytes -= _entry_bytes(kind)
+        if left_bytes < 0 or kind == OTHERS:
+            others += count
+        elif rounded := round(min(count, MOST_BESIDE), 3):
+            kept[kind] = rounded
+    rounded = round(min(others, MOST_BESIDE), 3)
+    return {**kept, OTHERS: rounded} if rounded else kept
+
+
+def _entry_bytes(kind: str) -> int:
+    return len(kind.encode()) + _AROUND_A_NAME
+
+
+def _forget(by_node: dict[str, dict[str, T]], node: str, run: str) -> None:
+    del by_node[node][run]
+    if not by_node[node]:
+        del by_node[node]

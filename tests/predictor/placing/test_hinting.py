@@ -1,0 +1,358 @@
+"""Which nodes a new task had better run on, by who is there."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from plimsoll_predictor.placing.costs import MOST_PLACES, Costs
+from plimsoll_predictor.placing.encounter import Encounter
+from plimsoll_predictor.placing.hinting import (
+    AWAITED_S,
+    MOST_AWAITED,
+    MOST_NAMED,
+    MOST_NODES,
+    MOST_RESIDENTS,
+    Hint,
+    Neighbourhoods,
+    NoHint,
+)
+from plimsoll_predictor.placing.interference import Interference
+from plimsoll_predictor.placing.kinds import OTHERS
+from plimsoll_predictor.placing.matrix import TELLING
+from plimsoll_predictor.placing.prices import costs_on_nodes
+
+QUIET, LOUD, WAITING = 1, 2, 3
+KINDS = (OTHERS, "shop/quiet", "shop/loud", "shop/waiting")
+ROWS = [
+    [0.3, 0.3, 0.3, 0.1],
+    [0.3, 0.4, 1.0, 0.0],
+    [0.3, 1.0, 1.8, 0.0],
+    [0.1, 0.0, 0.0, 0.0],
+]
+
+
+def costs(*, known: float = 1.0) -> Costs:
+    return Costs(KINDS, np.array(ROWS), np.full((4, 4), known))
+
+
+def among(*residents: Sequence[tuple[int, int]], known: float = 1.0) -> Neighbourhoods:
+    """Nodes ``n0``, ``n1`` ... with these on them."""
+    nodes = Neighbourhoods()
+    nodes.costs = costs(known=known)
+    for number, each in enumerate(residents):
+        nodes.put(f"n{number}", each)
+    return nodes
+
+
+def names(hint: Hint | NoHint) -> tuple[str, ...]:
+    assert isinstance(hint, Hint), hint
+    return hint.nodes
+
+
+def test_the_node_is_first_whose_residents_lose_least() -> None:
+    nodes = among([(LOUD, 2)], [(WAITING, 2)], [(LOUD, 1)])
+    hint = nodes.hint("shop/loud", 0.0)
+    assert isinstance(hint, Hint)
+    assert hint.nodes == ("n1",)
+    assert hint.gain == pytest.approx((3.6 + 0.0 + 1.8) / 3)
+
+
+def test_an_empty_node_costs_nothing() -> None:
+    assert names(among([(LOUD, 1)], [], [(QUIET, 1)]).hint("shop/loud", 0.0))[0] == "n1"
+
+
+def test_tasks_that_nobody_labelled_count_as_others() -> None:
+    assert names(among([(0, 3)], [(0, 1)], [(0, 9)]).hint("shop/loud", 0.0))[0] == "n1"
+
+
+def test_nodes_that_are_alike_get_no_hint() -> None:
+    assert among([(LOUD, 1)], [(LOUD, 1)]).hint("shop/loud", 0.0) is NoHint.ALIKE
+    assert among([(LOUD, 1)], [(WAITING, 1)]).hint("shop/waiting", 0.0) is NoHint.ALIKE
+    assert among([], [], []).hint("shop/loud", 0.0) is NoHint.ALIKE
+
+
+@pytest.mark.parametrize("residents", [[], [[(LOUD, 1)]]], ids=["no node", "one node"])
+def test_where_there_is_nothing_to_choose_there_is_no_hint(
+    residents: list[list[tuple[int, int]]],
+) -> None:
+    assert among(*residents).hint("shop/loud", 0.0) is NoHint.ALIKE
+
+
+@pytest.mark.parametrize("kind", ["shop/never-seen", OTHERS])
+def test_a_kind_that_is_not_told_apart_gets_no_hint(kind: str) -> None:
+    assert among([(LOUD, 1)], []).hint(kind, 0.0) is NoHint.UNKNOWN
+
+
+def test_without_costs_there_is_no_hint() -> None:
+    nodes = among([(LOUD, 1)], [])
+    nodes.costs = None
+    assert nodes.hint("shop/loud", 0.0) is NoHint.UNKNOWN
+
+
+def test_most_of_what_runs_has_to_be_known() -> None:
+    assert among([(LOUD, 1)], [], known=0.0).hint("shop/loud", 0.0) is NoHint.UNKNOWN
+    nodes = among([(LOUD, 3), (QUIET, 2)], [])
+    known = np.zeros((4, 4))
+    known[LOUD, LOUD] = 1.0
+    nodes.costs = Costs(KINDS, np.array(ROWS), known)
+    assert isinstance(nodes.hint("shop/loud", 0.0), Hint)
+    nodes.put("n0", [(LOUD, 2), (QUIET, 3)])
+    assert nodes.hint("shop/loud", 0.0) is NoHint.UNKNOWN
+
+
+def test_a_matrix_that_learned_nothing_gives_no_hint() -> None:
+    model = Interference()
+    for kind in ("a", "b"):  # they are told apart, and that is all
+        model.learn(Encounter(kind, {}, 0.0))
+    matrix = model.matrix()
+    nodes = Neighbourhoods()
+    nodes.costs, _ = costs_on_nodes(matrix)
+    nodes.put("n0", [(matrix.place("a"), 3)])
+    nodes.put("n1", [])
+    assert nodes.hint("b", 0.0) is NoHint.UNKNOWN
+
+
+def test_where_no_task_is_ever_alone_nodes_are_told_apart_all_the_same() -> None:
+    model = Interference()
+    draw = np.random.default_rng(3)
+    for _ in range(150):
+        kind, other = (str(each) for each in draw.choice(["a", "b"], 2))
+        slow = 0.6 if kind == other == "a" else 0.05
+        model.learn(Encounter(kind, {other: 1.0}, slow + 0.1 * float(draw.normal())))
+    matrix = model.matrix()
+    a, b = matrix.place("a"), matrix.place("b")
+    assert not matrix.slowdown("a", "a").known
+    nodes = Neighbourhoods()
+    nodes.costs, _ = costs_on_nodes(matrix)
+    for node, place in (("n0", a), ("n1", b), ("n2", a)):
+        nodes.put(node, [(place, 1)])
+    assert names(nodes.hint("a", 0.0)) == ("n1",)
+
+
+def test_a_burst_is_spread_over_nodes_and_counted_until_news_are_due() -> None:
+    nodes = among(*([] for _ in range(8)), [(LOUD, 9)])
+    first = []
+    for number in range(8):
+        hint = names(nodes.hint("shop/loud", number / 100))
+        nodes.expect("shop/loud", hint[0], number / 100)
+        first.append(hint[0])
+    assert sorted(first) == [f"n{number}" for number in range(8)]
+    later = names(nodes.hint("shop/loud", AWAITED_S + 1.0))
+    assert len(later) == MOST_NAMED, "nobody is awaited any more"
+
+
+def test_news_of_a_node_leave_who_is_awaited_there() -> None:
+    nodes = among([], [], [(LOUD, 9)])
+    nodes.expect("shop/loud", "n0", 0.0)
+    nodes.put("n0", [])
+    assert names(nodes.hint("shop/loud", 1.0))[0] == "n1"
+
+
+def test_who_is_told_to_be_there_is_awaited_no_more() -> None:
+    nodes = among([], [], [(LOUD, 9)])
+    for now_s in (0.0, 1.0):
+        nodes.expect("shop/loud", "n0", now_s)
+    assert dict(nodes.residents())["n0"] == [(LOUD, 2)]
+    nodes.put("n0", [(LOUD, 1), (QUIET, 1)])
+    assert dict(nodes.residents())["n0"] == [(QUIET, 1), (LOUD, 2)]
+    nodes.hint("shop/loud", AWAITED_S)  # the first has been told; the second is awaited
+    assert dict(nodes.residents())["n0"] == [(QUIET, 1), (LOUD, 2)]
+    nodes.put("n0", [])
+    assert dict(nodes.residents())["n0"] == [(LOUD, 1)], "it ended, and the other is yet to come"
+    nodes.hint("shop/loud", AWAITED_S + 1.0)
+    assert dict(nodes.residents())["n0"] == []
+
+
+def test_of_many_nodes_that_are_alike_others_come_first_each_time() -> None:
+    nodes = among(*([] for _ in range(40)), *([(LOUD, 2)] for _ in range(40)))
+    asked = {names(nodes.hint("shop/loud", 0.0))[0] for _ in range(30)}
+    assert len(asked) > 10
+
+
+def test_a_node_that_went_is_not_named_and_may_come_back() -> None:
+    nodes = among([], [(LOUD, 1)], [(QUIET, 1)])
+    nodes.expect("shop/loud", "n0", 0.0)
+    nodes.remove("n0")
+    nodes.remove("n0")
+    assert names(nodes.hint("shop/loud", 0.0)) == ("n2",)
+    nodes.put("n0", [])
+    assert names(nodes.hint("shop/loud", AWAITED_S * 2))[0] == "n0"
+
+
+def test_there_are_no_more_nodes_than_are_compared() -> None:
+    nodes = among(*([] for _ in range(MOST_NODES)))
+    with pytest.raises(ValueError, match="more than"):
+        nodes.put("one more", [])
+    assert len(nodes) == MOST_NODES
+
+
+def test_who_is_awaited_is_bounded() -> None:
+    nodes = among([], [(LOUD, 1)])
+    for _ in range(MOST_AWAITED + 10):
+        nodes.expect("shop/loud", "n0", 0.0)
+    nodes.hint("shop/loud", AWAITED_S)
+    assert names(nodes.hint("shop/loud", AWAITED_S)) == ("n0",)
+
+
+NODES = st.sampled_from(["a", "b", "c", "d"])
+ASKED = st.sampled_from([*KINDS, "shop/other"])
+RESIDENTS = st.lists(st.tuples(st.integers(-2, MOST_PLACES + 2), st.integers(-5, 10**9)))
+STEPS = st.one_of(
+    st.tuples(st.just("put"), NODES, RESIDENTS),
+    st.tuples(st.just("remove"), NODES),
+    st.tuples(st.just("expect"), ASKED, NODES),
+    st.tuples(st.just("costs"), st.booleans()),
+)
+
+
+@given(steps=st.lists(st.tuples(STEPS, st.floats(0, 30)), max_size=40), kind=ASKED)
+def test_whatever_is_told_a_hint_names_few_nodes_that_are_there(
+    steps: list[tuple[tuple[Any, ...], float]], kind: str
+) -> None:
+    nodes, there, now_s = Neighbourhoods(), set[str](), 0.0
+    for (what, *told), passed_s in steps:
+        now_s += passed_s
+        if what == "put":
+            try:
+                nodes.put(*told)
+            except ValueError:
+                continue
+            there.add(str(told[0]))
+        elif what == "remove":
+            nodes.remove(*told)
+            there.discard(str(told[0]))
+        elif what == "expect":
+            nodes.expect(told[0], told[1], now_s)
+        else:
+            nodes.costs = costs() if told[0] else None
+        hint = nodes.hint(kind, now_s)
+        if isinstance(hint, Hint):
+            assert 1 <= len(set(hint.nodes)) == len(hint.nodes) <= MOST_NAMED
+            assert set(hint.nodes) <= there
+            assert np.isfinite(hint.gain)
+    assert len(nodes) == len(there)
+    for node in sorted(there):
+        nodes.remove(node)
+    assert len(nodes) == 0
+    assert nodes.hint(kind, now_s) in tuple(NoHint)
+
+
+def test_costs_are_read_back_in_hundredths() -> None:
+    draw = np.random.default_rng(1)
+    kinds = (OTHERS, *(f"shop/t{number}" for number in range(MOST_PLACES - 1)))
+    rows = draw.normal(size=(MOST_PLACES, MOST_PLACES))
+    known = draw.integers(0, 2, (MOST_PLACES, MOST_PLACES)).astype(float)
+    read = Costs.from_document(Costs(kinds, rows, known).to_document())
+    assert read.kinds == kinds
+    assert np.abs(read.rows - rows).max() <= 0.005 + 1e-9
+    assert (read.known == known).all()
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        None,
+        {},
+        {"kinds": ["a"], "hundredths": [], "known": ["1"]},
+        {"kinds": ["a"], "hundredths": [[1, 2]], "known": ["1"]},
+        {"kinds": ["a"], "hundredths": [[1]], "known": ["11"]},
+        {"kinds": ["a"], "hundredths": [[10**9]], "known": ["1"]},
+        {"kinds": ["a"], "hundredths": [[0.5]], "known": ["1"]},
+        {"kinds": ["a" * 600], "hundredths": [[1]], "known": ["1"]},
+        {"kinds": ["a"] * 60, "hundredths": [[1] * 60] * 60, "known": ["1" * 60] * 60},
+    ],
+)
+def test_what_nobody_wrote_is_refused(document: object) -> None:
+    with pytest.raises(ValueError, match=r"kinds|costs"):
+        Costs.from_document(document)
+
+
+def test_costs_are_what_both_lose_less_the_price_of_the_neighbourhood() -> None:
+    model = Interference()
+    draw = np.random.default_rng(3)
+    for _ in range(400):
+        kind, other = draw.choice(["a", "b"], 2)
+        beside = float(draw.random())
+        slow = beside * (0.6 if kind == other == "a" else 0.05)
+        model.learn(Encounter(str(kind), {str(other): beside}, slow + draw.normal() * 0.05))
+    matrix = model.matrix()
+    found, prices = costs_on_nodes(matrix)
+    a, b = matrix.place("a"), matrix.place("b")
+    slowdowns = matrix.slowdowns
+    assert found.rows[a, b] == pytest.approx(
+        slowdowns[a, b] + slowdowns[b, a] - 2 - 0.5 * prices[b]
+    )
+    assert found.known[a, b] == found.known[b, a] == found.known[a, a] == 1.0
+    nodes = Neighbourhoods()
+    nodes.costs = Costs.from_document(found.to_document())
+    for number in range(3):
+        nodes.put(f"a{number}", [(a, 1)])
+        nodes.put(f"b{number}", [(b, 1)])
+    assert all(name.startswith("b") for name in names(nodes.hint("a", 0.0)))
+
+
+@given(steps=st.lists(STEPS, max_size=40))
+def test_what_is_kept_is_what_would_be_reckoned_anew(
+    steps: list[tuple[Any, ...]],
+) -> None:
+    nodes, now_s = Neighbourhoods(), 0.0
+    nodes.costs = costs()
+    for what, *told in steps:
+        now_s += 1.0
+        if what == "put":
+            with contextlib.suppress(ValueError):
+                nodes.put(*told)
+        elif what == "remove":
+            nodes.remove(*told)
+        elif what == "expect":
+            nodes.expect(told[0], told[1], now_s)
+        else:
+            nodes.costs = costs(known=0.5 + 0.5 * bool(told[0]))
+    anew = Neighbourhoods()
+    anew.costs = costs()
+    for node, residents in nodes.residents():
+        # Who is awaited comes on top of the most that may be told.
+        assume(all(count <= MOST_RESIDENTS for _, count in residents))
+        anew.put(node, residents)
+    kept, reckoned = nodes.hint("shop/loud", now_s), anew.hint("shop/loud", now_s)
+    if isinstance(kept, Hint) and isinstance(reckoned, Hint):
+        assert kept.gain == pytest.approx(reckoned.gain)
+    copied = nodes.copy().hint("shop/loud", now_s + AWAITED_S)
+    later = nodes.hint("shop/loud", now_s + AWAITED_S)
+    if isinstance(copied, Hint) and isinstance(later, Hint):
+        assert copied.gain == pytest.approx(later.gain)
+    else:
+        assert copied == later
+
+
+def test_what_differs_clearly_is_known_however_noisy_runs_are() -> None:
+    """As on two real nodes: runtimes of three seconds, told in whole ones."""
+    model = Interference()
+    draw = np.random.default_rng(5)
+    for _ in range(120):
+        kind, other = (str(each) for each in draw.choice(["loud", "calm"], 2))
+        share = float(draw.choice([0.3, 0.7, 1.0]))
+        slow = share * (1.2 if kind == other == "loud" else 0.1)
+        model.learn(Encounter(kind, {other: share}, slow + 0.4 * float(draw.normal())))
+    matrix = model.matrix()
+    loud, calm = matrix.place("loud"), matrix.place("calm")
+    assert matrix.apart is not None
+    assert min(matrix.deviation[loud, loud], matrix.apart[loud, loud]) > TELLING
+    nodes = Neighbourhoods()
+    nodes.costs, _ = costs_on_nodes(matrix)
+    nodes.put("n0", [(loud, 1)])
+    nodes.put("n1", [(calm, 1)])
+    assert names(nodes.hint("loud", 0.0)) == ("n1",)
+
+
+def test_a_kind_that_is_told_twice_is_bounded_once() -> None:
+    nodes = Neighbourhoods()
+    nodes.put("a", [(0, 1), (0, MOST_RESIDENTS)])
+    assert list(nodes.residents()) == [("a", [(0, MOST_RESIDENTS)])]

@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from typing import cast
+
+import numpy as np
+import pytest
+
+from plimsoll_predictor.placing.encounter import Encounter
+from plimsoll_predictor.placing.interference import (
+    SPREAD_OF_A_KIND,
+    SPREAD_OF_A_PAIR,
+    SPREAD_OF_ALL,
+    USUAL,
+    Interference,
+)
+from plimsoll_predictor.placing.kinds import OTHERS
+from plimsoll_predictor.placing.matrix import TELLING, Array
+
+KINDS = ("a", "b", "c", "d")
+THETA = {
+    (row, column): 0.1 * n + 0.15 * m
+    for n, row in enumerate(KINDS)
+    for m, column in enumerate(KINDS)
+}
+
+
+def encounters(runs: int, noise: float, seed: int = 1) -> Iterator[Encounter]:
+    """Runs beside none, one or a part of one of the others, as THETA has it."""
+    draw = random.Random(seed)
+    for _ in range(runs):
+        kind = draw.choice(KINDS)
+        beside = {draw.choice(KINDS): draw.choice([0.3, 1.0])} if draw.random() < 0.8 else {}
+        slow = sum(count * THETA[kind, other] for other, count in beside.items())
+        yield Encounter(kind, beside, slow + draw.gauss(0, noise))
+
+
+def test_who_learned_many_runs_at_once_is_as_sure_as_who_learned_them_one_by_one() -> None:
+    at_once, one_by_one = Interference(), Interference()
+    for run in encounters(600, 0.5):
+        at_once.learn(run)
+        one_by_one.learn(run)
+        one_by_one.matrix()
+    matrix = at_once.matrix()
+    assert at_once.matrix() is matrix
+    assert at_once.noise == pytest.approx(0.5, rel=0.1)
+    apart = np.s_[1:, 1:]  # without OTHERS, of whom nothing is known either way
+    ratio = matrix.deviation[apart] / one_by_one.matrix().deviation[apart]
+    assert ratio == pytest.approx(np.ones((4, 4)), rel=0.2)
+
+
+def test_it_is_the_ridge_that_its_docstring_names() -> None:
+    model = Interference(retention=1.0)
+    # A neighbour counts as one of the others until a run of its kind has ended.
+    runs = [*(Encounter(kind, {}, 0.05) for kind in KINDS), *encounters(60, 0.1)]
+    for run in runs:
+        model.learn(run)
+    # One fit, by the noise as it was before.
+    noise = model.noise
+    matrix = model._fit()
+    names = list(matrix.kinds)
+    size = len(names)
+    # Unknowns: b, θ - USUAL of all pairs, with the covariance that m, r, c and δ make together.
+    rows = np.repeat(np.arange(size), size)
+    columns = np.tile(np.arange(size), size)
+    pair, kind = model.spread_of_a_pair**2, SPREAD_OF_A_KIND**2
+    covariance = np.zeros((size + size * size,) * 2)
+    covariance[:size, :size] = np.eye(size) * kind
+    covariance[size:, size:] = (
+        SPREAD_OF_ALL**2
+        + kind * (rows[:, None] == rows[None, :])
+        + kind * (columns[:, None] == columns[None, :])
+        + pair * np.eye(size * size)
+    )
+    design = np.zeros((len(runs), len(covariance)))
+    target = np.zeros(len(runs))
+    for n, run in enumerate(runs):
+        row = names.index(run.kind)
+        design[n, row] = 1
+        for other, count in run.beside.items():
+            design[n, size + row * size + names.index(other)] = count
+        target[n] = run.log_slowdown - USUAL * sum(run.beside.values())
+    seen = design @ covariance @ design.T + noise**2 * np.eye(len(runs))
+    gain = covariance @ design.T @ np.linalg.inv(seen)
+    mean = gain @ target
+    left = covariance - gain @ design @ covariance
+    assert matrix.own == pytest.approx(mean[:size], abs=1e-6)
+    assert matrix.theta.ravel() == pytest.approx(USUAL + mean[size:], abs=1e-6)
+    assert matrix.deviation.ravel() == pytest.approx(np.sqrt(np.diag(left)[size:]), abs=1e-6)
+    # Each pair against the mean of the row's others, by their shares.
+    others = np.where(np.eye(size), 0.0, matrix.shares) / (1 - matrix.shares)[:, None]
+    against = np.kron(np.eye(size), np.eye(size) - others)
+    variance = np.diag(against @ left[size:, size:] @ against.T)
+    assert np.ravel(cast(Array, matrix.apart)) == pytest.approx(np.sqrt(variance), abs=1e-6)
+
+
+def test_where_nobody_is_ever_alone_it_is_known_by_how_much_neighbours_differ() -> None:
+    model = Interference()
+    draw = np.random.default_rng(2)
+    for _ in range(300):
+        kind, *others = (KINDS[at] for at in draw.integers(0, len(KINDS), 3))
+        share = float(draw.random())
+        beside = dict.fromkeys(others, 0.0)
+        for other, count in zip(others, (share, 1 - share), strict=True):
+            beside[other] += count  # one neighbour at every moment
+        slow = sum(count * THETA[kind, other] for other, count in beside.items())
+        model.learn(Encounter(kind, beside, slow + 0.1 * float(draw.normal())))
+    matrix = model.matrix()
+    told_apart = np.s_[1:, 1:]
+    assert matrix.apart is not None
+    assert matrix.deviation[told_apart].min() > TELLING
+    assert matrix.apart[told_apart].max() < TELLING
+
+
+def test_one_kind_alone_differs_from_no_other() -> None:
+    model = Interference()
+    for _ in range(20):
+        model.learn(Encounter("a", {"a": 1.0}, 0.3))
+    apart = model.matrix().apart
+    assert apart is not None
+    assert np.isinf(apart[:, 1]).all()
+
+
+def test_with_runs_it_comes_near_the_truth_and_says_how_near() -> None:
+    model = Interference()
+    for run in encounters(2000, 0.1):
+        model.learn(run)
+    matrix = model.matrix()
+    off = {
+        (row, column): matrix.theta[matrix.place(row), matrix.place(column)] - theta
+        for (row, column), theta in THETA.items()
+    }
+    assert max(map(abs, off.values())) < 0.08
+    inside = [
+        abs(error) < 1.645 * matrix.deviation[matrix.place(row), matrix.place(column)]
+        for (row, column), error in off.items()
+    ]
+    assert sum(inside) >= 0.8 * len(inside)
+    assert model.noise == pytest.approx(0.1, rel=0.15)
+    assert matrix.slowdown("d", "d").known
+    assert matrix.slowdown("d", "d").times == pytest.approx(math.exp(0.75), rel=0.1)
+
+
+def test_of_nothing_known_it_believes_the_usual_and_says_that_it_cannot_tell() -> None:
+    found = Interference().matrix().slowdown("never", "seen")
+    assert found.times == pytest.approx(math.exp(USUAL))
+    assert not found.known
+    assert found.low < found.times < found.high
+
+
+def test_what_is_special_about_pairs_is_learned_to_be_much_or_little() -> None:
+    special, alike = Interference(), Interference()
+    draw = random.Random(3)
+    theta = {pair: draw.gauss(0.3, 0.4) for pair in THETA}
+    for _ in range(600):
+        kind, other = draw.choice(KINDS), draw.choice(KINDS)
+        special.learn(Encounter(kind, {other: 1.0}, theta[kind, other] + draw.gauss(0, 0.05)))
+        alike.learn(Encounter(kind, {other: 1.0}, 0.3 + draw.gauss(0, 0.05)))
+        special.matrix()
+        alike.matrix()
+    assert alike.spread_of_a_pair < SPREAD_OF_A_PAIR
+    assert special.spread_of_a_pair > 2 * SPREAD_OF_A_PAIR
+
+
+def test_a_change_is_learned_while_the_old_fades() -> None:
+    model = Interference(retention=0.99)
+    for _ in range(500):
+        model.learn(Encounter("a", {"b": 1.0}, 0.1))
+        model.learn(Encounter("a", {}, 0.0))
+    for _ in range(500):
+        model.learn(Encounter("a", {"b": 1.0}, 0.9))
+        model.learn(Encounter("a", {}, 0.0))
+    matrix = model.matrix()
+    assert matrix.theta[matrix.place("a"), matrix.place("b")] == pytest.approx(0.9, abs=0.05)
+
+
+def test_ten_thousand_kinds_take_no_more_room_than_the_most() -> None:
+    model = Interference(most_kinds=8)
+    before = model.gram.nbytes
+    for number in range(10_000):
+        model.learn(Encounter(f"once-{number}", {f"once-{number - 1}": 1.0}, 0.2))
+    for number in range(400):
+        model.learn(Encounter(f"often-{number % 4}", {"often-0": 1.0}, 0.5 + 0.1 * (number % 4)))
+    matrix = model.matrix()
+    assert model.gram.nbytes == before
+    assert len(matrix.kinds) <= 9
+    assert len(model.kinds.candidates) <= 201
+    assert {f"often-{number}" for number in range(4)} <= set(matrix.kinds)
+    assert matrix.place("once-5") == matrix.place(OTHERS) == 0
+    row = matrix.place("often-3")
+    both = matrix.own[row] + matrix.theta[row, matrix.place("often-0")]
+    assert both == pytest.approx(0.8, abs=0.05)
+
+
+def test_what_a_kind_taught_is_not_lost_with_its_place() -> None:
+    model = Interference(most_kinds=2, retention=1.0)
+    for _ in range(40):
+        model.learn(Encounter("a", {"b": 1.0}, 0.6))
+        model.learn(Encounter("b", {"b": 1.0}, 0.6))
+    weight = model.weight.sum()
+    for _ in range(200):
+        model.learn(Encounter("c", {"c": 1.0}, 0.6))
+    assert "c" in model.kinds.names
+    assert model.weight.sum() == pytest.approx(weight + 200)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf])
+def test_a_run_that_cannot_be_is_refused_by_name(wrong: float) -> None:
+    with pytest.raises(ValueError, match="a run of 'train'"):
+        Encounter("train", {}, wrong)
+    with pytest.raises(ValueError, match="ran beside"):
+        Encounter("train", {"etl": wrong}, 0.0)
+    with pytest.raises(ValueError, match="ran beside -1"):
+        Encounter("train", {"etl": -1}, 0.0)
+
+
+def test_one_run_that_lies_moves_little() -> None:
+    honest, lied_to = Interference(), Interference()
+    for run in encounters(300, 0.1):
+        honest.learn(run)
+        lied_to.learn(run)
+    lied_to.learn(Encounter("a", {"b": 1e12}, 1e9))
+    moved = lied_to.matrix().theta - honest.matrix().theta
+    assert np.abs(moved).max() < 0.5
+
+
+def test_few_runs_that_scatter_much_are_not_told_as_facts() -> None:
+    """Runs of a demo scatter by .8, and a first fit that goes by a guess of .1 was sure of them."""
+    draw = random.Random(7)
+    interference = Interference()
+    for _ in range(76):
+        beside = {f"k{draw.randrange(3)}": draw.random() * 2}
+        interference.learn(Encounter(f"k{draw.randrange(3)}", beside, draw.gauss(0.1, 0.8)))
+    assert interference.matrix().known_pairs == 0
+    assert interference.noise > 0.5
