@@ -26,6 +26,8 @@ class Reason(StrEnum):
     """The user's request is the cheapest choice, or the right size is more than may be set."""
     NOT_LOWERED = "not-lowered"
     """A safeguard holds: the size is no less than its author wrote; see deciding/safeguards.py."""
+    LEFT = "left"
+    """Somebody else sets the pod's memory, such as a VerticalPodAutoscaler: Plimsoll leaves it."""
     NOT_SIZABLE = "not-sizable"
     """The pod cannot be sized (no container to size, contradictory annotations ...)."""
 
@@ -37,12 +39,14 @@ class Ask:
     request_bytes: what the user asked for; None if nothing.
     limit_bytes: the memory limit as its author wrote it; None if none, or equal to the request.
     run: the run's key, to look up its lift; None if unknown.
+    now_s: the moment of the decision, Unix seconds; None where no moment is meant.
     """
 
     features: dict[str, float | str]
     request_bytes: int | None
     run: str | None = None
     limit_bytes: int | None = None
+    now_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,6 +39,41 @@ class Retry(StrEnum):
     NEVER = "never"
 
 
+class Lending(StrEnum):
+    """The policy for what a running attempt of a task never seen asks for and does not use."""
+
+    AUTO = "auto"
+    """Its request may be lowered in place while its memory is flat; its limit stays."""
+    NEVER = "never"
+
+
+class Rescue(StrEnum):
+    """The policy for a running attempt that is about to reach its memory limit."""
+
+    AUTO = "auto"
+    """Its request and limit may be raised in place, before the kernel kills it."""
+    NEVER = "never"
+
+
+class Placing(StrEnum):
+    """The policy for telling a new pod's scheduler on which nodes its task gets along."""
+
+    NEVER = "never"
+    RECOMMEND = "recommend"
+    """Choose nodes and count what was chosen; the pod stays as it is."""
+    ENFORCE = "enforce"
+    """Write them on the pod, as a preference."""
+
+
+class KilledAttempts(StrEnum):
+    """The policy for a Job's attempts that fail at a size below what was written."""
+
+    COUNT = "count"
+    """They count against its backoffLimit, as any other."""
+    IGNORE = "ignore"
+    """The Job gets a podFailurePolicy by which they do not."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuPolicy:
     """The policy for CPU requests, apart from memory; limits are never touched."""
@@ -66,9 +101,10 @@ class Policy:
     """No allocation is below it."""
     max_bytes: int | None = None
     """No size is raised above it, but a request above it stays; None leaves only the cluster's."""
-    overhead_s: float = 2400.0
+    overhead_s: float | None = None
     """What a failed attempt costs beyond the memory-time it wasted, in seconds of its memory; 0 to
-    86400. Prices the failed attempts of every expert: the knob between waste and failures."""
+    86400. Prices the failed attempts of every expert: the knob between waste and failures. None
+    prices them by the run (knowledge/constants.py)."""
     penalty: float = 10.0
     """How many times worse a too small allocation is than a too large one (thesis 5.2.3); >= 1.
     Weighs the classifier's training, its u-score and the choice of a ceiling."""
@@ -92,6 +128,10 @@ class Policy:
     """Factor over the largest need seen: of the last ceiling, and of the max-seen expert."""
     limits: Limits = Limits.EQUAL
     retry: Retry = Retry.AUTO
+    lending: Lending = Lending.NEVER
+    rescue: Rescue = Rescue.NEVER
+    placing: Placing = Placing.NEVER
+    killed_attempts: KilledAttempts = KilledAttempts.COUNT
     feature_sources: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Feature name -> {"annotation"|"label"|"env"|"arg": where it is read from}."""
     cpu: CpuPolicy = CpuPolicy()

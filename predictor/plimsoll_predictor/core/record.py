@@ -160,6 +160,15 @@ class Need:
     censored: bool
 
 
+def is_lowered_limit(limit_bytes: int | None, written_bytes: int) -> bool:
+    """Whether a limit is lower than its author's. None, or 0 where it was written: none.
+
+    >>> is_lowered_limit(64, 0), is_lowered_limit(64, 64), is_lowered_limit(None, 64)
+    (True, False, False)
+    """
+    return bool(limit_bytes) and (not written_bytes or (limit_bytes or 0) < written_bytes)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """One attempt, as training data. Identified by ``attempt_uid``: the pod's UID.
@@ -210,6 +219,8 @@ class Observation:
     """CPU cores allocated on its node when it started."""
     neighbours: tuple[str, ...] = ()
     """Tasks that ran beside it when it started, as ``namespace/name``."""
+    beside: Mapping[str, float] | None = None
+    """How many of each task ran beside it on average; None if nobody saw all of its time."""
     workflow_run: str | None = column(Unit.TEXT)
     """The run of a workflow it was part of; None if nobody said. Not ``run``, the task's own."""
     item: str | None = column(Unit.TEXT)
@@ -246,12 +257,10 @@ class Observation:
     def is_lowered(self) -> bool:
         """Whether it ran under a lower limit than its author wrote."""
         limit_bytes, written_bytes = self.allocation_bytes, self.written_limit_bytes
-        if not limit_bytes:
-            return False
         if written_bytes is None:
             # Nobody writes a limit below the request but Plimsoll.
-            return limit_bytes < (self.request_bytes or 0)
-        return not written_bytes or limit_bytes < written_bytes
+            return bool(limit_bytes) and (limit_bytes or 0) < (self.request_bytes or 0)
+        return is_lowered_limit(limit_bytes, written_bytes)
 
     @property
     def failed_by_itself(self) -> bool:
@@ -275,11 +284,27 @@ class Observation:
 
     @property
     def killed_below_request(self) -> bool:
-        """Whether it was killed at a limit below what the user asked for."""
-        return (
+        """Whether it was killed at a limit below what the user asked for.
+
+        What its node ended for want of memory counts as well, if its request was below that.
+        """
+        return self.was_pressed_out or (
             self.outcome is Outcome.OOM_KILLED
             and None not in (self.request_bytes, self.allocation_bytes)
             and (self.allocation_bytes or 0) < (self.request_bytes or 0)
+        )
+
+    @property
+    def was_pressed_out(self) -> bool:
+        """Whether its node ran out of memory and ended it, at a lower request than its author's.
+
+        Where a node is short of memory, the kubelet and the kernel first end what uses more than it
+        asks for. As its author wrote it, it may have stayed.
+        """
+        return (
+            self.cause is Cause.NODE_PRESSURE
+            and None not in (self.request_bytes, self.request_memory_ran_bytes)
+            and (self.request_memory_ran_bytes or 0) < (self.request_bytes or 0)
         )
 
     @property

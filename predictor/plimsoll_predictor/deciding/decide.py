@@ -8,24 +8,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from plimsoll_predictor.core.decision import Ask, Bounds, Decision, Reason
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.units import plural, words_for_bytes
+from plimsoll_predictor.deciding.bursts import first_over_siblings
 from plimsoll_predictor.deciding.choosing import Choice, cheapest_ceiling
 from plimsoll_predictor.deciding.clamping import Range
 from plimsoll_predictor.experts.panel import words_for_expert
+from plimsoll_predictor.knowledge.constants import SERVED, Constants
 from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER, REQUEST
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.knowledge.rule import Rule, for_larger_request
 from plimsoll_predictor.model.task_model import Model
 
+ROOM_OVER_REQUEST: Final = 1.1
 _UNKNOWN_TASK_POLICY = Policy()
 _BEYOND_BUDGETS = frozenset({Reason.LIFTED, Reason.KEPT, Reason.COLD_START, Reason.OFF})
 
 
-def decide(ask: Ask, knowledge: Knowledge | None, bounds: Bounds) -> Decision:
+def decide(
+    ask: Ask, knowledge: Knowledge | None, bounds: Bounds, constants: Constants = SERVED
+) -> Decision:
     """Decide one attempt's allocation.
 
     knowledge: None if the task was never seen; its run then keeps the user's request.
@@ -39,7 +44,7 @@ def decide(ask: Ask, knowledge: Knowledge | None, bounds: Bounds) -> Decision:
     if knowledge.policy.mode is Mode.OFF:
         return Decision(allocation_bytes=None, reason=Reason.OFF, why="sizing is switched off")
     allowed = Range.of(knowledge.policy, bounds, ask.request_bytes)
-    return _Case(ask, knowledge, allowed).decide()
+    return _Case(ask, knowledge, allowed, constants).decide()
 
 
 def first_bytes(
@@ -65,11 +70,17 @@ class _Case:
     ask: Ask
     knowledge: Knowledge
     allowed: Range
+    constants: Constants
 
     @property
     def _runs_known(self) -> str:
         runs = self.knowledge.runs
         return f"{runs} {plural(runs, 'run')} known"
+
+    @property
+    def _guarded(self) -> str:
+        guarded = self.knowledge.guarded
+        return "" if guarded is None else guarded.words
 
     def decide(self) -> Decision:
         knowledge = self.knowledge
@@ -121,8 +132,11 @@ class _Case:
             return self._predicted()
         if knowledge.champion == BOOSTING:
             return self._boosted()
-        if knowledge.champion == REQUEST and self.ask.request_bytes is not None:
+        request_bytes = self.ask.request_bytes
+        enough = knowledge.shown.floor_bytes <= (request_bytes or 0)
+        if knowledge.champion == REQUEST and request_bytes is not None and enough:
             why = f"the user's request has been the cheapest choice over {self._runs_known}"
+            why = _sentence(why, self._guarded)
             return _keep(self.ask, self.allowed, Reason.KEPT, why)
         if knowledge.rule is not None and knowledge.champion != REQUEST:
             return self._by_rule(knowledge.rule)
@@ -183,7 +197,13 @@ class _Case:
             ask.request_bytes,
             knowledge.largest_request_bytes,
         )
+        if ask.request_bytes is not None:
+            # Room above the request is for what was needed: a heap that fills what it is given
+            # would climb with its own peaks.
+            most_bytes = ROOM_OVER_REQUEST * (knowledge.max_need_bytes or 0)
+            bid_bytes = min(bid_bytes, max(float(ask.request_bytes), most_bytes))
         why = f"{words_for_expert(knowledge.champion)}; {self._runs_known}"
+        why = _sentence(why, rule.why(ask.features), self._guarded)
         return self._sized(bid_bytes, Reason.LEARNED, why)
 
     def _boosted(self) -> Decision:
@@ -234,6 +254,10 @@ class _Case:
     def _sized(self, size_bytes: float, reason: Reason, *why: str, **more: Any) -> Decision:
         """A decision for a size within bounds. more: other fields of the decision."""
         floor, note = self.knowledge.floor, ""
+        if reason is not Reason.LIFTED and self.knowledge.runs:
+            size_bytes, note = first_over_siblings(
+                size_bytes, self.ask, self.knowledge, self.constants
+            )
         if floor is not None and reason is not Reason.LIFTED:
             written_bytes = max(self.ask.request_bytes or 0, self.ask.limit_bytes or 0)
             least_bytes = floor.within(written_bytes)

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from plimsoll_predictor.core.decision import Bounds
 from plimsoll_predictor.core.units import plural, words_for_bytes
+from plimsoll_predictor.deciding.bursts import fails_in_burst, over_shown
 from plimsoll_predictor.deciding.clamping import Range
+from plimsoll_predictor.knowledge.constants import SERVED, Constants
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
-from plimsoll_predictor.knowledge.ladder import USEFUL_STEP, lowest_step_bytes
+from plimsoll_predictor.knowledge.ladder import USEFUL_STEP, Climb, lifted_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +22,12 @@ class FailedAttempt:
     request_bytes: what the user had asked for; None if nothing.
     limit_bytes: the limit as its author wrote it; None if there was none.
     attempts_left: how many attempts of the run may still be killed; None if nobody says.
+    run: its key; None if nobody knows.
     """
 
     allocation_bytes: int
     attempt: int
+    run: str | None = None
     request_bytes: int | None = None
     limit_bytes: int | None = None
     attempts_left: int | None = None
@@ -46,7 +50,9 @@ class Leaking:
     reason: str
 
 
-def next_allocation(failed: FailedAttempt, knowledge: Knowledge, bounds: Bounds) -> Lift | Leaking:
+def next_allocation(
+    failed: FailedAttempt, knowledge: Knowledge, bounds: Bounds, constants: Constants = SERVED
+) -> Lift | Leaking:
     """The next attempt's allocation, by a gentle ladder.
 
     The smallest useful step among the model's ceilings, a little over the largest need seen (or
@@ -62,12 +68,15 @@ def next_allocation(failed: FailedAttempt, knowledge: Knowledge, bounds: Bounds)
         return Leaking("lifting is switched off (maxLifts 0)")
     if lifts >= policy.max_lifts:
         return Leaking(f"lifted {lifts} {plural(lifts, 'time')} and killed again")
-    wanted_bytes = lowest_step_bytes(
-        failed.allocation_bytes,
-        knowledge.largest_bytes or 0,
+    climb = Climb(
+        largest_bytes=knowledge.largest_bytes or 0,
         ceilings_bytes=knowledge.model.bins.ceilings_bytes if knowledge.model else (),
         request_bytes=failed.request_bytes,
+        in_burst=fails_in_burst(failed.run, knowledge, constants),
+        curve_bytes=knowledge.rule.after_curve(failed.allocation_bytes) if knowledge.rule else 0,
     )
+    wanted_bytes = lifted_bytes(failed.allocation_bytes, failed.attempt, climb)
+    wanted_bytes = over_shown(wanted_bytes, failed.request_bytes, knowledge, constants)
     left = failed.attempts_left
     if lifts + 1 == policy.max_lifts or left is None or left <= 1:
         wanted_bytes = max(wanted_bytes, failed.written_bytes)

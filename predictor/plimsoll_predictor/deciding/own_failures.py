@@ -8,6 +8,7 @@ attempts are as its author wrote them, and how these end tells (experts/failures
 from __future__ import annotations
 
 from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.deciding.giving_back import no_less_than_written
 from plimsoll_predictor.deciding.safeguards import Attempts
 from plimsoll_predictor.knowledge.knowledge import Lift
 
@@ -25,20 +26,7 @@ def lift_after_failure(
         return None
     if not failed.is_lowered and not (counted and attempts.left):
         return None
-    if lift is not None and (lift.as_written or not failed.is_lowered or _covers(lift, failed)):
-        # The run was killed before: what it got for that is no less than was written.
+    if lift is not None and not failed.is_lowered:
         return lift
-    return Lift(
-        allocation_bytes=failed.request_bytes or 0,
-        attempt=failed.attempt + 1,
-        after_bytes=failed.allocation_bytes or 0,
-        as_written=True,
-    )
-
-
-def _covers(lift: Lift, failed: Observation) -> bool:
-    """Say whether the lift is no less than was written."""
-    written_bytes = failed.written_limit_bytes
-    if not written_bytes:
-        return False
-    return lift.allocation_bytes >= max(written_bytes, failed.request_bytes or 0)
+    # Where the run was killed before, what it got for that may be more than was written.
+    return no_less_than_written(failed, lift)

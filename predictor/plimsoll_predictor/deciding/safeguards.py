@@ -76,7 +76,7 @@ def why_failures_hold(knowledge: Knowledge, run: str | None, limit_bytes: int | 
     lift = knowledge.lifts.get(run) if run is not None else None
     if lift is not None and lift.as_written:
         at = f" at {words_for_bytes(lift.after_bytes)}" if lift.after_bytes else ""
-        return f"attempt {lift.attempt} of this run, which failed by itself{at}"
+        return f"attempt {lift.attempt} of this run, whose attempt before ended too early{at}"
     floor = knowledge.floor
     return floor.words if floor is not None and floor.forbids(limit_bytes) else None
 

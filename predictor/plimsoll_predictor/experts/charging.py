@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll_predictor.core.units import MIB, gb_hours
-from plimsoll_predictor.knowledge.ladder import lowest_step_bytes, next_step_bytes
+from plimsoll_predictor.knowledge.ladder import Climb, lifted_bytes
 
 MOST_ATTEMPTS: Final = 40
 SHORTEST_RUNTIME_S: Final = 1.0
 """Kubernetes tells times in whole seconds."""
 DECIDED: Final = "decided"
 """No expert: the name, beside the bids, of what recommend mode decided for the first attempt."""
+GIVEN: Final = "given"
+"""No expert: the name, beside the bids, of what enforce mode gave the attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +50,11 @@ def charge(bid_bytes: float, run: EndedRun, largest_bytes: float, overhead_s: fl
     memory. Lifts go by the same ladder as real ones, with ``largest_bytes`` known.
     """
     allocation_bytes, cost, failed = max(bid_bytes, MIB), 0.0, 0
+    climb = Climb(largest_bytes=largest_bytes, request_bytes=run.request_bytes)
     while allocation_bytes < run.need_bytes and failed < MOST_ATTEMPTS:
         cost += allocation_bytes * (run.runtime_s + overhead_s)
         failed += 1
-        allocation_bytes = next_step_bytes(allocation_bytes, largest_bytes)
+        allocation_bytes = lifted_bytes(allocation_bytes, failed, climb)
     return Charge(cost + max(allocation_bytes - run.need_bytes, 0.0) * run.runtime_s, failed)
 
 
@@ -96,12 +99,11 @@ class Would:
         runtime_s = max(run.runtime_s, SHORTEST_RUNTIME_S)
         held_bytes = allocation_bytes = max(decided_bytes, MIB)
         self.killed += allocation_bytes < run.need_bytes
-        for _ in range(MOST_ATTEMPTS):
+        climb = Climb(largest_bytes=largest_bytes, request_bytes=asked_bytes)
+        for attempt in range(1, MOST_ATTEMPTS):
             if allocation_bytes >= run.need_bytes:
                 break
-            allocation_bytes = lowest_step_bytes(
-                allocation_bytes, largest_bytes, request_bytes=asked_bytes
-            )
+            allocation_bytes = lifted_bytes(allocation_bytes, attempt, climb)
             held_bytes += allocation_bytes
         self.runs += 1
         self.asked_gb_h += gb_hours(asked_bytes, runtime_s)

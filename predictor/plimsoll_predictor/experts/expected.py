@@ -65,12 +65,18 @@ def _costs() -> tuple[Vector, Vector]:
     return wasted, failed
 
 
-def cheapest_multiple(by_runtime: Vector, by_count: Vector, overhead_runtimes: float) -> float:
+def cheapest_multiple(
+    by_runtime: Vector, by_count: Vector, overhead_runtimes: float, most_failing: float = 1.0
+) -> float:
     """The multiple of the anchor with the least expected cost.
 
     by_runtime, by_count: (N_CELLS,), past ratios weighted by runtime and counted.
     overhead_runtimes: the price of a failed attempt, in mean runtimes of its memory.
+    most_failing: the share of past runs, 0 to 1, that the multiple may have failed at most.
     """
     wasted, failed = _costs()
     costs = wasted @ by_runtime + overhead_runtimes * (failed @ by_count)
-    return float(math.exp(GRID[int(np.argmin(costs))]))
+    above = by_count.sum() - np.cumsum(by_count)
+    # The largest multiple fails none, so that one is always left.
+    allowed = np.where(above <= most_failing * by_count.sum() + 1e-9, costs, np.inf)
+    return float(math.exp(GRID[int(np.argmin(allowed))]))

@@ -11,14 +11,18 @@ from typing import Final
 
 import numpy as np
 
+from plimsoll_predictor.experts.curves import LEAST_RUNS
 from plimsoll_predictor.experts.expected import N_CELLS, Vector, cheapest_multiple, histogram
 from plimsoll_predictor.experts.lines import FittedLine
 from plimsoll_predictor.experts.past import Past
 from plimsoll_predictor.experts.pool import Ratios, age_of
+from plimsoll_predictor.experts.usual import hardly_exceeded_bytes
+from plimsoll_predictor.knowledge.constants import SERVED, Constants
 from plimsoll_predictor.knowledge.expert_names import (
     BOOSTING,
     BY_FEATURES,
     CLASSIFIER,
+    CURVES,
     MAX_SEEN,
     NEAR_MAX,
     REQUEST,
@@ -38,6 +42,16 @@ POOLED_RUNS: Final = 3.0
 OVERHEAD_SHARE: Final = 0.25
 """The share of a failed attempt's price that counts in what is expected. The charges of attempts
 that really failed count the rest: both in full would count it twice."""
+CURVED_RUNS: Final = 150
+"""More runs show their residuals' tail: what is expected of them then beats a curve's room."""
+BEYOND_SEEN: Final = 3.0
+"""A curve is followed to so many times the largest need seen."""
+FEW_RUNS_LEAST: Final = 1.2
+"""The size of a run whose input is no larger than those known, over the largest need."""
+BRAVE_RUNS: Final = 3
+"""Fewer runs may be alike by chance: nobody bids near the largest need before."""
+BRAVE_TASKS: Final = 20
+"""Unless so many runs of other tasks, as young, showed that it is enough."""
 LARGEST: Final = "largest"
 PREDICTED: Final = "predicted"
 ANCHORS: Final = (LARGEST, PREDICTED)
@@ -47,7 +61,9 @@ ANCHORS: Final = (LARGEST, PREDICTED)
 class View:
     """The figures that the experts of one task look at, worked out once for all of them.
 
-    needs: (n,) ascending. ratios: of all tasks. overhead_s: the price of a failed attempt.
+    needs: (n,) ascending. ratios: of all tasks. overhead_s: the price of a failed attempt, in
+    seconds of its memory. failing_share: the chance of a failure that bids over the largest need
+    may take, at most; predicted_failing_share: around a prediction, where room is cheap.
     """
 
     past: Past
@@ -55,15 +71,30 @@ class View:
     lines: tuple[FittedLine, ...]
     ratios: Mapping[str, Ratios]
     overhead_s: float
+    failing_share: float = 1.0
+    predicted_failing_share: float = 1.0
 
 
 Bidding = Callable[[View], Rule]
 
 
-def view_of(past: Past, ratios: Mapping[str, Ratios], overhead_s: float) -> View:
-    """The view of a task with at least one run."""
+def view_of(
+    past: Past,
+    ratios: Mapping[str, Ratios],
+    overhead_s: float | None,
+    constants: Constants = SERVED,
+) -> View:
+    """The view of a task with at least one run. overhead_s: an admin's price of a failure."""
     lines = tuple(past.lines.fitted())
-    return View(past, np.sort(np.array(past.needs_bytes)), lines, ratios, overhead_s)
+    return View(
+        past,
+        np.sort(np.array(past.needs_bytes)),
+        lines,
+        ratios,
+        constants.price_s(past.mean_runtime_s, overhead_s),
+        constants.failing_share(past.mean_runtime_s, overhead_s),
+        constants.failing_share(0.0, overhead_s),
+    )
 
 
 def _request(_view: View) -> Rule:
@@ -85,6 +116,14 @@ def _young(view: View) -> Rule:
     runs = view.past.runs
     margin = _YOUNG_MARGIN / math.sqrt(runs) if runs < YOUNG_RUNS else 0.0
     return Rule(base_bytes=view.past.reached_bytes * (NEAR + margin))
+
+
+def _steady(view: View) -> Rule:
+    """The largest need, or what runs that vary, or grow, as the known ones do hardly exceed."""
+    if view.needs.size < 2:
+        return _young(view)
+    usual_bytes = hardly_exceeded_bytes(view.past.needs_bytes)
+    return Rule(base_bytes=max(view.past.reached_bytes * NEAR, usual_bytes))
 
 
 def _toward_request(power: float) -> Bidding:
@@ -149,7 +188,10 @@ def _multiple(view: View, anchor: str, log_ratios: Vector, runtimes_s: Vector) -
         by_count = by_count + POOLED_RUNS * pooled[1]
     elif not log_ratios.size:
         return 1.2
-    return cheapest_multiple(by_runtime, by_count, view.overhead_s * OVERHEAD_SHARE / mean_s)
+    overhead_runtimes = view.overhead_s * OVERHEAD_SHARE / mean_s
+    by_largest = anchor == LARGEST
+    most_failing = view.failing_share if by_largest else view.predicted_failing_share
+    return cheapest_multiple(by_runtime, by_count, overhead_runtimes, most_failing)
 
 
 def _line(view: View) -> Rule:
@@ -165,6 +207,34 @@ def _line(view: View) -> Rule:
         least_bytes=float(view.needs[0]),
         most_bytes=view.past.reached_bytes * 1.1,
     )
+
+
+def _curve(view: View) -> Rule:
+    """The curve over one or two features, from the fourth run on; without one, as the safe ones.
+
+    It may lead some way beyond what was seen, since a task that grows straight with its input
+    meets larger inputs; never beyond the request.
+    """
+    past = view.past
+    if past.runs > CURVED_RUNS:
+        return _expected_by_features(view)
+    fallback = _young(view) if past.runs < YOUNG_RUNS else _expected(view)
+    if past.curve is None:
+        return fallback
+    return Rule(
+        base_bytes=fallback.base_bytes,
+        over_bytes=past.reached_bytes * 1.1,
+        curves=(past.curve,),
+        least_bytes=_least_by_curve(view),
+        most_bytes=past.reached_bytes * BEYOND_SEEN,
+    )
+
+
+def _least_by_curve(view: View) -> float:
+    """What a curve is followed down to: where too few runs are known for one, it only raises."""
+    if view.past.runs < LEAST_RUNS:
+        return view.past.reached_bytes * FEW_RUNS_LEAST
+    return float(view.needs[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +267,12 @@ ALL_EXPERTS: Final = (
         words="a tenth over the largest need seen",
         rule=_largest(1.1),
         only_compared=True,  # near-max is the same with less room
+    ),
+    Expert(
+        name="steady",
+        words="what runs that vary, or grow, as the known ones do hardly ever exceed",
+        rule=_steady,
+        serves_young=True,
     ),
     Expert(
         name="toward-request",
@@ -233,6 +309,12 @@ ALL_EXPERTS: Final = (
         name="features-97",
         words="what its best feature predicts, so that 97% of the runs lay below",
         rule=_line,
+    ),
+    Expert(
+        name=CURVES,
+        words="a curve over its best features, with the room that its runs needed",
+        rule=_curve,
+        serves_young=True,
     ),
     Expert(
         name=YOUNG_SAFE,

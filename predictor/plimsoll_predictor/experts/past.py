@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 
 from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.experts.charging import EndedRun
+from plimsoll_predictor.experts.curves import LEAST_RUNS, fitted, in_proportion
 from plimsoll_predictor.experts.lines import FeatureLines
+from plimsoll_predictor.experts.run_table import RunTable
+from plimsoll_predictor.knowledge.curve import Curve
 
 LATEST: Final = 400
 """Runs whose needs are remembered one by one."""
@@ -28,6 +31,9 @@ class Past:
     exceeded_bytes: the most that a kill showed to be too small.
     anchored: logarithms of each need over what the lines predicted; ``anchored_runtimes_s`` has
         the runtimes of the same runs.
+    table, curve: the latest runs with their features, and the curve fitted to them when
+        ``next_fit`` runs were known; None if none is worth following. curve_is_clear: whether so
+        few runs are enough to see it.
     """
 
     runs: int = 0
@@ -40,6 +46,10 @@ class Past:
     anchored: deque[float] = field(default_factory=deque)
     anchored_runtimes_s: deque[float] = field(default_factory=deque)
     lines: FeatureLines = field(default_factory=FeatureLines)
+    table: RunTable = field(default_factory=RunTable)
+    curve: Curve | None = None
+    curve_is_clear: bool = False
+    next_fit: int = LEAST_RUNS
 
     def __post_init__(self) -> None:
         """Bound what was read."""
@@ -66,6 +76,20 @@ class Past:
         if run.request_bytes is not None:
             self.largest_request_bytes = max(self.largest_request_bytes or 0.0, run.request_bytes)
         self.lines.add(features, run.need_bytes)
+        self.table.add(features, run.need_bytes)
+        if self.runs >= self.next_fit or self.runs < LEAST_RUNS:
+            self._fit_curve()
+
+    def _fit_curve(self) -> None:
+        if self.runs < LEAST_RUNS:
+            self.curve = in_proportion(self.table)
+            self.curve_is_clear = self.curve is not None
+            return
+        found = fitted(self.table)
+        self.curve = None if found is None else found.curve
+        self.curve_is_clear = found is not None and found.clear
+        # Young tasks at each run, later after every eighth more: a fit costs a millisecond.
+        self.next_fit = self.runs + 1 + self.runs // 8
 
     def correct(self, before_bytes: float, after_bytes: float) -> None:
         """Correct the need of the latest run that was held to need ``before_bytes``."""
@@ -95,3 +119,6 @@ class Past:
         self.largest_bytes = max(self.needs_bytes, default=0.0)
         self.exceeded_bytes = 0.0
         self.lines = FeatureLines()
+        self.table.forget_before(keep)
+        self.next_fit = max(self.runs, LEAST_RUNS)
+        self._fit_curve()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plimsoll_predictor.experts.expected import N_CELLS, cells
+from plimsoll_predictor.experts.restarts import Restarts
+from plimsoll_predictor.knowledge.constants import SERVED, Constants
 
 AGES: Final = 12
 """An age is the logarithm to base 2 of a task's runs: 1, 2-3, 4-7 ..."""
@@ -54,9 +56,16 @@ class Ratios:
 
 
 class Pool:
-    """Charges of experts, and ratios to anchors, over all tasks."""
+    """Charges of experts, ratios to anchors, and the usual restart, over all tasks.
 
-    def __init__(self, experts: Sequence[str], anchors: Sequence[str]) -> None:
+    constants: those that were chosen, with the restart as it was measured.
+    """
+
+    def __init__(
+        self, experts: Sequence[str], anchors: Sequence[str], constants: Constants = SERVED
+    ) -> None:
+        self._chosen = self.constants = constants
+        self.restarts = Restarts()
         self._experts = tuple(experts)
         self._charges = np.zeros((AGES, len(self._experts)))
         self._weights = np.zeros(AGES)
@@ -67,6 +76,20 @@ class Pool:
         age = age_of(runs)
         self._charges[age] = self._charges[age] * FORGETTING + np.minimum(charges, MOST_CHARGED)
         self._weights[age] = self._weights[age] * FORGETTING + 1.0
+
+    def restarted(self, restart_s: float) -> None:
+        """Learn how long a killed run waited for its next attempt. Later prices go by it."""
+        self.restarts.add(restart_s)
+        self._price_restarts()
+
+    def _price_restarts(self) -> None:
+        usual_s = self.restarts.usual_s
+        if usual_s is not None:
+            self.constants = replace(self._chosen, restart_s=usual_s)
+
+    def seen(self, runs: int) -> float:
+        """How many runs of tasks of that age were charged, the older the less."""
+        return float(self._weights[age_of(runs)])
 
     def mean_charges(self, runs: int) -> Vector:
         """Each expert's mean charge at that age and beside it; zeros where none was seen."""
@@ -88,10 +111,13 @@ class Pool:
                 anchor: [ratios.by_runtime.tolist(), ratios.by_count.tolist()]
                 for anchor, ratios in self.ratios.items()
             },
+            "restarts_s": self.restarts.seconds,
         }
 
     def restore(self, data: Mapping[str, Any]) -> None:
         """Inverse of ``to_dict``; the charges of another version's experts are dropped."""
+        self.restarts = Restarts(data.get("restarts_s", ()))  # an older version measured none
+        self._price_restarts()
         if tuple(data["experts"]) != self._experts:
             return
         self._charges = np.array(data["charges"], dtype=np.float64)

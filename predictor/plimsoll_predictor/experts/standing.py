@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 
 from plimsoll_predictor.core.documents import Finite, from_document, to_document
 from plimsoll_predictor.core.record import FeatureValue
+from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.experts.charging import EndedRun, Would, relative_costs
 from plimsoll_predictor.experts.drift import Drift
 from plimsoll_predictor.experts.floors import Floors
+from plimsoll_predictor.experts.guard import Guard, ServedRun
 from plimsoll_predictor.experts.panel import (
+    BRAVE_RUNS,
+    BRAVE_TASKS,
     EXPERTS,
     LARGEST,
     MODELLED,
@@ -29,7 +33,15 @@ from plimsoll_predictor.experts.panel import (
 from plimsoll_predictor.experts.past import Past
 from plimsoll_predictor.experts.pool import Pool, age_of
 from plimsoll_predictor.experts.spending import Spending
-from plimsoll_predictor.knowledge.expert_names import BY_FEATURES, MAX_SEEN, SAFE, YOUNG_SAFE
+from plimsoll_predictor.knowledge.expert_names import (
+    BY_FEATURES,
+    CURVES,
+    MAX_SEEN,
+    NEAR_MAX,
+    REQUEST,
+    SAFE,
+    YOUNG_SAFE,
+)
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.knowledge.rule import Rule, for_larger_request
 
@@ -63,16 +75,24 @@ class Ended:
     bids: as they were when the run was decided; None if nobody was asked then, and what would be
         bid now stands for them.
     version: its image and command in any form; empty if nobody said.
-    overhead_s: the price of a failed attempt.
+    overhead_s: an admin's price of a failed attempt, in seconds of its memory; None if none is set.
     decided_bytes: what recommend mode decided for its first attempt; None if it decided nothing.
+    key: of the run, as its killed attempts have it.
+    given_bytes: what its last attempt held, as Plimsoll gave it; None if it gave nothing.
+    max_seen_bytes: what max-seen bid when the run was decided; None if no run was known then.
+    least_bytes: no size of the task is below it.
     """
 
     run: EndedRun
     features: Mapping[str, FeatureValue]
     bids: Bids | None
     version: str = ""
-    overhead_s: float
+    overhead_s: float | None
     decided_bytes: float | None = None
+    key: str = ""
+    given_bytes: float | None = None
+    max_seen_bytes: float | None = None
+    least_bytes: float = MIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +100,8 @@ class Exceeded:
     """An attempt that was killed at its allocation.
 
     bids: what was bid for it; None if nobody was asked. cause: of its end, in a word.
+    given_bytes: what it held, as Plimsoll gave it; None if it gave nothing.
+    runtime_s: how long it held that; None if nobody knows.
     """
 
     run: str
@@ -87,6 +109,8 @@ class Exceeded:
     request_bytes: float | None = None
     cause: str = ""
     bids: Bids | None = None
+    given_bytes: float | None = None
+    runtime_s: float | None = None
 
 
 @dataclass(slots=True)
@@ -108,6 +132,7 @@ class Standing:
     would: Would = field(default_factory=Would)
     floors: Floors = field(default_factory=Floors)
     spending: Spending = field(default_factory=Spending)
+    guard: Guard = field(default_factory=Guard)
 
     @property
     def young(self) -> bool:
@@ -128,6 +153,8 @@ class Standing:
         """Charge every expert for a run whose need is known, then learn from it."""
         past, run = self.past, ended.run
         self.spending.end_run()
+        if ended.given_bytes is not None:
+            self._count_served(ended, ended.given_bytes)
         if ended.decided_bytes is not None:
             self.would.add(ended.decided_bytes, run, past.largest_bytes)
         if past.runs:
@@ -145,6 +172,8 @@ class Standing:
         run, bids, allocation_bytes = killed.run, killed.bids, killed.allocation_bytes
         self.spending.kill(run, allocation_bytes, killed.request_bytes, killed.cause)
         self.past.exceeded_bytes = max(self.past.exceeded_bytes, allocation_bytes)
+        if killed.given_bytes is not None:
+            self.guard.killed(run, killed.given_bytes, killed.runtime_s)
         if bids and run not in self.pending:
             self.pending[run] = dict(bids)
             while len(self.pending) > MOST_PENDING:
@@ -159,13 +188,14 @@ class Standing:
         """The bids for a run's first attempt that was killed; asked once, at the run's end."""
         return self.pending.pop(run, None)
 
-    def refresh(self, pool: Pool, overhead_s: float) -> None:
+    def refresh(self, pool: Pool, overhead_s: float | None) -> None:
         """Work out anew what each expert bids and who serves."""
         if not self.past.runs:
             return
-        view = view_of(self.past, pool.ratios, overhead_s)
+        view = view_of(self.past, pool.ratios, overhead_s, pool.constants)
         self.rules = {name: bidding(view) for name, bidding in PANEL.items()}
-        self.champion = self._cheapest(pool)
+        guarded = self.guard.guarded
+        self.champion = self._cheapest(pool) if guarded is None else guarded.expert
 
     def inform(self, knowledge: Knowledge) -> Knowledge:
         """A task's knowledge with what its experts say now."""
@@ -182,6 +212,7 @@ class Standing:
             floor=self.floors.floor,
             fails_often=self.floors.failures.fails_often,
             spent=self.spending.spent,
+            guarded=self.guard.guarded,
         )
 
     def seed(self, name: str, times: float) -> None:
@@ -208,7 +239,8 @@ class Standing:
         run, past = ended.run, self.past
         bids = ended.bids or self.bids(run.request_bytes, ended.features)
         offered = [bids.get(name, 0.0) for name in EXPERTS]
-        charged = relative_costs(offered, run, past.largest_bytes, ended.overhead_s) ** OUTLIERS
+        price_s = pool.constants.price_s(run.runtime_s, ended.overhead_s)
+        charged = relative_costs(offered, run, past.largest_bytes, price_s) ** OUTLIERS
         safe = float(self.charges[_PLACE[SAFE]])
         for name, place in _PLACE.items():
             if name in bids:
@@ -220,6 +252,17 @@ class Standing:
                 charged[place] = charged[_PLACE[SAFE]] * self._fared(place)
         pool.charge(past.runs, charged)
         self.charges = self.charges * (YOUNG_FORGETTING if self.young else FORGETTING) + charged
+
+    def _count_served(self, ended: Ended, given_bytes: float) -> None:
+        self.guard.ended(
+            ServedRun(
+                key=ended.key,
+                run=ended.run,
+                given_bytes=given_bytes,
+                max_seen_bytes=ended.max_seen_bytes,
+                least_bytes=ended.least_bytes,
+            )
+        )
 
     def _fared(self, place: int) -> float:
         """An expert's charges over those of the safe one; 1 where there is nothing yet."""
@@ -251,11 +294,22 @@ class Standing:
         return estimated
 
     def _cheapest(self, pool: Pool) -> str:
-        estimated = self._estimated(pool) + _MAY_SERVE
+        past, estimated = self.past, self._estimated(pool) + _MAY_SERVE
+        if past.curve is None:
+            # How curves served other tasks says nothing of one that has none.
+            estimated[_PLACE[CURVES]] = np.inf
+        if (past.largest_request_bytes or math.inf) < past.reached_bytes:
+            # A run needed more than anybody asks for: asking is how it fails again.
+            estimated[_PLACE[REQUEST]] = np.inf
         safe, hysteresis = SAFE, HYSTERESIS
+        if self.young and self.past.curve_is_clear:
+            # What it cost so far was its fallback's: it is judged by the runs left out.
+            return CURVES
         if self.young:
             # Their charges are other tasks' for the most part: there is nobody to hold on to.
             estimated = estimated + _MAY_SERVE_YOUNG
+            if past.runs < BRAVE_RUNS and pool.seen(past.runs) < BRAVE_TASKS:
+                estimated[_PLACE[NEAR_MAX]] = np.inf
             safe, hysteresis = YOUNG_SAFE, 1.0
         place = int(np.argmin(estimated))
         if estimated[place] * hysteresis < estimated[_PLACE[safe]]:
@@ -278,6 +332,7 @@ class Standing:
             "would": to_document(self.would),
             "floors": to_document(self.floors),
             "spending": to_document(self.spending),
+            "guard": to_document(self.guard),
         }
 
     @classmethod
@@ -295,12 +350,13 @@ class Standing:
         standing.would = written.would or standing.would
         standing.floors = written.floors or standing.floors
         standing.spending = written.spending or standing.spending
+        standing.guard = written.guard or standing.guard
         return standing
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A standing as it is written; an older version counted none of the last three."""
+    """A standing as it is written; an older version counted none of the last four."""
 
     past: Past
     charges: dict[str, Finite]
@@ -311,3 +367,4 @@ class _Written:
     would: Would | None = None
     floors: Floors | None = None
     spending: Spending | None = None
+    guard: Guard | None = None

@@ -13,6 +13,7 @@ from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.experts.panel import ANCHORS, EXPERTS
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import Bids, Ended, Exceeded, Standing
+from plimsoll_predictor.knowledge.constants import SERVED, Constants
 
 _ALL: Final = ""
 """The one pool, where all tasks share it."""
@@ -24,9 +25,12 @@ class TaskStandings:
     pools: every pool by its name.
     """
 
-    def __init__(self, shares: Callable[[str], str] | None = None) -> None:
+    def __init__(
+        self, shares: Callable[[str], str] | None = None, constants: Constants = SERVED
+    ) -> None:
         """shares: a task's name -> the name of the pool that it shares; all share one if None."""
         self._shares = shares or (lambda _task: _ALL)
+        self._constants = constants
         self.pools: dict[str, Pool] = {}
         self._standings: dict[str, Standing] = {}
 
@@ -42,12 +46,12 @@ class TaskStandings:
         """The pool that a task shares with others; a new one if nobody was charged yet."""
         name = self._shares(task)
         if name not in self.pools:
-            self.pools[name] = Pool(EXPERTS, ANCHORS)
+            self.pools[name] = Pool(EXPERTS, ANCHORS, self._constants)
         return self.pools[name]
 
     def put_pool(self, name: str, data: Mapping[str, Any] | None) -> None:
         """Set a pool as it was stored, or a new one."""
-        pool = self.pools[name] = Pool(EXPERTS, ANCHORS)
+        pool = self.pools[name] = Pool(EXPERTS, ANCHORS, self._constants)
         if data is not None:
             pool.restore(data)
 
@@ -79,6 +83,10 @@ class TaskStandings:
     def learn(self, task: str, ended: Ended) -> None:
         """Charge the experts for a run and learn from it."""
         self.standing(task).learn(ended, self.pool_of(task))
+
+    def restarted(self, task: str, restart_s: float) -> None:
+        """Learn how long a killed run of a task waited for its next attempt to start."""
+        self.pool_of(task).restarted(restart_s)
 
     def exceeded(self, task: str, killed: Exceeded) -> None:
         """Learn that an attempt was killed at its allocation."""

@@ -13,7 +13,9 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.error_budget import NOTHING_SPENT, Spent
 from plimsoll_predictor.knowledge.expert_names import MAX_SEEN
 from plimsoll_predictor.knowledge.floor import Floor
+from plimsoll_predictor.knowledge.guarded import Guarded
 from plimsoll_predictor.knowledge.rule import Rule
+from plimsoll_predictor.knowledge.shown import NOTHING_SHOWN, Shown
 from plimsoll_predictor.model.task_model import Model
 
 
@@ -62,6 +64,8 @@ class Knowledge:
     model: Model | None = None
     lifts: Mapping[str, Lift] = field(default_factory=dict)
     """Run key -> lift, for runs that were OOM-killed and have not succeeded yet."""
+    guarded: Guarded | None = None
+    """What it is held to, as its learned sizes were worse for long; None if its experts decide."""
     spent: Spent = NOTHING_SPENT
     """The runs that were killed below their request, by which an error budget is counted."""
     cpu: CpuUse | None = None
@@ -70,6 +74,8 @@ class Knowledge:
     """The least size below what is written; None if nothing says that there is one."""
     fails_often: bool = False
     """Whether it fails so often as written, too, that no failure says anything of a size."""
+    shown: Shown = NOTHING_SHOWN
+    """What its running attempts show."""
 
     @property
     def paused(self) -> bool:
@@ -94,6 +100,8 @@ class Knowledge:
             "floor": to_document(self.floor),
             "fails_often": self.fails_often,
             "spent": to_document(self.spent),
+            "guarded": to_document(self.guarded),
+            "shown": to_document(self.shown),
         }
 
     @classmethod
@@ -102,6 +110,8 @@ class Knowledge:
         model, cpu, rule = data["model"], data.get("cpu"), data.get("rule")
         floor = data.get("floor")
         spent = data.get("spent", ())  # an older controller counted none
+        guarded = data.get("guarded")
+        shown = data.get("shown", {})  # and saw none
         return cls(
             task=TaskId.parse(data["task"]),
             policy=Policy.from_dict(data["policy"]),
@@ -114,7 +124,9 @@ class Knowledge:
             model=Model.from_dict(model) if model is not None else None,
             lifts={run: Lift(*values) for run, values in data["lifts"].items()},
             spent=from_document(Spent, spent, "what it has spent"),
+            guarded=None if guarded is None else from_document(Guarded, guarded, "its guard"),
             cpu=None if cpu is None else from_document(CpuUse, cpu, "its CPU use"),
             floor=None if floor is None else from_document(Floor, floor, "its floor"),
             fails_often=bool(data.get("fails_often")),
+            shown=from_document(Shown, shown, "what it shows"),
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 USEFUL_STEP: Final = 1.05
@@ -11,6 +13,15 @@ LEAST_CEILING_STEP: Final = 1.2
 """A ceiling that is less of a raise is hardly worth an attempt."""
 OVER_LARGEST: Final = 1.06
 GEOMETRIC_STEP: Final = 2.0
+FAR_STEP: Final = 3.0
+"""Above the request, the largest need is not jumped to if it is this many times what failed."""
+NEAR_REQUEST: Final = 1.5
+"""A request that is at most so many times what failed is the next step."""
+FAR_REQUEST: Final = 2.5
+"""One that is more than so many times what failed is reached by a step half-way."""
+STEPS_TO_REQUEST: Final = 3
+CURVE_STEP: Final = 1.6
+"""A curve that needs a larger step is too loose to go by."""
 
 
 def next_step_bytes(failed_bytes: float, largest_bytes: float) -> float:
@@ -23,6 +34,57 @@ def next_step_bytes(failed_bytes: float, largest_bytes: float) -> float:
     if over_largest_bytes >= failed_bytes * USEFUL_STEP:
         return over_largest_bytes
     return failed_bytes * GEOMETRIC_STEP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Climb:
+    """What is known besides the size that failed.
+
+    largest_bytes: of runs that succeeded; 0 if none has.
+    request_bytes: the user's request, the ladder's last step; None if nothing was asked for.
+    ceilings_bytes: of the task's bins; empty without a model.
+    in_burst: whether many of the task's runs fail now: what succeeded says little then.
+    curve_bytes: the next size of one that came from a curve over features, which errs by as little
+        as its room says: the largest need of all is no guide to this run; 0 without a curve.
+    """
+
+    largest_bytes: float = 0.0
+    request_bytes: float | None = None
+    ceilings_bytes: Sequence[float] = ()
+    in_burst: bool = False
+    curve_bytes: float = 0.0
+
+
+def lifted_bytes(failed_bytes: float, attempt: int, climb: Climb) -> float:
+    """The size after one that failed; attempt: the one that failed, 1 for a run's first.
+
+    The request is reached in three steps at most, by geometric means: each attempt costs a
+    runtime. Above it the smallest useful step is taken, as nobody says where it ends.
+    """
+    request_bytes = climb.request_bytes
+    over_largest_bytes = climb.largest_bytes * OVER_LARGEST
+    known = over_largest_bytes >= failed_bytes * USEFUL_STEP
+    least_bytes = failed_bytes * LEAST_CEILING_STEP
+    ceilings_bytes = [float(each) for each in climb.ceilings_bytes if each >= least_bytes]
+    if least_bytes <= climb.curve_bytes <= failed_bytes * CURVE_STEP and attempt == 1:
+        ceilings_bytes.append(climb.curve_bytes)
+    if request_bytes is None or request_bytes < failed_bytes * USEFUL_STEP:
+        near = request_bytes is None or over_largest_bytes < failed_bytes * FAR_STEP
+        step_bytes = over_largest_bytes if known and near else failed_bytes * GEOMETRIC_STEP
+        return min(step_bytes, *ceilings_bytes) if ceilings_bytes else step_bytes
+    if attempt >= STEPS_TO_REQUEST or request_bytes <= failed_bytes * NEAR_REQUEST:
+        return request_bytes
+    between_bytes = math.sqrt(failed_bytes * request_bytes)
+    if attempt == STEPS_TO_REQUEST - 1:
+        far = request_bytes > failed_bytes * FAR_REQUEST
+        step_bytes = between_bytes if far else request_bytes
+    else:
+        step_bytes = min(between_bytes, failed_bytes * GEOMETRIC_STEP)
+        if known:
+            step_bytes = (
+                max(over_largest_bytes, step_bytes) if climb.in_burst else over_largest_bytes
+            )
+    return min(step_bytes, request_bytes, *ceilings_bytes)
 
 
 def lowest_step_bytes(

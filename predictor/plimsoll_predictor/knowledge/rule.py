@@ -9,7 +9,9 @@ from typing import Final
 from msgspec import Struct
 
 from plimsoll_predictor.core.record import FeatureValue
+from plimsoll_predictor.knowledge.curve import Curve
 
+OVER_CURVE: Final = 1.2
 LARGER_REQUEST: Final = 1.1
 """A request this much above all that were seen belongs to another kind of run."""
 
@@ -20,6 +22,11 @@ class Line(Struct, frozen=True, array_like=True):
     feature: str
     slope: float
     intercept: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The feature that it goes by."""
+        return (self.feature,)
 
     def at(self, features: Mapping[str, FeatureValue]) -> float | None:
         """The need in bytes; None if the feature is missing or not a number above zero."""
@@ -39,6 +46,8 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
     request_share: of what the user's request is above ``over_bytes``, added to the base.
     lines: best first; the first whose feature is known replaces the base, times ``factor``, within
         ``least_bytes`` and ``most_bytes``: a line must not be trusted beyond what was seen.
+    curves: best first; like lines, with their room in them. Above ``over_bytes`` the request bounds
+        them as well.
     """
 
     base_bytes: float
@@ -48,9 +57,16 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
     factor: float = 1.0
     least_bytes: float = 0.0
     most_bytes: float = 0.0
+    curves: tuple[Curve, ...] = ()
 
     def bid_bytes(self, request_bytes: float | None, features: Mapping[str, FeatureValue]) -> float:
         """The bid for this run in bytes, before any clamping."""
+        for curve in self.curves:
+            size_bytes = curve.at(features)
+            if size_bytes is not None:
+                # The user's request bounds what a curve may add to what was seen.
+                most_bytes = max(self.over_bytes, min(self.most_bytes, request_bytes or math.inf))
+                return min(max(size_bytes, self.least_bytes), most_bytes)
         for line in self.lines:
             predicted = line.at(features)
             if predicted is not None:
@@ -58,6 +74,23 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
         if self.request_share and request_bytes is not None:
             return self.base_bytes + self.request_share * max(request_bytes - self.over_bytes, 0.0)
         return self.base_bytes
+
+    def why(self, features: Mapping[str, FeatureValue]) -> str:
+        """The features that a run's bid goes by, in words, as ``bid_bytes`` takes them."""
+        shapes = (*self.curves, *self.lines)
+        for shape in shapes:
+            if shape.at(features) is not None:
+                return f"its size follows {' and '.join(shape.names)}"
+        if not shapes:
+            return ""
+        return f"it follows no feature, as {' and '.join(shapes[0].names)} is unknown or new"
+
+    def after_curve(self, failed_bytes: float) -> float:
+        """The size after one of a curve's that failed: its room once more, and a fifth; else 0."""
+        if not self.curves:
+            return 0.0
+        curve = self.curves[0]
+        return failed_bytes * curve.factor * OVER_CURVE + curve.room_bytes
 
 
 def for_larger_request(

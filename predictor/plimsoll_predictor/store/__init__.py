@@ -2,7 +2,8 @@
 
 ``Store`` is synchronous; ``Writer`` brings it to an event loop.
 
-In and out: records of ``core``. May import: ``experts``, ``runtimes``, ``model``, ``core``.
+In and out: records of ``core``. May import: ``experts``, ``runtimes``, ``placing``, ``model``,
+``core``.
 """
 
 from plimsoll_predictor.store.attempts.decisions import DecisionRecord
@@ -13,7 +14,8 @@ from plimsoll_predictor.store.attempts.retries import RetryIntent
 from plimsoll_predictor.store.attempts.sightings import NewSighting, Sighting, SightingKind
 from plimsoll_predictor.store.attempts.summaries import TaskSummary
 from plimsoll_predictor.store.database.errors import BadRecordError, StoreError
-from plimsoll_predictor.store.learned.runtimes import OpenForecast, UnsavedRuntimes
+from plimsoll_predictor.store.learned.feature_experts import LastTry
+from plimsoll_predictor.store.learned.runtimes import ForecastScore, OpenForecast, UnsavedRuntimes
 from plimsoll_predictor.store.learned.trainings import SavedModel, Training
 from plimsoll_predictor.store.store import Store
 from plimsoll_predictor.store.writer import Novelty, Writer
@@ -21,7 +23,9 @@ from plimsoll_predictor.store.writer import Novelty, Writer
 __all__ = [
     "BadRecordError",
     "DecisionRecord",
+    "ForecastScore",
     "ItemNeed",
+    "LastTry",
     "Lesson",
     "LessonKind",
     "NewSighting",

@@ -11,6 +11,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import pruning
 from plimsoll_predictor.store.attempts import decisions, observation_rows, sightings
 from plimsoll_predictor.store.attempts.decisions import DecisionRecord, DecisionRecords
+from plimsoll_predictor.store.attempts.encounters import EncounterRecords
 from plimsoll_predictor.store.attempts.lifts import LiftRecords
 from plimsoll_predictor.store.attempts.observation_rows import Recorded
 from plimsoll_predictor.store.attempts.observations import ObservationRecords
@@ -19,6 +20,7 @@ from plimsoll_predictor.store.attempts.retries import RetryRecords
 from plimsoll_predictor.store.attempts.sightings import NewSighting
 from plimsoll_predictor.store.attempts.summaries import TotalRecords
 from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.learned.feature_experts import FeatureRecords
 from plimsoll_predictor.store.learned.runtimes import RuntimeRecords
 from plimsoll_predictor.store.learned.shape_catalogues import ShapeRecords
 from plimsoll_predictor.store.learned.standings import StandingRecords
@@ -49,7 +51,9 @@ class Store:
         self.trainings = TrainingRecords(database, clock)
         self.experts = StandingRecords(database, clock)
         self.runtimes = RuntimeRecords(database, clock)
+        self.encounters = EncounterRecords(database, clock)
         self.shapes = ShapeRecords(database, clock)
+        self.features = FeatureRecords(database, clock)
 
     @classmethod
     def open(

@@ -80,7 +80,7 @@ def observation(cells: Cells, namespace: str | None) -> Observation:
         attempt=_whole(cells, "attempt", 1, 10_000) or 1,
         features=features_of(cells),
         outcome=outcome,
-        peak_source=None if values["peak_bytes"] is None else PeakSource.IMPORTED,
+        peak_source=PeakSource.IMPORTED,
         **values,
     )
 
@@ -118,8 +118,12 @@ def _outcome(cells: Cells, cause: Cause | None, exit_code: int | None) -> Outcom
 
 
 def _check_teaches(outcome: Outcome, values: Mapping[str, Any]) -> None:
-    if outcome is Outcome.SUCCEEDED and values["peak_bytes"] is None:
-        raise CellError("peak_bytes is empty; an attempt that succeeded teaches nothing without")
+    untimed = values["started_s"] is None
+    if outcome is Outcome.SUCCEEDED and values["peak_bytes"] is None and untimed:
+        raise CellError(
+            "peak_bytes is empty; an attempt that succeeded teaches nothing without it and without"
+            " its runtime"
+        )
     if outcome is Outcome.OOM_KILLED and values["allocation_bytes"] is None:
         raise CellError("allocation_bytes is empty; it says what was too small for an OOM kill")
 

@@ -6,7 +6,7 @@ seed the charges of the experts by models, which then compete online (``experts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
@@ -54,6 +54,21 @@ class Bid:
     allocation_bytes: float
     ladder_bytes: Sequence[float] = ()
     open_ended: bool = False
+
+
+def times_of_max_seen(
+    costs: Mapping[str, OutOfTimeCost], bidders: Iterable[str]
+) -> dict[str, float | None]:
+    """Expert -> its cost over that of max-seen; None if that is not known.
+
+    bidders: the experts that a model has.
+    """
+    compared_with = costs.get(MAX_SEEN)
+    safe_gb_h = compared_with.cost_gb_h if compared_with else 0.0
+    return {
+        name: costs[name].cost_gb_h / safe_gb_h if name in costs and safe_gb_h else None
+        for name in bidders
+    }
 
 
 Bids = Mapping[int, Bid]

@@ -22,6 +22,7 @@ from benchmarks.forecast_bars import (
     by_log_and_method,
     shape_bars,
 )
+from benchmarks.forecast_left_out import SETTINGS, left_out
 from benchmarks.forecast_peers import PEERS, judge_peer
 from benchmarks.sizes_bars import Bar
 from plimsoll_predictor.replay.runtimes.judging import METHODS, judge
@@ -34,13 +35,13 @@ def a_figure(log: str = LLNL, method: str = OWN, **changed: Any) -> dict[str, An
     figure = {
         "log": log,
         "method": method,
-        "pin_runs": 0.270,
-        "pin_tasks": 0.312,
+        "pin_runs": 0.250,
+        "pin_tasks": 0.303,
         "p95_coverage": 0.94,
         "p99_coverage": 0.99,
         "skill_2x": 0.32,
         "skill_10x": 0.42,
-        "us_per_forecast": 50.0,
+        "us_per_forecast": 120.0,
         "bytes_per_task": 4096.0,
     }
     return {**figure, **changed}
@@ -59,13 +60,13 @@ def test_figures_as_good_as_they_are_to_be_hold_every_bar() -> None:
 @pytest.mark.parametrize(
     ("changed", "what"),
     [
-        ({"pin_runs": 0.2706}, "pin over runs"),
-        ({"pin_tasks": 0.3126}, "pin over tasks"),
+        ({"pin_runs": 0.2506}, "pin over runs"),
+        ({"pin_tasks": 0.3036}, "pin over tasks"),
         ({"p95_coverage": 0.961}, "runs within P95"),
-        ({"p95_coverage": 0.929}, "runs within P95"),
+        ({"p95_coverage": 0.939}, "runs within P95"),
         ({"skill_2x": 0.319}, "skill at > 2×"),
         ({"skill_10x": None}, "skill at > 10×"),
-        ({"us_per_forecast": 50.1}, "µs a forecast"),
+        ({"us_per_forecast": 120.1}, "µs a forecast"),
         ({"bytes_per_task": 4097.0}, "bytes a task"),
     ],
 )
@@ -79,12 +80,12 @@ def test_a_figure_that_is_worse_misses_its_bar_and_no_other(
 def test_ours_must_be_a_fifth_below_own_history_and_below_boosted_quantiles() -> None:
     own = a_figure()
     history = a_figure(method="own-history", pin_tasks=0.39)
-    boosted = a_figure(method=BOOSTED, pin_runs=0.269)
+    boosted = a_figure(method=BOOSTED, pin_runs=0.249)
     lines = lines_of(own, history, boosted)
     assert lines[f"{LLNL}: below own history, per task"].holds
     assert not lines[f"{LLNL}: pin over runs, below that of our own {BOOSTED}"].holds
     assert lines[f"{LLNL}: pin over runs, below LightGBM's as published"].holds
-    closer = a_figure(method="own-history", pin_tasks=0.38)
+    closer = a_figure(method="own-history", pin_tasks=0.37)
     assert not lines_of(own, closer)[f"{LLNL}: below own history, per task"].holds
 
 
@@ -179,3 +180,19 @@ def test_shapes_that_could_not_be_judged_hold_nothing() -> None:
         [{"log": "l", "normalisation": "ratio", "next_window": {"posterior": None, "same": 0.5}}]
     )
     assert not line.holds
+
+
+def test_each_log_gets_the_setting_that_is_best_on_the_others() -> None:
+    names = list(SETTINGS)
+    pins = {"a": (3.0, 1.0, 2.0), "b": (2.0, 3.0, 1.0), "c": (2.0, 3.0, 1.9)}
+    figures = [
+        {"log": log, "method": name, "pin_runs": pin}
+        for log, of_log in pins.items()
+        for name, pin in zip(names, of_log, strict=True)
+    ]
+    found = {each.log: each for each in left_out(figures)}
+    assert found["a"].chosen == names[2]
+    assert found["a"].lost == pytest.approx(1.0)
+    assert found["c"].chosen == names[2]
+    assert found["c"].lost == 0
+    assert left_out(figures[:3]) == []

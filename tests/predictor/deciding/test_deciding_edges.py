@@ -10,9 +10,10 @@ from plimsoll_predictor.core.decision import Ask, Bounds, Decision, Reason
 from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.deciding.decide import decide
 from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
+from plimsoll_predictor.knowledge.curve import Straight
 from plimsoll_predictor.knowledge.expert_names import REQUEST
 from plimsoll_predictor.knowledge.knowledge import Lift
-from plimsoll_predictor.knowledge.rule import Rule, for_larger_request
+from plimsoll_predictor.knowledge.rule import Line, Rule, for_larger_request
 from tests.builders.serving import AKnownTask
 
 ANYWHERE = Bounds()
@@ -92,6 +93,32 @@ def test_a_rules_bid_grows_with_a_request_that_is_larger_than_all_before(
 ) -> None:
     decision = sized(ruled("latest-max"), request_mib)
     assert (decision.allocation_bytes, decision.reason) == (size_mib * MIB, Reason.LEARNED)
+
+
+@pytest.mark.parametrize(
+    ("features", "words"),
+    [
+        pytest.param({"rows": 90.0}, "its size follows rows", id="its feature is known"),
+        pytest.param({}, "it follows no feature, as rows is unknown or new", id="it is not"),
+        pytest.param(
+            {"rows": "many"}, "it follows no feature, as rows is unknown or new", id="or no number"
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    "over_rows",
+    [
+        Rule(base_bytes=100.0 * MIB, curves=(Straight(("rows",), (MIB,), 0.0),), most_bytes=2e9),
+        Rule(base_bytes=100.0 * MIB, lines=(Line("rows", 1.0, 14.0),), most_bytes=2e9),
+    ],
+)
+def test_the_feature_that_a_size_follows_is_named(
+    over_rows: Rule, features: dict[str, float | str], words: str
+) -> None:
+    task = replace(ruled("curves").built, rule=over_rows)
+    decision = decide(Ask(features=features, request_bytes=1000 * MIB), task, ANYWHERE)
+    assert decision.why.endswith(f"; {words}")
+    assert "follow" not in sized(ruled("latest-max"), 1000).why
 
 
 def test_where_the_request_serves_and_there_is_none_the_largest_need_does() -> None:

@@ -80,7 +80,8 @@ def test_a_task_of_which_nothing_is_known_is_doubled() -> None:
 @pytest.mark.parametrize(
     ("request_mib", "expected_mib"),
     [
-        pytest.param(800, 800, id="a request below twice is the smaller step"),
+        pytest.param(800, 633, id="half-way to a request that is some way off"),
+        pytest.param(740, 740, id="a request that is near is the next step"),
         pytest.param(8000, 1000, id="a request far away is not jumped to"),
         pytest.param(550, 550, id="a request that is a little more is a step"),
         pytest.param(510, 1000, id="a request that is hardly more is no step"),

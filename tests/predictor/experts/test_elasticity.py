@@ -156,7 +156,7 @@ def last_size_bytes(fast_from_bytes: int, runs: int = 200) -> int:
 @pytest.mark.parametrize(
     ("fast_from_mib", "least_mib", "most_mib"),
     [
-        pytest.param(0, 500, 530, id="as fast at every size: the least that was tried"),
+        pytest.param(0, 500, 640, id="as fast at every size: the least that was tried"),
         pytest.param(1500, 2000, 2100, id="slow below 1.5Gi"),
         pytest.param(4096, 4096, 4096, id="slow at less than was written"),
     ],

@@ -55,6 +55,7 @@ def full() -> Observation:
         outcome=Outcome.FAILED,
         peak_source=PeakSource.IMPORTED,
         neighbours=("shop/other",),
+        beside={"shop/other": 0.5},
         **values,
     )
 
@@ -84,11 +85,17 @@ def test_every_column_is_amended_by_what_is_known_later(store: Store) -> None:
     assert store.observations.of_task(TRAIN) == [full()]
 
 
+def test_what_ran_beside_it_stays_as_it_was_seen_first(store: Store) -> None:
+    for seen in (None, {"shop/other": 0.5}, {}, None):
+        store.observations.record([replace(full(), beside=seen)])
+    assert store.observations.of_task(TRAIN) == [full()]
+
+
 @pytest.mark.parametrize("name", ["h.csv", "h.csv.gz", "h.parquet"])
 def test_every_field_is_exported_and_imported_but_what_only_watching_tells(
     tmp_path: Path, name: str
 ) -> None:
     write_history(tmp_path / name, lambda: [[full()]])
     unexported: dict[str, Any] = dict.fromkeys(LIVE_ONLY)
-    expected = replace(full(), neighbours=(), **unexported)
+    expected = replace(full(), neighbours=(), beside=None, **unexported)
     assert list(read_history(tmp_path / name)) == [expected]

@@ -168,7 +168,11 @@ def test_a_namespace_for_the_whole_file_fills_what_rows_leave_empty() -> None:
         pytest.param(a_row(peak_bytes="1e308"), "more than any machine has", id="1e308 bytes"),
         pytest.param(a_row(peak_bytes="512Mi"), "plain bytes: 512Mi is 536870912", id="a quantity"),
         pytest.param(a_row(peak_bytes="lots"), "'lots' is not a number", id="words"),
-        pytest.param(a_row(peak_bytes=""), "peak_bytes is empty", id="success without a peak"),
+        pytest.param(
+            a_row(peak_bytes="", started_s=""),
+            "peak_bytes is empty",
+            id="success without a peak and a runtime",
+        ),
         pytest.param(
             a_row(outcome="oom-killed", allocation_bytes=""),
             "allocation_bytes is empty; it says what was too small",

@@ -18,7 +18,8 @@ from typing import Final
 from plimsoll_predictor.core.units import gb_hours
 from plimsoll_predictor.replay.sizes.figures import ReplayedRow
 from plimsoll_predictor.replay.sizes.rows import TraceRow
-from plimsoll_predictor.replay.sizes.sizer import CAP_BYTES, Sizer
+from plimsoll_predictor.replay.sizes.running import RunningAttempts
+from plimsoll_predictor.replay.sizes.sizer import CAP_BYTES, SeesRunning, Sizer
 
 PROGRESS_EVERY: Final = 200
 
@@ -80,6 +81,7 @@ def replay(
 class _Replay:
     def __init__(self, sizer: Sizer, decide_at: DecideAt, cap_bytes: int) -> None:
         self._sizer, self._decide_at, self._cap_bytes = sizer, decide_at, cap_bytes
+        self._running = RunningAttempts(sizer.growth) if isinstance(sizer, SeesRunning) else None
         self._warm: set[str] = set()
         self._events: list[tuple[float, Kind, int, ReplayedRow]] = []
         self._number = 0
@@ -111,34 +113,47 @@ class _Replay:
         heapq.heappush(self._events, (at_s, kind, self._number, run))
 
     def _decide(self, run: ReplayedRow, now_s: float) -> None:
+        self._show(run, now_s)
         started_s = perf_counter()
         answer = self._sizer.decide(run.row.asked, now_s)
         self.replayed.decisions_s.append(perf_counter() - started_s)
         run.first_bytes = min(answer, self._cap_bytes)
-        self._attempt(run, run.first_bytes, run.row.complete_s)
+        self._attempt(run, run.first_bytes, run.row.start_s, run.row.complete_s)
 
     def _lift(self, run: ReplayedRow, now_s: float) -> None:
         failed_bytes, attempt = run.last_bytes, run.failed_attempts
+        self._show(run, now_s)
         answer = self._sizer.lift(run.row.asked, failed_bytes, attempt, now_s)
         if answer <= failed_bytes:
             raise SizerBroken(
                 f"line {run.row.line} ({run.row.task}): asked for more than {failed_bytes}"
                 f" bytes after attempt {attempt} failed, the policy answered {answer}"
             )
-        self._attempt(run, min(answer, self._cap_bytes), now_s + run.row.runtime_s)
+        self._attempt(run, min(answer, self._cap_bytes), now_s, now_s + run.row.runtime_s)
 
-    def _attempt(self, run: ReplayedRow, allocation_bytes: int, end_s: float) -> None:
+    def _show(self, run: ReplayedRow, now_s: float) -> None:
+        """Let a policy that may see them see the task's running attempts."""
+        if self._running is not None and isinstance(self._sizer, SeesRunning):
+            self._sizer.see_running(run.row.task, self._running.of(run.row.task, now_s))
+
+    def _attempt(
+        self, run: ReplayedRow, allocation_bytes: int, start_s: float, end_s: float
+    ) -> None:
         if allocation_bytes <= 0:
             raise SizerBroken(
                 f"line {run.row.line} ({run.row.task}): the policy answered {allocation_bytes}"
                 " bytes; answer at least 1"
             )
         run.last_bytes = allocation_bytes
+        if self._running is not None:
+            self._running.start(run, start_s)
         fits = allocation_bytes >= run.row.peak_bytes
         self._push(end_s, Kind.COMPLETION if fits else Kind.FAILURE, run)
 
     def _fail(self, run: ReplayedRow, now_s: float) -> bool:
         """Teach the failure; whether the run is tried again."""
+        if self._running is not None:
+            self._running.end(run)
         held_gb_h = gb_hours(run.last_bytes, run.row.runtime_s)
         run.waste_gb_h += held_gb_h
         run.optimistic_gb_h += held_gb_h / 2
@@ -154,6 +169,8 @@ class _Replay:
         return True
 
     def _complete(self, run: ReplayedRow, now_s: float) -> None:
+        if self._running is not None:
+            self._running.end(run)
         spare_gb_h = gb_hours(run.last_bytes - run.row.peak_bytes, run.row.runtime_s)
         run.waste_gb_h += spare_gb_h
         run.optimistic_gb_h += spare_gb_h

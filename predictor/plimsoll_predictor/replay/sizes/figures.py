@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
+from plimsoll_predictor.core.units import HOUR_S
 from plimsoll_predictor.replay.sizes.rows import TraceRow
 
 CURVE_POINTS: Final = 240
@@ -52,6 +53,7 @@ class ReplayedRow:
 class Totals:
     """A policy on a trace, in sums. Waste in GB·h, times in milliseconds (medians).
 
+    lost_h: hours that failed attempts ran, by which their runs ended later.
     first_fit_rate: share of runs whose first attempt sufficed; None without runs.
     never_fit: runs that even the cap did not hold.
     """
@@ -62,6 +64,7 @@ class Totals:
     warm_gb_h: float
     optimistic_gb_h: float
     failed_attempts: int
+    lost_h: float
     first_fit_rate: float | None
     never_fit: int
     ms_per_decision: float | None
@@ -82,6 +85,7 @@ def totals(
         warm_gb_h=waste - cold,
         optimistic_gb_h=sum(row.optimistic_gb_h for row in rows),
         failed_attempts=sum(row.failed_attempts for row in rows),
+        lost_h=sum(row.failed_attempts * row.row.runtime_s for row in rows) / HOUR_S,
         first_fit_rate=fitting / len(rows) if rows else None,
         never_fit=sum(not row.completed for row in rows),
         ms_per_decision=median(decisions_s) * 1000 if decisions_s else None,

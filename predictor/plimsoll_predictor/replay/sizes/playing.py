@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll_predictor.core.documents import to_document
-from plimsoll_predictor.replay.sizes.engine import DecideAt, Replayed, replay
+from plimsoll_predictor.replay.sizes.engine import DecideAt, replay
 from plimsoll_predictor.replay.sizes.figures import (
     FrontierPoint,
     Plotted,
@@ -16,8 +16,9 @@ from plimsoll_predictor.replay.sizes.figures import (
     totals,
 )
 from plimsoll_predictor.replay.sizes.policies import ReplayPolicy
-from plimsoll_predictor.replay.sizes.sizer import Knobs
+from plimsoll_predictor.replay.sizes.sizer import Knobs, Trainings
 from plimsoll_predictor.replay.sizes.traces import Trace
+from plimsoll_predictor.replay.sizes.trained import Trained, TrainedSizer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +27,15 @@ class Setting:
 
     decide_at: DecideAt = DecideAt.SUBMIT
     first_size: float = 1.0
+    trainings: Trainings | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A policy's figures on a trace. frontier: empty unless it was asked for."""
+    """A policy's figures on a trace. frontier: empty unless it was asked for.
+
+    trained: None unless the policy trains and was to.
+    """
 
     trace: Trace
     policy: ReplayPolicy
@@ -38,6 +43,7 @@ class Played:
     totals: Totals
     plotted: Plotted
     frontier: Sequence[FrontierPoint] = ()
+    trained: Trained | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The figures in plain JSON types."""
@@ -49,6 +55,7 @@ class Played:
             **to_document(self.totals),
             "left_out": to_document(self.trace.left_out),
             "shifted": self.trace.shifted,
+            "trained": None if self.trained is None else to_document(self.trained),
         }
 
 
@@ -62,13 +69,15 @@ def play(
 
     Raises SizerBroken if the policy answers what no policy may.
     """
-    replayed = _replayed(trace, policy, setting, None, progress)
+    sizer = policy.make(_knobs(setting))
+    replayed = replay(trace.rows, sizer, decide_at=setting.decide_at, progress=progress)
     return Played(
         trace=trace,
         policy=policy,
         setting=setting,
         totals=totals(replayed.rows, replayed.decisions_s, replayed.updates_s),
         plotted=plotted(replayed.rows),
+        trained=sizer.trained if isinstance(sizer, TrainedSizer) else None,
     )
 
 
@@ -84,7 +93,8 @@ def frontier(
     """
     points: list[FrontierPoint] = []
     for strictness in policy.strictnesses:
-        replayed = _replayed(trace, policy, setting, strictness, progress)
+        sizer = policy.make(_knobs(setting, strictness))
+        replayed = replay(trace.rows, sizer, decide_at=setting.decide_at, progress=progress)
         points.append(
             FrontierPoint(
                 strictness=strictness,
@@ -95,12 +105,5 @@ def frontier(
     return points
 
 
-def _replayed(
-    trace: Trace,
-    policy: ReplayPolicy,
-    setting: Setting,
-    strictness: float | None,
-    progress: Callable[[int], None],
-) -> Replayed:
-    sizer = policy.make(Knobs(first_size=setting.first_size, strictness=strictness))
-    return replay(trace.rows, sizer, decide_at=setting.decide_at, progress=progress)
+def _knobs(setting: Setting, strictness: float | None = None) -> Knobs:
+    return Knobs(first_size=setting.first_size, strictness=strictness, trainings=setting.trainings)

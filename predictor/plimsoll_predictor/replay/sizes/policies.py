@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
+from plimsoll_predictor.replay.growth import LINEAR
 from plimsoll_predictor.replay.sizes.baselines import BASELINES, Preset
 from plimsoll_predictor.replay.sizes.product import ProductSizer
-from plimsoll_predictor.replay.sizes.sizer import SizerMaker
+from plimsoll_predictor.replay.sizes.sizer import Knobs, Sizer, SizerMaker
+from plimsoll_predictor.replay.sizes.trained import TrainedSizer
 
 ALL: Final = "all"
 
@@ -36,14 +38,25 @@ _BASELINES: Final = [
     else ReplayPolicy(name=name, make=maker, knob="margin", strictnesses=_MARGINS)
     for name, maker in BASELINES.items()
 ]
+
+
+def _plimsoll(knobs: Knobs) -> Sizer:
+    return ProductSizer(knobs) if knobs.trainings is None else TrainedSizer(knobs)
+
+
 PLIMSOLL: Final = ReplayPolicy(
     name="plimsoll",
-    make=ProductSizer,
+    make=_plimsoll,
     knob="overhead seconds",
     strictnesses=(0.0, 300.0, 1200.0, 2400.0, 9600.0),
 )
+LIVE: Final = ReplayPolicy(
+    name="plimsoll-live",
+    make=lambda knobs: _plimsoll(replace(knobs, growth=LINEAR)),
+)
+"""With live bounds, where every run grows to its peak over the first half of its runtime."""
 POLICIES: Final[Mapping[str, ReplayPolicy]] = MappingProxyType(
-    {policy.name: policy for policy in (PLIMSOLL, *_BASELINES)}
+    {policy.name: policy for policy in (PLIMSOLL, LIVE, *_BASELINES)}
 )
 """In the order they are shown."""
 

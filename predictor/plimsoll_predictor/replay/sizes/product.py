@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,11 +15,13 @@ from plimsoll_predictor.deciding.decide import decide
 from plimsoll_predictor.deciding.lifting import FailedAttempt, next_allocation
 from plimsoll_predictor.experts.charging import EndedRun
 from plimsoll_predictor.experts.failures import AttemptAt
+from plimsoll_predictor.experts.in_flight import InFlight
 from plimsoll_predictor.experts.standing import Bids, Ended, Exceeded
 from plimsoll_predictor.experts.task_standings import TaskStandings
+from plimsoll_predictor.knowledge.expert_names import MAX_SEEN
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
-from plimsoll_predictor.replay.sizes.sizer import CAP_BYTES, UNASKED_BYTES, Knobs
+from plimsoll_predictor.replay.sizes.sizer import CAP_BYTES, UNASKED_BYTES, Knobs, RunningAttempt
 
 LIFTS: Final = 1000
 """The protocol retries until it fits; in service the policy's maxLifts ends it."""
@@ -35,21 +38,36 @@ class ProductSizer:
             policy = replace(policy, overhead_s=knobs.strictness)
         policy = replace(policy, error_budget=knobs.error_budget)
         self._policy = policy
+        self._constants = knobs.constants
+        self.growth = knobs.growth
         self._bounds = Bounds(cap_bytes=CAP_BYTES)
-        self._standings = TaskStandings()
+        self._standings = TaskStandings(constants=knobs.constants)
         self._siblings = Siblings()
         self._knowledge: dict[str, Knowledge] = {}
         self._decided: dict[int, tuple[dict[str, FeatureValue], Bids]] = {}
 
-    def decide(self, asked: Submitted, _now_s: float, /) -> int:
+    def see_running(self, task: str, running: Sequence[RunningAttempt], /) -> None:
+        """Know what running attempts show, as the controller would."""
+        in_flight = InFlight(constants=self._constants)
+        for each in running:
+            in_flight.started(str(each.line), each.started_s)
+            in_flight.reached(str(each.line), each.reached_bytes)
+        for run, lift in self._known(task).lifts.items():
+            in_flight.lifted(run, lift.allocation_bytes)
+        shown = in_flight.shown(self._standings.standing(task).past)
+        if shown != self._known(task).shown:
+            self._knowledge[task] = replace(self._known(task), shown=shown)
+
+    def decide(self, asked: Submitted, now_s: float, /) -> int:
         """Answer as admission would, and keep every expert's bid until the run completes."""
         features = self._features(asked)
         self._decided[asked.line] = (
             features,
-            self._standings.bids(asked.task, asked.preset_bytes, features),
+            self._bids(asked, features),
         )
-        ask = Ask(features=features, request_bytes=asked.preset_bytes)
-        return decide(ask, self._known(asked.task), self._bounds).allocation_bytes or UNASKED_BYTES
+        ask = Ask(features=features, request_bytes=asked.preset_bytes, now_s=now_s)
+        decision = decide(ask, self._known(asked.task), self._bounds, self._constants)
+        return decision.allocation_bytes or UNASKED_BYTES
 
     def lift(self, asked: Submitted, failed_bytes: int, attempt: int, _now_s: float, /) -> int:
         """Lift as the controller would."""
@@ -58,10 +76,15 @@ class ProductSizer:
             attempt=attempt,
             request_bytes=asked.preset_bytes,
             attempts_left=LIFTS - attempt,
+            run=str(asked.line),
         )
-        lifted = next_allocation(failed, self._known(asked.task), self._bounds)
-        # At the cap the task is leaking; the protocol goes on, and the cap ends it.
-        return lifted.allocation_bytes if isinstance(lifted, Lift) else 2 * failed_bytes
+        known = self._known(asked.task)
+        lifted = next_allocation(failed, known, self._bounds, self._constants)
+        if not isinstance(lifted, Lift):
+            # At the cap the task is leaking; the protocol goes on, and the cap ends it.
+            return 2 * failed_bytes
+        self._knowledge[asked.task] = replace(known, lifts={**known.lifts, str(asked.line): lifted})
+        return lifted.allocation_bytes
 
     def failed(
         self, asked: Submitted, allocation_bytes: int, _attempt: int, _now_s: float, /
@@ -71,6 +94,7 @@ class ProductSizer:
             run=str(asked.line),
             allocation_bytes=allocation_bytes,
             request_bytes=asked.preset_bytes,
+            given_bytes=allocation_bytes,
         )
         self._standings.exceeded(asked.task, killed)
         self._standings.standing(asked.task).refresh(self._standings.pool, self._policy.overhead_s)
@@ -84,6 +108,10 @@ class ProductSizer:
             features=features,
             bids=bids,
             overhead_s=self._policy.overhead_s,
+            key=str(row.line),
+            given_bytes=allocation_bytes,
+            max_seen_bytes=bids.get(MAX_SEEN),
+            least_bytes=self._policy.min_bytes,
         )
         self._standings.learn(row.task, ended)
         lowered = allocation_bytes < (row.preset_bytes or 0)
@@ -94,7 +122,10 @@ class ProductSizer:
             features,
         )
         self._siblings.note(row.run, row.item, row.task, row.peak_bytes)
-        self._learned(row.task)
+        self._learned(row.task, ended_run=str(row.line))
+
+    def _bids(self, asked: Submitted, features: Mapping[str, FeatureValue]) -> Bids:
+        return self._standings.bids(asked.task, asked.preset_bytes, features)
 
     def _features(self, asked: Submitted) -> dict[str, FeatureValue]:
         features = {**asked.features, **self._siblings.features(asked.run, asked.item, asked.task)}
@@ -107,7 +138,10 @@ class ProductSizer:
             self._learned(task)
         return self._knowledge[task]
 
-    def _learned(self, task: str) -> None:
+    def _learned(self, task: str, ended_run: str = "") -> None:
         nothing = Knowledge(task=TaskId(_NAMESPACE, task), policy=self._policy)
         before = self._knowledge.get(task, nothing)
+        if ended_run in before.lifts:
+            lifts = {run: lift for run, lift in before.lifts.items() if run != ended_run}
+            before = replace(before, lifts=lifts)
         self._knowledge[task] = self._standings.standing(task).inform(before)

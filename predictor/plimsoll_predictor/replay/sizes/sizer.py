@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
+from plimsoll_predictor.knowledge.constants import SERVED, Constants
+from plimsoll_predictor.replay.growth import Growth
 from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
 
 CAP_BYTES: Final = 128 * 10**9
@@ -36,6 +38,49 @@ class Sizer(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunningAttempt:
+    """An attempt in flight, as a cluster would see it.
+
+    line: of its run. started_s: Unix seconds. reached_bytes: the most it was seen to need so far;
+        0 if nobody measures.
+    """
+
+    line: int
+    started_s: float
+    reached_bytes: float
+
+
+@runtime_checkable
+class SeesRunning(Protocol):
+    """A policy that also sees the attempts that run, before it decides or lifts.
+
+    growth: how a run's memory grows; None if nobody measures it, and only starts are seen.
+    """
+
+    growth: Growth | None
+
+    def see_running(self, task: str, running: Sequence[RunningAttempt], /) -> None:
+        """Take the task's attempts in flight now, in place of what was seen before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trainings:
+    """How much a replay trains; in service there is much more of it.
+
+    most_per_task: trainings of a task. growth: its runs must have grown so many times since the
+        last one, so that these reach over a long life.
+    budget_s, iterations: of each training's search, in seconds of processor time and in recipes.
+    processor_s: seconds of processor time for all together; then nothing is trained any more.
+    """
+
+    most_per_task: int = 16
+    growth: float = 1.25
+    budget_s: float = 2.0
+    iterations: int = 4
+    processor_s: float = 240.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Knobs:
     """The settings of a policy under replay.
 
@@ -43,11 +88,17 @@ class Knobs:
     strictness: the policy's own knob between waste and failures; None for its default.
     error_budget: the share of runs that may be killed below their request; None sets none. Only
         Plimsoll has one.
+    constants: of Plimsoll's sizes, to try others.
+    growth: how a run's memory grows, for a Plimsoll whose agents measure running attempts.
+    trainings: None trains nothing, so that only experts by rule bid.
     """
 
     first_size: float = 1.0
     strictness: float | None = None
     error_budget: float | None = None
+    constants: Constants = SERVED
+    growth: Growth | None = None
+    trainings: Trainings | None = None
 
     def first_bytes(self, preset_bytes: int | None) -> int:
         """Bytes for a run whose task nobody has seen."""

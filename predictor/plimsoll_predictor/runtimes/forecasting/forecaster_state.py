@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from plimsoll_predictor.runtimes.forecasting import feature_state
 from plimsoll_predictor.runtimes.forecasting.grid import N_BINS, FloatArray
 from plimsoll_predictor.runtimes.forecasting.memory import Memory, Unsaved
 from plimsoll_predictor.runtimes.forecasting.pasts import OwnerPast, TaskPast
@@ -45,6 +46,7 @@ class ForecasterState:
         if past is None or not past.runs:
             return None
         head = {"runs": past.runs, "lastFinish_s": past.last_finish_s}
+        head |= feature_state.of_task(past)
         values = np.array(past.usual.values_s, dtype=np.float32)
         times = np.array(past.usual.times, dtype=np.float64)
         arrays = [past.counts, past.totals, past.credit, values, times]
@@ -65,6 +67,7 @@ class ForecasterState:
         past.usual = Usual(
             map(float, shaped(values, len(values))), map(int, shaped(times, len(values)))
         )
+        feature_state.restore_task(past, head)
         before = self._memory.tasks.get(checked_name(name))
         if before is not None:
             past.open_runs, past.running = before.open_runs, before.running
@@ -76,7 +79,8 @@ class ForecasterState:
         if past is None:
             return None
         arrays = [past.counts, past.totals, past.credit]
-        return self._bytes.write("owner", {"runs": past.runs}, arrays)
+        head = {"runs": past.runs, **feature_state.of_owner(past)}
+        return self._bytes.write("owner", head, arrays)
 
     def restore_owner(self, name: str, state: bytes) -> None:
         """Replace the owner's past by the bytes of ``owner``."""
@@ -86,6 +90,7 @@ class ForecasterState:
         past.counts = shaped(counts, self._owner_experts, N_BINS)
         past.totals = shaped(totals, self._owner_experts)
         past.credit = shaped(credit, self._owner_experts + 1)
+        feature_state.restore_owner(past, head)
         self._memory.owners[checked_name(name)] = past
 
     def shared(self) -> bytes:
@@ -93,7 +98,8 @@ class ForecasterState:
         shared = self._shared
         weights = [shared.weights, shared.owner_weights]
         arrays = [shared.counts, *weights, shared.pit, shared.pit_in_context]
-        return self._bytes.write("shared", {"total": shared.total}, arrays)
+        head = {"total": shared.total, **feature_state.of_shared(shared)}
+        return self._bytes.write("shared", head, arrays)
 
     def restore_shared(self, state: bytes) -> None:
         """Replace the part that all tasks share by the bytes of ``shared``."""
@@ -106,6 +112,7 @@ class ForecasterState:
         pit_in_context = shaped(arrays[4], N_RUNS, N_AGES, PIT_BINS)
         if not total > 0 or not counts.sum() > 0:
             raise ValueError("the shared state counts nothing")
+        feature_state.restore_shared(self._shared, head)
         self._shared.restore(total, counts, (weights, owner_weights), (pit, pit_in_context))
 
     def run(self, name: str) -> bytes | None:
@@ -122,6 +129,7 @@ class ForecasterState:
             "context": list(submitted.context),
             "knownRuns": submitted.known_runs,
             "usual_s": submitted.usual_s,
+            **feature_state.of_run(submitted),
         }
         parent, experts = submitted.parent, submitted.experts
         arrays = [
@@ -159,6 +167,7 @@ class ForecasterState:
             experts=self._task_experts(arrays[4:8]),
             curve=shaped(arrays[8], PIT_BINS + 1),
         )
+        feature_state.restore_run(submitted, head)
         self._memory.end_run(name)
         self._memory.open_run(name, submitted)
 

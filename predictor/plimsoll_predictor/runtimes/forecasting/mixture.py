@@ -6,13 +6,23 @@ import math
 
 import numpy as np
 
-from plimsoll_predictor.runtimes.forecasting.grid import EDGES_S, N_BINS, Bumps, FloatArray, bin_of
+from plimsoll_predictor.runtimes.features.lines import NO_LINES
+from plimsoll_predictor.runtimes.features.row import NOTHING_YET, QUANTILES, Moment, row_of
+from plimsoll_predictor.runtimes.forecasting.grid import (
+    EDGES,
+    EDGES_S,
+    N_BINS,
+    Bumps,
+    FloatArray,
+    bin_of,
+)
 from plimsoll_predictor.runtimes.forecasting.pasts import OwnerPast, TaskPast
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_SURVIVORS, Settings
 from plimsoll_predictor.runtimes.forecasting.shared import Shared, context_of
 from plimsoll_predictor.runtimes.forecasting.submitted_run import (
     NO_COUNTS,
     NO_TOTALS,
+    Featured,
     ParentExperts,
     SubmittedRun,
     TaskExperts,
@@ -44,6 +54,7 @@ class Mixture:
         self._owner_forgets = _LN_HALF / np.array(settings.owner_half_lives)
         self._fade = 0.5 ** (1.0 / settings.credit_half_life)
         self._owner_fade = 0.5 ** (1.0 / settings.owner_credit_half_life)
+        self._feature_fade = 0.5 ** (1.0 / settings.feature_credit_half_life)
 
     def submitted(
         self, names: tuple[str, str], pasts: tuple[TaskPast | None, OwnerPast | None], at_s: float
@@ -123,6 +134,8 @@ class Mixture:
         settings, shared = self.settings, self.shared
         at_ln = math.log(runtime_s)
         at = bin_of(at_ln)
+        if submitted.featured is not None:
+            self._score_featured(submitted, submitted.featured, past, at_ln)
         counted = submitted.alone**settings.calibration_burst_power
         shared.calibrate(submitted.context, submitted.experts.share_below(at_ln), counted)
         right = submitted.parent.right(at, settings.owner_parent_runs)
@@ -152,7 +165,51 @@ class Mixture:
         keep = np.exp(self._owner_forgets * pooled)
         owner.count(self._owner_bumps.at(at_ln), pooled, keep)
         self.shared.learn(self._global_bumps.at(at_ln), pooled)
-        past.finished(at_s)
+        past.finished(at_ln, at_s)
+        owner.finished(at_ln, at_s)
+
+    def feature_row(
+        self, submitted: SubmittedRun, pasts: tuple[TaskPast | None, OwnerPast | None]
+    ) -> list[float]:
+        """What the feature expert reads of a run; see ``row.NAMES``."""
+        past, owner = pasts
+        moment = Moment(
+            at_s=submitted.submitted_s,
+            task=NOTHING_YET if past is None else past.newest(),
+            owner=NOTHING_YET if owner is None else owner.newest(),
+            open_beside=submitted.open_beside,
+        )
+        asked = submitted.asked
+        lines = NO_LINES if past is None else past.lines
+        quantiles_ln = np.interp(QUANTILES, submitted.cdf(), EDGES).tolist()
+        return row_of(quantiles_ln, moment, asked, lines.read(asked.features))
+
+    def featured(
+        self, submitted: SubmittedRun, past: TaskPast | None, masses: FloatArray
+    ) -> Featured:
+        """The expert that knows features, with the weight that it has for such a run.
+
+        masses: its answer.
+        """
+        weights = (
+            self.settings.feature_context_runs * self.shared.feature_weights[submitted.context]
+        )
+        if past is not None:
+            weights = weights + past.feature_credit
+        curve = self.shared.featured_curve(submitted.context[0])
+        return Featured(masses, float(weights[1] / weights.sum()), curve)
+
+    def _score_featured(
+        self, submitted: SubmittedRun, featured: Featured, past: TaskPast, at_ln: float
+    ) -> None:
+        share = submitted.share_below(at_ln)
+        counted = submitted.alone**self.settings.calibration_burst_power
+        moved_share = float(featured.before_curve(np.array([share]))[0])
+        self.shared.calibrate_featured(submitted.context[0], moved_share, counted)
+        right = featured.right(share)
+        rate = self.settings.feature_weight_rate * submitted.alone
+        self.shared.credit(self.shared.feature_weights[submitted.context], right, rate)
+        past.feature_credit = past.feature_credit * self._feature_fade + submitted.alone * right
 
 
 def parent_experts(

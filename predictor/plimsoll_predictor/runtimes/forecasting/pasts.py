@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from plimsoll_predictor.runtimes.features.asked import NOTHING_ASKED, Asked
+from plimsoll_predictor.runtimes.features.lines import Lines
+from plimsoll_predictor.runtimes.features.row import KEPT, Newest
 from plimsoll_predictor.runtimes.forecasting.grid import N_BINS, FloatArray
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_SURVIVORS
 from plimsoll_predictor.runtimes.forecasting.usual import Usual
@@ -18,15 +21,19 @@ class _Past:
 
     runs: how many finished. counts: (experts, N_BINS) float32, replaced and never written to.
     totals: (experts,) the sums of the rows. credit: (credited,) how often each was right.
+    newest_ln: ln(runtime) of the newest few, the newest first. last_finish_s: when the last one
+    finished; None before the first.
     """
 
-    __slots__ = ("counts", "credit", "runs", "totals")
+    __slots__ = ("counts", "credit", "last_finish_s", "newest_ln", "runs", "totals")
 
     def __init__(self, experts: int, credited: int) -> None:
         self.runs = 0
         self.counts: FloatArray = np.zeros((experts, N_BINS), dtype=np.float32)
         self.totals: FloatArray = np.zeros(experts)
         self.credit: FloatArray = np.zeros(credited)
+        self.newest_ln: tuple[float, ...] = ()
+        self.last_finish_s: float | None = None
 
     def count(self, bump: FloatArray, weight: float, keep: FloatArray) -> None:
         """Count a finished run.
@@ -41,6 +48,16 @@ class _Past:
             counts[counts < _NOTHING] = 0.0
         self.counts = counts
         self.totals = self.totals * keep + weight
+
+    def newest(self) -> Newest:
+        """What the feature expert reads of it."""
+        return Newest(self.runs, self.newest_ln, self.last_finish_s)
+
+    def finished(self, runtime_ln: float, at_s: float) -> None:
+        """A run finished at this time; a clock that goes back changes no time."""
+        self.newest_ln = (runtime_ln, *self.newest_ln[: KEPT - 1])
+        if self.last_finish_s is None or at_s > self.last_finish_s:
+            self.last_finish_s = at_s
 
 
 class OwnerPast(_Past):
@@ -59,19 +76,31 @@ class TaskPast(_Past):
     """One task's past.
 
     open_runs: how many were submitted and have not ended. running: those of them that started,
-    and when.
+    and when. lines: ln(runtime) against its features. asked: by the run submitted last.
+    feature_credit: (2,) how often all others were right, and the expert that knows features.
     """
 
-    __slots__ = ("last_finish_s", "last_starts", "last_usual_s", "open_runs", "running", "usual")
+    __slots__ = (
+        "asked",
+        "feature_credit",
+        "last_starts",
+        "last_usual_s",
+        "lines",
+        "open_runs",
+        "running",
+        "usual",
+    )
 
     def __init__(self, experts: int) -> None:
         super().__init__(experts, experts)
-        self.last_finish_s: float | None = None
         self.usual = Usual()
         self.last_usual_s: float | None = None
         self.running: dict[str, float] = {}
         self.open_runs = 0
         self.last_starts: FloatArray | None = None
+        self.lines = Lines()
+        self.asked: Asked = NOTHING_ASKED
+        self.feature_credit: FloatArray = np.zeros(2)
 
     def learn(self, runtime_s: float, bump: FloatArray, weight: float, keep: FloatArray) -> None:
         """Count a finished run, and its runtime towards the usual one."""
@@ -105,8 +134,3 @@ class TaskPast(_Past):
         if self.last_starts is None:
             self.last_starts = np.array(sorted(self.running.values())[:MAX_SURVIVORS])
         return self.last_starts
-
-    def finished(self, at_s: float) -> None:
-        """A run finished at this time; a clock that goes back changes nothing."""
-        if self.last_finish_s is None or at_s > self.last_finish_s:
-            self.last_finish_s = at_s

@@ -47,6 +47,11 @@ class Settings:
     calibration_prior: float = 400.0
     calibration_context_prior: float = 300.0
     calibration_burst_power: float = 0.5
+    # The expert that knows features, beside all the others together: how fast its weight follows
+    # what it was worth. A task's own weight counts for as many runs as it has, as above.
+    feature_weight_rate: float = 0.01
+    feature_context_runs: float = 20.0
+    feature_credit_half_life: float = 50.0
 
 
 SETTINGS: Final = Settings()

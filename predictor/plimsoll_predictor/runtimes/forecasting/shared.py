@@ -32,7 +32,9 @@ class Shared:
     counts: (N_BINS,) of everybody's runs; everybody: the same as a distribution, float32,
     replaced and never written to. weights: (N_RUNS, N_AGES, experts); owner_weights: (N_RUNS,
     owner experts + 1). pit, pit_in_context: (N_RUNS, PIT_BINS) and (N_RUNS, N_AGES, PIT_BINS),
-    counts of runs by the share of their forecast below them.
+    counts of runs by the share of their forecast below them. feature_weights: (N_RUNS, N_AGES, 2)
+    of all those experts together, and of the one that knows features. featured_pit: (N_RUNS,
+    PIT_BINS), as pit, of forecasts that it moved.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -45,7 +47,10 @@ class Shared:
         self.owner_weights: FloatArray = np.full((N_RUNS, owners), 1.0 / owners)
         self.pit: FloatArray = np.zeros((N_RUNS, PIT_BINS))
         self.pit_in_context: FloatArray = np.zeros((N_RUNS, N_AGES, PIT_BINS))
+        self.feature_weights: FloatArray = np.full((N_RUNS, N_AGES, 2), 0.5)
+        self.featured_pit: FloatArray = np.zeros((N_RUNS, PIT_BINS))
         self._curves: dict[tuple[int, int], FloatArray] = {}
+        self._featured_curves: dict[int, FloatArray] = {}
 
     def learn(self, bump: FloatArray, weight: float) -> None:
         """Count a run of anybody. bump: (N_BINS,) its mass over the bins."""
@@ -81,6 +86,25 @@ class Shared:
             self._curves[context] = self._new_curve(context)
         return self._curves[context]
 
+    def calibrate_featured(self, runs_class: int, share: float, weight: float) -> None:
+        """The same, of a forecast that the feature expert moved."""
+        pit = self.featured_pit[runs_class]
+        pit *= 0.5 ** (weight / self._settings.calibration_half_life)
+        pit[min(int(share * PIT_BINS), PIT_BINS - 1)] += weight
+        self._featured_curves.pop(runs_class, None)
+
+    def featured_curve(self, runs_class: int) -> FloatArray:
+        """``curve`` of forecasts that the feature expert moved."""
+        if runs_class not in self._featured_curves:
+            prior = self._settings.calibration_prior / PIT_BINS
+            self._featured_curves[runs_class] = _summed(self.featured_pit[runs_class] + prior)
+        return self._featured_curves[runs_class]
+
+    def restore_features(self, weights: FloatArray, pit: FloatArray) -> None:
+        """Replace ``feature_weights`` and ``featured_pit``."""
+        self.feature_weights, self.featured_pit = weights, pit
+        self._featured_curves.clear()
+
     def restore(
         self,
         total: float,
@@ -100,7 +124,11 @@ class Shared:
         general = self.pit[context[0]] + settings.calibration_prior / PIT_BINS
         general *= settings.calibration_context_prior / general.sum()
         general += self.pit_in_context[context]
-        curve = np.zeros(PIT_BINS + 1)
-        np.cumsum(general, out=curve[1:])
-        curve /= curve[-1]
-        return curve
+        return _summed(general)
+
+
+def _summed(counts: FloatArray) -> FloatArray:
+    curve = np.zeros(len(counts) + 1)
+    np.cumsum(counts, out=curve[1:])
+    curve /= curve[-1]
+    return curve

@@ -7,6 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from plimsoll_predictor.runtimes.features.asked import NOTHING_ASKED, Asked
+from plimsoll_predictor.runtimes.features.feature_expert import SHARES, WIDTHS, moved, place_of
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.runtimes.forecasting.grid import EDGES, N_BINS, WIDTH, FloatArray, bin_of
 from plimsoll_predictor.runtimes.forecasting.shared import PIT_EDGES
@@ -70,11 +72,39 @@ class TaskExperts:
 
 
 @dataclass(slots=True, eq=False)
+class Featured:
+    """How the expert that knows features moved a run's forecast.
+
+    masses: (N_SHARES,) its answer. weight: its part beside all other experts together, 0 to 1.
+    curve: the calibration of what it moved, as then; replaced and never written to.
+    """
+
+    masses: FloatArray
+    weight: float
+    curve: FloatArray
+
+    def right(self, share: float) -> FloatArray:
+        """(2,) the parts of the others and of it in the forecast of a runtime; sums to 1."""
+        at = place_of(share)
+        likelier = float(self.masses[at] / WIDTHS[at])
+        masses = np.array([1.0 - self.weight, self.weight * likelier])
+        masses /= masses.sum()
+        return masses
+
+    def before_curve(self, shares: FloatArray) -> FloatArray:
+        """Shares of the mixture's forecast to shares of what it makes of it."""
+        below: FloatArray = np.interp(shares, SHARES, moved(self.masses, self.weight))
+        return below
+
+
+@dataclass(slots=True, eq=False)
 class SubmittedRun:
     """A run, and all that is needed to score its forecast.
 
     open_beside: other runs of its task that were open at its submission. context: see
-    ``context_of``. curve: the calibration then, replaced and never written to.
+    ``context_of``. curve: the calibration then, replaced and never written to. asked: what is
+    known of the run itself. featured: None where nobody knew what its features say. row: what the
+    feature expert reads, if that is to be learned from. _cdf: kept for the second time.
     """
 
     task: str
@@ -88,6 +118,10 @@ class SubmittedRun:
     parent: ParentExperts
     experts: TaskExperts
     curve: FloatArray
+    asked: Asked = NOTHING_ASKED
+    featured: Featured | None = None
+    row: list[float] | None = None
+    _cdf: FloatArray | None = None
 
     @property
     def alone(self) -> float:
@@ -96,8 +130,20 @@ class SubmittedRun:
 
     def forecast(self) -> Forecast:
         """The forecast that the run was given."""
-        cdf: FloatArray = np.interp(self.experts.mixed, PIT_EDGES, self.curve)
+        cdf = self.cdf()
+        if self.featured is not None:
+            cdf = np.interp(self.featured.before_curve(cdf), PIT_EDGES, self.featured.curve)
         return Forecast.of_cdf(cdf, self.known_runs, self.usual_s)
+
+    def cdf(self) -> FloatArray:
+        """(N_BINS + 1,) the share below each edge, as all say who do not know features."""
+        if self._cdf is None:
+            self._cdf = np.interp(self.experts.mixed, PIT_EDGES, self.curve)
+        return self._cdf
+
+    def share_below(self, runtime_ln: float) -> float:
+        """The share of that forecast below a runtime."""
+        return float(np.interp(self.experts.share_below(runtime_ln), PIT_EDGES, self.curve))
 
 
 def _parts(weights: FloatArray, masses: FloatArray) -> FloatArray:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
+from plimsoll_predictor.runtimes.features.asked import Asked
 from plimsoll_predictor.tables.table_reading import LeftOut
 
 SHORTEST_S: Final = 0.5
@@ -22,6 +23,7 @@ class LogRun:
     runtime_s: from start to finish; 0 where the log's clock counts whole seconds.
     finished_s: when it was over, so when its runtime was known.
     busy: share of the processors in use at submission. queued: runs that waited then.
+    features: the run's own numbers, by name.
     All but started_s, runtime_s, finished_s and status are known at submission. Fields that the
     log does not have are None or empty.
     """
@@ -42,6 +44,22 @@ class LogRun:
     status: str = ""
     busy: float | None = None
     queued: float | None = None
+    features: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> Asked:
+        """What is known of it at its submission, apart from all pasts."""
+        features = dict(self.features)
+        if self.input_bytes is not None:
+            features["input_bytes"] = self.input_bytes
+        return Asked(
+            requested_s=self.requested_s,
+            processors=self.processors,
+            requested_bytes=self.requested_bytes,
+            busy=self.busy,
+            queued=self.queued,
+            features=features,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

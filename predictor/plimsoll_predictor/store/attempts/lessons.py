@@ -7,7 +7,7 @@ after a restart, from where their saved state ends. Lessons go once that state i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -16,10 +16,10 @@ import sqlalchemy as sa
 
 from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.knowledge.expert_names import MAX_SEEN
+from plimsoll_predictor.store.attempts import restarts
 from plimsoll_predictor.store.database.schema import bids, lessons
 from plimsoll_predictor.store.database.upsert import append_in_order
-from plimsoll_predictor.training.out_of_time import OutOfTimeCost
+from plimsoll_predictor.training.out_of_time import OutOfTimeCost, times_of_max_seen
 
 _ABSENT: Final = (
     "run",
@@ -41,17 +41,24 @@ class LessonKind(StrEnum):
     """A run's need is more than it was given."""
     FAILED = "failed"
     """An attempt failed by itself."""
+    PRESSED_OUT = "pressed-out"
+    """Its node ended an attempt for want of memory, below its request: that teaches no need."""
     CORRECTED = "corrected"
     """A run's need is not what it was taken for."""
     TRAINED = "trained"
     """The costs, out of time, of the experts by models."""
 
 
+_NEEDS: Final = frozenset({LessonKind.ENDED, LessonKind.EXCEEDED})
+"""An attempt has one of these."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewLesson:
     """A lesson about to be written.
 
-    need_bytes: the need; of EXCEEDED, the allocation that was too small; above zero.
+    need_bytes: the need; of EXCEEDED, the allocation that was too small; of PRESSED_OUT, the
+        request that it ran under; above zero.
     before_bytes: of CORRECTED, what the need was taken for.
     runtime_s, request_bytes, image: None where nobody recorded it.
     allocation_bytes: the limit that the attempt ran under; 0 if it had none, or nobody recorded it.
@@ -82,10 +89,13 @@ class Lesson(NewLesson):
     """A lesson as it was written.
 
     serial: its place in the log. bids: what was bid for its attempt; None if nobody was asked.
+    restart_s: from the kill of its run's attempt before to the start of its own, of ENDED and
+        EXCEEDED; None if it followed no kill, or nobody knows.
     """
 
     serial: int
     bids: Mapping[str, float] | None
+    restart_s: float | None = None
 
 
 def append(connection: sa.Connection, new: Sequence[NewLesson]) -> None:
@@ -102,7 +112,13 @@ def read(connection: sa.Connection, after: int, limit: int) -> list[Lesson]:
         .order_by(lessons.c.serial)
         .limit(limit)
     )
-    return [_lesson(row) for row in connection.execute(following)]
+    found = [_lesson(row) for row in connection.execute(following)]
+    uids = {each.attempt_uid for each in found if each.kind in _NEEDS}
+    waited_s = restarts.waited_by(connection, uids) if uids else {}
+    return [
+        replace(each, restart_s=waited_s.get(each.attempt_uid)) if each.kind in _NEEDS else each
+        for each in found
+    ]
 
 
 def forget(connection: sa.Connection, through: int) -> None:
@@ -116,12 +132,7 @@ def of_training(
     task: TaskId, costs: Mapping[str, OutOfTimeCost], bidders: Iterable[str]
 ) -> NewLesson:
     """The lesson of a training. bidders: the experts that its model has."""
-    compared_with = costs.get(MAX_SEEN)
-    safe_gb_h = compared_with.cost_gb_h if compared_with else 0.0
-    times = {
-        name: costs[name].cost_gb_h / safe_gb_h if name in costs and safe_gb_h else None
-        for name in bidders
-    }
+    times = times_of_max_seen(costs, bidders)
     return NewLesson(task=task, kind=LessonKind.TRAINED, times=times)
 
 

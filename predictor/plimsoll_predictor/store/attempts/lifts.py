@@ -65,10 +65,17 @@ class LiftRecords(Records):
 
     def waiting(self) -> dict[TaskId, dict[str, Lift]]:
         """The lifts of the last seven days, by task and run, oldest first; bounded per task."""
+        return self._waiting(sa.true())
+
+    def of_task(self, task: TaskId) -> dict[str, Lift]:
+        """The same of one task; empty if none waits."""
+        return self._waiting(table.c.task == str(task)).get(task, {})
+
+    def _waiting(self, which: sa.ColumnElement[bool]) -> dict[TaskId, dict[str, Lift]]:
         by_task: dict[TaskId, dict[str, Lift]] = {}
         order = (table.c.put_s, table.c.task, table.c.run)
-        young = sa.select(table).where(table.c.put_s >= self._clock() - KEPT_S).order_by(*order)
-        for row in self._database.rows(young):
+        young = sa.select(table).where(which, table.c.put_s >= self._clock() - KEPT_S)
+        for row in self._database.rows(young.order_by(*order)):
             lifts = by_task.setdefault(TaskId.parse(row.task), {})
             # An older version stored keys of any length.
             lifts[bounded(row.run, MOST_RUN_BYTES)] = Lift(

@@ -96,6 +96,9 @@ def _lessons(
         if each.failed_by_itself and each.attempt_uid in new:
             lesson = _lesson(each, LessonKind.FAILED, 0)
             taught[(each.attempt_uid,)] = (_ordered_s(each, now_s), lesson)
+        if each.was_pressed_out and each.attempt_uid in new:
+            lesson = _lesson(each, LessonKind.PRESSED_OUT, each.request_memory_ran_bytes or 0)
+            taught[(each.attempt_uid,)] = (_ordered_s(each, now_s), lesson)
         if need is None:
             continue
         if need.censored:
@@ -227,11 +230,13 @@ def _features(observation: Observation) -> Features:
     }
 
 
-def _documents(observation: Observation) -> dict[str, str]:
+def _documents(observation: Observation) -> dict[str, str | None]:
+    beside = observation.beside
     try:
         return {
             "features": orjson.dumps(_features(observation)).decode(),
             "neighbours": orjson.dumps(observation.neighbours).decode(),
+            "beside": None if beside is None else orjson.dumps(dict(beside)).decode(),
         }
     except TypeError as error:
         raise BadRecordError(
@@ -279,6 +284,9 @@ def _amend() -> sa.Update:
         ),
     }
     values |= {name: _better(name) for name in _EMPTY}
+    # Who sees an end again, as after a restart, knows less of what ran beside it.
+    new_beside = sa.bindparam("new_beside", type_=sa.Text)
+    values["beside"] = sa.func.coalesce(table.c.beside, new_beside)
     return sa.update(table).where(table.c.attempt_uid == sa.bindparam("uid")).values(values)
 
 
@@ -304,6 +312,7 @@ def _observation(row: sa.RowMapping) -> Observation:
         outcome=Outcome(row["outcome"]),
         peak_source=None if source is None else PeakSource(source),
         neighbours=tuple(orjson.loads(row["neighbours"])),
+        beside=None if row["beside"] is None else orjson.loads(row["beside"]),
         **{name: row[name] for name in _PLAIN} | {"cause": read_cause(row["cause"])},
     )
 

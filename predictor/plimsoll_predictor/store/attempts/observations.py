@@ -72,6 +72,18 @@ class ObservationRecords(Records):
             _mark(connection, {each.task for each in theirs})
             return recorded
 
+    def observed_runs(self, past: Sequence[Observation]) -> frozenset[tuple[TaskId, str]]:
+        """The runs of these of which Plimsoll observed an attempt itself, with their tasks."""
+        column = table.c
+        ours = (
+            sa.select(column.task, column.run)
+            .where(column.task.in_({str(each.task) for each in past}))
+            .where(column.run.in_({each.run for each in past}))
+            .where(column.peak_source.is_distinct_from(PeakSource.IMPORTED.value))
+        )
+        rows = self._database.rows(ours.distinct())
+        return frozenset((TaskId.parse(row.task), row.run) for row in rows)
+
     def mark(self, tasks: Iterable[TaskId]) -> None:
         """Have a running controller look at the tasks anew."""
         with self._database.write() as connection:

@@ -7,7 +7,7 @@ or, after a restart, from where its saved state ends. Sightings go once that sta
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -15,6 +15,8 @@ import sqlalchemy as sa
 
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.runtimes.features.asked import Asked
+from plimsoll_predictor.store.attempts import asked_rows
 from plimsoll_predictor.store.database.schema import observations
 from plimsoll_predictor.store.database.schema import sightings as table
 from plimsoll_predictor.store.database.upsert import append_in_order
@@ -41,7 +43,8 @@ class SightingKind(StrEnum):
 class NewSighting:
     """A sighting about to be written.
 
-    at_s: when it happened, Unix seconds. runtime_s: of FINISHED only.
+    at_s: when it happened, Unix seconds. runtime_s: of FINISHED only. asked: what is known of the
+    run beforehand, of SUBMITTED and FINISHED; None where nobody said.
     """
 
     task: TaskId
@@ -49,6 +52,7 @@ class NewSighting:
     attempt_uid: str
     at_s: float
     runtime_s: float | None = None
+    asked: Asked | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,17 +65,27 @@ class Sighting(NewSighting):
 def append(connection: sa.Connection, new: Sequence[NewSighting]) -> None:
     """Add sightings at the end of the log, in this order."""
     append_in_order(connection, table, [_row(each) for each in new])
+    asked = {each.attempt_uid: each.asked for each in new if each.asked is not None}
+    if asked:
+        asked_rows.put(connection, asked)
 
 
 def read(connection: sa.Connection, after: int, limit: int) -> list[Sighting]:
     """The sightings that follow the serial ``after``, in order."""
     following = sa.select(table).where(table.c.serial > after).order_by(table.c.serial).limit(limit)
-    return [_sighting(row) for row in connection.execute(following).mappings()]
+    found = [_sighting(row) for row in connection.execute(following).mappings()]
+    living, ended = _uids(found, SightingKind.SUBMITTED), _uids(found, SightingKind.FINISHED)
+    asked = asked_rows.ended(connection, ended) | asked_rows.living(connection, living)
+    return [
+        replace(each, asked=asked.get(each.attempt_uid)) if each.kind in _ASKING else each
+        for each in found
+    ]
 
 
 def forget(connection: sa.Connection, through: int) -> None:
     """Delete what was folded."""
     connection.execute(table.delete().where(table.c.serial <= through))
+    asked_rows.forget_folded(connection)
 
 
 def repeat_newest(connection: sa.Connection, per_task: int) -> None:
@@ -147,7 +161,21 @@ def of_ends(
 
 
 def _row(new: NewSighting) -> dict[str, Any]:
-    return asdict(new) | {"task": str(new.task), "kind": new.kind.value}
+    return {
+        "task": str(new.task),
+        "kind": new.kind.value,
+        "attempt_uid": new.attempt_uid,
+        "at_s": new.at_s,
+        "runtime_s": new.runtime_s,
+    }
+
+
+def _uids(found: Sequence[Sighting], kind: SightingKind) -> list[str]:
+    return [each.attempt_uid for each in found if each.kind is kind]
+
+
+_ASKING: Final = (SightingKind.SUBMITTED, SightingKind.FINISHED)
+"""Sightings that what was asked for is read with."""
 
 
 def _sighting(row: sa.RowMapping) -> Sighting:

@@ -52,6 +52,10 @@ observations: Final = sa.Table(
     *(sa.Column(each.name, _STORED[each.unit]) for each in COLUMNS),
     # Share of the forecast it was given at submission that its runtime was not below.
     *optional(sa.Double, "forecast_share"),
+    # Task -> how many of it ran beside it on average, as JSON; null if nobody saw all of its time.
+    *optional(sa.Text, "beside"),
+    # The median of that forecast; null if it knew too few runs of the task.
+    *optional(sa.Double, "forecast_s"),
     sa.Index(None, "task", "ordered_s", "id"),
     sa.Index(None, "task", "run"),
     index_where("ix_observations_items", "item IS NOT NULL", "ordered_s", "id"),

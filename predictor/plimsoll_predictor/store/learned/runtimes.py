@@ -21,6 +21,7 @@ from plimsoll_predictor.store.database.schema import forecaster as table
 from plimsoll_predictor.store.database.schema import kept_forecasts as kept_table
 from plimsoll_predictor.store.database.schema import observations as observation_table
 from plimsoll_predictor.store.database.upsert import upsert
+from plimsoll_predictor.store.learned import feature_experts
 from plimsoll_predictor.store.learned.past_runtimes import PastRuntimeRecords
 
 log: Final = logging.getLogger(__name__)
@@ -53,6 +54,18 @@ class OpenForecast:
     state: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class ForecastScore:
+    """How a run did against its forecast.
+
+    share: of the forecast below its runtime. forecast_s: the forecast's median; None of a forecast
+    that knew too few runs of the task.
+    """
+
+    share: float
+    forecast_s: float | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnsavedRuntimes:
     """The changes to save.
@@ -60,7 +73,8 @@ class UnsavedRuntimes:
     through: serial of the last sighting folded into the whole state.
     tasks, owners: name -> state; None of one that is forgotten. shared: None if unchanged.
     forecasts: of open runs, those that changed. ended: uids of runs that are open no longer.
-    shares: of runs that finished, attempt uid -> the share of their forecast below their runtime.
+    scores: of runs that finished, by their attempts' uids.
+    expert: the feature expert that serves from here on; None if it stays.
     """
 
     through: int
@@ -69,7 +83,8 @@ class UnsavedRuntimes:
     shared: bytes | None = None
     forecasts: Sequence[OpenForecast] = ()
     ended: Collection[str] = ()
-    shares: Mapping[str, float] = field(default_factory=dict)
+    scores: Mapping[str, ForecastScore] = field(default_factory=dict)
+    expert: bytes | None = None
 
 
 class RuntimeRecords(PastRuntimeRecords):
@@ -128,7 +143,8 @@ class RuntimeRecords(PastRuntimeRecords):
         For a state that this version cannot read: all that it knew is in the observations.
         """
         with self._database.write() as connection:
-            connection.execute(table.delete().where(table.c.key != _THROUGH))
+            kept = (table.c.key == _THROUGH) | table.c.key.startswith(feature_experts.PREFIX)
+            connection.execute(table.delete().where(~kept))
             connection.execute(kept_table.delete())
             sightings.repeat_newest(connection, PAST_PER_TASK)
 
@@ -140,7 +156,8 @@ class RuntimeRecords(PastRuntimeRecords):
         """
         forecaster = Forecaster()
         state, name, owner = forecaster.state, str(task), task.namespace
-        states = self._states([_SHARED, OWNER + owner, TASK + name])
+        states = self._states([_SHARED, OWNER + owner, TASK + name, feature_experts.SERVING])
+        forecaster.expert = feature_experts.read_expert(states.get(feature_experts.SERVING))
         parts: tuple[tuple[str, Callable[[bytes], None]], ...] = (
             (_SHARED, state.restore_shared),
             (OWNER + owner, lambda saved: state.restore_owner(owner, saved)),
@@ -181,20 +198,29 @@ def _put(connection: sa.Connection, unsaved: UnsavedRuntimes) -> None:
     states |= {f"{OWNER}{name}": state for name, state in unsaved.owners.items()}
     if unsaved.shared is not None:
         states[_SHARED] = unsaved.shared
+    if unsaved.expert is not None:
+        states[feature_experts.SERVING] = unsaved.expert
     there = [{"key": key, "state": state} for key, state in states.items() if state is not None]
     upsert(connection, table, there)
     _delete(connection, table.c.key, [key for key, state in states.items() if state is None])
     upsert(connection, kept_table, [_forecast_row(each) for each in unsaved.forecasts])
     _delete(connection, kept_table.c.attempt_uid, list(unsaved.ended))
-    if unsaved.shares:
-        shares = [{"uid": uid, "share": share} for uid, share in unsaved.shares.items()]
-        connection.execute(_SHARE, shares)
+    if unsaved.scores:
+        scores = [
+            {"uid": uid, "share": score.share, "median_s": score.forecast_s}
+            for uid, score in unsaved.scores.items()
+        ]
+        connection.execute(_SCORE, scores)
 
 
-_SHARE: Final = (
+_SCORE: Final = (
     sa.update(observation_table)
     .where(observation_table.c.attempt_uid == sa.bindparam("uid"))
-    .values(forecast_share=sa.bindparam("share", type_=sa.Double))
+    .values(
+        forecast_share=sa.bindparam("share", type_=sa.Double),
+        # Not forecast_s: an update may not bind a column's own name.
+        forecast_s=sa.bindparam("median_s", type_=sa.Double),
+    )
 )
 
 

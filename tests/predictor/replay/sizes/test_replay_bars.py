@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from benchmarks.sizes_bars import BASELINES, OWN, PUBLISHED, TRACES, bars, below, by_setting, parity
+from benchmarks.sizes_bars import (
+    FIVE,
+    OWN,
+    PUBLISHED,
+    TRACES,
+    bars,
+    below,
+    by_setting,
+    parity,
+)
+from benchmarks.sizes_unseen import LOST_H, RULES, unseen_bars
 
 
 def figures(**own: float) -> list[dict[str, Any]]:
@@ -15,7 +25,7 @@ def figures(**own: float) -> list[dict[str, Any]]:
     for trace in TRACES:
         least = min(waste for waste, _ in PUBLISHED[trace].values())
         settings: list[tuple[str, str, float, float, float]] = [
-            (name, "submit", 1.0, *PUBLISHED[trace][name]) for name in BASELINES
+            (name, "submit", 1.0, *published) for name, published in PUBLISHED[trace].items()
         ]
         settings.append((OWN, "submit", 1.0, least * own.get("waste", 0.5), own.get("failed", 9)))
         settings.append((OWN, "start", 1.0, own.get("at_start", 600), 9))
@@ -31,6 +41,7 @@ def figures(**own: float) -> list[dict[str, Any]]:
                     "waste_gb_h": waste_gb_h,
                     "warm_gb_h": warm,
                     "failed_attempts": failed,
+                    "lost_h": own.get("lost_h", 9.0),
                     "ms_per_decision": own.get("ms", 0.1),
                 }
             )
@@ -43,7 +54,7 @@ def short(found: list[dict[str, Any]]) -> list[str]:
 
 def test_figures_that_reach_every_bar_pass() -> None:
     assert short(figures()) == []
-    assert len(bars(by_setting(figures()))) == 5 + 6 + 5 * 4 + 1
+    assert len(bars(by_setting(figures()))) == 6 + 6 + 5 * 4 + 1
 
 
 @pytest.mark.parametrize(
@@ -84,10 +95,59 @@ def test_the_best_rule_is_compared_at_the_same_moment_from_the_same_first_size()
         at_start = {"trace": "nfcore-mag", "policy": policy, "decide": "start", "first_size": 1.0}
         found.append({**at_start, "waste_gb_h": waste_gb_h, "failed_attempts": 7})
     lines = {(line.trace, line.decide, line.first_size): line for line in parity(by_setting(found))}
-    assert len(lines) == 5 + 1
+    assert len(lines) == len(TRACES) + 1
     line = lines["nfcore-mag", "start", 1.0]
     assert (line.own["waste_gb_h"], line.rival["policy"], line.ratio) == (600, "tovar", 1.5)
 
 
 def test_without_a_rule_in_the_same_setting_nothing_is_compared() -> None:
     assert all(line.decide == "submit" for line in parity(by_setting(figures())))
+
+
+def with_rules_at_start(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same figures, and rules that waste at start what the policy does by default."""
+    rules = [
+        {**each, "policy": rule}
+        for each in found
+        if (each["policy"], each["decide"], each["first_size"]) == (OWN, "start", 1.0)
+        for rule in RULES
+    ]
+    return [*found, *({**each, "waste_gb_h": 600.0} for each in rules)]
+
+
+def unseen(**own: float) -> list[str]:
+    lines = unseen_bars(by_setting(with_rules_at_start(figures(**own))))
+    return [line.what for line in lines if not line.holds]
+
+
+def test_every_trace_is_compared_with_the_rules_that_anybody_would_use_at_both_moments() -> None:
+    lines = unseen_bars(by_setting(with_rules_at_start(figures())))
+    assert all(line.holds for line in lines)
+    assert len(lines) == 2 * len(TRACES) + 1 + len(LOST_H)
+    assert len(FIVE) == len(TRACES) - 1
+
+
+@pytest.mark.parametrize(
+    ("own", "words"),
+    [
+        ({"at_start": 619.0}, "at start"),
+        ({"failed": 159}, "failed attempts over six traces"),
+        ({"lost_h": 54.3}, "hours failed attempts ran"),
+    ],
+)
+def test_each_bar_on_all_traces_can_be_missed(own: dict[str, float], words: str) -> None:
+    missed = unseen(**own)
+    assert missed
+    assert all(words in what for what in missed)
+
+
+def test_a_policy_that_sees_running_attempts_may_fail_less_often() -> None:
+    found = figures(failed=140)
+    live = [
+        {**each, "policy": "plimsoll-live-half"}
+        for each in found
+        if (each["policy"], each["decide"]) == (OWN, "submit")
+    ]
+    lines = unseen_bars(by_setting([*found, *live]))
+    missed = [line.what for line in lines if not line.holds]
+    assert missed == ["plimsoll-live-half: failed attempts over six traces"]

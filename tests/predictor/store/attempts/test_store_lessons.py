@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.store import DecisionRecord, Lesson, LessonKind, Store, pruning
 from plimsoll_predictor.store.learned.standings import BIDS_KEPT_S
@@ -64,6 +64,16 @@ def test_an_event_that_is_repeated_teaches_nothing_again(store: Store) -> None:
     store.observations.record([killed, ended])
     store.observations.record_history([ended])
     assert len(taught(store)) == 2
+
+
+def test_what_its_node_ended_below_its_request_is_a_lesson_without_a_need(store: Store) -> None:
+    evicted = an_attempt("u").ending(Outcome.EVICTED).built
+    pressed_out = replace(evicted, cause=Cause.NODE_PRESSURE, request_memory_ran_bytes=GIB)
+    for _ in range(2):
+        store.observations.record([pressed_out])
+    lesson = only_lesson(store)
+    assert (lesson.kind, lesson.need_bytes) == (LessonKind.PRESSED_OUT, GIB)
+    assert (lesson.request_bytes, lesson.cause) == (4 * GIB, Cause.NODE_PRESSURE)
 
 
 @pytest.mark.parametrize(

@@ -179,6 +179,19 @@ def test_an_import_tells_which_tasks_it_touched_and_only_once(store: Store) -> N
     assert store.observations.imported(told.serial).tasks == (TRAIN,)
 
 
+def test_runs_that_were_observed_are_told_from_those_that_were_only_imported(store: Store) -> None:
+    def of_run(uid: str, run: str, task: TaskId = TRAIN, **changes: Any) -> Observation:
+        return replace(an_attempt(uid).of(task).built, run=run, **changes)
+
+    imported: dict[str, Any] = {"peak_source": PeakSource.IMPORTED}
+    unmeasured: dict[str, Any] = {"peak_bytes": None, "peak_source": None}
+    store.observations.record([of_run("pod-1", "r1"), of_run("pod-2", "r2", **unmeasured)])
+    store.observations.record_history([of_run("old", "r3", **imported)])
+    past = [of_run(f"past-{run}", run, **imported) for run in ("r1", "r2", "r3", "r4")]
+    past.append(of_run("past-join", "r1", JOIN, **imported))
+    assert store.observations.observed_runs(past) == {(TRAIN, "r1"), (TRAIN, "r2")}
+
+
 def test_a_missing_feature_is_absent_even_if_it_was_written_as_nan(store: Store) -> None:
     store.observations.record(
         [an_attempt("u").knowing(rows=float("nan"), size=float("inf"), day="mon").built]

@@ -13,6 +13,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 from plimsoll_predictor.runtimes.forecasting.settings import MAX_OPEN_S
 from plimsoll_predictor.store import (
+    ForecastScore,
     NewSighting,
     OpenForecast,
     Sighting,
@@ -174,7 +175,12 @@ def test_a_task_s_history_says_where_each_run_was_in_its_forecast(store_url: str
     store.observations.record(
         [a_run("a", 60.0, at_s=NOON_S - 100), killed, newest, a_run("j", task=JOIN)]
     )
-    store.runtimes.save(UnsavedRuntimes(through=4, shares={"b": 0.995, "unknown": 0.5}), {0})
+    store.runtimes.save(
+        UnsavedRuntimes(
+            through=4, scores={"b": ForecastScore(0.995, 88.0), "unknown": ForecastScore(0.5)}
+        ),
+        {0},
+    )
     first, second, last = store.runtimes.history(TRAIN)
     assert [first.outcome, second.outcome] == [Outcome.SUCCEEDED, Outcome.OOM_KILLED]
     assert (first.ran_s, first.forecast_share) == (60.0, None)

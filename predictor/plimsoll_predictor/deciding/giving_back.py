@@ -1,0 +1,42 @@
+"""Gives a run back what its author wrote, after an attempt that had less. Pure.
+
+Three things lead here: a program that failed by itself at a lower size (``own_failures.py``), an
+attempt that its node ended for want of memory at a lower request, and a kill at a lower size while
+its task is paused or not enforced any more. Nobody knows of the first two what the run needs, and
+in the last one no size may be decided. What was written is known, and no gamble.
+"""
+
+from __future__ import annotations
+
+from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.knowledge.knowledge import Lift
+
+
+def lift_to_written(ended: Observation) -> Lift:
+    """The lift to what was written, of the run of an attempt that ended with less."""
+    # Its node looks at the request, the kernel at the limit.
+    pressed_bytes = ended.request_memory_ran_bytes if ended.was_pressed_out else None
+    return Lift(
+        allocation_bytes=ended.request_bytes or 0,
+        attempt=ended.attempt + 1,
+        after_bytes=pressed_bytes or ended.allocation_bytes or 0,
+        as_written=True,
+    )
+
+
+def no_less_than_written(ended: Observation, lift: Lift | None) -> Lift:
+    """The lift that the run keeps: its own one if that is no less than was written.
+
+    lift: the one that it has. It is the same one again if it is kept.
+    """
+    if lift is not None and (lift.as_written or _covers(lift, ended)):
+        return lift
+    return lift_to_written(ended)
+
+
+def _covers(lift: Lift, ended: Observation) -> bool:
+    """Say whether the lift is no less than was written."""
+    written_bytes = ended.written_limit_bytes
+    if not written_bytes:
+        return False
+    return lift.allocation_bytes >= max(written_bytes, ended.request_bytes or 0)

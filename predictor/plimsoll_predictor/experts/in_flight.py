@@ -1,0 +1,103 @@
+"""One task's attempts in flight: when they started, and the most that each was seen to need.
+
+    a pod starts, an agent's running maximum, a pod ends ─► InFlight ─► Shown ─► Knowledge
+What a running attempt has reached is a lower bound of its need. It is live state: nothing of it is
+saved, and after a restart agents and pods say it again.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from heapq import nsmallest
+from itertools import islice
+from typing import Final
+
+from plimsoll_predictor.experts.past import Past
+from plimsoll_predictor.knowledge.constants import SERVED, Constants
+from plimsoll_predictor.knowledge.shown import MOST_STARTS, NOTHING_SHOWN, Shown
+
+MOST_ATTEMPTS: Final = 1000
+"""Attempts in flight that are looked at; more of one task say nothing more."""
+LATEST_ENDED: Final = 40
+
+
+@dataclass(slots=True)
+class _Attempt:
+    started_s: float | None = None
+    reached_bytes: float = 0.0
+    lifted_bytes: float = 0.0
+
+
+@dataclass(slots=True)
+class InFlight:
+    """The attempts of one task that run now, by a key such as the pod's UID. Bounded."""
+
+    constants: Constants = SERVED
+    _attempts: dict[str, _Attempt] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._attempts)
+
+    def started(self, attempt: str, at_s: float) -> None:
+        """Note that an attempt runs since ``at_s``, Unix seconds."""
+        if known := self._attempt(attempt):
+            known.started_s = at_s
+
+    def reached(self, attempt: str, need_bytes: float) -> None:
+        """Note the most that an attempt was seen to need so far."""
+        if known := self._attempt(attempt):
+            known.reached_bytes = max(known.reached_bytes, need_bytes)
+
+    def lifted(self, attempt: str, size_bytes: float) -> None:
+        """Note that an attempt goes on with a run that was killed, at this size now."""
+        if known := self._attempt(attempt):
+            known.lifted_bytes = max(known.lifted_bytes, size_bytes)
+
+    def ended(self, attempt: str) -> None:
+        """Forget an attempt; if it succeeded, its need is learned as any other."""
+        self._attempts.pop(attempt, None)
+
+    def shown(self, past: Past) -> Shown:
+        """What they show, beside the runs that ended; nothing before the first has ended."""
+        if not past.runs or not self._attempts:
+            return NOTHING_SHOWN
+        starts = (each.started_s for each in self._attempts.values())
+        return Shown(
+            floor_bytes=max(self._floor_bytes(past), self._rung_bytes(past)),
+            started_s=tuple(nsmallest(MOST_STARTS, (at_s for at_s in starts if at_s is not None))),
+            longest_s=max(past.runtimes_s),
+        )
+
+    def _floor_bytes(self, past: Past) -> int:
+        reached = [each.reached_bytes for each in self._attempts.values() if each.reached_bytes]
+        if max(reached, default=0.0) <= past.largest_bytes:
+            return 0
+        needs = past.needs_bytes
+        needs_bytes = [*islice(needs, max(0, len(needs) - LATEST_ENDED), None), *reached]
+        needs_bytes.sort()
+        few = len(needs_bytes) <= self.constants.shown_few
+        share = 1.0 if few else self.constants.shown_quantile
+        # One outlier among many must not lift all of its siblings.
+        floor_bytes = needs_bytes[math.ceil(share * (len(needs_bytes) - 1))]
+        return math.ceil(floor_bytes) if floor_bytes > past.largest_bytes else 0
+
+    def _rung_bytes(self, past: Past) -> int:
+        """What killed runs are expected to need where they are many, by the middle of their sizes.
+
+        Another run would only be killed at the sizes that these have been killed at.
+        """
+        sizes = sorted(each.lifted_bytes for each in self._attempts.values() if each.lifted_bytes)
+        few = max(self.constants.burst_runs - 1, self.constants.burst_share * past.runs)
+        # Who has the whole request, and no more, got it as the ladder's last step: no measure.
+        told = [size_bytes for size_bytes in sizes if size_bytes != past.largest_request_bytes]
+        if len(sizes) <= few or not told:
+            return 0
+        # Their sizes have that room.
+        rung_bytes = told[(len(told) - 1) // 2] / self.constants.shown_room
+        return math.ceil(rung_bytes) if rung_bytes > past.largest_bytes else 0
+
+    def _attempt(self, attempt: str) -> _Attempt | None:
+        if attempt not in self._attempts and len(self._attempts) >= MOST_ATTEMPTS:
+            return None
+        return self._attempts.setdefault(attempt, _Attempt())

@@ -1,0 +1,78 @@
+"""A task's latest runs with their features, to fit curves to. Bounded."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from plimsoll_predictor.core.record import FeatureValue
+
+LATEST: Final = 96
+"""Runs: enough to tell a curve, few enough to fit one in a millisecond."""
+MOST_FEATURES: Final = 12
+LONGEST_WORD: Final = 64
+
+Vector = NDArray[np.float64]
+
+
+class TableRow(Struct, array_like=True):
+    """A run: its need, and its value of each feature by the table's names; None where missing."""
+
+    need_bytes: float
+    values: list[float | str | None]
+
+
+class RunTable(Struct):
+    """The runs, oldest first. names: of features, in the order they were met."""
+
+    names: list[str] = msgspec.field(default_factory=list)
+    rows: deque[TableRow] = msgspec.field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        """Bound what was read."""
+        self.rows = deque(self.rows, maxlen=LATEST)
+
+    def add(self, features: Mapping[str, FeatureValue], need_bytes: float) -> None:
+        """Learn a run; features beyond the bound are left out."""
+        for name in features:
+            if name not in self.names and len(self.names) < MOST_FEATURES:
+                self.names.append(name)
+        values = [_bounded(features.get(name)) for name in self.names]
+        self.rows.append(TableRow(need_bytes, values))
+
+    def numbers(self, name: str) -> Vector | None:
+        """A feature's values, (n,); None if a run lacks it or has a word."""
+        place, found = self.names.index(name), []
+        for row in self.rows:
+            value = row.values[place] if place < len(row.values) else None
+            if not isinstance(value, int | float):
+                return None
+            found.append(value)
+        return np.array(found, dtype=np.float64)
+
+    def words(self, name: str) -> list[str] | None:
+        """A feature's words, one a run; None if a run lacks it or has a number."""
+        place, found = self.names.index(name), []
+        for row in self.rows:
+            value = row.values[place] if place < len(row.values) else None
+            if not isinstance(value, str):
+                return None
+            found.append(value)
+        return found
+
+    def forget_before(self, keep: int) -> None:
+        """Keep the latest runs only."""
+        while len(self.rows) > keep:
+            self.rows.popleft()
+
+
+def _bounded(value: FeatureValue | None) -> float | str | None:
+    if isinstance(value, str):
+        return value if len(value) <= LONGEST_WORD else None
+    return value if value is not None and abs(value) < 1e300 else None

@@ -1,0 +1,26 @@
+"""Says that a task is held to a simple rule, as its learned sizes were worse over a long time."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Guarded(Struct, frozen=True, array_like=True):
+    """What made the guard step in. The feed carries it.
+
+    expert: the rule that it is held to, by its name in expert_names.py.
+    times: the memory-time that its learned sizes held over what that rule would have held.
+    runs: over so many runs.
+    """
+
+    expert: str
+    times: float
+    runs: int
+
+    @property
+    def words(self) -> str:
+        """Why, for people."""
+        return (
+            f"held to this, as over {self.runs} runs the sizes that were learned held"
+            f" {self.times:.2f} times its memory"
+        )

@@ -1,0 +1,54 @@
+"""A sizer that is shown the peaks of elastic tasks: they grow with what an attempt is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from plimsoll_predictor.replay.sizes.rows import Submitted, TraceRow
+from plimsoll_predictor.replay.sizes.sizer import RunningAttempt, SeesRunning, Sizer
+
+
+def shown_to(sizer: Sizer, shown: Mapping[int, float]) -> Sizer:
+    """The sizer as it is where no run is elastic; else one that is shown their peaks."""
+    return ShownPeaks(sizer, shown) if shown else sizer
+
+
+class ShownPeaks:
+    """Passes all on to a sizer, and shows it what would have been measured.
+
+    The replay charges by the need, which is the least that a run runs in. What is measured of an
+    elastic task is a share of its allocation where that is more.
+
+    shown: line -> that share; runs of other lines show their need.
+    """
+
+    def __init__(self, sizer: Sizer, shown: Mapping[int, float]) -> None:
+        self._sizer, self._shown = sizer, shown
+
+    def decide(self, asked: Submitted, now_s: float, /) -> int:
+        """The sizer's answer."""
+        return self._sizer.decide(asked, now_s)
+
+    def lift(self, asked: Submitted, failed_bytes: int, attempt: int, now_s: float, /) -> int:
+        """The sizer's answer."""
+        return self._sizer.lift(asked, failed_bytes, attempt, now_s)
+
+    def failed(
+        self, asked: Submitted, allocation_bytes: int, attempt: int, now_s: float, /
+    ) -> None:
+        """Pass it on."""
+        self._sizer.failed(asked, allocation_bytes, attempt, now_s)
+
+    def see_running(self, task: str, running: Sequence[RunningAttempt], /) -> None:
+        """Pass it on to one that wants it."""
+        if isinstance(self._sizer, SeesRunning):
+            self._sizer.see_running(task, running)
+
+    def completed(self, row: TraceRow, allocation_bytes: int, now_s: float, /) -> None:
+        """Pass it on with the peak that was to be seen."""
+        share = self._shown.get(row.line)
+        if share is not None:
+            seen_bytes = max(row.peak_bytes, int(share * allocation_bytes))
+            row = replace(row, peak_bytes=seen_bytes)
+        self._sizer.completed(row, allocation_bytes, now_s)

@@ -1,0 +1,100 @@
+"""A task's own lines: ln(runtime) against each of its features, learned run by run.
+
+A line is a ridge of ln(runtime) on the logarithm of the feature, over runs that count less the
+older they are. Which feature rules a task is told by how far off each line was before it learned
+a run, beside how far off the mean was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from plimsoll_predictor.runtimes.features.asked import MOST_FEATURES
+
+NUMBERS: Final = 8
+"""That a line keeps."""
+_KEEP: Final = 0.97
+_KEEP_ERRORS: Final = 0.95
+_RIDGE: Final = 0.3
+_UNKNOWN: Final = math.nan
+
+
+class Reading(NamedTuple):
+    """What the best line says of a run; NaN where no line knows anything.
+
+    at: signed logarithm of the feature. from_usual: the same, less its mean over the task's runs.
+    line_ln, mean_ln: ln(runtime) by the line, and the mean. off, off_mean: summed errors of late.
+    """
+
+    at: float
+    from_usual: float
+    line_ln: float
+    mean_ln: float
+    off: float
+    off_mean: float
+
+
+NO_READING: Final = Reading(*[_UNKNOWN] * 6)
+
+
+class Lines:
+    """The lines of one task, by feature.
+
+    sums: name -> [weight, Σx, Σy, Σxx, Σxy, errors of the line, of the mean, runs].
+    """
+
+    __slots__ = ("sums",)
+
+    def __init__(self, sums: Mapping[str, Sequence[float]] | None = None) -> None:
+        self.sums: dict[str, list[float]] = {name: list(of) for name, of in (sums or {}).items()}
+
+    def read(self, features: Mapping[str, float]) -> Reading:
+        """What the line says that was least off; a feature without a line says only where it is."""
+        best, least = NO_READING, math.inf
+        for name, value in features.items():
+            x, sums = signed_ln(value), self.sums.get(name)
+            if sums is None:
+                if least == math.inf and best is NO_READING:
+                    best = Reading(x, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN)
+                continue
+            share = (sums[5] + 0.1) / (sums[6] + 0.1)
+            if share < least:
+                mean_x, line_ln, mean_ln = _on_line(sums, x)
+                least = share
+                best = Reading(x, x - mean_x, line_ln, mean_ln, sums[5], sums[6])
+        return best
+
+    def learn(self, features: Mapping[str, float], runtime_ln: float) -> None:
+        """Count a finished run. A task keeps lines of its first MOST_FEATURES features."""
+        for name, value in features.items():
+            x, sums = signed_ln(value), self.sums.get(name)
+            if sums is None:
+                if len(self.sums) >= MOST_FEATURES:
+                    continue
+                sums = self.sums[name] = [0.0] * NUMBERS
+            else:
+                _, line_ln, mean_ln = _on_line(sums, x)
+                sums[5] = _KEEP_ERRORS * sums[5] + abs(runtime_ln - line_ln)
+                sums[6] = _KEEP_ERRORS * sums[6] + abs(runtime_ln - mean_ln)
+            for place, add in enumerate((1.0, x, runtime_ln, x * x, x * runtime_ln)):
+                sums[place] = _KEEP * sums[place] + add
+            sums[7] += 1.0
+
+
+NO_LINES: Final = Lines()
+"""Of a task without a past."""
+
+
+def signed_ln(value: float) -> float:
+    """ln(1 + |value|) with the value's sign, so that it is defined everywhere."""
+    return math.copysign(math.log1p(abs(value)), value)
+
+
+def _on_line(sums: Sequence[float], x: float) -> tuple[float, float, float]:
+    """The mean of x, and ln(runtime) by the line and by the mean."""
+    weight, of_x, of_y, of_xx, of_xy = sums[:5]
+    mean_x, mean_y = of_x / weight, of_y / weight
+    slope = (of_xy - weight * mean_x * mean_y) / (of_xx - weight * mean_x * mean_x + _RIDGE)
+    return mean_x, mean_y + slope * (x - mean_x), mean_y

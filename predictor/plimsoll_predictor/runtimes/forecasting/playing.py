@@ -1,0 +1,37 @@
+"""Past runs played again in order of time, for what is learned from them all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import Final
+
+from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
+from plimsoll_predictor.runtimes.runs.log_run import LogRun
+
+_START: Final = 0
+_FINISH: Final = 1
+
+
+def play(runs: Sequence[LogRun], forecaster: Forecaster) -> None:
+    """Submit, start and finish runs, which are in the order of their submission.
+
+    A run is known once it has finished by the submission of another; all have finished at the end.
+    """
+    events: list[tuple[float, int, int]] = []
+
+    def until(now_s: float) -> None:
+        while events and events[0][0] <= now_s:
+            at_s, kind, number = heappop(events)
+            run = runs[number]
+            if kind == _START:
+                forecaster.start(str(number), at_s)
+                heappush(events, (run.finished_s, _FINISH, number))
+            else:
+                forecaster.finish(str(number), run.runtime_s, at_s)
+
+    for number, run in enumerate(runs):
+        until(run.submitted_s)
+        forecaster.submit(str(number), run.task, run.owner, run.submitted_s, run.asked)
+        heappush(events, (run.started_s, _START, number))
+    until(float("inf"))

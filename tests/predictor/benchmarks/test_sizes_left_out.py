@@ -1,0 +1,59 @@
+"""Constants chosen on the other traces: the one that is left out has no say."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from benchmarks.sizes_left_out import (
+    GRID,
+    Figures,
+    configurations,
+    left_out,
+)
+from benchmarks.sizes_unseen import RULES
+from plimsoll_predictor.knowledge.constants import SERVED, Constants
+
+TRACES = ("a", "b", "c")
+NAMES = [each.words for each in configurations()]
+
+
+def found(**waste_gb_h: dict[str, float]) -> dict[tuple[str, str], Figures]:
+    """Rules waste 100 with ten failures; what is tried as much, but for what is given."""
+    return {
+        (trace, name): Figures(waste_gb_h.get(trace, {}).get(name, 100.0), 10)
+        for trace in TRACES
+        for name in (*RULES, *NAMES)
+    }
+
+
+def test_what_is_served_is_tried_first_and_each_change_once() -> None:
+    tried = configurations()
+    assert tried[0].constants == SERVED
+    assert len(set(NAMES)) == len(tried)
+    names = {each.name for each in fields(Constants)}
+    assert set(GRID) <= names
+    for name, values in GRID.items():
+        assert getattr(SERVED, name) not in values
+
+
+def test_the_others_choose_and_the_trace_itself_is_not_asked() -> None:
+    lines = left_out(found(a={NAMES[1]: 10.0}, b={NAMES[2]: 90.0}, c={NAMES[2]: 90.0}), TRACES)
+    assert [line.chosen for line in lines] == [NAMES[2], NAMES[1], NAMES[1]]
+    assert lines[0].own == NAMES[1]
+    assert lines[0].found == Figures(100.0, 10)
+    assert lines[0].best_own == Figures(10.0, 10)
+
+
+def test_where_nothing_is_better_what_is_served_stays() -> None:
+    lines = left_out(found(), TRACES)
+    assert {line.chosen for line in lines} == {NAMES[0]}
+
+
+def test_failures_count_beside_waste() -> None:
+    figures = found()
+    for trace in TRACES:
+        figures[trace, NAMES[3]] = Figures(103.0, 0)
+    assert {line.chosen for line in left_out(figures, TRACES)} == {NAMES[3]}
+    for trace in TRACES:
+        figures[trace, NAMES[3]] = Figures(140.0, 0)
+    assert {line.chosen for line in left_out(figures, TRACES)} == {NAMES[0]}
