@@ -29,6 +29,7 @@ class ConditionType(StrEnum):
     MODEL_READY = "ModelReady"
     DRIFTING = "Drifting"
     PAUSED = "Paused"
+    STEPPED_BACK = "SteppedBack"
     IN_FORCE = "InForce"
     """A SizingPolicy's only condition; the others are a TaskProfile's."""
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 OWN_NAMESPACE: Final = "plimsoll"
 """The default name of Plimsoll's own namespace."""
 ALWAYS: Final = frozenset({"kube-system"})
 """What keeps the cluster itself alive."""
+NOBODYS: Final = "kube-system"
+"""A selector for this one among those that are not excluded selects nothing."""
 _NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?", re.ASCII)
 _LONGEST_NAME: Final = 253
 """As the chart checks them: what it lets through must not keep a process from starting."""
@@ -39,7 +41,11 @@ def excluded_namespaces(names: str | Iterable[str], own: str | None = None) -> f
     return ALWAYS | found | ({own} if own else set())
 
 
-def selector_of(excluded: Iterable[str]) -> dict[str, object]:
+NAME_LABEL: Final = "kubernetes.io/metadata.name"
+"""The API server sets this label on every namespace."""
+
+
+def selector_of(excluded: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
     """Return a webhook's namespaceSelector for all namespaces but these."""
-    key = "kubernetes.io/metadata.name"  # the API server sets this label on every namespace
-    return {"matchExpressions": [{"key": key, "operator": "NotIn", "values": sorted(excluded)}]}
+    of_others = {"key": NAME_LABEL, "operator": "NotIn", "values": sorted(excluded)}
+    return {"matchExpressions": [of_others]}

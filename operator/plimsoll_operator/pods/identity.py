@@ -13,7 +13,9 @@ from enum import StrEnum
 from typing import Any, Final
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.pods.engines import EngineRun, engine_run
+from plimsoll_operator.names.generated import recurring_name
+from plimsoll_operator.pods.engines.row import EngineRun, count, joined
+from plimsoll_operator.pods.engines.table import JOB_NAMES, engine_run
 from plimsoll_operator.pods.owners import (
     controller_of,
     cronjob_of,
@@ -22,7 +24,7 @@ from plimsoll_operator.pods.owners import (
     remakes_by_name,
 )
 from plimsoll_operator.pods.polled import is_polled
-from plimsoll_operator.pods.recurring_names import name_by_itself, name_by_owner, recurring_name
+from plimsoll_operator.pods.recurring_names import name_by_itself, name_by_owner
 from plimsoll_operator.pods.spec import (
     Pod,
     RestartPolicy,
@@ -32,12 +34,13 @@ from plimsoll_operator.pods.spec import (
     metadata_of,
     restart_policy,
 )
-from plimsoll_operator.pods.workflow_items import UNKNOWN_WORK, Work, written_work
+from plimsoll_operator.pods.workflow_items import UNKNOWN_WORK, Work, bounded_name, written_work
 from plimsoll_predictor.core.bounded_text import MOST_RUN_BYTES, bounded
 from plimsoll_predictor.core.task import TaskId
 
-AUTO: Final = "auto"
+AUTO: Final = labels.AUTO
 COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+INDEX_FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
 _LONGEST_TASK_NAME: Final = 253
 """In bytes, as the name of an object."""
 
@@ -71,7 +74,7 @@ class RunIdentity:
     run: the run's key, which groups attempts; None for a bare pod that has no UID yet.
     work: the workflow's run and the item, by which features are looked up.
     attempts: how many its engine makes of the run, in all; None if the pod does not say it.
-    attempt: which of them the pod is by its engine; 1 where it does not say it.
+    attempt: which of them the pod is by its engine or Job; 1 where neither says it.
     """
 
     task: TaskId
@@ -96,7 +99,7 @@ def identify(pod: Pod, namespace: str | None = None) -> RunIdentity | None:
     owner = controller_of(pod)
     name = _recurring(pod, engine, owner) if label == AUTO else label
     space = namespace or metadata.get("namespace")
-    if not name or not isinstance(space, str) or not _can_be_task(name):
+    if not name or not isinstance(space, str) or not can_be_task(name):
         return None
     written = written_work(mapping(metadata.get("annotations")), pod_labels)
     return RunIdentity(
@@ -105,11 +108,12 @@ def identify(pod: Pod, namespace: str | None = None) -> RunIdentity | None:
         _retrier(pod, engine, owner),
         _work(written, engine),
         attempts=engine.attempts if engine is not None else None,
-        attempt=engine.attempt if engine is not None else 1,
+        attempt=max(engine.attempt if engine is not None else 1, _of_its_index(pod, owner)),
     )
 
 
-def _can_be_task(name: str) -> bool:
+def can_be_task(name: str) -> bool:
+    """Say whether a name is short and plain enough for a task."""
     # Labels are short and plain; only engines and owners give other names.
     if len(name) > _LONGEST_TASK_NAME or "/" in name or not name.isprintable():
         return False
@@ -123,14 +127,25 @@ def _bounded_key(key: str | None) -> str | None:
 def _recurring(pod: Pod, engine: EngineRun | None, owner: Mapping[str, Any] | None) -> str | None:
     if engine is not None:
         return engine.task
-    return name_by_itself(pod) if owner is None else name_by_owner(pod, owner)
+    if owner is None:
+        return name_by_itself(pod)
+    return name_of_job(pod, owner) if is_job(owner) else name_by_owner(pod, owner)
+
+
+def name_of_job(pod: Pod, owner: Mapping[str, Any]) -> str | None:
+    """Return the task's name of a Job's pod; None if all of the Job's name was generated."""
+    name = name_by_owner(pod, owner)
+    # With a dot it could be an engine's name of another task.
+    return joined(JOB_NAMES, name) if name and "." in name else name
 
 
 def _work(written: Work, engine: EngineRun | None) -> Work:
     """Return the work that is written on the pod, else its engine's."""
     if engine is None:
         return written
-    return Work(written.run or engine.work.run, written.item or engine.work.item)
+    return Work(
+        written.run or bounded_name(engine.workflow), written.item or bounded_name(engine.item)
+    )
 
 
 def _run_key(
@@ -167,6 +182,15 @@ def _of_index(pod: Pod, run: str) -> str:
     annotated = annotations_of(pod).get(COMPLETION_INDEX)
     index = annotated or labels_of(pod).get(COMPLETION_INDEX)
     return f"{run}:{index}" if index else run
+
+
+def _of_its_index(pod: Pod, owner: Mapping[str, Any] | None) -> int:
+    """Return which attempt of its index the pod is, by the Job's own count of failures.
+
+    A Job counts them on its pods where it has a ``backoffLimitPerIndex``, whatever they died of.
+    """
+    failures = count(annotations_of(pod).get(INDEX_FAILURES)) if is_job(owner) else None
+    return 1 + (failures or 0)
 
 
 def _retrier(pod: Pod, engine: EngineRun | None, owner: Mapping[str, Any] | None) -> Retrier:

@@ -11,11 +11,22 @@ from typing import Any, Final
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.attempts import MOST_ATTEMPTS
-from plimsoll_operator.pods.spec import RestartPolicy, mapping, restart_policy, sequence
+from plimsoll_operator.pods.owners import controller_of
+from plimsoll_operator.pods.spec import (
+    RestartPolicy,
+    mapping,
+    metadata_of,
+    restart_policy,
+    sequence,
+)
 
 Operation = dict[str, Any]
 
 DEFAULT_BACKOFF_LIMIT: Final = 6
+_HOOKS: Final = frozenset({"helm.sh/hook", "argocd.argoproj.io/hook"})
+"""Annotations of Jobs that install or upgrade something: migrations of a database, mostly."""
+_OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
+_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _FINAL: Final = ("FailJob", "FailIndex")
 
 
@@ -40,21 +51,79 @@ def attempts_of_job(job: Mapping[str, Any]) -> int:
     return min(1 + (tries if per_index is None else min(tries, per_index)), MOST_ATTEMPTS)
 
 
-def patch_for_job(job: Mapping[str, Any]) -> list[Operation]:
-    """Return the operations that write the number on the template.
+def notes_for_job(job: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return the annotations for the template of a Job; None if its pods are not Plimsoll's."""
+    metadata = _template_of(job)
+    return _notes(job) if mapping(metadata.get("labels")).get(labels.TASK) else None
 
-    There are none if it is not Plimsoll's, or if its annotations leave no room: the API server
-    would refuse the Job.
+
+def notes_for_unlabelled_job(job: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return the same for a Job without the label, in a namespace whose pods are recognised.
+
+    None if the template says that its pods are to be left alone, or if the Job is a step of an
+    installation: such a step may not bear to be killed half way, and nobody asked for it in
+    particular. As long as nobody knows of a second attempt, its pods are never lowered.
     """
-    metadata = mapping(mapping(mapping(job.get("spec")).get("template")).get("metadata"))
-    if not mapping(metadata.get("labels")).get(labels.TASK):
+    its = mapping(_template_of(job).get("labels"))
+    if labels.TASK in its or its.get(labels.ENABLED) == "false":
+        return None
+    written = mapping(mapping(job.get("metadata")).get("annotations"))
+    return None if not _HOOKS.isdisjoint(written) else _notes(job)
+
+
+def patch_for_job(job: Mapping[str, Any]) -> list[Operation]:
+    """Return the operations that write the number on the template; none if it is not Plimsoll's."""
+    return patch_with(job, notes_for_job(job))
+
+
+def patch_for_unlabelled_job(job: Mapping[str, Any]) -> list[Operation]:
+    """Return the same for a Job without the label, in a namespace whose pods are recognised."""
+    return patch_with(job, notes_for_unlabelled_job(job))
+
+
+def is_kept_elsewhere(job: Mapping[str, Any]) -> bool:
+    """Say whether somebody keeps the Job as they wrote it, or makes its pods in another cluster.
+
+    Whoever applies a manifest again would find another Job than they wrote, and the API server
+    refuses to change what is immutable back.
+    """
+    spec, metadata = mapping(job.get("spec")), metadata_of(job)
+    if spec.get("managedBy", _OWN_CONTROLLER) != _OWN_CONTROLLER:
+        return True
+    if _APPLIED in mapping(metadata.get("annotations")):
+        return True
+    managers = map(mapping, sequence(metadata.get("managedFields")))
+    if any(manager.get("operation") == "Apply" for manager in managers):
+        return True
+    owner = controller_of(job)
+    return owner is not None and owner.get("kind") != "CronJob"
+
+
+def _template_of(job: Mapping[str, Any]) -> Mapping[str, Any]:
+    return mapping(mapping(mapping(job.get("spec")).get("template")).get("metadata"))
+
+
+def _notes(job: Mapping[str, Any]) -> dict[str, str]:
+    return {labels.JOB_ATTEMPTS: str(attempts_of_job(job)), **_generated_name(job)}
+
+
+def patch_with(job: Mapping[str, Any], written: Mapping[str, str] | None) -> list[Operation]:
+    """Return the operations that write annotations on a Job's template.
+
+    There are none if the template's own leave no room: the API server would refuse the Job.
+    """
+    if written is None:
         return []
-    written = {labels.JOB_ATTEMPTS: str(attempts_of_job(job)), **_generated_name(job)}
+    metadata = _template_of(job)
     annotations = metadata.get("annotations")
     base = "/spec/template/metadata/annotations"
+    if not metadata:
+        # A path whose parent is missing would have the API server refuse the Job.
+        whole = {"annotations": dict(written)}
+        return [{"op": "add", "path": "/spec/template/metadata", "value": whole}]
     if not isinstance(annotations, Mapping) or not annotations:
-        return [{"op": "add", "path": base, "value": written}]
-    if not _has_room(annotations, written):
+        return [{"op": "add", "path": base, "value": dict(written)}]
+    if not has_room(job, written):
         return []
     operations: list[Operation] = [
         {"op": "add", "path": _in(base, name), "value": value}
@@ -67,7 +136,9 @@ def patch_for_job(job: Mapping[str, Any]) -> list[Operation]:
     return operations
 
 
-def _has_room(annotations: Mapping[str, Any], written: Mapping[str, str]) -> bool:
+def has_room(job: Mapping[str, Any], written: Mapping[str, str]) -> bool:
+    """Say whether these annotations fit on the template beside its own."""
+    annotations = mapping(_template_of(job).get("annotations"))
     taken = sum(_bytes_of(name, value) for name, value in {**annotations, **written}.items())
     return taken <= labels.MAX_ALL_ANNOTATIONS_BYTES
 

@@ -24,6 +24,16 @@ _REMAKERS: Final = frozenset(
 )
 """Group and kind of the controllers known to make a missing pod again, with the same name."""
 
+_SERVICES: Final = frozenset(
+    {
+        *(("apps", kind) for kind in ("ReplicaSet", "StatefulSet", "DaemonSet")),
+        ("", "ReplicationController"),
+        ("", "Node"),  # of a static pod
+    }
+)
+"""Group and kind of the controllers whose pods run until somebody deletes them."""
+SERVICE_KINDS: Final = frozenset(kind for _, kind in _SERVICES)
+
 _EARLIEST_MINUTE: Final = 25_000_000
 """In 2017. A date such as 20261120 has eight digits as well, and is a smaller number."""
 _CRONJOBS_JOB: Final = re.compile(r"(.+)-([0-9]{8})")
@@ -60,6 +70,14 @@ def cronjob_of(job: Mapping[str, Any]) -> str | None:
     """
     match = _CRONJOBS_JOB.fullmatch(str(job.get("name", "")))
     return match[1] if match and int(match[2]) >= _EARLIEST_MINUTE else None
+
+
+def is_service(owner: Mapping[str, Any] | None) -> bool:
+    """Say whether the owner keeps its pods running; where no group is known, by its kind."""
+    if owner is None:
+        return False
+    group, kind = _group_of(owner), str(owner.get("kind"))
+    return kind in SERVICE_KINDS if group is None else (group, kind) in _SERVICES
 
 
 def remakes_by_name(owner: Mapping[str, Any] | None) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from plimsoll_operator.pods.engines import ENGINES
+from plimsoll_operator.pods.engines.table import ENGINES
 from plimsoll_operator.pods.spec import Pod, annotations_of, labels_of, metadata_of
 
 _LABELS: Final = frozenset(

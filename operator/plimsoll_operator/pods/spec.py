@@ -13,12 +13,30 @@ from enum import StrEnum
 from typing import Any, Final
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.names.objects import (
+    EMPTY,
+    Pod,
+    annotations_of,
+    labels_of,
+    mapping,
+    metadata_of,
+    sequence,
+    spec_of,
+)
 from plimsoll_operator.names.quantity import BadQuantity, parse_bytes, parse_millicores
 from plimsoll_predictor.core.bounded_text import MOST_LABEL_BYTES, bounded
 
-Pod = Mapping[str, Any]
-
-EMPTY: Final[Mapping[str, Any]] = {}
+__all__ = [
+    "EMPTY",
+    "Pod",
+    "annotations_of",
+    "labels_of",
+    "mapping",
+    "metadata_of",
+    "sequence",
+    "spec_of",
+]
+"""What the readers of ``names.objects`` are called here, for all who read a pod with both."""
 
 
 class Qos(StrEnum):
@@ -58,37 +76,6 @@ class NotSizable:
     """The reason why no container of a pod can be sized, in words."""
 
     why: str
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    """Return the value if it is a mapping, else an empty one."""
-    # The first check is nearly always enough, and costs a tenth of the abstract class' check.
-    return value if type(value) is dict or isinstance(value, Mapping) else EMPTY
-
-
-def sequence(value: object) -> Sequence[Any]:
-    """Return the value if it is a list, else an empty one."""
-    return value if isinstance(value, (list, tuple)) else ()
-
-
-def metadata_of(pod: Pod) -> Mapping[str, Any]:
-    """Return the pod's metadata; empty if it has none."""
-    return mapping(pod.get("metadata"))
-
-
-def spec_of(pod: Pod) -> Mapping[str, Any]:
-    """Return the pod's spec; empty if it has none."""
-    return mapping(pod.get("spec"))
-
-
-def labels_of(pod: Pod) -> Mapping[str, Any]:
-    """Return the pod's labels; empty if it has none."""
-    return mapping(metadata_of(pod).get("labels"))
-
-
-def annotations_of(pod: Pod) -> Mapping[str, Any]:
-    """Return the pod's annotations; empty if it has none."""
-    return mapping(metadata_of(pod).get("annotations"))
 
 
 def text_of(pod: Pod, key: str) -> str | None:
@@ -147,7 +134,7 @@ def _chosen(pod: Pod, containers: Sequence[Any]) -> int | NotSizable:
     wanted = annotations.get(labels.CONTAINER)
     default = annotations.get(labels.DEFAULT_CONTAINER)
     if wanted is None and default is None:
-        return 0
+        return 0 if len(containers) == 1 else _first_written(pod, containers)
     names = [mapping(container).get("name") for container in containers]
     if wanted is None:
         return names.index(default) if default in names else 0
@@ -157,6 +144,23 @@ def _chosen(pod: Pod, containers: Sequence[Any]) -> int | NotSizable:
         f"{labels.CONTAINER} names {_shown(wanted)}, which is none of its containers"
         " (init containers and sidecars are never sized)"
     )
+
+
+def _first_written(pod: Pod, containers: Sequence[Any]) -> int:
+    """Return the first container of whoever creates the pod; a webhook may put one before it.
+
+    The API server notes what its maker wrote, as ``managedFields``, before it asks any webhook.
+    """
+    metadata = metadata_of(pod)
+    if "resourceVersion" in metadata:
+        return 0  # it is created, with an annotation where that is another container
+    for entry in sequence(metadata.get("managedFields")):
+        fields = mapping(mapping(mapping(entry).get("fieldsV1")).get("f:spec"))
+        written = mapping(fields.get("f:containers"))
+        for index, container in enumerate(containers if written else ()):
+            if f'k:{{"name":"{mapping(container).get("name")}"}}' in written:
+                return index
+    return 0
 
 
 def _shown(name: object) -> str:

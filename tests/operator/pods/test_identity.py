@@ -143,12 +143,12 @@ def test_airflow_with_a_label_of_ones_own_keeps_its_runs() -> None:
 def test_argo_names_the_template_from_its_environment() -> None:
     template = json.dumps({"name": "join-sales", "container": {}})
     found = identified(ARGO.with_environment({"ARGO_TEMPLATE": template}))
-    assert found.task.name == "join-sales"
+    assert found.task.name == "argo.etl.join-sales"
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '"x"', "[" * 100_000, '{"name": 3}'])
 def test_argo_with_a_broken_template_is_named_by_its_pod(text: str) -> None:
-    assert identified(ARGO.with_environment({"ARGO_TEMPLATE": text})).task.name == "join"
+    assert identified(ARGO.with_environment({"ARGO_TEMPLATE": text})).task.name == "argo.etl.join"
 
 
 def test_argos_retry_is_the_same_run_and_its_items_are_not() -> None:
@@ -161,10 +161,10 @@ def test_argos_retry_is_the_same_run_and_its_items_are_not() -> None:
 
 def test_spark_tells_roles_apart_and_executors_together() -> None:
     executor = identified(SPARK)
-    assert executor.task.name == "daily-report.executor"
+    assert executor.task.name == "spark.daily-report.executor"
     assert identified(SPARK.with_labels({"spark-exec-id": "5"})) == executor
     driver = identified(SPARK.with_labels({"spark-role": "driver"}))
-    assert driver.task.name == "daily-report.driver"
+    assert driver.task.name == "spark.daily-report.driver"
     assert driver.run != executor.run
 
 
@@ -176,7 +176,7 @@ def test_nextflow_and_tekton_name_theirs() -> None:
             "nextflow.io/taskName": "ALIGN_sample1",
         }
     )
-    assert identified(nextflow).task.name == "ALIGN"
+    assert identified(nextflow).task.name == "nextflow.ALIGN"
     assert identified(nextflow).run == "nextflow:mad_curie:ALIGN_sample1"
     tekton = AUTO.with_labels(
         {
@@ -185,7 +185,7 @@ def test_nextflow_and_tekton_name_theirs() -> None:
             "tekton.dev/pipelineTask": "test",
         }
     )
-    assert identified(tekton).task.name == "build.test"
+    assert identified(tekton).task.name == "tekton.build.test"
 
 
 def test_a_cronjobs_name_is_what_recurs() -> None:

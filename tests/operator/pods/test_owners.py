@@ -135,3 +135,11 @@ def test_a_container_that_restarts_in_place_is_the_kubelets_unless_its_owner_rep
 )
 def test_other_bare_pods_are_plimsolls_to_make_again(pod: APod) -> None:
     assert identified(pod).retrier is Retrier.PLIMSOLL
+
+
+def test_a_label_that_anybody_may_write_does_not_make_a_bare_pod_an_engines() -> None:
+    """Flyte's labels have plain names; a bare pod with one of them is still tried again."""
+    pod = a_pod().labelled(**{"execution-id": "7"})
+    found = identify(pod.built())
+    assert found is not None
+    assert found.retrier is Retrier.PLIMSOLL

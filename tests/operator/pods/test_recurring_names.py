@@ -8,9 +8,10 @@ import jsonpatch
 import pytest
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.names.generated import recurring_name
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.job_attempts import patch_for_job
-from plimsoll_operator.pods.recurring_names import TEMPLATE_HASH, recurring_name
+from plimsoll_operator.pods.recurring_names import TEMPLATE_HASH
 from tests.builders.pods import APod, a_pod
 
 AUTO = a_pod().labelled("auto")
@@ -61,23 +62,20 @@ def test_endings_that_nobody_writes_are_taken_off(name: str, kept: str | None) -
             ),
             id="a Deployment",
         ),
-        pytest.param(
-            lambda name: AUTO.named(f"wf-x7k2p-{name}-1234567890").labelled(
-                **{"workflows.argoproj.io/workflow": "wf-x7k2p"}
-            ),
-            id="Argo",
-        ),
-        pytest.param(
-            lambda name: AUTO.labelled(
-                **{"tekton.dev/taskRun": f"{name}-x7k2p", "tekton.dev/task": name}
-            ),
-            id="Tekton",
-        ),
     ],
 )
 def test_a_name_that_ends_like_a_generated_one_stays_whole(name: str, pod: object) -> None:
     assert callable(pod)
     assert named(pod(name)) == name
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_so_does_what_an_engine_wrote(name: str) -> None:
+    argo = AUTO.named(f"wf-x7k2p-{name}-1234567890")
+    argo = argo.labelled(**{"workflows.argoproj.io/workflow": "wf-x7k2p"})
+    assert named(argo) == f"argo.wf.{name}"
+    run = {"tekton.dev/taskRun": f"{name}-x7k2p", "tekton.dev/task": name}
+    assert named(AUTO.labelled(**run)) == f"tekton.{name}"
 
 
 @pytest.mark.parametrize("kind", ["Job", "StatefulSet", "ReplicaSet", "PyTorchJob"])
@@ -89,15 +87,15 @@ def test_a_name_that_no_object_can_have_names_no_task(kind: str) -> None:
 
 def test_names_of_people_and_engines_are_not_read_as_generated() -> None:
     spark = AUTO.labelled(
-        **{"spark-role": "executor", "spark-app-selector": "s", "spark-app-name": "load-tpcds"}
+        **{"spark-role": "executor", "spark-app-selector": "s", "spark-app-name": "load-sales"}
     )
-    assert named(spark) == "load-tpcds.executor"
+    assert named(spark) == "spark.load-sales.executor"
     tekton = {
         "tekton.dev/pipelineRun": "nightly-x7k2p",
         "tekton.dev/pipeline": "sync-https",
         "tekton.dev/pipelineTask": "fetch-html5",
     }
-    assert named(AUTO.labelled(**tekton)) == "sync-https.fetch-html5"
+    assert named(AUTO.labelled(**tekton)) == "tekton.sync-https.fetch-html5"
 
 
 def test_a_pipeline_that_was_written_into_its_run_is_named_without_the_runs_ending() -> None:
@@ -106,7 +104,7 @@ def test_a_pipeline_that_was_written_into_its_run_is_named_without_the_runs_endi
         "tekton.dev/pipeline": "nightly-x7k2p",
         "tekton.dev/pipelineTask": "sync-https",
     }
-    assert named(AUTO.labelled(**tekton)) == "nightly.sync-https"
+    assert named(AUTO.labelled(**tekton)) == "tekton.nightly.sync-https"
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,13 @@ def test_what_is_not_printable_counts_as_not_written(odd: Any) -> None:
             id="Nextflow's count of untagged tasks",
         ),
         pytest.param(
-            AUTO.with_labels({"tekton.dev/pipelineRun": "b-x7k2p", "tekton.dev/pipeline": "b"}),
+            AUTO.with_labels(
+                {
+                    "tekton.dev/pipelineRun": "b-x7k2p",
+                    "tekton.dev/pipeline": "b",
+                    "tekton.dev/pipelineTask": "test",
+                }
+            ),
             Work("tekton:b-x7k2p"),
             id="Tekton",
         ),

@@ -1,0 +1,77 @@
+"""Takes off a name what was generated for one run, by the text of the name alone. Pure.
+
+Two tasks that are merged get each other's sizes, which may kill runs; a run that becomes a task of
+its own is only not learned from. So an ending is taken off only where nobody would have written it:
+``load-tpcds``, ``sync-https`` and ``fetch-html5`` are names that people write, and Kubernetes could
+have generated each of them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from plimsoll_operator.names.labels import MAX_NAME_CHARS
+
+# No vowels, 0, 1 or 3 in Kubernetes' own alphabet. A random ending has nearly always a letter after
+# a digit (two of three with five characters, 19 of 20 with ten); words and versions rarely have.
+_GENERATED: Final = re.compile(
+    r"[-_.](?:(?=[a-z0-9]*[0-9][a-z])"
+    r"(?:[bcdfghjklmnpqrstvwxz2456789]{5}|[bcdfghjklmnpqrstvwxz2456789]{8,10}|[0-9a-f]{7,64})"
+    r"|[0-9]{8,}|[0-9]{8}[-tT]?[0-9]{4,6}[zZ]?"
+    r"|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$"
+)
+_ONLY_GENERATED: Final = re.compile(r"[0-9]{6,}")
+_BY_API_SERVER: Final = re.compile(r"[-_.][bcdfghjklmnpqrstvwxz2456789]{5}$")
+_PERHAPS_GENERATED: Final = re.compile(
+    r"(?:^|[-_.])(?:[bcdfghjklmnpqrstvwxz2456789]{5}|[0-9a-f]{7,64}|[a-z][0-9a-f]{11})$"
+)
+"""Also endings that a person may have written: the API server's and uuid's without a letter after a
+digit, and the names that Kubeflow's SDK makes up."""
+
+
+def recurring_name(name: str) -> str | None:
+    """Return a name without endings that nobody writes, by its text alone; None if nothing is left.
+
+    >>> recurring_name("nightly-report-28391234"), recurring_name("train-x7k2p")
+    ('nightly-report', 'train')
+    >>> recurring_name("load-tpcds"), recurring_name("fetch-html5")
+    ('load-tpcds', 'fetch-html5')
+    """
+    if len(name) > MAX_NAME_CHARS:
+        # No object has such a name, but admission sees what nobody has checked yet.
+        return None
+    root = name.rstrip("-_.")
+    while match := _GENERATED.search(root):
+        root = root[: match.start()].rstrip("-_.")
+    return None if not root or _is_generated(root) else root
+
+
+def surely_recurring(name: str) -> str | None:
+    """Return the recurring name as above; None also where nobody can tell what was generated.
+
+    For names that mostly people write. Some that they wrote are given up for it.
+
+    >>> surely_recurring("train-x7k2p"), surely_recurring("train-demand")
+    ('train', 'train-demand')
+    >>> surely_recurring("load-tpcds") is surely_recurring("a1b2c3d4e5f6") is None
+    True
+    """
+    root = recurring_name(name)
+    return None if root is None or _PERHAPS_GENERATED.search(root) else root
+
+
+def name_before_generated(name: str) -> str | None:
+    """Return what stands before the API server's ending, for names that nearly always have one.
+
+    >>> name_before_generated("load-tpcds"), name_before_generated("nightly-etl")
+    ('load', 'nightly-etl')
+    """
+    if len(name) > MAX_NAME_CHARS:
+        return None
+    ending = _BY_API_SERVER.search(name)
+    return recurring_name(name[: ending.start()] if ending else name)
+
+
+def _is_generated(root: str) -> bool:
+    return bool(_GENERATED.search(f"-{root}") or _ONLY_GENERATED.fullmatch(root))

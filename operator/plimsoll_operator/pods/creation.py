@@ -1,0 +1,31 @@
+"""Tells who wrote an annotation of a pod that is being created: its maker, or a webhook.
+
+The API server notes the writer of each field of a new object (``managedFields``) before it asks any
+webhook, and what webhooks change only when the last of them has answered. So a field that a webhook
+sees without a writer was written by a webhook, during this very creation.
+"""
+
+from __future__ import annotations
+
+from plimsoll_operator.pods.spec import Pod, annotations_of, mapping, metadata_of, sequence
+
+
+def wrote_annotation(pod: Pod, name: str) -> bool:
+    """Say whether the pod's maker has written the annotation; False where nobody says."""
+    field = f"f:{name}"
+    for entry in sequence(metadata_of(pod).get("managedFields")):
+        fields = mapping(mapping(entry).get("fieldsV1"))
+        if field in mapping(mapping(fields.get("f:metadata")).get("f:annotations")):
+            return True
+    return False
+
+
+def webhook_wrote(pod: Pod, name: str) -> bool:
+    """Say whether a webhook wrote the annotation during this very creation of the pod.
+
+    False of a pod that is there already, and where the API server does not say who wrote what.
+    """
+    metadata = metadata_of(pod)
+    if "resourceVersion" in metadata or not sequence(metadata.get("managedFields")):
+        return False
+    return name in annotations_of(pod) and not wrote_annotation(pod, name)

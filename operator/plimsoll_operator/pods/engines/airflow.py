@@ -1,0 +1,73 @@
+"""Airflow: pods of the KubernetesPodOperator, and of the KubernetesExecutor."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from plimsoll_operator.names.objects import Pod
+from plimsoll_operator.pods.engines.row import Engine, EngineRun, Labels, count, joined, text
+
+NAME: Final = "airflow"
+DAG: Final = "dag_id"
+TASK: Final = "task_id"
+_EXECUTOR: Final = "kubernetes_executor"
+_WORKER: Final = "airflow-worker"
+"""Begins the names of the executor's pods: such a pod may only wait for the operator's pod, which
+has the same DAG and task on it, and needs something else."""
+
+
+def airflow_task(pod_labels: Labels, taken: frozenset[str] = frozenset()) -> str | None:
+    """Return ``<dag>.<task>`` as Airflow writes both on its pods; None if one is missing.
+
+    taken: how other names begin; a DAG of such a name gets Airflow's before it.
+    """
+    dag, task = text(pod_labels, DAG), text(pod_labels, TASK)
+    if dag is None or task is None:
+        return None
+    # A task in a group has the group's name and a dot before its own, and keeps them.
+    head = joined(_WORKER, dag) if _EXECUTOR in pod_labels else joined(NAME, dag)
+    if head is None or task[0] == ".":
+        return None
+    if _EXECUTOR not in pod_labels and dag not in taken:
+        head = head.removeprefix(f"{NAME}.")
+    return f"{head}.{task}"
+
+
+def airflow(taken: frozenset[str]) -> Engine:
+    """Return Airflow's row. taken: how names of other tasks begin."""
+
+    def read(_: Pod, pod_labels: Labels) -> EngineRun | None:
+        name, run = airflow_task(pod_labels, taken), text(pod_labels, "run_id", "execution_date")
+        if name is None or run is None:
+            return None
+        # Mapped tasks differ only in the index. try_number differs between attempts of one run.
+        index = text(pod_labels, "map_index")
+        retries = count(text(pod_labels, "max_tries"))
+        return EngineRun(
+            NAME,
+            name,
+            ":".join([name, run, *([index] if index else [])]),
+            f"airflow:{pod_labels[DAG]}:{run}",
+            attempts=None if retries is None else retries + 1,
+            attempt=count(text(pod_labels, "try_number")) or 1,
+        )
+
+    return Engine(
+        NAME,
+        read,
+        marks=(DAG,),
+        labels=(
+            TASK,
+            "run_id",
+            "execution_date",
+            "map_index",
+            "try_number",
+            "max_tries",
+            _EXECUTOR,
+        ),
+        main_containers=("base",),
+        missing=(
+            "the labels dag_id, task_id and run_id that Airflow writes: a pod that is made by other"
+            " means than its operator"
+        ),
+    )

@@ -1,0 +1,49 @@
+"""Nextflow: a pod, or a Job's pod, for each task of a process."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from plimsoll_operator.names.labels import MAX_LABEL_CHARS
+from plimsoll_operator.names.objects import Pod
+from plimsoll_operator.pods.engines.row import Engine, EngineRun, Labels, joined, text
+
+_PROCESS: Final = "nextflow.io/processName"
+_RUN: Final = "nextflow.io/runName"
+_TASK: Final = "nextflow.io/taskName"
+_TRIMMED: Final = 8
+"""After the cut, Nextflow takes off what is no letter or digit at the end: one or two
+characters."""
+
+
+def _read(_: Pod, pod_labels: Labels) -> EngineRun | None:
+    process, run = text(pod_labels, _PROCESS), text(pod_labels, _RUN)
+    if process is None or run is None:
+        return None
+    name = text(pod_labels, _TASK) or process
+    tag = name.removeprefix(f"{process}_") if name.startswith(f"{process}_") else ""
+    # Without a tag, Nextflow counts a process' tasks in their order.
+    item = None if tag.isdecimal() else tag
+    task = joined("nextflow", process) if _is_whole(process, name) else None
+    return EngineRun("nextflow", task, f"{run}:{name}", f"nextflow:{run}", item)
+
+
+def _is_whole(process: str, task: str) -> bool:
+    """Say whether a process' name stands there as a whole.
+
+    Nextflow cuts texts to 63 characters, so that names of two processes may become one. A task's
+    name begins with its process', and is longer where that was not cut.
+    """
+    return len(process) <= MAX_LABEL_CHARS - _TRIMMED or task.startswith(f"{process}_")
+
+
+NEXTFLOW: Final = Engine(
+    "nextflow",
+    _read,
+    marks=(_PROCESS,),
+    labels=(_RUN, _TASK),
+    missing=(
+        "a process whose name is longer than a label can be; write in the process,"
+        " pod = [label: 'plimsoll.dev/task', value: '<name>']"
+    ),
+)

@@ -1,0 +1,90 @@
+"""What a row of the engines' table is, and how names of tasks are made.
+
+A task's name is its engine's, and the names that people wrote, joined by dots. A dot within a name
+is doubled: so names of two tasks are never the same, within an engine or between two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from plimsoll_operator.names.objects import Pod
+
+Labels = Mapping[str, Any]
+_LONGEST_COUNT: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRun:
+    """One run as its engine names it.
+
+    task: the recurring name; None if the engine has only generated ones.
+    run: the run's own name within the engine, the same for every retry.
+    workflow, item: the workflow's run and the item, if the engine names them, as long as they are;
+    a mere counter is no item. attempts: how many the engine makes of the run, in all; None if the
+    pod does not say it. attempt: which of them the pod is; 1 where the pod does not say it.
+    """
+
+    engine: str
+    task: str | None
+    run: str
+    workflow: str | None = None
+    item: str | None = None
+    attempts: int | None = None
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A workflow engine, as live pods and pods in a Prometheus' past show it.
+
+    name: begins its tasks' names, and is a value of a metric.
+    read: the run; None if the pod is not this engine's.
+    marks: labels that only its pods have. labels, annotations: all others that ``read`` reads.
+    note_marks: annotations that only its pods have, for an engine that may write no labels.
+    shared_marks: labels so plain that pods of others may have them: ``read`` asks for more.
+    main_containers: its names for the container that does the work, where a pod has several.
+    missing: what its pods may lack for a name that recurs, and what to write; for people.
+    """
+
+    name: str
+    read: Callable[[Pod, Labels], EngineRun | None]
+    marks: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    annotations: tuple[str, ...] = ()
+    note_marks: tuple[str, ...] = ()
+    shared_marks: tuple[str, ...] = ()
+    main_containers: tuple[str, ...] = ()
+    missing: str = ""
+
+
+def text(source: Mapping[str, Any], *keys: str) -> str | None:
+    """Return the first text that is not empty; None if there is none."""
+    for key in keys:
+        value = source.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return None
+
+
+def count(written: object) -> int | None:
+    """Read a count that an engine wrote; None if it is none."""
+    if isinstance(written, int) and not isinstance(written, bool):
+        return written if 0 <= written < 10**_LONGEST_COUNT else None
+    if not isinstance(written, str) or not written.isdecimal() or len(written) > _LONGEST_COUNT:
+        return None
+    return int(written)
+
+
+def joined(engine: str, *parts: str | None) -> str | None:
+    """Return a task's name; None if a part is missing, or could be taken for two.
+
+    >>> joined("tekton", "build", "test"), joined("tekton", "build.v2", "test")
+    ('tekton.build.test', 'tekton.build..v2.test')
+    """
+    written = [part for part in parts if part and part[0] != "." and part[-1] != "."]
+    if len(written) < len(parts):
+        return None
+    return ".".join([engine, *(part.replace(".", "..") for part in written)])

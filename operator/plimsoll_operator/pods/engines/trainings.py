@@ -1,0 +1,116 @@
+"""Engines of training: JobSet, Kubeflow's Training Operator, and Ray.
+
+Pods of Kubeflow's Trainer are those of a JobSet, which has its TrainJob's name.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from plimsoll_operator.names.generated import (
+    name_before_generated,
+    surely_recurring,
+)
+from plimsoll_operator.names.objects import Pod, mapping, metadata_of, sequence
+from plimsoll_operator.pods.engines.row import Engine, EngineRun, Labels, joined, text
+
+_JOBSET: Final = "jobset.sigs.k8s.io/jobset-name"
+_JOBSET_UID: Final = "jobset.sigs.k8s.io/jobset-uid"
+_REPLICATED: Final = "jobset.sigs.k8s.io/replicatedjob-name"
+_JOB_INDEX: Final = "jobset.sigs.k8s.io/job-index"
+
+
+def _jobset(_: Pod, pod_labels: Labels) -> EngineRun | None:
+    name, replicated = text(pod_labels, _JOBSET), text(pod_labels, _REPLICATED)
+    if name is None or replicated is None:
+        return None
+    # A JobSet that starts again makes its Jobs anew, with the same indexes. The index of a pod
+    # within its Job is added to every run's key.
+    whole = text(pod_labels, _JOBSET_UID) or name
+    run = f"{whole}:{replicated}:{text(pod_labels, _JOB_INDEX) or '0'}"
+    return EngineRun("jobset", joined("jobset", surely_recurring(name), replicated), run)
+
+
+JOBSET: Final = Engine(
+    "jobset",
+    _jobset,
+    marks=(_JOBSET,),
+    labels=(_JOBSET_UID, _REPLICATED, _JOB_INDEX),
+    missing=(
+        "a JobSet or TrainJob whose name was generated, or could have been: write metadata.name, or"
+        " the label in the pod template of each replicatedJob"
+    ),
+)
+
+_TRAINING: Final = "training.kubeflow.org/job-name"
+_REPLICA_TYPE: Final = "training.kubeflow.org/replica-type"
+_ROLE: Final = "training.kubeflow.org/job-role"
+_REPLICA_INDEX: Final = "training.kubeflow.org/replica-index"
+
+
+def _training(pod: Pod, pod_labels: Labels) -> EngineRun | None:
+    name, role = text(pod_labels, _TRAINING), text(pod_labels, _REPLICA_TYPE, _ROLE)
+    if name is None or role is None:
+        return None
+    kind, uid = "job", name
+    for reference in sequence(metadata_of(pod).get("ownerReferences")):
+        if mapping(reference).get("controller") is True:
+            kind = str(mapping(reference).get("kind")).lower()
+            uid = str(mapping(reference).get("uid"))
+    task = joined("kubeflow", kind, surely_recurring(name), role.lower())
+    return EngineRun("kubeflow", task, f"{uid}:{role}:{text(pod_labels, _REPLICA_INDEX) or '0'}")
+
+
+TRAINING_OPERATOR: Final = Engine(
+    "kubeflow",
+    _training,
+    marks=(_TRAINING,),
+    labels=(_REPLICA_TYPE, _ROLE, _REPLICA_INDEX),
+    main_containers=("pytorch", "tensorflow", "mpi", "xgboost", "paddle", "jax"),
+    missing=(
+        "a PyTorchJob or the like whose name was generated, or could have been: write"
+        " metadata.name, or the label in the template of each replica"
+    ),
+)
+
+_CLUSTER: Final = "ray.io/cluster"
+_GROUP: Final = "ray.io/group"
+_CREATED_AS: Final = "ray.io/originated-from-crd"
+_CREATED_BY: Final = "ray.io/originated-from-cr-name"
+_SERVES: Final = "ray.io/serve"
+_RAYJOB: Final = "RayJob"
+
+
+def _ray(_: Pod, pod_labels: Labels) -> EngineRun | None:
+    cluster, group = text(pod_labels, _CLUSTER), text(pod_labels, _GROUP)
+    if cluster is None or group is None:
+        return None
+    # A worker that is lost is made again under another name; only its group is the same.
+    return EngineRun("ray", _rays_task(cluster, group, pod_labels), f"{cluster}:{group}")
+
+
+def _rays_task(cluster: str, group: str, pod_labels: Labels) -> str | None:
+    created_as = text(pod_labels, _CREATED_AS)
+    if _SERVES in pod_labels or created_as == "RayService":
+        return None
+    name = text(pod_labels, _CREATED_BY) if created_as == _RAYJOB else None
+    if name is not None:
+        return joined("ray", "rayjob", surely_recurring(name), group)
+    # Of a RayJob, KubeRay makes the name of its cluster, with the API server's kind of ending.
+    stem = name_before_generated(cluster)
+    if stem is None or stem == cluster:
+        return joined("ray", "raycluster", stem, group)
+    return joined("ray", "rayjob", surely_recurring(stem.removesuffix("-raycluster")), group)
+
+
+RAY: Final = Engine(
+    "ray",
+    _ray,
+    marks=(_CLUSTER,),
+    labels=(_GROUP, _CREATED_AS, _CREATED_BY, _SERVES),
+    main_containers=("ray-head", "ray-worker"),
+    missing=(
+        "a RayService (its pods are a service), or a RayJob whose own name was generated: write"
+        " metadata.name, or the label in the template of each group"
+    ),
+)

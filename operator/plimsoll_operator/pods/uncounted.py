@@ -1,0 +1,87 @@
+"""Has a Job not count an attempt that failed at a limit below the one its author wrote. Pure.
+
+A podFailurePolicy (KEP-3329) matches exit codes or conditions, never both, and an OOM kill has no
+condition and the exit code of any SIGKILL. To ignore 137 would have a run that needs more than
+there is tried for ever. So the rule goes by a condition that Plimsoll writes on a lowered pod while
+it runs: what fails at the size that was written, or more, counts as it did before
+(docs/adr/0032-jobs.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.job_attempts import is_kept_elsewhere
+from plimsoll_operator.pods.spec import RestartPolicy, mapping, restart_policy, sequence, text_of
+from plimsoll_predictor.core.policy import KilledAttempts, Mode, Policy
+
+Operation = dict[str, Any]
+
+DISRUPTED: Final = "DisruptionTarget"
+MOST_RULES: Final = 20
+"""The API server refuses a podFailurePolicy with more."""
+_POLICY: Final = "/spec/podFailurePolicy"
+
+
+def _rule(action: str, condition: str) -> dict[str, Any]:
+    return {"action": action, "onPodConditions": [{"type": condition, "status": "True"}]}
+
+
+def rules() -> list[dict[str, Any]]:
+    """Return the recommended rules, in their order: the first that matches holds.
+
+    An eviction counts, as it would without them: else a pod that is always evicted at its size
+    would be made for ever.
+    """
+    return [_rule("Count", DISRUPTED), _rule("Ignore", labels.LOWERED)]
+
+
+def ignores_lowered(job: Mapping[str, Any]) -> bool:
+    """Say whether the Job ignores failures of lowered pods, whoever wrote that."""
+    return any(
+        mapping(rule).get("action") == "Ignore"
+        and any(
+            mapping(pattern).get("type") == labels.LOWERED
+            and mapping(pattern).get("status", "True") == "True"
+            for pattern in sequence(mapping(rule).get("onPodConditions"))
+        )
+        for rule in _rules_of(job)
+    )
+
+
+def wants_ignored(job: Mapping[str, Any], policy: Policy) -> bool:
+    """Say whether people want it: by the Job or its template, else by the task's policy."""
+    template = mapping(mapping(job.get("spec")).get("template"))
+    said = text_of(job, labels.KILLED_ATTEMPTS) or text_of(template, labels.KILLED_ATTEMPTS)
+    wanted = KilledAttempts.IGNORE
+    return policy.mode is Mode.ENFORCE and wanted == (said or policy.killed_attempts)
+
+
+def patch_for_failures(job: Mapping[str, Any]) -> list[Operation]:
+    """Return the operations that add the rules behind the Job's own; none where that is not valid.
+
+    The API server takes a podFailurePolicy only with ``restartPolicy: Never``, and with pods that
+    are replaced when they have ended.
+    """
+    spec = mapping(job.get("spec"))
+    template = mapping(spec.get("template"))
+    if restart_policy(template) is not RestartPolicy.NEVER or is_kept_elsewhere(job):
+        return []
+    own, added = _rules_of(job), rules()
+    if ignores_lowered(job) or len(own) + len(added) > MOST_RULES:
+        return []
+    operations: list[Operation]
+    if own:
+        operations = [{"op": "add", "path": f"{_POLICY}/rules/-", "value": r} for r in added]
+    else:
+        operations = [{"op": "add", "path": _POLICY, "value": {"rules": added}}]
+    if spec.get("podReplacementPolicy") != "Failed":
+        replaced = {"op": "add", "path": "/spec/podReplacementPolicy", "value": "Failed"}
+        operations.append(replaced)
+    return operations
+
+
+def _rules_of(job: Mapping[str, Any]) -> list[Any]:
+    return list(sequence(mapping(mapping(job.get("spec")).get("podFailurePolicy")).get("rules")))

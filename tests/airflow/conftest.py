@@ -1,0 +1,63 @@
+"""One real Airflow and one real Plimsoll beside each other, on one cluster."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from deploy.local.layout import CHECKOUT
+
+from tests.airflow.servers import Airflow, serving
+from tests.apiserver.controllers import Shop
+from tests.apiserver.crds import install_crds
+from tests.conftest import Cluster
+from tests.e2e.opted_in import an_opted_in_shop
+from tests.e2e.plimsolls import Plimsoll, a_plimsoll
+from tests.e2e.witnesses import Witness, witnessing
+from tests.rigs.eater import IMAGE, load_eater
+
+DAGS = Path(__file__).parent / "dags"
+_PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
+
+
+@pytest.fixture(scope="session")
+def plimsoll(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plimsoll]:
+    load_eater(cluster.handle.layout)
+    install_crds(cluster)
+    with a_plimsoll(cluster, tmp_path_factory.mktemp("plimsoll")) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def shop(plimsoll: Plimsoll, cluster: Cluster) -> AsyncIterator[Shop]:
+    """A namespace that wants its engines' pods recognised, in enforce mode."""
+    async with an_opted_in_shop(cluster.kubeconfig) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def witness(shop: Shop) -> AsyncIterator[Witness]:
+    async with witnessing(shop) as watching:
+        yield watching
+
+
+@pytest.fixture(scope="session")
+def airflow(
+    shop: Shop, cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Airflow]:
+    """An Airflow that is set up as docs/airflow.md says, and by nothing else."""
+    home = tmp_path_factory.mktemp("airflow")
+    (home / "config").mkdir()
+    documented = _PYTHON.search((CHECKOUT / "docs" / "airflow.md").read_text())
+    assert documented is not None
+    (home / "config" / "airflow_local_settings.py").write_text(documented[1])
+    settings = {
+        "EATER_IMAGE": IMAGE,
+        "EATER_NAMESPACE": shop.namespace,
+        "EATER_KUBECONFIG": str(cluster.kubeconfig),
+    }
+    with serving(home, DAGS, settings) as running:
+        yield running

@@ -1,0 +1,45 @@
+"""One real Plimsoll, and a namespace whose pods are watched to the millisecond."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+
+from tests.apiserver.controllers import Shop
+from tests.apiserver.crds import install_crds
+from tests.conftest import Cluster
+from tests.e2e.opted_in import an_opted_in_shop
+from tests.e2e.plimsolls import Plimsoll, a_plimsoll
+from tests.e2e.witnesses import Witness, witnessing
+from tests.rigs.container_ends import ContainerEnds, container_ends
+from tests.rigs.eater import load_eater
+
+
+@pytest.fixture(scope="session")
+def plimsoll(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plimsoll]:
+    load_eater(cluster.handle.layout)
+    install_crds(cluster)
+    with a_plimsoll(cluster, tmp_path_factory.mktemp("plimsoll")) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def shop(plimsoll: Plimsoll, cluster: Cluster) -> AsyncIterator[Shop]:
+    """A namespace that wants its engines' pods recognised, in enforce mode."""
+    assert plimsoll is not None
+    async with an_opted_in_shop(cluster.kubeconfig) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def witness(shop: Shop) -> AsyncIterator[Witness]:
+    async with witnessing(shop) as watching:
+        yield watching
+
+
+@pytest.fixture(scope="session")
+def ends(cluster: Cluster) -> Iterator[ContainerEnds]:
+    with container_ends(cluster.handle.layout) as listening:
+        yield listening
