@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta
 
 PEAKS_PATH: Final = "/v1/peaks"
-"""The path on which the controller takes reports: ``{"node": NAME, "reports": [...]}``."""
+"""The path on which the controller takes reports: ``{"node": NAME, "reports": [...]}``.
+
+It answers with an ``Answered``; one from before there was any answers with nothing.
+"""
 
 MAX_MEMORY_BYTES: Final = 2**50
 
@@ -45,6 +48,21 @@ class PeakReport:
     final: bool
     measured_s: Seconds
     peak_cores: Cores | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """The controller's answer to a batch that it has taken.
+
+    controller: which one answers; another one was told nothing so far.
+    known_bytes: pod UID -> the largest need that is known of its task. Running maxima up to it are
+        not wanted before the end; for pods that are not in it, all are.
+    rescuable: of the batch's pods, those that may be given more before they reach their limit.
+    """
+
+    controller: Annotated[str, Meta(max_length=128)] = ""
+    known_bytes: dict[Id, Memory] = field(default_factory=dict)
+    rescuable: tuple[Id, ...] = ()
 
 
 def within_sandbox(report: PeakReport | None, limit_bytes: int | None) -> PeakReport | None:

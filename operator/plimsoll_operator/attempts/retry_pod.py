@@ -7,14 +7,17 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import format_bytes
 from plimsoll_operator.pods.identity import AUTO
 from plimsoll_operator.pods.spec import Pod, mapping, metadata_of, qos_of, sequence
+from plimsoll_operator.sizing.decision_note import note_from_json, note_to_json
+from plimsoll_operator.sizing.node_hint import without_hint
 from plimsoll_operator.sizing.patch import Memory
+from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.units import MIB
 
@@ -80,6 +83,30 @@ class NextAttempt:
         return json.dumps(asdict(self))
 
 
+def planned_as_written(plan: Mapping[str, Any], written: Memory) -> Mapping[str, Any] | None:
+    """Return a plan for what was written, by what ``NextAttempt.to_json`` wrote.
+
+    None of an older version's plan, whose pod is fixed. written: of the killed pod.
+    """
+    if "spec" in plan:
+        return None
+    planned = from_document(NextAttempt, plan, "a planned retry")
+    if planned.written is not None:
+        return plan
+    return asdict(replace(planned, written=written, note=_as_written(planned.note)))
+
+
+def _as_written(text: str) -> str:
+    note = note_from_json(text)
+    if note is None:
+        return text
+    why = f"attempt {note.attempt}: it has what was written, as nothing else is allowed now"
+    given = replace(
+        note, allocation_bytes=note.was_request_bytes, reason=Reason.NOT_LOWERED, why=why
+    )
+    return note_to_json(given)
+
+
 def planned_manifest(plan: Mapping[str, Any], killed: Pod) -> dict[str, Any]:
     """Return the pod to create, by what ``NextAttempt.to_json`` wrote.
 
@@ -97,6 +124,8 @@ def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
     It has nothing that the cluster wrote. RUN_OF links it to the first pod of its run, RETRY_OF to
     the attempt that it follows.
     """
+    # Who runs beside it now is not who ran there then; admission hints anew.
+    pod = without_hint(pod)
     meta = copy.deepcopy(dict(pod["metadata"]))
     uid = str(meta["uid"])
     for field in WRITTEN_BY_THE_CLUSTER:
@@ -107,6 +136,7 @@ def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
     annotations[labels.RETRY_OF] = uid
     annotations[labels.DECISION] = following.note
     annotations.pop(labels.RETRIED_AS, None)
+    annotations.pop(labels.RESCUED, None)
     meta.update(name=following.name, annotations=annotations)
     if mapping(meta.get("labels")).get(labels.TASK) == AUTO and _LABEL.fullmatch(following.task):
         # The copy has another name, from which another task would be read.

@@ -27,8 +27,11 @@ from plimsoll_operator.pods.workflow_items import NO_CONTEXT
 from plimsoll_operator.policy.pod_policy import resolve_policy
 from plimsoll_operator.sizing.cpu_sizing import cpu_asked
 from plimsoll_operator.sizing.decision_note import DecisionNote, memory_asked, read_note
+from plimsoll_operator.sizing.patch import Memory
+from plimsoll_operator.sizing.rescued_note import before_rescue, enforced_limit
 from plimsoll_predictor.core.bounded_text import MOST_IMAGE_BYTES, bounded_or_none
 from plimsoll_predictor.core.policy import Mode, Policy, Retry
+from plimsoll_predictor.core.record import is_lowered_limit
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.deciding.safeguards import Attempts
 from plimsoll_predictor.knowledge.knowledge import Knowledge
@@ -83,6 +86,24 @@ class WatchedPod:
         """Return the limit as its author wrote it; None if there was none."""
         return self.limit_bytes if self.note is None else self.note.was_limit_bytes
 
+    @property
+    def written(self) -> Memory:
+        """Return the request and limit as its author wrote them."""
+        attempt = self.attempt
+        return Memory(attempt.request_bytes, attempt.written_limit_bytes or None)
+
+    @property
+    def is_lowered(self) -> bool:
+        """Say whether it has a lower limit than its author wrote, by the decision on it."""
+        return is_lowered_limit(self.limit_bytes, self.attempt.written_limit_bytes or 0)
+
+    @property
+    def has_less(self) -> bool:
+        """Say whether its limit or its request is lower than its author wrote."""
+        attempt = self.attempt
+        ran_bytes, asked_bytes = attempt.request_memory_ran_bytes, attempt.request_bytes
+        return self.is_lowered or (ran_bytes or 0) < (asked_bytes or 0)
+
 
 def read_pod(pod: Pod, knowledge_of: Callable[[TaskId], Knowledge]) -> WatchedPod | None:
     """Read a pod; None if it is not Plimsoll's or has no container that could be sized."""
@@ -94,13 +115,15 @@ def read_pod(pod: Pod, knowledge_of: Callable[[TaskId], Knowledge]) -> WatchedPo
     # Others may write the note too, so that it can only lower the mode: alone it allows nothing.
     mode = own.mode if note is None else min(own.mode, note.mode, key=_REACH.index)
     status, earlier = read_status(pod, sized.name), last_life(pod, sized.name)
+    attempt = _attempt(pod, identity, sized, note, policy)
+    note = _of_the_pod(note)
     return WatchedPod(
         task=identity.task,
         retrier=identity.retrier,
         policy=policy,
         mode=mode,
         retry=own.retry,
-        attempt=_attempt(pod, identity, sized, note, policy),
+        attempt=attempt,
         attempts=attempts_of(pod, identity, own, note.attempt if note else 1),
         status=status,
         lives=(earlier, status) if earlier else (status,),
@@ -108,6 +131,11 @@ def read_pod(pod: Pod, knowledge_of: Callable[[TaskId], Knowledge]) -> WatchedPo
         cpu_request=_cpu(pod),
         sandboxed=bool(overhead_of(pod)),
     )
+
+
+def _of_the_pod(note: DecisionNote | None) -> DecisionNote | None:
+    """Return a pod's own decision. A template's says what its author wrote, and nothing more."""
+    return None if note is None or note.template else note
 
 
 def _attempt(
@@ -118,8 +146,9 @@ def _attempt(
     policy: Policy,
 ) -> Attempt:
     container = container_of(pod, sized.index)
+    asked, written = cpu_asked(pod, sized, note), memory_asked(before_rescue(pod, sized), note)
+    note = _of_the_pod(note)
     context = note.context if note else NO_CONTEXT
-    asked, written = cpu_asked(pod, sized, note), memory_asked(sized, note)
     return Attempt(
         task=identity.task,
         run=identity.run or "",
@@ -130,7 +159,7 @@ def _attempt(
         container=sized.name,
         request_bytes=written.request_bytes,
         # The kubelet treats a limit of zero as no limit.
-        limit_bytes=sized.limit_bytes or None,
+        limit_bytes=enforced_limit(pod, sized) or None,
         image=bounded_or_none(container.get("image"), MOST_IMAGE_BYTES),
         model_version=bounded_or_none(note.model, _MOST_VERSION_BYTES) if note else None,
         containers=len(sequence(spec_of(pod).get("containers"))),

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any, Final
 
-from plimsoll_operator.kube.api_server import CORE, LEASES, STRATEGIC_PATCH, path_of
+from plimsoll_operator.kube.api_server import CORE, LEASES, STRATEGIC_PATCH, custom_path, path_of
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import ApiError
 from plimsoll_operator.names import labels
@@ -73,6 +73,10 @@ class OwnObjects:
     async def patch_webhook(self, name: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Merge into a MutatingWebhookConfiguration; webhooks merge by their names."""
         return await self._api.patch(f"{WEBHOOKS}/{name}", body, STRATEGIC_PATCH)
+
+    async def policies(self, selector: str) -> list[dict[str, Any]]:
+        """Return the SizingPolicies of all namespaces with these labels."""
+        return await self._api.items(custom_path("sizingpolicies"), {"labelSelector": selector})
 
     async def pods(self, selector: str) -> list[dict[str, Any]]:
         """Return Plimsoll's own pods with these labels."""

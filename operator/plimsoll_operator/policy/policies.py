@@ -18,9 +18,13 @@ from plimsoll_operator.policy.spec_readers import Readers, choice, fields_of, fl
 from plimsoll_predictor.core.policy import (
     LEAST_FIRST_SIZE,
     CpuPolicy,
+    KilledAttempts,
+    Lending,
     Limits,
     Mode,
+    Placing,
     Policy,
+    Rescue,
     Retry,
 )
 from plimsoll_predictor.core.units import MIB, words_for_bytes
@@ -146,7 +150,7 @@ def _bytes(value: Any) -> int:
 
 
 def _risk(value: Any) -> dict[str, float]:
-    return fields_of(value, _RISK_READERS, "risk: {overheadSeconds: 2400}")
+    return fields_of(value, _RISK_READERS, "risk: {overheadSeconds: 600}")
 
 
 def _features(value: Any) -> dict[str, dict[str, str]]:
@@ -197,6 +201,10 @@ _READERS: Final[Readers] = {
     "headroom": ("headroom", number(1, 10)),
     "limits": ("limits", choice(Limits)),
     "retry": ("retry", choice(Retry)),
+    "lending": ("lending", choice(Lending)),
+    "rescue": ("rescue", choice(Rescue)),
+    "placing": ("placing", choice(Placing)),
+    "killedAttempts": ("killed_attempts", choice(KilledAttempts)),
     "features": ("feature_sources", _features),
     "cpu": ("cpu", read_cpu),
 }

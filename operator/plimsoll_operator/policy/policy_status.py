@@ -55,8 +55,8 @@ def _in_force(facts: PolicyFacts) -> Finding:
     words = "in force in every namespace" if everywhere else "in force in its namespace"
     if facts.paused:
         words += (
-            "; paused: no pod is sized, retried or resized, whatever the pod itself says;"
-            " what pods need is still observed and learned"
+            "; paused: no pod is sized, lifted or resized, whatever the pod itself says, but a run"
+            " that had less than was written gets that; needs are still observed and learned"
         )
     if facts.problems:
         return Finding(ConditionStatus.TRUE, "FieldsIgnored", "; ".join([*facts.problems, words]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from plimsoll_operator.attempts.retry_pod import (
     NextAttempt,
     next_attempt,
@@ -40,6 +42,19 @@ def test_the_copy_keeps_what_people_wrote() -> None:
     assert copied["labels"] == original["labels"]
     assert copied["annotations"][f"{labels.FEATURE_PREFIX}rows"] == "7"
     assert copied["namespace"] == "shop"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cluster-autoscaler.kubernetes.io/safe-to-evict",
+        "karpenter.sh/do-not-disrupt",
+        "cluster-autoscaler.kubernetes.io/pod-scale-up-delay",
+    ],
+)
+def test_the_copy_tells_autoscalers_of_nodes_what_the_first_pod_told_them(name: str) -> None:
+    copied = copy_of(killed().annotated({name: "true"}))
+    assert copied.built()["metadata"]["annotations"][name] == "true"
 
 
 def test_the_copy_drops_what_the_cluster_wrote() -> None:

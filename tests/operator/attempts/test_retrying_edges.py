@@ -149,3 +149,26 @@ def test_the_copy_waits_for_nobody_who_waited_for_the_first_pod() -> None:
     pod = killed().built()
     pod["metadata"]["finalizers"] = ["batch.kubernetes.io/job-tracking", "example.com/collect"]
     assert "finalizers" not in next_attempt(pod, FOLLOWING)["metadata"]
+
+
+def test_the_copy_has_its_authors_affinity_and_not_the_first_pods_hint() -> None:
+    apart: dict[str, Any] = {
+        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}
+    }
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    terms = [
+        {
+            "weight": weight,
+            "preference": {
+                "matchExpressions": [
+                    {"key": "kubernetes.io/hostname", "operator": "In", "values": nodes}
+                ]
+            },
+        }
+        for weight, nodes in ((60, ["n1"]), (40, ["n1", "n2"]))
+    ]
+    hinted = killed().annotated({labels.HINT: '{"nodes":["n1","n2"],"gain":0.4}'})
+    hinted = hinted.with_spec(affinity={**apart, "nodeAffinity": {preferred: terms}})
+    copied = copy_of(hinted).built()
+    assert copied["spec"]["affinity"] == apart
+    assert labels.HINT not in copied["metadata"]["annotations"]

@@ -12,7 +12,16 @@ from plimsoll_operator.names.profile_names import MAX_NAME, profile_name, task_o
 from plimsoll_operator.policy.policies import BadPolicy, policy_from_spec, resolve
 from plimsoll_operator.policy.policy_levels import sizing_policy_problem
 from plimsoll_operator.policy.policy_status import PolicyFacts, policy_status_of
-from plimsoll_predictor.core.policy import Limits, Mode, Policy, Retry
+from plimsoll_predictor.core.policy import (
+    KilledAttempts,
+    Lending,
+    Limits,
+    Mode,
+    Placing,
+    Policy,
+    Rescue,
+    Retry,
+)
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
 
@@ -32,6 +41,10 @@ EVERYTHING = {
     "headroom": 1.5,
     "limits": "keep",
     "retry": "never",
+    "lending": "auto",
+    "rescue": "auto",
+    "placing": "enforce",
+    "killedAttempts": "ignore",
     "features": {"rows": {"annotation": "example.com/rows"}},
 }
 
@@ -54,6 +67,10 @@ def test_every_field_of_a_spec_reaches_the_policy() -> None:
         headroom=1.5,
         limits=Limits.KEEP,
         retry=Retry.NEVER,
+        lending=Lending.AUTO,
+        rescue=Rescue.AUTO,
+        placing=Placing.ENFORCE,
+        killed_attempts=KilledAttempts.IGNORE,
         feature_sources={"rows": {"annotation": "example.com/rows"}},
     )
 
@@ -121,7 +138,7 @@ BAD_FIELDS = [
     pytest.param("max", "-1Gi", "is not a quantity"),
     pytest.param("max", ["1Gi"], "is not a quantity"),
     pytest.param("max", True, "is not a quantity"),
-    pytest.param("risk", 10, "is not a map; write risk: {overheadSeconds: 2400}"),
+    pytest.param("risk", 10, "is not a map; write risk: {overheadSeconds: 600}"),
     pytest.param("risk", {"price": 1}, "unknown field 'price'; write one of overheadSeconds"),
     pytest.param("risk", {"penalty": 0.5}, "field penalty that is out of range; write a number"),
     pytest.param("risk", {"penalty": float("nan")}, "is out of range"),
@@ -140,6 +157,10 @@ BAD_FIELDS = [
     pytest.param("headroom", 0.9, "from 1 to 10"),
     pytest.param("limits", "none", "write one of equal, keep"),
     pytest.param("retry", 3, "write one of auto, never"),
+    pytest.param("lending", "always", "write one of auto, never"),
+    pytest.param("rescue", "always", "write one of auto, never"),
+    pytest.param("placing", "auto", "write one of never, recommend, enforce"),
+    pytest.param("killedAttempts", "never", "write one of count, ignore"),
     pytest.param("features", ["rows"], "is not a map"),
     pytest.param("features", {"rows": {"env": "A", "arg": "b"}}, "not exactly one source"),
     pytest.param("features", {"rows": {}}, "not exactly one source"),
@@ -200,7 +221,7 @@ def test_whatever_slips_past_the_schema_a_sane_policy_comes_out(
     policy = resolve(Policy(), namespace, profile).policy
     assert policy.max_bytes is None or MIB <= policy.min_bytes <= policy.max_bytes
     assert policy.penalty >= 1
-    assert 0 <= policy.overhead_s <= 86_400
+    assert policy.overhead_s is None or 0 <= policy.overhead_s <= 86_400
     assert 0.5 <= policy.first_size <= 1
     assert 1 <= policy.max_bins <= 8
     assert 0 <= policy.max_lifts <= 10
