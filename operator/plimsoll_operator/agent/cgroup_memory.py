@@ -145,6 +145,16 @@ def read_v2(files: CgroupFiles, glance: Glance) -> CgroupSample:
     )
 
 
+def usage_v1(files: CgroupFiles) -> int:
+    """The bytes used, page cache included. OSError when the cgroup is gone."""
+    return int(_text(f"{files.memory}/memory.usage_in_bytes"))
+
+
+def usage_v2(files: CgroupFiles) -> int:
+    """The bytes used, page cache included. OSError when the cgroup is gone."""
+    return int(_text(f"{files.memory}/memory.current"))
+
+
 def _pairs(text: str) -> Mapping[str, int]:
     """Lines of ``name number``."""
     words = text.split()

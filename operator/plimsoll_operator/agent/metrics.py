@@ -9,6 +9,8 @@ from prometheus_client import Counter, Gauge, Histogram, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from plimsoll_operator.agent.alarm_sender import AlarmSender
+from plimsoll_operator.agent.near_limit import NearLimit
 from plimsoll_operator.agent.outbox import Outbox
 from plimsoll_operator.agent.sampler import Sampler
 from plimsoll_operator.agent.settings import AgentSettings
@@ -21,9 +23,13 @@ _TICK_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 class AgentMetrics(Collector):
     """Metrics of one agent, in a registry of their own. Raised by the sampling thread only."""
 
-    def __init__(self, outbox: Outbox, sampler: Sampler) -> None:
+    def __init__(
+        self, outbox: Outbox, sampler: Sampler, near_limit: NearLimit, alarms: AlarmSender
+    ) -> None:
         self._outbox = outbox
         self._sampler = sampler
+        self._near_limit = near_limit
+        self._alarms = alarms
         self.registry = process_registry("agent")
         self.registry.register(self)
         self.tick_seconds = Histogram(
@@ -55,6 +61,26 @@ class AgentMetrics(Collector):
         yield GaugeMetricFamily("plimsoll_agent_reports_waiting", words, len(self._outbox))
         words = "Reports dropped because too many waited, or for too long."
         yield CounterMetricFamily("plimsoll_agent_reports_dropped", words, self._outbox.dropped)
+        yield from self._rescues()
+
+    def _rescues(self) -> Iterator[Metric]:
+        near = self._near_limit
+        words = "Containers that are followed because they may be rescued."
+        yield GaugeMetricFamily("plimsoll_agent_rescuable_containers", words, near.followed)
+        looks = CounterMetricFamily(
+            "plimsoll_agent_looks",
+            "Looks at containers near their limit; full where their memory had moved.",
+            labels=["reading"],
+        )
+        looks.add_metric(["full"], near.readings)
+        looks.add_metric(["usage"], near.looks - near.readings)
+        yield looks
+        alarms = CounterMetricFamily(
+            "plimsoll_agent_alarms", "Alarms to the controller, by result.", labels=["result"]
+        )
+        alarms.add_metric(["sent"], self._alarms.sent)
+        alarms.add_metric(["failed"], self._alarms.failed)
+        yield alarms
 
     def ticked(self, took_s: float, at_s: float) -> None:
         """Note a reading of all cgroups. at_s: Unix seconds."""

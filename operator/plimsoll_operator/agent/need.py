@@ -86,15 +86,26 @@ class Peaks:
 
 def need_bytes(last: CgroupSample | None, reading: CgroupSample) -> int:
     """The bytes that the cgroup needed for sure between ``last`` and ``reading``."""
-    # Counters are read one after another: what is surely not cache is a floor.
-    sampled = max(
-        reading.usage_bytes - reading.reclaimable_bytes, reading.anon_bytes + reading.shmem_bytes
-    )
     unseen = 0
     highest = _highest_between(last, reading)
     if highest is not None:
         unseen = highest - _cache_between(last, reading) - reading.slab_reclaimable_bytes
-    return max(sampled, unseen) + min(reading.mapped_file_bytes, reading.active_file_bytes)
+    return max(_kept_bytes(reading), unseen) + _hot_bytes(reading)
+
+
+def held_bytes(reading: CgroupSample) -> int:
+    """The bytes that could not be reclaimed at this reading."""
+    return _kept_bytes(reading) + _hot_bytes(reading)
+
+
+def _kept_bytes(reading: CgroupSample) -> int:
+    # Counters are read one after another: what is surely not cache is a floor.
+    anon_bytes = reading.anon_bytes + reading.shmem_bytes
+    return max(reading.usage_bytes - reading.reclaimable_bytes, anon_bytes)
+
+
+def _hot_bytes(reading: CgroupSample) -> int:
+    return min(reading.mapped_file_bytes, reading.active_file_bytes)
 
 
 def _highest_between(last: CgroupSample | None, reading: CgroupSample) -> int | None:

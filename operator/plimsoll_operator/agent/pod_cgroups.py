@@ -20,7 +20,13 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Final
 
-from plimsoll_operator.agent.cgroup_memory import CgroupFiles
+from plimsoll_operator.agent.cgroup_memory import (
+    CgroupFiles,
+    glance_v1,
+    glance_v2,
+    read_v1,
+    read_v2,
+)
 
 SEARCH_DEPTH: Final = 4
 """How far below the root kubelet's own cgroup may lie (``--cgroup-root``, kind, k3d)."""
@@ -101,6 +107,22 @@ def scan(hierarchy: Hierarchy, kubepods: tuple[Path, ...]) -> list[PodCgroup]:
         OSError: if a kubepods folder itself cannot be read.
     """
     return [pod for root in kubepods for pod in _pods_in(str(root), hierarchy)]
+
+
+def pods_used_bytes(hierarchy: Hierarchy, kubepods: tuple[Path, ...]) -> int:
+    """Return what all pods use, less the page cache that nobody reads.
+
+    Raises:
+        OSError: if a kubepods folder cannot be read.
+    """
+    v1 = hierarchy.version is Version.V1
+    total_bytes = 0
+    for folder in kubepods:
+        files = CgroupFiles(str(folder), None)
+        glance = (glance_v1 if v1 else glance_v2)(files)
+        reading = (read_v1 if v1 else read_v2)(files, glance)
+        total_bytes += reading.usage_bytes - reading.inactive_file_bytes
+    return max(0, total_bytes)
 
 
 def pod_uid(folder: str) -> str | None:

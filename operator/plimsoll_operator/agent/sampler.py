@@ -16,6 +16,7 @@ from plimsoll_operator.agent.cgroup_memory import (
     read_v1,
     read_v2,
 )
+from plimsoll_operator.agent.known_needs import KnownNeeds
 from plimsoll_operator.agent.need import Peaks
 from plimsoll_operator.agent.outbox import Key
 from plimsoll_operator.agent.pod_cgroups import PodCgroup, Version
@@ -47,15 +48,24 @@ class Sampler:
     """Follows every cgroup from its first sight to its end. Belongs to one thread."""
 
     def __init__(
-        self, version: Version, restored: Mapping[Key, Peaks], wall_s: Callable[[], float]
+        self,
+        version: Version,
+        restored: Mapping[Key, Peaks],
+        wall_s: Callable[[], float],
+        known: KnownNeeds | None = None,
     ) -> None:
-        """restored: maxima of cgroups that an earlier agent followed; those gone end at once."""
+        """restored: maxima of cgroups that an earlier agent followed; those gone end at once.
+
+        known: what need not be reported before the end; None reports all that rises.
+        """
         v1 = version is Version.V1
         self._glance = glance_v1 if v1 else glance_v2
         self._read: Read = read_v1 if v1 else read_v2
         # Version 2 counts a child's limit hits in its parents, version 1 does not.
         self._hits_of_children_count = v1
         self._wall_s = wall_s
+        self._known = known or KnownNeeds()
+        self._renewed = self._known.renewed
         self._ticks = 0
         with_containers = {pod_uid for pod_uid, container_id in restored if container_id}
         self._tick_s = 0.0
@@ -73,6 +83,11 @@ class Sampler:
         """The maxima of all followed cgroups, for a later agent to restore."""
         return {key: watched.peaks for key, watched in self._watched.items()}
 
+    def last(self, key: Key) -> CgroupSample | None:
+        """The last reading of one cgroup; None before the first, or if it is gone."""
+        watched = self._watched.get(key)
+        return None if watched is None else watched.peaks.last
+
     @property
     def followed(self) -> int:
         """How many cgroups are followed."""
@@ -82,6 +97,8 @@ class Sampler:
         """Read all ``pods``, and report once what changed and what ended."""
         self._ticks += 1
         self._tick_s = self._wall_s()
+        self._begin_again_for_another_controller()
+        self._known.keep_only({pod.uid for pod in pods})
         reports = [report for pod in pods for report in self._pod(pod)]
         alive = {(pod.uid, inner_id) for pod in pods for inner_id in (None, *pod.containers)}
         for key in [key for key in self._watched if key not in alive]:
@@ -105,6 +122,14 @@ class Sampler:
         final = watched.had_containers and not pod.containers
         watched.had_containers = watched.had_containers or bool(pod.containers)
         yield from self._news(pod_key, watched, final=final)
+
+    def _begin_again_for_another_controller(self) -> None:
+        """Report what runs once more: a controller that has just started knows no maxima."""
+        if self._known.renewed != self._renewed:
+            self._renewed = self._known.renewed
+            for watched in self._watched.values():
+                if watched.reported is not None and not watched.reported.final:
+                    watched.reported = None
 
     def _watch(self, key: Key, files: CgroupFiles, hits_below: int) -> _Watched:
         watched = self._watched.setdefault(key, _Watched(Peaks()))
@@ -144,8 +169,11 @@ class Sampler:
             return
         reported = watched.reported
         if reported is None or final != reported.final or _risen(reported, watched.peaks):
-            watched.reported = self._report(key, watched.peaks, final=final, read_s=watched.read_s)
-            yield watched.reported
+            report = self._report(key, watched.peaks, final=final, read_s=watched.read_s)
+            resized = reported is not None and reported.limit_bytes != report.limit_bytes
+            if reported is None or final or resized or self._known.is_news(report):
+                watched.reported = report
+                yield report
 
     def _report(self, key: Key, peaks: Peaks, *, final: bool, read_s: float) -> PeakReport:
         return PeakReport(

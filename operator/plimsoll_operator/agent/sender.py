@@ -10,8 +10,9 @@ import json
 import random
 import ssl
 import threading
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 from urllib.parse import urlsplit
@@ -20,16 +21,22 @@ import structlog
 
 from plimsoll_operator.agent.outbox import Outbox
 from plimsoll_operator.agent.settings import AgentSettings
-from plimsoll_operator.attempts.peaks import PEAKS_PATH, PeakReport
+from plimsoll_operator.attempts.peaks import PEAKS_PATH, Answered, PeakReport
 from plimsoll_operator.credentials.token_file import read_token
-from plimsoll_predictor.core.documents import to_document
+from plimsoll_predictor.core.documents import from_document, to_document
 
 log = structlog.get_logger()
 
 BATCH: Final = 1_000
 """Reports in one request: about 350 kB, a third of what the controller takes."""
+ANSWER_BYTES: Final = 262_144
+"""The most that is read of an answer: some 70 bytes for each pod of a batch."""
 TIMEOUT_S: Final = 10.0
+EVERY_S: Final = 1.0
+"""Batches follow each other sooner only where more than one is waiting, as after an outage."""
 LONGEST_PAUSE_S: Final = 5.0
+BEAT_S: Final = 5.0
+"""An agent that has nothing to report says so often that it lives; 150 bytes."""
 
 
 class Answer(StrEnum):
@@ -48,6 +55,7 @@ class Reply:
 
     answer: Answer
     why: str
+    answered: Answered = field(default_factory=Answered)
 
 
 Post = Callable[[Sequence[PeakReport]], Reply]
@@ -63,16 +71,16 @@ class Controller:
 
     def post(self, reports: Sequence[PeakReport]) -> Reply:
         """Send one batch and wait for the answer. A network that fails raises nothing."""
+        body = {"node": self._settings.node_name, "reports": to_document(reports)}
         try:
-            status, words = self._request_on_living_connection(reports)
+            status, words = self.send(PEAKS_PATH, body)
         except (OSError, http.client.HTTPException) as error:
-            self.close()
             return Reply(Answer.UNREACHED, str(error) or type(error).__name__)
         if 200 <= status < 300:
-            return Reply(Answer.TAKEN, words)
+            return Reply(Answer.TAKEN, "", _answered(words))
         # 401 and 403 are not the reports' fault: the token may be rotated at this moment.
-        refused = status in (400, 413, 422)
-        return Reply(Answer.REFUSED if refused else Answer.UNREACHED, f"HTTP {status}: {words}")
+        answer = Answer.REFUSED if status in (400, 413, 422) else Answer.UNREACHED
+        return Reply(answer, f"HTTP {status}: {words.strip()[:300]}")
 
     def close(self) -> None:
         """Drop the connection; the next request makes a new one."""
@@ -80,30 +88,39 @@ class Controller:
             self._connection.close()
             self._connection = None
 
-    def _request_on_living_connection(self, reports: Sequence[PeakReport]) -> tuple[int, str]:
+    def send(self, path: str, body: object) -> tuple[int, str]:
+        """Post one JSON body and return the status and the words of the answer.
+
+        Raises:
+            OSError, http.client.HTTPException: if the network fails.
+
+        """
         reused = self._connection is not None
         try:
-            return self._request(reports)
-        except (ConnectionError, http.client.RemoteDisconnected):
-            if not reused:
-                raise
-        # A kept-alive connection that the other side closed meanwhile says nothing about it.
-        self.close()
-        return self._request(reports)
+            try:
+                return self._request(path, body)
+            except (ConnectionError, http.client.RemoteDisconnected):
+                if not reused:
+                    raise
+            # A kept-alive connection that the other side closed meanwhile says nothing about it.
+            self.close()
+            return self._request(path, body)
+        except (OSError, http.client.HTTPException):
+            self.close()
+            raise
 
-    def _request(self, reports: Sequence[PeakReport]) -> tuple[int, str]:
+    def _request(self, path: str, body: object) -> tuple[int, str]:
         token = read_token(self._settings.token_file)
-        body = {"node": self._settings.node_name, "reports": to_document(reports)}
         if self._connection is None:
             self._connection = self._connect()
         self._connection.request(
             "POST",
-            self._url.path.rstrip("/") + PEAKS_PATH,
+            self._url.path.rstrip("/") + path,
             json.dumps(body, separators=(",", ":")).encode(),
             {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
         )
         response = self._connection.getresponse()
-        return response.status, response.read(65_536).decode(errors="replace").strip()[:300]
+        return response.status, response.read(ANSWER_BYTES).decode(errors="replace")
 
     def _connect(self) -> http.client.HTTPConnection:
         host, port = self._url.hostname or "", self._url.port
@@ -114,19 +131,40 @@ class Controller:
         return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=trust)
 
 
-def deliver(outbox: Outbox, batch: Sequence[PeakReport], post: Post) -> bool:
-    """Send ``batch``; True if every report is settled. A bad report costs no others."""
+def _answered(words: str) -> Answered:
+    """Read an answer. What cannot be read says nothing, as an older controller does."""
+    if not words:
+        return Answered()
+    try:
+        return from_document(Answered, json.loads(words), "the controller's answer")
+    except (ValueError, RecursionError):
+        return Answered()
+
+
+def deliver(
+    outbox: Outbox,
+    batch: Sequence[PeakReport],
+    post: Post,
+    learn: Callable[[Answered], None] = lambda _: None,
+) -> bool:
+    """Send ``batch``; True if every report is settled. A bad report costs no others.
+
+    learn: hears what the controller knows.
+    """
     reply = post(batch)
     if reply.answer is Answer.UNREACHED:
         log.warning("controller not reached; reports are kept", why=reply.why, kept=len(outbox))
         return False
     if reply.answer is Answer.REFUSED and len(batch) > 1:
         middle = len(batch) // 2
-        return all(deliver(outbox, half, post) for half in (batch[:middle], batch[middle:]))
+        halves = (batch[:middle], batch[middle:])
+        return all(deliver(outbox, half, post, learn) for half in halves)
     if reply.answer is Answer.REFUSED:
         log.error(
             "controller refused a report; dropped", why=reply.why, report=to_document(batch[0])
         )
+    elif reply.answered.controller:
+        learn(reply.answered)
     outbox.acknowledge(batch)
     return True
 
@@ -134,12 +172,19 @@ def deliver(outbox: Outbox, batch: Sequence[PeakReport], post: Post) -> bool:
 class Sender:
     """Empties an outbox for as long as it runs."""
 
-    def __init__(self, outbox: Outbox, post: Post, seed: int) -> None:
-        """seed: for the jitter, which keeps a cluster's agents from coming back all at once."""
+    def __init__(
+        self, outbox: Outbox, post: Post, seed: int, learn: Callable[[Answered], None] | None = None
+    ) -> None:
+        """seed: for the jitter, which keeps a cluster's agents from coming back all at once.
+
+        learn: hears what the controller knows.
+        """
+        self._learn = learn or (lambda _: None)
         self._outbox = outbox
         self._post = post
         self._random = random.Random(seed)
         self._news = threading.Event()
+        self._beat = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sender", daemon=True)
 
@@ -151,6 +196,11 @@ class Sender:
         """Say that there is something to send."""
         self._news.set()
 
+    def beat(self) -> None:
+        """Say that the node is measured, even where there is nothing to report."""
+        self._beat.set()
+        self._news.set()
+
     def stop(self, wait_s: float) -> None:
         """Try once more to send what is left, then end; wait for that at most ``wait_s``."""
         self._stopping.set()
@@ -158,7 +208,7 @@ class Sender:
         self._thread.join(wait_s)
 
     def _run(self) -> None:
-        failures = 0
+        failures, due_s = 0, time.monotonic()
         while True:
             self._news.wait()
             self._news.clear()
@@ -169,9 +219,22 @@ class Sender:
                 self._news.set()
                 longest_s = min(LONGEST_PAUSE_S, 2.0 ** min(failures - 1, 10))
                 self._stopping.wait(longest_s * self._random.uniform(0.5, 1.0))
+            else:
+                # Counted from the time that was due, so that it keeps step with the readings.
+                due_s = max(due_s + EVERY_S, time.monotonic())
+                self._stopping.wait(due_s - time.monotonic())
 
     def _empty_outbox(self) -> bool:
+        beats = self._beat.is_set()
+        self._beat.clear()
         while batch := self._outbox.batch(BATCH):
-            if not deliver(self._outbox, batch, self._post):
+            if not deliver(self._outbox, batch, self._post, self._learn):
                 return False
+            beats = False
+        if beats:
+            # An older controller takes a body without reports, too. One that cannot be reached now
+            # hears the next.
+            reply = self._post([])
+            if reply.answered.controller:
+                self._learn(reply.answered)
         return True

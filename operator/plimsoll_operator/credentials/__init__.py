@@ -1,4 +1,5 @@
-"""Tokens and admission's certificate: made, published and mended by the leader.
+"""Tokens, admission's certificate, and namespaces in the webhooks: kept right by the leader.
 
-In: Secrets as they are. Out: Secrets as they should be. May import: ``kube``, ``profile.events``.
+In: Secrets and the webhook configuration as they are. Out: the same as they should be.
+May import: ``kube``, ``policy``, ``profile.events``.
 """

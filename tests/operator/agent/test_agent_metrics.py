@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll_operator.agent.alarm_sender import AlarmSender
 from plimsoll_operator.agent.metrics import AgentMetrics, shown
+from plimsoll_operator.agent.near_limit import NearLimit
 from plimsoll_operator.agent.need import Peaks
 from plimsoll_operator.agent.outbox import Key, Outbox, Waiting
 from plimsoll_operator.agent.pod_cgroups import Version
@@ -53,7 +55,9 @@ def metrics_of(*, followed: int = 0, dropped: int = 0, waiting: int = 0) -> Agen
     outbox.restore(Waiting(report, 120.0) for report in reports[:dropped])
     outbox.offer(reports[dropped:])
     restored: dict[Key, Peaks] = {(f"uid-{n}", None): Peaks() for n in range(followed)}
-    return AgentMetrics(outbox, Sampler(Version.V2, restored, time.time))
+    sampler = Sampler(Version.V2, restored, time.time)
+    near = NearLimit(Version.V2, sampler.last, time.monotonic)
+    return AgentMetrics(outbox, sampler, near, AlarmSender("n1", lambda *_: (204, ""), lambda: 0))
 
 
 def scraped(port: int) -> str:

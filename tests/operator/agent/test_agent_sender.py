@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 from plimsoll_operator.agent.outbox import Outbox
 from plimsoll_operator.agent.sender import Answer, Controller, Reply, Sender, deliver
 from plimsoll_operator.agent.settings import AgentSettings, SettingsError
-from plimsoll_operator.attempts.peaks import PEAKS_PATH, PeakReport
+from plimsoll_operator.attempts.peaks import PEAKS_PATH, Answered, PeakReport
 from plimsoll_predictor.core.documents import to_document
 from plimsoll_predictor.core.units import MIB
 from tests.builders.cgroup_trees import a_report, until
@@ -100,11 +100,31 @@ def test_a_sender_that_stops_sends_what_is_left() -> None:
     assert post.taken == ["a"]
 
 
+def test_an_agent_with_nothing_to_report_says_that_it_lives() -> None:
+    post = RecordingPost(lambda _: Answer.TAKEN)
+    sender = Sender(an_outbox(), post, seed=1)
+    sender.start()
+    sender.beat()
+    until(lambda: post.calls == 1)
+    sender.stop(5.0)
+    assert (post.calls, post.taken) == (1, [])
+
+
+def test_a_report_says_it_as_well() -> None:
+    post = RecordingPost(lambda _: Answer.TAKEN)
+    sender = Sender(an_outbox("a"), post, seed=1)
+    sender.beat()
+    sender.start()
+    sender.stop(5.0)
+    assert (post.calls, post.taken) == (1, ["a"])
+
+
 class Site:
     """A real HTTP server on loopback that answers with ``status``."""
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         self.status = 204
+        self.words = b"why"
         self.requests: list[tuple[str, str, dict[str, object]]] = []
         site = self
 
@@ -116,10 +136,10 @@ class Site:
                 token = self.headers["Authorization"]
                 site.requests.append((self.path, token, json.loads(body)))
                 self.send_response(site.status)
-                self.send_header("Content-Length", "0" if site.status == 204 else "3")
+                words = b"" if site.status == 204 else site.words
+                self.send_header("Content-Length", str(len(words)))
                 self.end_headers()
-                if site.status != 204:
-                    self.wfile.write(b"why")
+                self.wfile.write(words)
                 self.close_connection = site.status == 500
 
             def log_message(self, format: str, *args: object) -> None:
@@ -190,6 +210,31 @@ def test_answers_are_told_apart(site: Site, tmp_path: Path, status: int, answer:
     site.status = status
     controller = a_controller(site.port, tmp_path)
     assert controller.post([a_report()]) == Reply(answer, f"HTTP {status}: why")
+    controller.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "known"),
+    [
+        pytest.param(b'{"controller":"a","known_bytes":{"one":7}}', {"one": 7}, id="an answer"),
+        pytest.param(b'{"controller":"a","more":1}', {}, id="one of a newer controller"),
+        pytest.param(b'{"controller":"a","known_bytes":{"one":-7}}', {}, id="one that is wrong"),
+        pytest.param(b"[" * 50_000, {}, id="one that is no answer"),
+    ],
+)
+def test_what_the_controller_knows_is_read_from_its_answer(
+    site: Site, tmp_path: Path, words: bytes, known: dict[str, int]
+) -> None:
+    site.status, site.words = 200, words
+    controller = a_controller(site.port, tmp_path)
+    reply = controller.post([a_report()])
+    controller.close()
+    assert (reply.answer, reply.answered.known_bytes) == (Answer.TAKEN, known)
+
+
+def test_an_older_controller_answers_nothing(site: Site, tmp_path: Path) -> None:
+    controller = a_controller(site.port, tmp_path)
+    assert controller.post([a_report()]) == Reply(Answer.TAKEN, "", Answered())
     controller.close()
 
 
