@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import structlog
 
+from plimsoll_operator.admission.early import Early, early
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.admission.reviews import (
     JOB,
+    Creation,
     Unanswerable,
     allowed,
     read_review,
     uid_in,
 )
-from plimsoll_operator.pods.job_attempts import patch_for_job
-from plimsoll_operator.sizing.pod_sizing import Sized, Treatment, size
+from plimsoll_operator.pods.job_attempts import (
+    notes_for_job,
+    notes_for_unlabelled_job,
+    patch_with,
+)
+from plimsoll_operator.pods.recognising import patch_for_recognised, recognise
+from plimsoll_operator.sizing.job_sizing import Moment, patch_for_new_job
+from plimsoll_operator.sizing.node_hint import Heard, Hinted, Outcome, hint_for
+from plimsoll_operator.sizing.patch import Operation
+from plimsoll_operator.sizing.pod_sizing import size
+from plimsoll_operator.sizing.sized import Sized, Treatment
 from plimsoll_operator.sizing.state import AdmissionState
 
 log = structlog.get_logger()
 
+A = TypeVar("A")
+Notes = Callable[[Mapping[str, Any]], dict[str, str] | None]
+"""Returns the annotations for a Job's template; None if its pods are not Plimsoll's."""
 INTERVAL_S: Final = 10.0
 MAX_SUBJECTS: Final = 100
 _EXCLUDED: Final = Sized(Treatment.EXCLUDED, [])
@@ -126,6 +141,7 @@ class Answerer:
     monotonic: seconds on a clock that cannot jump.
     excluded: namespaces whose objects stay as they are. The webhooks' selectors say the same, but
         the API server may still have older ones, and people may change them.
+    now_s: Unix seconds.
     """
 
     state: AdmissionState
@@ -134,6 +150,7 @@ class Answerer:
     log: QuietLog
     monotonic: Callable[[], float]
     excluded: frozenset[str] = frozenset()
+    now_s: Callable[[], float] = time.time
 
     def answer(self, body: bytes) -> bytes:
         """The answer to one request. It never raises and never refuses."""
@@ -142,14 +159,43 @@ class Answerer:
         self.metrics.seconds.observe(self.monotonic() - began_s)
         return text
 
+    def answer_unless_early(self, body: bytes) -> bytes | Early:
+        """As ``answer``; the pod's run if it is worth waiting a moment for its lift."""
+        began_s = self.monotonic()
+        text = self._answered(body, self._sized_unless_early)
+        if not isinstance(text, Early):
+            self.metrics.seconds.observe(self.monotonic() - began_s)
+        return text
+
+    def has_news(self, of: Early) -> bool:
+        """Say whether the lift that an early pod waits for is there, or nothing will come."""
+        return of.has_news(self.state) or self._unhealed() is not None
+
+    def answer_waited(self, body: bytes, of: Early) -> bytes:
+        """The answer to a pod that was early, by what is known now."""
+        self.metrics.waited(lifted=of.has_news(self.state))
+        return self.answer(body)
+
     def answer_job(self, body: bytes) -> bytes:
         """The answer to a Job's creation: its pods' template gets to know the Job's attempts.
 
-        It needs nothing from the feed. It never raises and never refuses.
+        Only a suspended Job's size and a policy need the feed. It never raises or refuses.
         """
         return self._answered(body, self._with_attempts)
 
-    def _answered(self, body: bytes, answer: Callable[[bytes], bytes]) -> bytes:
+    def answer_unlabelled(self, body: bytes) -> bytes:
+        """The answer to a pod without a label, in a namespace whose people want it recognised.
+
+        A recognised pod gets its label; the API server then asks for its size. It needs nothing
+        from the feed. It never raises and never refuses.
+        """
+        return self._answered(body, self._recognised)
+
+    def answer_unlabelled_job(self, body: bytes) -> bytes:
+        """As ``answer_job``, for a Job in such a namespace whose template has no label."""
+        return self._answered(body, self._with_attempts_unlabelled)
+
+    def _answered(self, body: bytes, answer: Callable[[bytes], A]) -> A | bytes:
         try:
             return answer(body)
         except Unanswerable as error:
@@ -164,26 +210,97 @@ class Answerer:
         return self._let_through(Unanswerable("oversized", uid_in(start)))
 
     def _sized(self, body: bytes) -> bytes:
+        return self._told(*self._decided(body))
+
+    def _sized_unless_early(self, body: bytes) -> bytes | Early:
+        creation, sized = self._decided(body)
+        of = early(creation.object, sized, self.state)
+        if of is not None and self._unhealed() is None:
+            return of
+        return self._told(creation, sized)
+
+    def _decided(self, body: bytes) -> tuple[Creation, Sized]:
         creation = read_review(body)
         if creation.namespace in self.excluded:
-            self.metrics.answered(_EXCLUDED)
-            return allowed(creation.uid)
+            return creation, _EXCLUDED
         now_s = self.monotonic()
         trouble = self.freshness.trouble(now_s)
         if trouble is not None:
             raise Unanswerable(trouble, creation.uid)
         unhealed = self.freshness.unhealed(now_s)
-        sized = size(creation.object, self.state, creation.namespace, unhealed)
-        self.metrics.answered(sized)
-        return allowed(
-            creation.uid, patch=sized.patch, warnings=[sized.warning] if sized.warning else ()
+        return creation, size(
+            creation.object, self.state, creation.namespace, unhealed, self.now_s()
         )
 
+    def _told(self, creation: Creation, sized: Sized) -> bytes:
+        self.metrics.answered(sized)
+        patch = [*sized.patch, *self._hint(creation, sized)]
+        return allowed(creation.uid, patch=patch, warnings=[sized.warning] if sized.warning else ())
+
+    def _hint(self, creation: Creation, sized: Sized) -> Sequence[Operation]:
+        """The operations of a hint at nodes. Whatever fails in it, the pod keeps its size."""
+        now_s = self.monotonic()
+        # Of nodes, a copy on disk says nothing that is still so.
+        age_s = self.freshness.age_s(now_s) if self.freshness.from_feed else None
+        heard = Heard(now_s, age_s)
+        try:
+            hinted = hint_for(creation.object, sized, self.state, heard)
+            self._expect(creation, sized, hinted, now_s)
+        except Exception as error:
+            self.log.warning("no-hint", "error", error=_where(error))
+            hinted = Hinted(Outcome.ERROR)
+        if hinted is None:
+            return ()
+        self.metrics.hinted(hinted.outcome)
+        return hinted.patch
+
+    def _expect(
+        self, creation: Creation, sized: Sized, hinted: Hinted | None, now_s: float
+    ) -> None:
+        """Count the pod on its best node until the feed does: the next ones may come at once."""
+        best = None if hinted is None else hinted.best
+        if best is not None and sized.identity is not None and not creation.tried:
+            self.state.placing.expect(str(sized.identity.task), best, now_s)
+
+    def _unhealed(self) -> str | None:
+        return self.freshness.unhealed(self.monotonic()) or self.state.unhealed
+
     def _with_attempts(self, body: bytes) -> bytes:
-        creation = read_review(body, JOB)
+        return self._of_job(read_review(body, JOB), notes_for_job)
+
+    def _with_attempts_unlabelled(self, body: bytes) -> bytes:
+        return self._of_job(read_review(body, JOB), notes_for_unlabelled_job)
+
+    def _of_job(self, creation: Creation, notes_for: Notes) -> bytes:
         if creation.namespace in self.excluded:
             return allowed(creation.uid)
-        return allowed(creation.uid, patch=patch_for_job(creation.object))
+        job = creation.object
+        notes = notes_for(job)
+        patch = [] if notes is None else self._with_knowledge(creation, notes)
+        return allowed(creation.uid, patch=patch)
+
+    def _with_knowledge(self, creation: Creation, notes: Mapping[str, str]) -> list[Operation]:
+        """The operations for a Job; without knowledge, its template gets its notes all the same."""
+        now_s = self.monotonic()
+        if self.freshness.trouble(now_s) is not None:
+            return patch_with(creation.object, notes)
+        unhealed = self.freshness.unhealed(now_s)
+        moment = Moment(self.state, creation.namespace, unhealed, self.now_s())
+        try:
+            return patch_for_new_job(creation.object, notes, moment)
+        except Exception as error:  # its attempts are written all the same
+            self.metrics.failed_open.labels("error").inc()
+            self.log.warning("failed-open", "job", error=_where(error))
+            return patch_with(creation.object, notes)
+
+    def _recognised(self, body: bytes) -> bytes:
+        creation = read_review(body)
+        if creation.namespace in self.excluded:
+            return allowed(creation.uid)
+        found = recognise(creation.object)
+        self.metrics.recognised(found)
+        patch = patch_for_recognised(creation.object) if found.why is None else []
+        return allowed(creation.uid, patch=patch)
 
     def _let_through(self, why: Unanswerable, **fields: str) -> bytes:
         self.metrics.failed_open.labels(why.reason).inc()

@@ -7,7 +7,9 @@ from typing import Final
 from prometheus_client import Counter, Gauge, Histogram, PlatformCollector
 
 from plimsoll_operator.metrics.process import process_registry
-from plimsoll_operator.sizing.pod_sizing import Sized, Treatment
+from plimsoll_operator.pods.recognising import MAKERS, LeftAlone, Recognition
+from plimsoll_operator.sizing.node_hint import Outcome
+from plimsoll_operator.sizing.sized import Sized, Treatment
 from plimsoll_predictor.core.decision import Reason
 
 _FAILED_OPEN: Final = (
@@ -43,10 +45,34 @@ class AdmissionMetrics:
             ["reason"],
             registry=self.registry,
         )
+        self._recognised = Counter(
+            "plimsoll_admission_recognised",
+            "Pods without a label that were recognised, by who made them.",
+            ["maker"],
+            registry=self.registry,
+        )
+        self._left_alone = Counter(
+            "plimsoll_admission_left_alone",
+            "Pods without a label that were left alone, by maker if it is known, and why.",
+            ["maker", "reason"],
+            registry=self.registry,
+        )
         self.seconds = Histogram(
             "plimsoll_admission_seconds",
             "Time to answer one request, from its last byte read to its answer.",
             buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self._waited = Counter(
+            "plimsoll_admission_waited",
+            "Later attempts that waited a moment for their lift, by whether it came.",
+            ["result"],
+            registry=self.registry,
+        )
+        hints = Counter(
+            "plimsoll_placing_hints",
+            "New pods whose policy has hints at nodes, by what became of that.",
+            ["result"],
             registry=self.registry,
         )
         self.ignored_features = Counter(
@@ -91,8 +117,32 @@ class AdmissionMetrics:
         # A series that is there from the start: else its first increase is none to Prometheus.
         for reason in _FAILED_OPEN:
             self.failed_open.labels(reason)
+        for maker in MAKERS:
+            self._recognised.labels(maker)
+            self._left_alone.labels(maker, LeftAlone.GENERATED_NAME.value)
+        for why in LeftAlone:
+            if why is not LeftAlone.GENERATED_NAME:
+                self._left_alone.labels("", why.value)
         for reason in _FEED_ERRORS:
             self.feed_errors.labels(reason)
+        for result in ("lifted", "in-vain"):
+            self._waited.labels(result)
+        self._hints = {outcome: hints.labels(outcome.value) for outcome in Outcome}
+
+    def waited(self, *, lifted: bool) -> None:
+        """One later attempt was answered after its wait."""
+        self._waited.labels("lifted" if lifted else "in-vain").inc()
+
+    def hinted(self, outcome: Outcome) -> None:
+        """A pod was answered whose policy has hints."""
+        self._hints[outcome].inc()
+
+    def recognised(self, found: Recognition) -> None:
+        """One pod without a label was looked at."""
+        if found.why is None:
+            self._recognised.labels(found.maker or "").inc()
+        else:
+            self._left_alone.labels(found.maker or "", found.why.value).inc()
 
     def answered(self, sized: Sized) -> None:
         """One pod was answered."""

@@ -51,11 +51,16 @@ JOB: Final = Created("batch", "v1", "jobs")
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """A request to admit a new object. namespace: None if the review does not say it."""
+    """A request to admit a new object.
+
+    namespace: None if the review does not say it. tried: whether it is asked only for the answer,
+        and the object will not be created.
+    """
 
     uid: str
     object: Mapping[str, Any]
     namespace: str | None
+    tried: bool = False
 
 
 class _Request(msgspec.Struct, rename="camel"):
@@ -67,6 +72,7 @@ class _Request(msgspec.Struct, rename="camel"):
     operation: Any = None
     namespace: Any = None
     object: Any = None
+    dry_run: Any = None
 
 
 class _Review(msgspec.Struct, rename="camel"):
@@ -97,7 +103,7 @@ def read_review(body: bytes, created: Created = POD) -> Creation:
     if not _is_creation(request, created) or not isinstance(request.object, dict):
         raise Unanswerable("not-a-new-pod", uid)
     namespace = request.namespace if isinstance(request.namespace, str) else None
-    return Creation(uid, request.object, namespace)
+    return Creation(uid, request.object, namespace, request.dry_run is True)
 
 
 def _is_json(body: bytes) -> bool:

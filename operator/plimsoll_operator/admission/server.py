@@ -14,24 +14,35 @@ from aiohttp import HttpVersion11, web
 
 from plimsoll_operator.admission.answering import Answerer
 from plimsoll_operator.admission.certificates import Certificate
+from plimsoll_operator.admission.early import Early, longest_s
 
 SIZING_PATH: Final = "/size"
 JOB_PATH: Final = "/job"
+UNLABELLED_PATH: Final = "/unlabelled"
+UNLABELLED_JOB_PATH: Final = "/unlabelled-job"
 MAX_BODY_BYTES: Final = 8 * 2**20
 """The API server takes objects of 3 MiB; a review may hold two, escaped."""
+MOST_EARLY: Final = 1000
+"""Pods that wait for their lift at once; others are answered by what is known."""
+LOOK_S: Final = 0.01
 MAX_DRAINED_BYTES: Final = 64 * 2**20
 """A client that sends more than that is cut off instead of being answered."""
 
 
 class SizingServer:
-    """Answers ``POST /size`` for pods and ``POST /job`` for Jobs; every other path is 404.
+    """Answers ``POST`` at four paths, and every other path with 404.
+
+    ``/size`` and ``/job``: pods with a label, and Jobs that make such pods. ``/unlabelled`` and
+    ``/unlabelled-job``: those without, in namespaces whose people want them recognised.
 
     draining: set it before the end, while requests are still answered: each connection is then
     closed after its next answer, so that none is cut off in a request.
+    waiting: pods that came before their lift, and are answered in a moment.
     """
 
     def __init__(self, answerer: Answerer) -> None:
         self._answerer = answerer
+        self.waiting = 0
         self.draining = False
 
     @asynccontextmanager
@@ -47,6 +58,8 @@ class SizingServer:
             [
                 web.post(SIZING_PATH, self._size),
                 web.post(JOB_PATH, self._job),
+                web.post(UNLABELLED_PATH, self._unlabelled),
+                web.post(UNLABELLED_JOB_PATH, self._unlabelled_job),
                 web.post("/{path:.*}", _elsewhere),
             ]
         )
@@ -60,16 +73,25 @@ class SizingServer:
             await runner.cleanup()
 
     async def _size(self, request: web.Request) -> web.StreamResponse:
-        return await self._answered(request, self._answerer.answer)
+        return await self._answered(request, self._answerer.answer_unless_early)
 
     async def _job(self, request: web.Request) -> web.StreamResponse:
         return await self._answered(request, self._answerer.answer_job)
 
+    async def _unlabelled(self, request: web.Request) -> web.StreamResponse:
+        return await self._answered(request, self._answerer.answer_unlabelled)
+
+    async def _unlabelled_job(self, request: web.Request) -> web.StreamResponse:
+        return await self._answered(request, self._answerer.answer_unlabelled_job)
+
     async def _answered(
-        self, request: web.Request, answer_to: Callable[[bytes], bytes]
+        self, request: web.Request, answer_to: Callable[[bytes], bytes | Early]
     ) -> web.StreamResponse:
         body, complete = await _read_body(request)
         answer = answer_to(body) if complete else self._answerer.answer_oversized(body)
+        if isinstance(answer, Early):
+            await self._until_news(answer, longest_s(request.query.get("timeout")))
+            answer = self._answerer.answer_waited(body, answer)
         # All pods that wait are decided before any is answered. Each part's code then stays in the
         # processor's cache: 15 % more requests a second and a shorter tail, measured.
         await asyncio.sleep(0)
@@ -80,6 +102,19 @@ class SizingServer:
             # The client's next request goes to another replica, not into our end.
             response.force_close()
         return response
+
+    async def _until_news(self, early: Early, longest_s: float) -> None:
+        """Wait for the lift of an early pod, and not for long: its engine waits, too."""
+        if self.waiting >= MOST_EARLY:
+            return
+        self.waiting += 1
+        try:
+            now_s = asyncio.get_running_loop().time
+            until_s = now_s() + longest_s
+            while now_s() < until_s and not self.draining and not self._answerer.has_news(early):
+                await asyncio.sleep(LOOK_S)
+        finally:
+            self.waiting -= 1
 
 
 async def _elsewhere(_: web.Request) -> web.StreamResponse:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -52,6 +52,7 @@ def take_snapshot(state: AdmissionState, position: Position, saved_s: float) -> 
         tasks=state.tasks.copy(),
         namespaces=state.namespaces.copy(),
         siblings=state.siblings.copy(),
+        placing=state.placing.copy(),
     )
     return _lines(copied, position, saved_s)
 
@@ -100,11 +101,11 @@ def load_snapshot(path: Path, state: AdmissionState) -> Loaded | None:
     try:
         header, entries = _parse(text)
         read = AdmissionState()
-        bad = tuple(_fill(read, entries))
+        bad = (*_fill(read, entries), *_fill(read, _placing_in(header)))
         if "items" in header:
             read.siblings = Siblings.from_dict(header["items"])
-        # A version that knew of no items wrote none: the feed tells them if asked anew.
-        complete = not bad and "items" in header
+        # A version that knew nothing of one wrote none: the feed tells it if asked anew.
+        complete = not bad and "items" in header and "placing" in header
         position = Position(header["epoch"], int(header["revision"])) if complete else Position()
         loaded = Loaded(position=position, saved_s=float(header["saved_s"]), bad_entries=bad)
     except (KeyError, TypeError, ValueError) as error:
@@ -126,6 +127,10 @@ def _lines(state: AdmissionState, position: Position, saved_s: float) -> Iterato
         "saved_s": saved_s,
         # In the header, since a version that knows of no items refuses a file with lines of them.
         "items": state.siblings.to_dict(),
+        "placing": {
+            "pairs": None if state.placing.costs is None else state.placing.costs.to_document(),
+            "hosts": dict(state.placing.residents()),
+        },
     }
     yield orjson.dumps(header) + b"\n"
     defaults = {
@@ -157,12 +162,20 @@ def _parse(text: bytes) -> tuple[Mapping[str, Any], list[Any]]:
     return header, entries
 
 
-def _fill(state: AdmissionState, entries: Sequence[Any]) -> Iterator[str]:
+def _fill(state: AdmissionState, entries: Iterable[Any]) -> Iterator[str]:
     for entry in entries:
         try:
             apply(state, ChangeKind(entry["kind"]), entry["name"], entry["data"])
         except BadEntry as error:
             yield str(error)
+
+
+def _placing_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    placing = mapping(header.get("placing"))
+    if placing.get("pairs") is not None:
+        yield {"kind": ChangeKind.PAIRS.value, "name": "", "data": placing["pairs"]}
+    for host, residents in mapping(placing.get("hosts")).items():
+        yield {"kind": ChangeKind.HOST.value, "name": host, "data": {"residents": residents}}
 
 
 def _put_aside(path: Path) -> str:

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from plimsoll_operator.feed.item_keys import ItemKey
 from plimsoll_operator.feed.wire import ChangeKind, FeedMessage
+from plimsoll_operator.names.labels import MAX_LABEL_CHARS
+from plimsoll_operator.pods.autoscalers import (
+    MOST_IN_NAMESPACE,
+    Autoscaler,
+    Autoscalers,
+    by_target,
+)
 from plimsoll_operator.pods.spec import sequence
 from plimsoll_operator.sizing.bounds.namespaces import read_namespace
 from plimsoll_operator.sizing.bounds.nodes import NO_NODES, Nodes
 from plimsoll_operator.sizing.bounds.quotas import CPU
 from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
-from plimsoll_predictor.core.documents import from_document
+from plimsoll_predictor.core.documents import Count, from_document
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
+from plimsoll_predictor.placing.costs import Costs
+
+_Data: TypeAlias = Mapping[str, Any] | None
 
 _WORDS_CHARS: Final = 200
 """It becomes part of each pod's annotation."""
@@ -38,20 +48,30 @@ class _Defaults(msgspec.Struct):
     unhealed: str | None = None
 
 
+class _Host(msgspec.Struct):
+    residents: list[tuple[Count, Count]]
+
+
 def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, Any] | None]]:
     """The message's changes one by one: kind, name, and data or None for a removal."""
     if message.defaults is not None:
         yield ChangeKind.DEFAULTS, "", message.defaults
+    # Before others come: there is room for so many and no more.
+    for name in message.removed.hosts:
+        yield ChangeKind.HOST, name, None
     for kind, entries in (
         (ChangeKind.NAMESPACE, message.namespaces),
         # Models come before tasks, so that no task lacks the model that it uses.
         (ChangeKind.MODEL, message.models),
         (ChangeKind.TASK, message.tasks),
         (ChangeKind.ITEM, message.items),
+        (ChangeKind.PAIRS, message.pairs),
+        (ChangeKind.HOST, message.hosts),
     ):
         for name, data in entries.items():
             yield kind, name, data
     for kind, names in (
+        (ChangeKind.PAIRS, message.removed.pairs),
         (ChangeKind.TASK, message.removed.tasks),
         (ChangeKind.MODEL, message.removed.models),
         (ChangeKind.NAMESPACE, message.removed.namespaces),
@@ -69,33 +89,29 @@ def apply(
         BadEntry: if it makes no sense; the state is as before.
     """
     try:
-        if kind is ChangeKind.DEFAULTS:
-            _apply_defaults(state, data or {})
-        elif kind is ChangeKind.NAMESPACE:
-            _apply_namespace(state, name, data)
-        elif kind is ChangeKind.MODEL:
-            _apply_model(state, name, data)
-        elif kind is ChangeKind.ITEM:
-            ItemKey.parse(name).put(state.siblings, data or {})
-        else:
-            _apply_task(state, name, data)
+        _APPLY[kind](state, name, data)
     # Whatever error a foreign entry causes, the other entries must be applied.
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        if kind is ChangeKind.TASK:
-            _forget(state, name)
+        _forget(state, kind, name)
         raise BadEntry(
             f"{kind} {name[:253]!r} in the feed makes no sense: {error!r:.300}"
         ) from error
 
 
-def _forget(state: AdmissionState, name: str) -> None:
-    """Forget a task whose news nobody can read: what was known may lower runs that were killed."""
-    with contextlib.suppress(ValueError):
-        task = TaskId.parse(name)
-        state.tasks.pop(task, None)
+def _forget(state: AdmissionState, kind: ChangeKind, name: str) -> None:
+    """Forget that whose news nobody can read: what was known is no longer so.
+
+    What was known of a task may lower runs that were killed.
+    """
+    if kind is ChangeKind.TASK:
+        with contextlib.suppress(ValueError):
+            state.tasks.pop(TaskId.parse(name), None)
+    elif kind in (ChangeKind.PAIRS, ChangeKind.HOST):
+        _APPLY[kind](state, name, None)
 
 
-def _apply_defaults(state: AdmissionState, data: Mapping[str, Any]) -> None:
+def _apply_defaults(state: AdmissionState, _name: str, data: _Data) -> None:
+    data = data or {}
     defaults = from_document(_Defaults, data, "the defaults")
     nodes = NO_NODES if defaults.nodes is None else Nodes.from_document(defaults.nodes)
     state.default_policy, state.paused = Policy.from_dict(defaults.policy), defaults.paused
@@ -103,7 +119,7 @@ def _apply_defaults(state: AdmissionState, data: Mapping[str, Any]) -> None:
     state.unhealed = defaults.unhealed[:_WORDS_CHARS] if defaults.unhealed else None
 
 
-def _apply_namespace(state: AdmissionState, name: str, data: Mapping[str, Any] | None) -> None:
+def _apply_namespace(state: AdmissionState, name: str, data: _Data) -> None:
     if data is None:
         state.namespaces.pop(name, None)
         return
@@ -114,10 +130,17 @@ def _apply_namespace(state: AdmissionState, name: str, data: Mapping[str, Any] |
         bounds=read_namespace(limit_ranges, quotas),
         document=data,
         cpu=read_namespace(limit_ranges, quotas, CPU),
+        autoscalers=_autoscalers(data),
     )
 
 
-def _apply_model(state: AdmissionState, name: str, data: Mapping[str, Any] | None) -> None:
+def _autoscalers(data: Mapping[str, Any]) -> Autoscalers:
+    # An older controller tells none.
+    told = sequence(data.get("autoscalers"))[:MOST_IN_NAMESPACE]
+    return by_target(map(Autoscaler.from_document, told))
+
+
+def _apply_model(state: AdmissionState, name: str, data: _Data) -> None:
     task = TaskId.parse(name)
     model = None if data is None else Model.from_dict(data)
     _keep_model(state, task, model)
@@ -125,7 +148,24 @@ def _apply_model(state: AdmissionState, name: str, data: Mapping[str, Any] | Non
         state.tasks[task] = replace(knowledge, model=model)
 
 
-def _apply_task(state: AdmissionState, name: str, data: Mapping[str, Any] | None) -> None:
+def _apply_item(state: AdmissionState, name: str, data: _Data) -> None:
+    ItemKey.parse(name).put(state.siblings, data or {})
+
+
+def _apply_pairs(state: AdmissionState, _name: str, data: _Data) -> None:
+    state.placing.costs = None if data is None else Costs.from_document(data)
+
+
+def _apply_host(state: AdmissionState, name: str, data: _Data) -> None:
+    if data is None:
+        state.placing.remove(name)
+    elif len(name) > MAX_LABEL_CHARS:
+        raise ValueError("no host has so long a name")
+    else:
+        state.placing.put(name, from_document(_Host, data, "a host").residents)
+
+
+def _apply_task(state: AdmissionState, name: str, data: _Data) -> None:
     task = TaskId.parse(name)
     if data is None:
         state.tasks.pop(task, None)
@@ -144,3 +184,14 @@ def _keep_model(state: AdmissionState, task: TaskId, model: Model | None) -> Non
         state.models.pop(task, None)
     else:
         state.models[task] = model
+
+
+_APPLY: Final[Mapping[ChangeKind, Callable[[AdmissionState, str, _Data], None]]] = {
+    ChangeKind.DEFAULTS: _apply_defaults,
+    ChangeKind.NAMESPACE: _apply_namespace,
+    ChangeKind.MODEL: _apply_model,
+    ChangeKind.TASK: _apply_task,
+    ChangeKind.ITEM: _apply_item,
+    ChangeKind.PAIRS: _apply_pairs,
+    ChangeKind.HOST: _apply_host,
+}

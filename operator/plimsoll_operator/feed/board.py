@@ -23,6 +23,7 @@ import structlog
 
 from plimsoll_operator.feed.item_keys import ItemKey
 from plimsoll_operator.feed.wire import VERSION, ChangeKind, FeedChange, encode_message
+from plimsoll_operator.pods.autoscalers import Autoscaler
 from plimsoll_operator.sizing.bounds.nodes import NO_NODES, Nodes
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.shares import Shares
@@ -30,6 +31,7 @@ from plimsoll_predictor.core.siblings import MOST_EARLIER, MOST_ITEMS, owner_of
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
+from plimsoll_predictor.placing.costs import Costs
 
 MAX_MESSAGE_BYTES: Final = 2**20
 """A reader decodes a message at once, between two pods that it answers: so they are small."""
@@ -112,13 +114,15 @@ class FeedBoard:
         policy: Policy | None,
         limit_ranges: Sequence[Mapping[str, Any]],
         quotas: Sequence[Mapping[str, Any]],
+        autoscalers: Sequence[Autoscaler] = (),
     ) -> None:
-        """Set a namespace's policy for tasks nobody knows yet, its LimitRanges and ResourceQuotas.
+        """Set a namespace's policy for tasks nobody knows yet, and what else its sizes depend on.
 
         limit_ranges, quotas: the objects as the API gives them; only their specs are sent, so that
             the use of a quota, which changes with every pod, makes no message.
+        autoscalers: those that change pods; the caller bounds their number.
         """
-        if policy is None and not limit_ranges and not quotas:
+        if policy is None and not limit_ranges and not quotas and not autoscalers:
             self._drop((ChangeKind.NAMESPACE, namespace))
             return
         data = {
@@ -126,7 +130,27 @@ class FeedBoard:
             "limit_ranges": [_bare(limit_range) for limit_range in limit_ranges],
             "quotas": [_bare(quota) for quota in quotas],
         }
+        if autoscalers:  # nearly no namespace has any
+            data["autoscalers"] = [each.to_document() for each in autoscalers]
         self._put((ChangeKind.NAMESPACE, namespace), data)
+
+    def set_pairs(self, costs: Costs | None) -> None:
+        """Tell what tasks cost each other on a node; None if that is not to be used."""
+        if costs is None:
+            self._drop((ChangeKind.PAIRS, ""))
+        else:
+            self._put((ChangeKind.PAIRS, ""), costs.to_document())
+
+    def set_host(self, host: str, residents: Sequence[tuple[int, int]]) -> None:
+        """Tell who runs on a node: places of kinds in ``Costs``, and how many.
+
+        The caller bounds the number of nodes, and names one by its label with the host's name.
+        """
+        self._put((ChangeKind.HOST, host), {"residents": residents})
+
+    def remove_host(self, host: str) -> None:
+        """Tell that a node takes no pods any more."""
+        self._drop((ChangeKind.HOST, host))
 
     def set_defaults(
         self,

@@ -15,7 +15,14 @@ import structlog
 
 from plimsoll_operator.credentials.token_file import read_token
 from plimsoll_operator.feed.applying import BadEntry, apply, steps
-from plimsoll_operator.feed.wire import FEED_PATH, VERSION, BadMessage, FeedMessage, decode_message
+from plimsoll_operator.feed.wire import (
+    FEED_PATH,
+    VERSION,
+    BadMessage,
+    ChangeKind,
+    FeedMessage,
+    decode_message,
+)
 from plimsoll_operator.sizing.state import AdmissionState
 
 log = structlog.get_logger()
@@ -123,7 +130,8 @@ class FeedClient:
         target = self.state if self._staged is None else self._staged
         changed = message.full
         for kind, name, data in steps(message):
-            changed = True
+            # These change each second, and the copy on disk has them as old as all else in it.
+            changed = changed or kind not in (ChangeKind.PAIRS, ChangeKind.HOST)
             try:
                 apply(target, kind, name, data)
             except BadEntry as error:

@@ -6,17 +6,23 @@ r"""The feed's messages: JSON over HTTP.
      "models": {"shop/train": {…}},
      "tasks": {"shop/train": {…}},
      "items": {"[\"run\",\"r7\",\"shop/s1\"]": {"needs": [["align", 104857600]]}},
-     "removed": {"tasks": ["shop/old"], "namespaces": [], "models": []}}
+     "pairs": {"": {"kinds": ["(others)", "shop/train"], "hundredths": […], "known": […]}},
+     "hosts": {"node-1": {"residents": [[1, 2]]}},
+     "removed": {"tasks": ["shop/old"], "namespaces": [], "models": [], "hosts": ["node-9"]}}
 
 ``revision`` is where the next question starts; while it is below ``head`` there is more at once.
 ``defaults`` is null where it did not change. ``full``: forget all earlier state.
 A task's model is a hundred times larger than the rest of its entry, and changes once in a hundred
 times: so it is an entry of its own, before the task that is to use it. A removed task takes its
 model along.
+A namespace with VerticalPodAutoscalers has ``autoscalers``, too; older readers do not read it.
 Older readers send no ``v`` in their question, and get each task with its ``model`` in it; older
 controllers answer so to everybody, and it is read.
 ``items`` are never removed: both sides keep the same number of the latest. Older readers do not
 read them, and a message without them is read.
+``pairs`` is what tasks cost each other on a node, ``hosts`` who runs on which: by the places of
+``kinds``, and how many. Both are there only while a policy says ``placing``; older readers do not
+read them.
 """
 
 from __future__ import annotations
@@ -46,6 +52,10 @@ class ChangeKind(StrEnum):
     DEFAULTS = "defaults"
     ITEM = "items"
     """The needs for an item of a workflow; they are never removed."""
+    PAIRS = "pairs"
+    """What tasks cost each other on a node; one entry, without a name."""
+    HOST = "hosts"
+    """Who runs on a node that takes pods, by the node's host name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +69,13 @@ class FeedChange:
 
 
 class Removed(msgspec.Struct, frozen=True):
-    """The names of removed tasks, namespaces and models."""
+    """The names of what was removed."""
 
     tasks: Sequence[str]
     namespaces: Sequence[str]
     models: Sequence[str] = ()
+    hosts: Sequence[str] = ()
+    pairs: Sequence[str] = ()
 
 
 class FeedMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +91,8 @@ class FeedMessage(msgspec.Struct, frozen=True, kw_only=True):
     removed: Removed
     items: dict[str, Any] = {}  # an older controller has none
     models: dict[str, Any] = {}
+    hosts: dict[str, Any] = {}
+    pairs: dict[str, Any] = {}
 
 
 class BadMessage(ValueError):

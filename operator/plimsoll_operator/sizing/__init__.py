@@ -1,4 +1,4 @@
-"""Decides one pod's size and makes the patch: this is admission's answer. Pure.
+"""Decides one pod's size, or a new Job's template, and makes the patch: admission's answer. Pure.
 
 In: a pod and the knowledge of tasks (``state``). Out: a JSON patch with its decision note.
 May import: ``policy``, ``pods``, ``names`` and the predictor.

@@ -18,7 +18,7 @@ from plimsoll_operator.pods.spec import (
 )
 from plimsoll_operator.sizing.decision_note import CpuNote, DecisionNote
 from plimsoll_predictor.core.cpu import CpuAsk, CpuBounds, CpuDecision, CpuReason, decide_cpu
-from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 
 _LEFT: Final = {
@@ -83,6 +83,17 @@ def left_for_its_class(note: CpuNote) -> CpuNote:
     """
     why = "the request would equal the limit, and the pod would become Guaranteed"
     return replace(note, request_millicores=None, reason=CpuReason.LEFT, why=why)
+
+
+def left_to_autoscaler(ask: CpuAsk, name: str, policy: Policy) -> CpuNote:
+    """Return the decision to leave the CPU request to the VerticalPodAutoscaler that sets it."""
+    return CpuNote(
+        request_millicores=None,
+        was_millicores=ask.request_millicores,
+        mode=policy.cpu.mode,
+        reason=CpuReason.LEFT,
+        why=f"the VerticalPodAutoscaler {name} sets it",
+    )
 
 
 def is_enforced(note: CpuNote) -> bool:

@@ -69,6 +69,8 @@ class DecisionNote:
     cpu: the decision on its CPU; None if there was none.
     context: features that nobody wrote on the pod, as they were known at the decision. The
         observation gets exactly these, so that nothing learned later enters it.
+    template: whether it was decided for a suspended Job's template (see ``job_sizing``), so
+        that admission has not decided on the pod itself.
     """
 
     task: str
@@ -87,6 +89,7 @@ class DecisionNote:
     before_bytes: int | None = None
     cpu: CpuNote | None = None
     context: Context = field(default_factory=dict)
+    template: bool = False
 
 
 def note_to_json(note: DecisionNote) -> str:
@@ -121,6 +124,8 @@ def note_to_json(note: DecisionNote) -> str:
         }
     if note.context:
         document["context"] = {name: round(size) for name, size in note.context.items()}
+    if note.template:
+        document["template"] = True
     return orjson.dumps(document).decode()
 
 
@@ -181,16 +186,45 @@ def _read(quantity: object, parse: Callable[[object], int]) -> int | None:
 
 def memory_asked(container: SizedContainer, note: DecisionNote | None) -> Memory:
     """Return the user's request and limit: the container's, unless Plimsoll itself wrote these."""
-    if (
-        note is not None
-        and note.mode is Mode.ENFORCE
+    if note is not None and has_decided(container, note) and not _raised_since(container, note):
+        return memory_noted(container, note)
+    return Memory(container.request_bytes, container.limit_bytes)
+
+
+def has_decided(container: SizedContainer, note: DecisionNote) -> bool:
+    """Say whether the container's request is the one that Plimsoll wrote with this note."""
+    return (
+        note.mode is Mode.ENFORCE
         and note.container == container.name
         and None not in (note.allocation_bytes, container.request_bytes)
         and container.request_bytes in (note.allocation_bytes, note.before_bytes)
-        and not _raised_since(container, note)
-    ):
-        return Memory(note.was_request_bytes, note.was_limit_bytes)
-    return Memory(container.request_bytes, container.limit_bytes)
+    )
+
+
+def memory_noted(container: SizedContainer, note: DecisionNote) -> Memory:
+    """Return the user's request and limit as the note has them."""
+    # A LimitRange gives a limit to pods, not to templates.
+    filled = note.template and note.was_limit_bytes is None
+    filled = filled or _was_filled_in(container.limit_bytes, note)
+    return Memory(note.was_request_bytes, container.limit_bytes if filled else note.was_limit_bytes)
+
+
+def _was_filled_in(limit_bytes: int | None, note: DecisionNote) -> bool:
+    """Say whether another webhook wrote the limit beside the author's request."""
+    if note.was_limit_bytes is not None or note.was_request_bytes is None:
+        return False
+    return (limit_bytes or 0) >= note.was_request_bytes and not is_own_limit(limit_bytes, note)
+
+
+def is_own_limit(limit_bytes: int | None, note: DecisionNote) -> bool:
+    """Say whether a limit is the author's, or one that Plimsoll wrote with this note."""
+    if limit_bytes == note.was_limit_bytes:
+        return True
+    # A limit may be a little above the size, for the sake of the pod's class.
+    return limit_bytes is not None and any(
+        size_bytes is not None and 0 <= limit_bytes - size_bytes <= MIB
+        for size_bytes in (note.allocation_bytes, note.before_bytes)
+    )
 
 
 def _raised_since(container: SizedContainer, note: DecisionNote) -> bool:

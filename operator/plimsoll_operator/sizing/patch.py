@@ -23,6 +23,8 @@ from plimsoll_predictor.core.policy import Limits
 Operation = dict[str, Any]
 _DECISION_PATH: Final = f"/metadata/annotations/{labels.DECISION.replace('/', '~1')}"
 """A JSON pointer, escaped as RFC 6901 says."""
+_CONTAINER_PATH: Final = f"/metadata/annotations/{labels.CONTAINER.replace('/', '~1')}"
+_NAMES: Final = frozenset({labels.CONTAINER, labels.DEFAULT_CONTAINER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,12 @@ def patch_for(
     if cpu_millicores is not None:
         _add_cpu(operations, pod, container, format_millicores(cpu_millicores))
     annotations = annotations_of(pod)
+    if note is not None and container.index and _NAMES.isdisjoint(annotations):
+        # A webhook put another container before it: all who read the pod later must find this one.
+        if not annotations:
+            operations.append(_add("/metadata/annotations", {}))
+            annotations = {labels.CONTAINER: container.name}
+        operations.append(_add(_CONTAINER_PATH, container.name))
     if note is not None and not annotations:
         operations.append(_add("/metadata/annotations", {labels.DECISION: note}))
     elif note is not None and annotations.get(labels.DECISION) != note:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import Final
 
 from plimsoll_operator.names.labels import RUN_OF
@@ -14,20 +13,21 @@ from plimsoll_operator.pods.spec import (
     NotSizable,
     Pod,
     Qos,
-    SizedContainer,
     annotations_of,
     other_memory_bytes,
     qos_of,
     sized_container,
 )
-from plimsoll_operator.pods.workflow_items import Context, context_of
+from plimsoll_operator.pods.workflow_items import context_of
 from plimsoll_operator.policy.pod_policy import resolve_policy
+from plimsoll_operator.sizing.as_written import patch_as_written
 from plimsoll_operator.sizing.bounds.caps import PodAmounts, bounds_for, cpu_bounds_for
 from plimsoll_operator.sizing.cpu_sizing import (
     cpu_asked,
     decides_class,
     is_enforced,
     left_for_its_class,
+    left_to_autoscaler,
     may_size_cpu,
     size_cpu,
 )
@@ -35,7 +35,6 @@ from plimsoll_operator.sizing.decision_note import (
     CpuNote,
     DecisionNote,
     has_room,
-    memory_asked,
     note_to_json,
     read_note,
 )
@@ -44,113 +43,102 @@ from plimsoll_operator.sizing.keeping_class import (
     limits_in_class,
     memory_in_class,
 )
+from plimsoll_operator.sizing.own_retries import killed, not_below_retry
 from plimsoll_operator.sizing.patch import (
     Memory,
-    Operation,
     is_lowered,
     memory_after,
     patch_for,
-    pod_with,
 )
+from plimsoll_operator.sizing.read_pod import ReadPod
+from plimsoll_operator.sizing.sized import Sized, Treatment
 from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_operator.sizing.stepping_back import (
+    Other,
+    memory_before,
+    memory_left,
+    other_sizer,
+    sets_cpu,
+    within_limit_of_others,
+)
 from plimsoll_predictor.core.cpu import CpuAsk
-from plimsoll_predictor.core.decision import Ask, Bounds, Decision, Reason
+from plimsoll_predictor.core.decision import Ask, Decision, Reason
 from plimsoll_predictor.core.policy import Limits, Mode
 from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.deciding.decide import decide
 from plimsoll_predictor.deciding.safeguards import why_failures_hold, why_not_lowered
-from plimsoll_predictor.knowledge.knowledge import Knowledge
 
 _KEEPS: Final = frozenset({Reason.COLD_START, Reason.KEPT, Reason.NOT_LOWERED})
 """Decisions for what the author wrote, raised to a minimum at most."""
 
 
-class Treatment(StrEnum):
-    """The kind of one answer, for counting."""
-
-    ENFORCED = "enforced"
-    RECOMMENDED = "recommended"
-    KEPT = "kept"
-    OFF = "off"
-    PAUSED = "paused"
-    EXCLUDED = "excluded"
-    NOT_OURS = "not-ours"
-    NOT_SIZABLE = "not-sizable"
-
-
-@dataclass(frozen=True, slots=True)
-class Sized:
-    """Admission's answer for one pod, and the reason.
-
-    patch: JSON Patch operations; empty leaves the pod as it is.
-    identity, decision: None if the pod is not Plimsoll's.
-    ignored_features: how many were out of bounds.
-    warning: for the creator of the pod; None almost always.
-    wanted: the sized container's memory by the decision, whatever the mode.
-    note: the decision as it is written on the pod. Both are None if nothing could be sized.
-    """
-
-    treatment: Treatment
-    patch: list[Operation]
-    identity: RunIdentity | None = None
-    decision: Decision | None = None
-    ignored_features: int = 0
-    warning: str | None = None
-    wanted: Memory | None = None
-    note: DecisionNote | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Pod:
-    """One pod after reading. words: oddities to report beside the decision; usually empty."""
-
-    body: Pod
-    identity: RunIdentity
-    container: SizedContainer
-    was: Memory
-    note: DecisionNote | None
-    knowledge: Knowledge
-    context: Context
-    words: str
-    unhealed: str | None
-
-
 def size(
-    pod: Pod, state: AdmissionState, namespace: str | None = None, unhealed: str | None = None
+    pod: Pod,
+    state: AdmissionState,
+    namespace: str | None = None,
+    unhealed: str | None = None,
+    now_s: float | None = None,
 ) -> Sized:
     """Size one pod. The same input gives the same answer; nothing is changed.
 
     namespace: where the pod is created, by the API server; None reads it from the pod.
     unhealed: why a kill may not be noticed at present; None leaves that to the state.
+    now_s: the moment of the decision, Unix seconds; None decides without regard to how long the
+        task's attempts have been running.
     """
     identity = identify(pod, namespace)
     if identity is None:
         return Sized(Treatment.NOT_OURS, [])
     knowledge = state.knowledge_of(identity.task)
     if state.paused or knowledge.paused:
-        return _unsized(identity, Treatment.PAUSED, Reason.PAUSED, "sizing is paused")
+        return _unsized(pod, identity, Treatment.PAUSED, Reason.PAUSED, "sizing is paused")
     policy, words = resolve_policy(pod, knowledge.policy)
     if policy.mode is Mode.OFF:
-        return _unsized(identity, Treatment.OFF, Reason.OFF, "the mode is off")
+        return _unsized(pod, identity, Treatment.OFF, Reason.OFF, "the mode is off")
     container = sized_container(pod)
     if isinstance(container, NotSizable):
         why = f"not sized: {container.why}"
-        return _unsized(identity, Treatment.NOT_SIZABLE, Reason.NOT_SIZABLE, why)
+        return _unsized(pod, identity, Treatment.NOT_SIZABLE, Reason.NOT_SIZABLE, why)
     if policy is not knowledge.policy:
         knowledge = replace(knowledge, policy=policy)
     note = read_note(pod)
-    was = memory_asked(container, note)
+    was = memory_before(pod, container, note)
     context = context_of(identity.task, identity.work, state.siblings)
     unhealed = unhealed or state.unhealed
-    read = _Pod(pod, identity, container, was, note, knowledge, context, words, unhealed)
+    read = ReadPod(pod, identity, container, was, note, knowledge, context, words, unhealed, now_s)
+    if policy.mode is Mode.ENFORCE:
+        autoscalers = state.namespace(identity.task.namespace).autoscalers
+        other = other_sizer(pod, container, note, autoscalers)
+        if other is not None:
+            return _left(read, other, state)
     return _sized(read, state)
 
 
-def _unsized(identity: RunIdentity, treatment: Treatment, reason: Reason, why: str) -> Sized:
-    return Sized(treatment, [], identity, Decision(allocation_bytes=None, reason=reason, why=why))
+def _left(read: ReadPod, other: Other, state: AdmissionState) -> Sized:
+    """Leave the memory to who else sets it, as if the mode were recommend: nobody lifts the run."""
+    memory = memory_left(read.container, read.note)
+    cpu = None if other.sets_cpu else _cpu(read, memory, state)
+    decision = Decision(
+        allocation_bytes=None, reason=Reason.LEFT, why=other.why, attempt=read.attempt
+    )
+    note = _note(replace(read, was=memory), decision, cpu)
+    note = replace(note, mode=Mode.RECOMMEND)
+    text = note_to_json(note)
+    if not has_room(read.body, text):
+        return _unsized(read.body, read.identity, Treatment.LEFT, Reason.LEFT, other.why)
+    millicores = cpu.request_millicores if cpu is not None and is_enforced(cpu) else None
+    patch = patch_for(read.body, read.container, memory, text, millicores)
+    return Sized(Treatment.LEFT, patch, read.identity, decision, wanted=memory, note=note)
 
 
-def _sized(read: _Pod, state: AdmissionState) -> Sized:
+def _unsized(
+    pod: Pod, identity: RunIdentity, treatment: Treatment, reason: Reason, why: str
+) -> Sized:
+    decision = Decision(allocation_bytes=None, reason=reason, why=why)
+    return Sized(treatment, patch_as_written(pod), identity, decision)
+
+
+def _sized(read: ReadPod, state: AdmissionState) -> Sized:
     policy = read.knowledge.policy
     features = read_features(read.body, policy.feature_sources)
     decision = _decided(read, features, state)
@@ -159,18 +147,21 @@ def _sized(read: _Pod, state: AdmissionState) -> Sized:
         decision, wanted = _held(read, decision, wanted)
     enforced = policy.mode is Mode.ENFORCE
     decision, wanted = _in_class(read, decision, wanted)
+    decision, wanted = within_limit_of_others(read, decision, wanted)
     cpu = _cpu(read, wanted, state)
     note = _note(read, decision, cpu)
     text = note_to_json(note)
     if not has_room(read.body, text):
         # Without the annotation, nobody could tell later what the author had asked.
         why = "not sized: its annotations leave no room for the decision"
-        unsized = _unsized(read.identity, Treatment.NOT_SIZABLE, Reason.NOT_SIZABLE, why)
+        unsized = _unsized(read.body, read.identity, Treatment.NOT_SIZABLE, Reason.NOT_SIZABLE, why)
         return replace(unsized, ignored_features=features.ignored, warning=why)
+    # A recommendation leaves the pod as it is, or undoes the size of its Job's template.
+    as_written = read.was if read.note is not None and read.note.template else None
     patch = patch_for(
         read.body,
         read.container,
-        wanted if enforced else None,
+        wanted if enforced else as_written,
         text,
         cpu.request_millicores if cpu is not None and is_enforced(cpu) else None,
     )
@@ -190,11 +181,11 @@ def _sized(read: _Pod, state: AdmissionState) -> Sized:
     )
 
 
-def _in_class(read: _Pod, decision: Decision, wanted: Memory) -> tuple[Decision, Memory]:
+def _in_class(read: ReadPod, decision: Decision, wanted: Memory) -> tuple[Decision, Memory]:
     """Return what leaves the pod in its quality-of-service class, with the reason."""
     if wanted.request_bytes is None:
         return decision, wanted
-    memory = memory_in_class(_as_written(read), read.container, read.was, wanted)
+    memory = memory_in_class(read.as_written, read.container, read.was, wanted)
     recommended = memory is None and read.knowledge.policy.mode is not Mode.ENFORCE
     if recommended or (memory == wanted and not _keeps_limit(read, decision, wanted)):
         return decision, wanted
@@ -209,7 +200,7 @@ def _in_class(read: _Pod, decision: Decision, wanted: Memory) -> tuple[Decision,
     return replace(decision, allocation_bytes=memory.request_bytes, why=why), memory
 
 
-def _keeps_limit(read: _Pod, decision: Decision, wanted: Memory) -> bool:
+def _keeps_limit(read: ReadPod, decision: Decision, wanted: Memory) -> bool:
     """Say whether the limit is another than the policy says, for the sake of the pod's class."""
     if wanted.request_bytes == wanted.limit_bytes or decision.reason in _KEEPS:
         return False
@@ -217,7 +208,7 @@ def _keeps_limit(read: _Pod, decision: Decision, wanted: Memory) -> bool:
     return limits is Limits.EQUAL and _limits(read, limits) is Limits.KEEP
 
 
-def _wanted(read: _Pod, decision: Decision) -> Memory:
+def _wanted(read: ReadPod, decision: Decision) -> Memory:
     allocation_bytes = decision.allocation_bytes
     keeps = decision.reason in _KEEPS
     if allocation_bytes is None or (keeps and allocation_bytes == read.was.request_bytes):
@@ -227,11 +218,11 @@ def _wanted(read: _Pod, decision: Decision) -> Memory:
     return memory_after(read.was, allocation_bytes, limits)
 
 
-def _limits(read: _Pod, limits: Limits) -> Limits:
-    return limits_in_class(_as_written(read), read.container, read.was, limits)
+def _limits(read: ReadPod, limits: Limits) -> Limits:
+    return limits_in_class(read.as_written, read.container, read.was, limits)
 
 
-def _held(read: _Pod, decision: Decision, wanted: Memory) -> tuple[Decision, Memory]:
+def _held(read: ReadPod, decision: Decision, wanted: Memory) -> tuple[Decision, Memory]:
     """Return a decision for less than was written, or what is left of it where a safeguard holds.
 
     The limit stays as written then, and the request is raised at most.
@@ -261,7 +252,7 @@ def _held(read: _Pod, decision: Decision, wanted: Memory) -> tuple[Decision, Mem
     return kept, memory
 
 
-def _held_by_failures(read: _Pod, wanted: Memory) -> str | None:
+def _held_by_failures(read: ReadPod, wanted: Memory) -> str | None:
     knowledge, identity, note = read.knowledge, read.identity, read.note
     why = why_failures_hold(knowledge, identity.run, wanted.limit_bytes)
     if why is not None:
@@ -275,34 +266,28 @@ def _held_by_failures(read: _Pod, wanted: Memory) -> str | None:
     return f"attempt {note.attempt} was made as its author wrote it" if made else None
 
 
-def _as_written(read: _Pod) -> Pod:
-    """Return the pod as its author wrote it, without Plimsoll's own earlier changes."""
-    note, container = read.note, read.container
-    cpu = cpu_asked(read.body, container, note) if note is not None and note.cpu else None
-    if cpu is None and read.was == Memory(container.request_bytes, container.limit_bytes):
-        return read.body
-    return pod_with(read.body, container, read.was, cpu)
-
-
-def _cpu(read: _Pod, wanted: Memory, state: AdmissionState) -> CpuNote | None:
+def _cpu(read: ReadPod, wanted: Memory, state: AdmissionState) -> CpuNote | None:
     knowledge, container = read.knowledge, read.container
     ask = cpu_asked(read.body, container, read.note) if may_size_cpu(read.body, knowledge) else None
     if ask is None:
         return read.note.cpu if read.note is not None else None
-    qos = qos_of(_as_written(read)) if decides_class(ask) else Qos.BURSTABLE
-    namespace = state.namespace(read.identity.task.namespace).cpu
-    bounds = cpu_bounds_for(read.body, container.index, ask, namespace, state.nodes)
+    namespace = state.namespace(read.identity.task.namespace)
+    by = sets_cpu(read.body, container, namespace.autoscalers)
+    if by is not None:
+        return left_to_autoscaler(ask, by, knowledge.policy)
+    qos = qos_of(read.as_written) if decides_class(ask) else Qos.BURSTABLE
+    bounds = cpu_bounds_for(read.body, container.index, ask, namespace.cpu, state.nodes)
     note = size_cpu(ask, knowledge, bounds, qos)
     if note.request_millicores is None or note.request_millicores != ask.limit_millicores:
         return note
     memory = wanted if knowledge.policy.mode is Mode.ENFORCE else read.was
     sized = CpuAsk(note.request_millicores, ask.limit_millicores)
-    if cpu_keeps_class(_as_written(read), container, memory, sized):
+    if cpu_keeps_class(read.as_written, container, memory, sized):
         return note
     return left_for_its_class(note)
 
 
-def _decided(read: _Pod, features: PodFeatures, state: AdmissionState) -> Decision:
+def _decided(read: ReadPod, features: PodFeatures, state: AdmissionState) -> Decision:
     run, was = read.identity.run, read.was
     other_request_bytes, other_limit_bytes = other_memory_bytes(read.body, read.container)
     memory = PodAmounts(
@@ -311,7 +296,7 @@ def _decided(read: _Pod, features: PodFeatures, state: AdmissionState) -> Decisi
         sets_limit=_limits(read, read.knowledge.policy.limits) is Limits.EQUAL,
         other_request=other_request_bytes,
         other_limit=other_limit_bytes,
-        killed=_killed(read),
+        killed=killed(read),
     )
     namespace = state.namespace(read.identity.task.namespace).bounds
     bounds = bounds_for(read.body, memory, namespace, state.nodes)
@@ -320,8 +305,9 @@ def _decided(read: _Pod, features: PodFeatures, state: AdmissionState) -> Decisi
         request_bytes=was.request_bytes,
         run=run,
         limit_bytes=None if was.limit_bytes == was.request_bytes else was.limit_bytes,
+        now_s=read.now_s,
     )
-    decision = _not_below_retry(read, decide(ask, read.knowledge, bounds), bounds)
+    decision = not_below_retry(read, decide(ask, read.knowledge, bounds), bounds)
     words = [decision.why]
     if read.words:
         words.append(read.words)
@@ -330,43 +316,7 @@ def _decided(read: _Pod, features: PodFeatures, state: AdmissionState) -> Decisi
     return replace(decision, why="; ".join(words)) if len(words) > 1 else decision
 
 
-def _killed(read: _Pod) -> int | None:
-    """Return the allocation that was too small for the attempt before; None if none was."""
-    run, note = read.identity.run, read.note
-    lift = read.knowledge.lifts.get(run) if run is not None else None
-    if lift is not None:
-        return lift.after_bytes
-    # An older feed may not know the lift of a retry that Plimsoll made at its size.
-    return note.allocation_bytes if note and RUN_OF in annotations_of(read.body) else None
-
-
-def _not_below_retry(read: _Pod, decision: Decision, bounds: Bounds) -> Decision:
-    """Keep the lifted size of a retry that Plimsoll made: an older feed must not lower it."""
-    note = read.note
-    if note is None or note.attempt <= 1 or RUN_OF not in annotations_of(read.body):
-        return decision
-    if note.allocation_bytes is None or note.allocation_bytes != read.container.request_bytes:
-        return decision
-    most_bytes = read.knowledge.policy.max_bytes
-    if most_bytes is not None:  # it never cuts what the author asked
-        most_bytes = max(most_bytes, read.was.request_bytes or 0)
-    caps = (note.allocation_bytes, bounds.cap_bytes, most_bytes)
-    lifted_bytes = min(cap_bytes for cap_bytes in caps if cap_bytes is not None)
-    if (decision.allocation_bytes or 0) >= lifted_bytes:
-        return decision
-    return replace(
-        decision,
-        allocation_bytes=lifted_bytes,
-        attempt=note.attempt,
-        reason=Reason.LIFTED,
-        why=f"attempt {note.attempt} keeps the lifted size it was made with",
-        bin=None,
-        probability=None,
-        model_version=None,
-    )
-
-
-def _note(read: _Pod, decision: Decision, cpu: CpuNote | None) -> DecisionNote:
+def _note(read: ReadPod, decision: Decision, cpu: CpuNote | None) -> DecisionNote:
     return DecisionNote(
         task=str(read.identity.task),
         run=read.identity.run,

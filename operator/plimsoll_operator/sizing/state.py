@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from plimsoll_operator.pods.autoscalers import Autoscalers
 from plimsoll_operator.sizing.bounds.namespaces import UNBOUNDED, NamespaceBounds
 from plimsoll_operator.sizing.bounds.nodes import NO_NODES, Nodes
 from plimsoll_predictor.core.policy import Policy
@@ -13,6 +14,7 @@ from plimsoll_predictor.core.siblings import Siblings
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
+from plimsoll_predictor.placing.hinting import Neighbourhoods
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +23,14 @@ class NamespaceState:
 
     policy: for unknown tasks; None takes the cluster's.
     document: the JSON it was read from, for a copy on disk.
+    autoscalers: the VerticalPodAutoscalers in it that change pods.
     """
 
     policy: Policy | None
     bounds: NamespaceBounds
     document: Mapping[str, Any] = field(default_factory=dict)
     cpu: NamespaceBounds = UNBOUNDED
+    autoscalers: Autoscalers = field(default_factory=dict)
 
 
 UNBOUNDED_NAMESPACE = NamespaceState(policy=None, bounds=UNBOUNDED)
@@ -41,6 +45,8 @@ class AdmissionState:
     siblings: the needs for items of workflows; it bounds itself.
     paused: whether the whole cluster is paused, whatever a policy or pod says.
     unhealed: why the controller cannot lift a run that is killed, in words; None if it can.
+    placing: who runs on which node, as the feed and admission's own hints have it; it bounds
+        itself.
     """
 
     default_policy: Policy = field(default_factory=Policy)
@@ -51,6 +57,7 @@ class AdmissionState:
     siblings: Siblings = field(default_factory=Siblings)
     paused: bool = False
     unhealed: str | None = None
+    placing: Neighbourhoods = field(default_factory=Neighbourhoods, compare=False)
 
     def replace(self, other: AdmissionState) -> None:
         """Take over everything another state holds, at once."""

@@ -16,7 +16,7 @@ from prometheus_client import generate_latest
 
 from plimsoll_operator.admission.expiry import expires_of, expires_s
 from plimsoll_operator.admission.metrics import AdmissionMetrics
-from plimsoll_operator.sizing.pod_sizing import Sized, Treatment
+from plimsoll_operator.sizing.sized import Sized, Treatment
 from plimsoll_predictor.core.decision import Decision, Reason
 from tests.rigs.admission_servers import Pair, a_server, knowledge_of
 

@@ -17,7 +17,8 @@ from plimsoll_operator.pods.spec import Qos, qos_of
 from plimsoll_operator.sizing.bounds.namespaces import read_namespace
 from plimsoll_operator.sizing.bounds.quotas import CPU
 from plimsoll_operator.sizing.decision_note import read_note
-from plimsoll_operator.sizing.pod_sizing import Treatment, size
+from plimsoll_operator.sizing.pod_sizing import size
+from plimsoll_operator.sizing.sized import Treatment
 from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
 from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.policy import Limits, Mode, Policy

@@ -104,7 +104,7 @@ def test_a_run_that_failed_by_itself_goes_on_as_written(pod: APod) -> None:
     assert memory_of(again)[1] == memory_of(owned)[1]
     note = decision_of(again)
     assert (note["attempt"], note["reason"]) == (2, "not-lowered")
-    assert "attempt 2 of this run, which failed by itself at 1Gi" in note["why"]
+    assert "attempt 2 of this run, whose attempt before ended too early at 1Gi" in note["why"]
 
 
 def test_a_run_that_failed_by_itself_gets_more_than_was_written_where_it_is_needed() -> None:

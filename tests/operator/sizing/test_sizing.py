@@ -17,7 +17,8 @@ from plimsoll_operator.pods.spec import Qos, qos_of
 from plimsoll_operator.policy.pod_policy import resolve_policy
 from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
 from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
-from plimsoll_operator.sizing.pod_sizing import Sized, Treatment, size
+from plimsoll_operator.sizing.pod_sizing import size
+from plimsoll_operator.sizing.sized import Sized, Treatment
 from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
 from plimsoll_predictor.core.decision import Bounds, Reason
 from plimsoll_predictor.core.policy import Limits, Mode, Policy, Retry

@@ -12,7 +12,8 @@ from plimsoll_operator.names.labels import MAX_ALL_ANNOTATIONS_BYTES
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.sizing.bounds.namespaces import read_namespace
 from plimsoll_operator.sizing.decision_note import note_to_json
-from plimsoll_operator.sizing.pod_sizing import Treatment, size
+from plimsoll_operator.sizing.pod_sizing import size
+from plimsoll_operator.sizing.sized import Treatment
 from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode, Policy

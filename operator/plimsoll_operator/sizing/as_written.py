@@ -1,0 +1,24 @@
+"""Gives the pod of a Job whose template was sized what its author wrote.
+
+Admission does so where nothing is to be sized any more: the mode has changed, or sizing is paused.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.spec import Pod, SizedContainer, sized_container
+from plimsoll_operator.sizing.decision_note import memory_asked, read_note
+from plimsoll_operator.sizing.patch import Operation, patch_for
+
+_DECISION_PATH: Final = f"/metadata/annotations/{labels.DECISION.replace('/', '~1')}"
+
+
+def patch_as_written(pod: Pod) -> list[Operation]:
+    """Return what undoes the template's size; no operations for any other pod."""
+    note, container = read_note(pod), sized_container(pod)
+    if note is None or not note.template or not isinstance(container, SizedContainer):
+        return []
+    operations = patch_for(pod, container, memory_asked(container, note), None)
+    return [*operations, {"op": "remove", "path": _DECISION_PATH}]

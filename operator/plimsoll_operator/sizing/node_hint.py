@@ -1,0 +1,192 @@
+"""Writes on a new pod the nodes on which its task gets along, as a preference of its scheduler.
+
+The scheduler weighs it beside all else, so that a pod whose nodes are full starts on others. What
+the pod's author wrote stays: who says by labels of nodes where a pod belongs is not advised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import orjson
+
+from plimsoll_operator.names.labels import HINT, MAX_ALL_ANNOTATIONS_BYTES
+from plimsoll_operator.pods.spec import (
+    Pod,
+    annotations_of,
+    mapping,
+    metadata_of,
+    sequence,
+    spec_of,
+)
+from plimsoll_operator.sizing.decision_note import MAX_ANNOTATION_CHARS
+from plimsoll_operator.sizing.patch import Operation
+from plimsoll_operator.sizing.sized import Sized
+from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.policy import Placing
+from plimsoll_predictor.placing.hinting import MOST_NAMED, Hint, NoHint
+
+HOST_NAME: Final = "kubernetes.io/hostname"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+BEST: Final = 60
+NAMED: Final = 40
+"""Weights: all named nodes have the second, the best has both. Kubernetes allows 1 to 100."""
+MOST_SILENCE_S: Final = 30.0
+"""A question to the feed is answered within 25 s, whatever there is to tell."""
+_SAYS_NOTHING: Final = frozenset({"kubernetes.io/os"})
+"""Labels that nearly all nodes share."""
+_HINT_PATH: Final = f"/metadata/annotations/{HINT.replace('/', '~1')}"
+_MOST_CHARS: Final = 512
+_MOST_BYTES_A_CHAR: Final = 4
+
+
+class Outcome(StrEnum):
+    """What became of one pod whose policy has hints, for counting."""
+
+    GIVEN = "given"
+    RECOMMENDED = "recommended"
+    """The policy only recommends; the pod is as it was."""
+    CHOSEN = "chosen"
+    """Its author, or its maker, says on which nodes it belongs."""
+    SILENT = "silent"
+    """The controller was not heard lately."""
+    NO_ROOM = "no-room"
+    """Its annotations leave none."""
+    UNKNOWN = NoHint.UNKNOWN.value
+    ALIKE = NoHint.ALIKE.value
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Hinted:
+    """The hint of one pod.
+
+    patch: JSON Patch operations that follow the pod's own. best: where it is likely to start; None
+        without a hint.
+    """
+
+    outcome: Outcome
+    patch: Sequence[Operation] = ()
+    best: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """When the question is asked, on a clock that cannot jump, and how old what is known is.
+
+    age_s: None if nothing was heard yet.
+    """
+
+    now_s: float
+    age_s: float | None
+
+    @property
+    def lately(self) -> bool:
+        """Whether who runs where is known as it is now, or was some seconds ago."""
+        return self.age_s is not None and self.age_s <= MOST_SILENCE_S
+
+
+def hint_for(pod: Pod, sized: Sized, state: AdmissionState, heard: Heard) -> Hinted | None:
+    """Return a new pod's hint; None where it may have none.
+
+    sized: the pod's own answer. Its annotation with the decision comes first.
+    """
+    if sized.identity is None or sized.note is None:
+        return None
+    placing = state.knowledge_of(sized.identity.task).policy.placing
+    # One that has a hint is asked for again, because another webhook changed it.
+    if placing is Placing.NEVER or HINT in annotations_of(pod):
+        return None
+    if says_where(pod):
+        return Hinted(Outcome.CHOSEN)
+    if not heard.lately:
+        return Hinted(Outcome.SILENT)
+    hint = state.placing.hint(str(sized.identity.task), heard.now_s)
+    if isinstance(hint, NoHint):
+        return Hinted(Outcome(hint.value))
+    if placing is Placing.RECOMMEND:
+        return Hinted(Outcome.RECOMMENDED)
+    if not _has_room(pod):
+        return Hinted(Outcome.NO_ROOM)
+    return Hinted(Outcome.GIVEN, _patch(pod, hint), hint.nodes[0])
+
+
+def says_where(pod: Pod) -> bool:
+    """Say whether the pod names its node, or selects nodes by what they are."""
+    spec = spec_of(pod)
+    if spec.get("nodeName") or mapping(spec.get("affinity")).get("nodeAffinity"):
+        return True
+    return not mapping(spec.get("nodeSelector")).keys() <= _SAYS_NOTHING
+
+
+def without_hint(pod: Pod) -> Pod:
+    """Return the pod without its hint, as far as it still has what was written; else the pod."""
+    text = annotations_of(pod).get(HINT)
+    nodes = None if text is None else _nodes_in(text)
+    if nodes is None:
+        return pod
+    spec = spec_of(pod)
+    affinity = mapping(spec.get("affinity"))
+    of_nodes = mapping(affinity.get("nodeAffinity"))
+    own = _terms(nodes)
+    preferred = [term for term in sequence(of_nodes.get(PREFERRED)) if term not in own]
+    of_nodes = _with(of_nodes, PREFERRED, preferred)
+    affinity = _with(affinity, "nodeAffinity", of_nodes)
+    annotations = {key: value for key, value in annotations_of(pod).items() if key != HINT}
+    return {
+        **pod,
+        "metadata": {**metadata_of(pod), "annotations": annotations},
+        "spec": _with(spec, "affinity", affinity),
+    }
+
+
+def _with(document: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
+    """Return the document with another value; an empty one is left out."""
+    others = {name: part for name, part in document.items() if name != key}
+    return {**others, key: value} if value else others
+
+
+def _nodes_in(text: object) -> list[str] | None:
+    if not isinstance(text, str) or len(text) > _MOST_CHARS:
+        return None
+    try:
+        nodes = sequence(mapping(orjson.loads(text)).get("nodes"))
+    except ValueError:
+        return None
+    return [str(node) for node in nodes[:MOST_NAMED]] or None
+
+
+def _has_room(pod: Pod) -> bool:
+    """Say whether the annotation fits beside the decision's; nearly always so."""
+    annotations = annotations_of(pod)
+    chars = sum(map(len, annotations)) + sum(len(str(value)) for value in annotations.values())
+    most = MAX_ALL_ANNOTATIONS_BYTES // _MOST_BYTES_A_CHAR
+    return chars + MAX_ANNOTATION_CHARS + _MOST_CHARS <= most
+
+
+def _patch(pod: Pod, hint: Hint) -> list[Operation]:
+    of_nodes = {PREFERRED: _terms(hint.nodes)}
+    text = orjson.dumps({"nodes": hint.nodes, "gain": round(hint.gain, 2)}).decode()
+    affinity: Operation = {"op": "add", "path": "/spec/affinity/nodeAffinity", "value": of_nodes}
+    if not mapping(spec_of(pod).get("affinity")):
+        affinity = {"op": "add", "path": "/spec/affinity", "value": {"nodeAffinity": of_nodes}}
+    return [
+        affinity,
+        {"op": "add", "path": _HINT_PATH, "value": text},
+    ]
+
+
+def _terms(nodes: Sequence[str]) -> list[dict[str, Any]]:
+    weighed = ((BEST, nodes[:1]), (NAMED, nodes))
+    return [
+        {
+            "weight": weight,
+            "preference": {
+                "matchExpressions": [{"key": HOST_NAME, "operator": "In", "values": [*values]}]
+            },
+        }
+        for weight, values in weighed
+    ]

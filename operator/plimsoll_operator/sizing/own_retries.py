@@ -1,0 +1,46 @@
+"""Keeps the size of a retry that Plimsoll made: an older feed may not know of its lift."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from plimsoll_operator.names.labels import RUN_OF
+from plimsoll_operator.pods.spec import annotations_of
+from plimsoll_operator.sizing.read_pod import ReadPod
+from plimsoll_predictor.core.decision import Bounds, Decision, Reason
+
+
+def killed(read: ReadPod) -> int | None:
+    """Return the allocation that was too small for the attempt before; None if none was."""
+    run, note = read.identity.run, read.note
+    lift = read.knowledge.lifts.get(run) if run is not None else None
+    if lift is not None:
+        return lift.after_bytes
+    # An older feed may not know the lift of a retry that Plimsoll made at its size.
+    return note.allocation_bytes if note and RUN_OF in annotations_of(read.body) else None
+
+
+def not_below_retry(read: ReadPod, decision: Decision, bounds: Bounds) -> Decision:
+    """Keep the lifted size of a retry that Plimsoll made: an older feed must not lower it."""
+    note = read.note
+    if note is None or note.attempt <= 1 or RUN_OF not in annotations_of(read.body):
+        return decision
+    if note.allocation_bytes is None or note.allocation_bytes != read.container.request_bytes:
+        return decision
+    most_bytes = read.knowledge.policy.max_bytes
+    if most_bytes is not None:  # it never cuts what the author asked
+        most_bytes = max(most_bytes, read.was.request_bytes or 0)
+    caps = (note.allocation_bytes, bounds.cap_bytes, most_bytes)
+    lifted_bytes = min(cap_bytes for cap_bytes in caps if cap_bytes is not None)
+    if (decision.allocation_bytes or 0) >= lifted_bytes:
+        return decision
+    return replace(
+        decision,
+        allocation_bytes=lifted_bytes,
+        attempt=note.attempt,
+        reason=Reason.LIFTED,
+        why=f"attempt {note.attempt} keeps the lifted size it was made with",
+        bin=None,
+        probability=None,
+        model_version=None,
+    )
