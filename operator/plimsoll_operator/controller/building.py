@@ -10,14 +10,17 @@ from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.attempts.late_peaks import LatePeaks
 from plimsoll_operator.controller.attempts.ledger import AttemptLedger
 from plimsoll_operator.controller.attempts.lifts import Lifts
+from plimsoll_operator.controller.attempts.live_needs import LiveNeeds
 from plimsoll_operator.controller.attempts.living import LivingAttempts, Placement
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
 from plimsoll_operator.controller.attempts.retries import Retries
+from plimsoll_operator.controller.attempts.sparing import Sparing
 from plimsoll_operator.controller.hub.hub import (
     AttemptEnded,
     FinalPeakReported,
     Hub,
     ObservationAmended,
+    PeaksReported,
     PolicyChanged,
     ProfileOutdated,
     ProfileSpecChanged,
@@ -33,10 +36,19 @@ from plimsoll_operator.controller.hub.hub import (
     TrainingEnded,
 )
 from plimsoll_operator.controller.learning.standings import Standings
+from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
+from plimsoll_operator.controller.lending.lending import Lending
+from plimsoll_operator.controller.lending.request_resizer import RequestResizer
+from plimsoll_operator.controller.lending.running_pods import RunningPods
+from plimsoll_operator.controller.placing.encounters import Encounters
+from plimsoll_operator.controller.placing.publishing import PlacingNews
 from plimsoll_operator.controller.profiles.gathering import ProfileGatherer
 from plimsoll_operator.controller.profiles.policy_statuses import PolicyStatuses
 from plimsoll_operator.controller.profiles.profiles import MetTasks, TaskProfiles
 from plimsoll_operator.controller.profiles.troubles import Troubles
+from plimsoll_operator.controller.rescue.limit_raiser import LimitRaiser
+from plimsoll_operator.controller.rescue.rescuable_pods import RescuablePods
+from plimsoll_operator.controller.rescue.rescues import Rescues
 from plimsoll_operator.controller.runtimes.living_runs import LongRuns, RunSightings
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.controller.settings import ControllerSettings
@@ -53,12 +65,14 @@ from plimsoll_operator.controller.waiting.pod_resizer import PodResizer
 from plimsoll_operator.controller.watching import ClusterWatch
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.kube.running_pods import PodWriter
 from plimsoll_operator.metrics.attempts import sizes_of
 from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_operator.metrics.live import Live
 from plimsoll_operator.training.queue import Spawns, TrainingQueue
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.lending.node_steps import Patience
 from plimsoll_predictor.store import Store, Writer
 
 
@@ -83,8 +97,9 @@ class ControllerParts:
         self.kube, self.store, self.now_s = kube, store, now_s
         hub = self.hub = Hub()
         writer = self.writer = Writer(store)
-        models_bytes = settings.feed_models_mib * MIB
-        board = self.board = FeedBoard(uuid.uuid4().hex, max_models_bytes=models_bytes)
+        board = self.board = FeedBoard(
+            uuid.uuid4().hex, max_models_bytes=settings.feed_models_mib * MIB
+        )
         metrics = self.metrics = ControllerMetrics(settings.task_metrics)
         announcer = self.announcer = Announcer(kube, writer, now_s, settings.instance)
 
@@ -93,13 +108,29 @@ class ControllerParts:
             Policy(mode=settings.mode), hub, settings.namespace, settings.left_alone
         )
         book = self.book = TaskBook(policies, hub)
-        self.standings = Standings(store, writer, book)
-        self.publications = Publications(book, self.standings.fold, board, hub)
-        self.runtimes = Runtimes(store, writer, hub)
-        self.leaking = LeakingTasks(hub)
+        self.standings = Standings(store, writer, book, metrics.restart_seconds)
         self.items, self.peaks = ItemNeeds(board), PeakBook(hub=hub)
-        nodes = ClusterNodes()
-        self.bounds = ClusterBounds(board, policies, nodes)
+        self.live_needs = LiveNeeds(
+            book=book,
+            peaks=self.peaks,
+            experts=self.standings.standing,
+            hub=hub,
+            raised=metrics.live_bounds_raised,
+            now_s=now_s,
+            on=settings.live_bounds,
+        )
+        self.publications = Publications(
+            book, self.standings.fold, board, hub, self.live_needs.show
+        )
+        self.runtimes, self.leaking = Runtimes(store, writer, hub), LeakingTasks(hub)
+        self.encounters, nodes = (
+            Encounters(store, writer, metrics.placing, now_s),
+            ClusterNodes(),
+        )
+        self.bounds, self.placing_news = (
+            ClusterBounds(board, policies, nodes),
+            PlacingNews(self.encounters, nodes, policies, board),
+        )
 
         # These parts show it.
         self.troubles = Troubles(kube, writer, board, book, hub)
@@ -112,6 +143,7 @@ class ControllerParts:
                 leaking=self.leaking,
                 standings=self.standings,
                 runtimes=self.runtimes,
+                encounters=self.encounters,
                 troubles=self.troubles,
                 metrics=metrics.runs,
                 now_s=now_s,
@@ -134,10 +166,29 @@ class ControllerParts:
         self.queue = TrainingQueue(spawn, store, self.learning.training_ended)
         sizing = SizingState(self.publications, policies, self.bounds, self.items)
         self.late_binding = LateBinding(
-            PodResizer(kube, sizing, announcer, metrics.late_binding), settings.late_bindings_per_s
+            PodResizer(kube, sizing, announcer, metrics.late_binding, now_s=now_s),
+            settings.late_bindings_per_s,
         )
-        self.met_tasks = MetTasks(book, self.troubles, self.profiles, announcer)
-        placement = Placement(nodes)
+        self.lending = Lending(
+            RunningPods(
+                book=book,
+                bounds=self.bounds,
+                peaks=self.peaks,
+                nodes=nodes,
+                heard=AgentsHeard(),
+            ),
+            RequestResizer(kube, announcer, metrics.lending),
+            Patience(flat_s=settings.lending_flat_s),
+        )
+        self.rescues = Rescues(
+            RescuablePods(book=book, bounds=self.bounds, nodes=nodes, peaks=self.peaks),
+            LimitRaiser(PodWriter(kube.api), announcer, metrics.rescue),
+            self.standings.standing,
+        )
+        self.met_tasks, placement = (
+            MetTasks(book, self.troubles, self.profiles, announcer),
+            Placement(nodes),
+        )
         self.watch = ClusterWatch(
             ledger=AttemptLedger(
                 store=store,
@@ -147,6 +198,8 @@ class ControllerParts:
                 met_tasks=self.met_tasks,
                 living=LivingAttempts(
                     placement=placement,
+                    encounters=self.encounters,
+                    needs=self.live_needs,
                     sightings=RunSightings(writer, self.runtimes, self.long_runs),
                     standings=self.standings,
                     announcer=announcer,
@@ -155,6 +208,7 @@ class ControllerParts:
                 ),
                 peaks=self.peaks,
                 placement=placement,
+                encounters=self.encounters,
                 nodes=nodes,
                 lifts=Lifts(
                     store=store,
@@ -173,6 +227,9 @@ class ControllerParts:
             profiles=self.profiles,
             policy_statuses=PolicyStatuses(kube, policies, now_s),
             late_binding=self.late_binding,
+            lending=self.lending,
+            rescues=self.rescues,
+            sparing=Sparing(PodWriter(kube.api), book.look),
         )
         self.late_peaks = LatePeaks(writer, self.peaks, hub, self.watch.ledger.look_again)
         self._connect()
@@ -190,7 +247,9 @@ class ControllerParts:
             self.standings.news,
             self.runtimes.news,
             self.late_peaks.attempt_ended,
+            self.live_needs.attempt_ended,
             self.items.attempt_ended,
+            self.encounters.attempt_ended,
             self._count_end,
         )
         hub.subscribe(
@@ -200,17 +259,21 @@ class ControllerParts:
             self.book.observed,
             self.learning.observed,
             self.standings.news,
+            self.live_needs.observation_amended,
             lambda event: self.items.learn(event.observation),
             lambda event: metrics.attempts.measured(event.observation),
         )
+        hub.subscribe(PeaksReported, lambda event: self.live_needs.reported(event.pod_uids))
         hub.subscribe(FinalPeakReported, self.late_peaks.final_peak_reported)
 
         connect_book(hub, self.book, self.publications)
+        hub.subscribe(TaskChanged, self.live_needs.task_changed)
         hub.subscribe(TaskPublished, lambda event: self.late_binding.learned(event.task))
         hub.subscribe(
             TaskForgotten,
             self.learning.task_forgotten,
             self.leaking.task_forgotten,
+            self.live_needs.task_forgotten,
             lambda event: board.remove(event.task),
         )
 
@@ -227,7 +290,7 @@ class ControllerParts:
 
         hub.subscribe(RuntimeForecast, self.long_runs.runtime_forecast)
         hub.subscribe(RunStarted, self.long_runs.run_started)
-        hub.subscribe(RunEnded, self.long_runs.run_ended)
+        hub.subscribe(RunEnded, self.long_runs.run_ended, self.encounters.run_ended)
         hub.subscribe(RanLong, self.announcer.running_long, self.runtimes.ran_long)
 
         metrics.watch(
@@ -237,6 +300,7 @@ class ControllerParts:
                 queued_writes=lambda: self.writer.queued,
                 leaking=lambda: len(self.leaking),
                 spent_budgets=lambda: spent_budgets(self.book),
+                held_ratios=self.book.fleet.ratios,
                 models_trained_s=self.learning.models_trained_s.values,
                 trainings_waiting=lambda: len(self.queue.waiting),
                 trainings_running=lambda: len(self.queue.running),

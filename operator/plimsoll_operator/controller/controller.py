@@ -10,6 +10,7 @@ from typing import Any, Final
 import structlog
 
 from plimsoll_operator.controller.building import ControllerParts
+from plimsoll_operator.controller.tasks.autoscalers import AutoscalersSeen
 from plimsoll_operator.controller.tasks.healing import Healing
 from plimsoll_operator.kube.errors import UNREACHABLE_PAUSE_S, Refused, Unreachable
 from plimsoll_predictor.core.policy import Policy
@@ -81,6 +82,8 @@ class Controller(ControllerParts):
         for bound in await _answered(self.kube.list_bounds):
             see = watch.see_node if bound["kind"] == "Node" else watch.see_bounds
             await see(bound, gone=False)
+        autoscalers = AutoscalersSeen(self.kube, self.bounds)
+        await autoscalers.look()
         await self.restore()
         self.started = True
         parts = (
@@ -92,9 +95,14 @@ class Controller(ControllerParts):
             self.long_runs,
             self.watch.policy_statuses,
             self.late_binding,
+            self.lending,
+            self.rescues,
+            self.encounters,
             self.troubles,
+            autoscalers,
             Healing(self.writer, self.bounds),
             self.publications,
+            self.placing_news,
         )
         works = (*(part.run for part in parts), self.keep_equal_to_the_store)
         self._beside = tuple(asyncio.create_task(_carry_on(work)) for work in works)
@@ -121,6 +129,7 @@ class Controller(ControllerParts):
         self.items.restore(await self.writer.read(observations.item_needs))
         await self.standings.restore()
         await self.runtimes.restore()
+        await self.encounters.restore()
         await self.publications.publish()
         await self.retries.resume()
 

@@ -48,6 +48,10 @@ class ControllerSettings(BaseSettings):
     """Memory cap of a training; its libraries alone take most of the least allowed."""
     late_bindings_per_s: float = Field(default=50.0, ge=0, le=1000)
     """How many waiting pods may be resized a second, two calls each; 0 switches it off."""
+    lending_flat_s: float = Field(default=60.0, ge=5, le=86_400)
+    """How long a running pod's memory is flat before it lends, where its policy lets it."""
+    live_bounds: bool = True
+    """Whether what running attempts have reached raises the sizes of those to come."""
     feed_models_mib: int = Field(default=80, ge=1, le=65_536)
     """MiB of all models that admission is told, as JSON; it takes three times as much for them."""
     mlflow_url: SecretStr | None = None

@@ -19,9 +19,9 @@ from plimsoll_operator.controller.hub.hub import (
 from plimsoll_operator.controller.profiles.profiles import TaskProfiles
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.training.queue import Trained
-from plimsoll_operator.training.when_due import Since, should_train
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import SavedModel, Store, TaskSummary, Writer
+from plimsoll_predictor.training.when_due import Since, should_train
 
 log = structlog.get_logger()
 

@@ -10,11 +10,15 @@ from typing import Any, Final
 import structlog
 
 from plimsoll_operator.controller.attempts.ledger import AttemptLedger
+from plimsoll_operator.controller.attempts.sparing import Sparing
+from plimsoll_operator.controller.lending.lending import Lending
 from plimsoll_operator.controller.profiles.policy_statuses import PolicyStatuses
 from plimsoll_operator.controller.profiles.profiles import TaskProfiles
+from plimsoll_operator.controller.rescue.rescues import Rescues
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.waiting.late_binding import LateBinding
+from plimsoll_operator.lending.lent_note import as_written
 from plimsoll_operator.names.profile_names import profile_name, task_of_profile
 
 log = structlog.get_logger()
@@ -35,13 +39,21 @@ class ClusterWatch:
     profiles: TaskProfiles
     policy_statuses: PolicyStatuses
     late_binding: LateBinding
+    lending: Lending
+    rescues: Rescues
+    sparing: Sparing
 
     async def see_pod(self, pod: Raw, *, gone: bool) -> None:
         """A labelled pod appeared, changed or went."""
         if self._leave_alone(pod):
             return
-        await self.ledger.see(pod, gone=gone)
-        self.late_binding.see(pod, gone=gone)
+        self.lending.see(pod, gone=gone)
+        self.rescues.see(pod, gone=gone)
+        written = as_written(pod)
+        if not gone:
+            await self.sparing.see(written)
+        await self.ledger.see(written, gone=gone)
+        self.late_binding.see(written, gone=gone)
 
     async def see_profile(self, profile: Raw, *, gone: bool) -> None:
         """A TaskProfile appeared, changed or went: its spec is people's, its status ours."""

@@ -11,16 +11,20 @@ from typing import Final
 
 import structlog
 
+from plimsoll_operator.agent.alarm_sender import AlarmSender
+from plimsoll_operator.agent.known_needs import KnownNeeds
 from plimsoll_operator.agent.metrics import AgentMetrics, shown
+from plimsoll_operator.agent.near_limit import FAST_S, NearLimit
 from plimsoll_operator.agent.outbox import Outbox
 from plimsoll_operator.agent.pod_cgroups import (
     PodCgroup,
     find_hierarchy,
     find_kubepods,
+    pods_used_bytes,
     scan,
 )
 from plimsoll_operator.agent.sampler import Sampler
-from plimsoll_operator.agent.sender import Controller, Sender
+from plimsoll_operator.agent.sender import BEAT_S, Controller, Sender
 from plimsoll_operator.agent.settings import AgentSettings
 from plimsoll_operator.agent.spool import Spool, Spooled
 
@@ -38,8 +42,10 @@ def serve(settings: AgentSettings, stop: threading.Event | None = None) -> None:
     stop = stop or _stop_on_signals()
     loop = _Loop(settings)
     loop.sender.start()
+    loop.alarms.start()
     with shown(loop.metrics, settings):
         loop.run(stop)
+    loop.alarms.stop(LAST_SEND_S)
     loop.sender.stop(LAST_SEND_S)
     loop.save()
 
@@ -52,10 +58,20 @@ class _Loop:
         spooled = self.spool.load()
         outbox = self.outbox = Outbox(settings.spool_bytes, settings.spool_age_s, time.monotonic)
         outbox.restore(spooled.waiting)
-        self.sampler = Sampler(self.hierarchy.version, spooled.running, time.time)
+        known = self.known = KnownNeeds()
+        version = self.hierarchy.version
+        self.sampler = Sampler(version, spooled.running, time.time, known)
+        self.near_limit = NearLimit(version, self.sampler.last, time.monotonic)
+        self.kubepods: tuple[Path, ...] = ()
+        self.alarms = AlarmSender(
+            settings.node_name,
+            Controller(settings).send,
+            lambda: pods_used_bytes(self.hierarchy, self.kubepods),
+            self.near_limit.raised,
+        )
         seed = zlib.crc32(settings.node_name.encode())
-        self.sender = Sender(outbox, Controller(settings).post, seed)
-        self.metrics = AgentMetrics(outbox, self.sampler)
+        self.sender = Sender(outbox, Controller(settings).post, seed, known.learn)
+        self.metrics = AgentMetrics(outbox, self.sampler, self.near_limit, self.alarms)
         log.info(
             "agent measures",
             node=settings.node_name,
@@ -68,15 +84,15 @@ class _Loop:
         """Tick by the monotonic clock: a wall clock that jumps neither stops nor hurries it."""
         if len(self.outbox):
             self.sender.wake()
-        kubepods = self._wait_for_kubepods(stop)
-        saved_s = due_s = time.monotonic()
+        self.kubepods = self._wait_for_kubepods(stop)
+        saved_s = due_s = beat_s = time.monotonic()
         while not stop.is_set():
             began_s = time.monotonic()
             try:
-                pods = scan(self.hierarchy, kubepods)
+                pods = scan(self.hierarchy, self.kubepods)
             except FileNotFoundError:
                 # Kubelet took its root cgroup away, as a reset does; it will make another.
-                kubepods = self._wait_for_kubepods(stop)
+                self.kubepods = self._wait_for_kubepods(stop)
                 continue
             ended = self._tick(pods)
             now_s = time.monotonic()
@@ -84,16 +100,29 @@ class _Loop:
             if ended or now_s - saved_s >= self.settings.save_every_s:
                 self.save()
                 saved_s = now_s
+            if now_s - beat_s >= BEAT_S:
+                self.sender.beat()
+                beat_s = now_s
             due_s = max(due_s + self.settings.interval_s, now_s)
-            stop.wait(due_s - now_s)
+            self._watch_until(due_s, stop)
 
     def save(self) -> None:
         """Save maxima and unsent reports, in one file."""
         self.spool.save(Spooled(self.sampler.running(), tuple(self.outbox.waiting())))
 
+    def _watch_until(self, due_s: float, stop: threading.Event) -> None:
+        """Wait for the next tick, and look meanwhile at what nears its limit."""
+        while (left_s := due_s - time.monotonic()) > 0 and not stop.is_set():
+            if not self.near_limit.watches or left_s <= FAST_S:
+                stop.wait(left_s)
+                return
+            stop.wait(FAST_S)
+            self.alarms.offer(self.near_limit.look())
+
     def _tick(self, pods: list[PodCgroup]) -> bool:
         """Return whether a cgroup ended: its last report is nowhere else and must be saved."""
         reports = self.sampler.tick(pods)
+        self.alarms.offer(self.near_limit.tick(pods, self.known.rescuable))
         self.metrics.reported(reports)
         dropped = self.outbox.dropped
         self.outbox.offer(reports)

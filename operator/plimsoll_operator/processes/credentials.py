@@ -12,6 +12,7 @@ from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.credentials.certificate_keeper import CertificateKeeper, CertificatePlan
 from plimsoll_operator.credentials.deciding import Clocks
 from plimsoll_operator.credentials.keeping import Keeping, Look
+from plimsoll_operator.credentials.opted_in import OptedInKeeper
 from plimsoll_operator.credentials.secrets import SecretName
 from plimsoll_operator.credentials.token_file import read_token
 from plimsoll_operator.credentials.token_keeper import TokenKeeper
@@ -42,12 +43,14 @@ async def keep(
     feed = _token(objects, settings.feed_token_secret)
     peaks = _token(objects, settings.peaks_token_secret)
     certificate = _certificate(objects, settings)
+    opted_in = OptedInKeeper(objects, settings.webhook, settings.left_alone)
     marking = partial(mark, objects, settings.instance)
     things: dict[str, Look] = {
         **({} if feed is None else {"feed-token": feed.look}),
         **({} if peaks is None else {"peaks-token": peaks.look}),
         **({} if certificate is None else {"certificate": certificate.look}),
         **({} if settings.lease is None else {"leader-label": marking}),
+        "opted-in": opted_in.look,
     }
 
     def looked() -> None:

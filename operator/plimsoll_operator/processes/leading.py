@@ -15,8 +15,9 @@ from aiohttp import web
 
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.controller.controller import Controller
+from plimsoll_operator.controller.serving.alarm_routes import alarm_routes
 from plimsoll_operator.controller.serving.page_routes import LiveTasks, page_app
-from plimsoll_operator.controller.serving.peak_routes import peak_routes
+from plimsoll_operator.controller.serving.peak_routes import PodFacts, peak_routes
 from plimsoll_operator.controller.serving.web import Face, Readiness, listening
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.feed.routes import board_routes
@@ -28,6 +29,7 @@ from plimsoll_operator.metrics.controller import metrics_route
 from plimsoll_operator.metrics.process import ProcessMetrics
 from plimsoll_operator.processes.credentials import BearerTokens, keep
 from plimsoll_operator.processes.ending import beside
+from plimsoll_operator.training.feature_learning import FeatureLearning, FeatureRules
 from plimsoll_operator.training.mlflow_client import MlflowServer
 from plimsoll_operator.training.shape_learning import ShapeLearning, ShapeRules
 from plimsoll_operator.training.spawning import Spawner
@@ -60,7 +62,9 @@ async def lead(
         stack.push_async_callback(controller.close)
         face.readiness = lambda: _leader_readiness(controller, fitness)
         _answer(face, controller, store, tokens)
-        live = LiveTasks(controller.book, controller.profiles.status)
+        live = LiveTasks(
+            controller.book, controller.profiles.status, lambda: controller.lending.told
+        )
         pages = Pages(store, live, time.monotonic)
         stack.callback(pages.close)
         port = await stack.enter_async_context(
@@ -78,6 +82,17 @@ async def lead(
             time.time,
         )
         await stack.enter_async_context(beside(shapes.run()))
+        features = FeatureLearning(
+            rules=FeatureRules(
+                store_url=settings.store_url, memory_mib=settings.training_memory_mib
+            ),
+            store=store,
+            writer=controller.writer,
+            turn=controller.queue.turn,
+            fitted=controller.runtimes.expert_fitted,
+            now_s=time.time,
+        )
+        await stack.enter_async_context(beside(features.run()))
         yield controller
 
 
@@ -126,15 +141,27 @@ def _leader_readiness(controller: Controller, fitness: Fitness) -> Readiness:
 def _answer(face: Face, controller: Controller, store: Store, tokens: BearerTokens) -> None:
     """Answer admission and agents by the tokens known now, and again after each change of them."""
     own = metrics_route(controller.metrics)
-    unknown = secrets.token_urlsafe(32)
+    unknown, heard = secrets.token_urlsafe(32), controller.lending.heard.hear
 
     async def persist(reports: Sequence[PeakReport]) -> None:
         await controller.writer.call(store.peaks.put, to_document(reports))
 
+    def known_need(pod_uid: str) -> int | None:
+        # Of what a pod uses that lends, or was raised, everything is news.
+        wanted = controller.lending.lends(pod_uid) or controller.rescues.raised(pod_uid)
+        return None if wanted else controller.live_needs.known_bytes(pod_uid)
+
     def answer() -> None:
         routes: list[web.RouteDef] = [
             *board_routes(controller.board, tokens.feed or unknown),
-            *peak_routes(controller.peaks, persist, tokens.peaks or unknown),
+            *peak_routes(
+                controller.peaks,
+                persist,
+                tokens.peaks or unknown,
+                PodFacts(known_need, controller.rescues.rescuable),
+                heard,
+            ),
+            *alarm_routes(controller.rescues.hear, tokens.peaks or unknown),
             own,
         ]
         face.lead(routes, lambda: controller.started)

@@ -9,11 +9,17 @@ import base64
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from plimsoll_operator.credentials.issuing import issue
 from plimsoll_operator.names import labels
-from plimsoll_operator.names.namespaces import OWN_NAMESPACE, excluded_namespaces, selector_of
+from plimsoll_operator.names.namespaces import (
+    NAME_LABEL,
+    NOBODYS,
+    OWN_NAMESPACE,
+    excluded_namespaces,
+    selector_of,
+)
 
 NAME = "plimsoll"
 TIMEOUT_S = 2
@@ -26,11 +32,20 @@ IS_A_TASKS_JOB = (
 )
 """A CEL expression: the label that makes a Job Plimsoll's is on its pods' template."""
 
+UNLABELLED: Final[dict[str, Any]] = {
+    "matchExpressions": [
+        {"key": labels.TASK, "operator": "DoesNotExist"},
+        {"key": labels.ENABLED, "operator": "NotIn", "values": ["false"]},
+    ]
+}
+
 
 def webhook_configuration(
     address: str, authority: bytes, excluded: Iterable[str] = LEFT_ALONE
 ) -> dict[str, Any]:
     """Return a configuration for labelled pods, and for Jobs that make such pods.
+
+    In namespaces whose people want it, also for those without a label.
 
     address: of admission, as ``https://host:port``. authority: who signed the certificate, PEM.
     excluded: the namespaces that are left alone.
@@ -39,14 +54,40 @@ def webhook_configuration(
     pods["objectSelector"] = {"matchExpressions": [{"key": labels.TASK, "operator": "Exists"}]}
     jobs = _webhook("job", f"{address}/job", authority, ("batch", "jobs"))
     jobs["matchConditions"] = [{"name": "makes-pods-of-a-task", "expression": IS_A_TASKS_JOB}]
-    for webhook in (pods, jobs):
-        webhook["namespaceSelector"] = selector_of(excluded)
+    # Before the first: a pod that it labels is then sized by it.
+    unlabelled, unlabelled_jobs = _without_label(address, authority)
+    # The same for namespaces whose SizingPolicy wants it, whom the leader names there.
+    by_policy, jobs_by_policy = (
+        {**each, "name": each["name"].replace(".", "-by-policy.", 1)}
+        for each in _without_label(address, authority)
+    )
+    by_label = {"key": labels.ENABLED, "operator": "In", "values": ["true"]}
+    none_yet = {"key": NAME_LABEL, "operator": "In", "values": [NOBODYS]}
+    for webhooks, wanting in (
+        ((pods, jobs), []),
+        ((unlabelled, unlabelled_jobs), [by_label]),
+        ((by_policy, jobs_by_policy), [none_yet]),
+    ):
+        for webhook in webhooks:
+            selector = selector_of(excluded)
+            selector["matchExpressions"] += wanting
+            webhook["namespaceSelector"] = selector
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingWebhookConfiguration",
         "metadata": {"name": NAME, "labels": {"app.kubernetes.io/managed-by": "plimsoll"}},
-        "webhooks": [pods, jobs],
+        "webhooks": [unlabelled, by_policy, pods, jobs, unlabelled_jobs, jobs_by_policy],
     }
+
+
+def _without_label(address: str, authority: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the webhooks for pods without the label, and for Jobs that make such pods."""
+    pods = _webhook("recognise", f"{address}/unlabelled", authority, ("", "pods"))
+    pods["objectSelector"] = UNLABELLED
+    jobs = _webhook("recognise-job", f"{address}/unlabelled-job", authority, ("batch", "jobs"))
+    without = f"!({IS_A_TASKS_JOB})"
+    jobs["matchConditions"] = [{"name": "makes-pods-without-a-label", "expression": without}]
+    return pods, jobs
 
 
 def _webhook(name: str, url: str, authority: bytes, kind: tuple[str, str]) -> dict[str, Any]:

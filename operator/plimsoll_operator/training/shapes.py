@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.runtimes.features.asked import numeric
 from plimsoll_predictor.runtimes.runs.log_run import LogRun
 from plimsoll_predictor.runtimes.shapes.normalising import Normalisation
 from plimsoll_predictor.store import Store
@@ -37,13 +38,13 @@ def learn_and_keep(store: Store, now_s: float) -> tuple[str, ...]:
     return learned.words
 
 
-def runs_of(store: Store) -> list[LogRun]:
+def runs_of(store: Store, runs_of_a_task: int = RUNS_OF_A_TASK) -> list[LogRun]:
     """The newest runs of the tasks with the most, in the order of submission."""
     summaries = store.totals.by_task()
     most = sorted(summaries, key=lambda task: (-summaries[task].observations, task))[:MOST_TASKS]
     runs: list[LogRun] = []
     for task in most:
-        observations = store.observations.of_task(task, limit=RUNS_OF_A_TASK)
+        observations = store.observations.of_task(task, limit=runs_of_a_task)
         runs += [run for each in observations if (run := _run(each, len(runs))) is not None]
         if len(runs) >= MOST_RUNS:
             break
@@ -65,6 +66,8 @@ def _run(each: Observation, line: int) -> LogRun | None:
         finished_s=started_s + runtime_s,
         requested_s=each.requested_s,
         requested_bytes=each.request_bytes,
+        processors=each.request_cores,
         busy=each.submitted_cpu_share,
         queued=each.submitted_waiting_pods,
+        features=numeric(each.features),
     )

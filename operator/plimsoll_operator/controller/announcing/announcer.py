@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -22,6 +22,8 @@ from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import read_time
 from plimsoll_operator.profile import events
 from plimsoll_operator.sizing.decision_note import DecisionNote
+from plimsoll_operator.views.kill_costs import RESCUED, SUFFIX
+from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import words_for_bytes
@@ -31,6 +33,19 @@ log = structlog.get_logger()
 
 MAX_QUEUED = 10_000
 TRIES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raised:
+    """A running attempt's limit, before it was first raised and now.
+
+    first_s: when it was first raised, Unix seconds; None if it is now.
+    """
+
+    task: TaskId
+    first_bytes: int
+    limit_bytes: int
+    first_s: float | None = None
 
 
 class Announcer:
@@ -71,6 +86,8 @@ class Announcer:
         if note.mode is Mode.ENFORCE and note.allocation_bytes is not None:
             happening = events.sized(note.allocation_bytes, note.was_request_bytes, note.why)
             self.announce(happening, pod)
+        elif note.reason is Reason.LEFT:
+            self.announce(events.stepped_back(note.why), pod)
 
     async def resized(self, pod: Pod, task: TaskId, note: DecisionNote) -> None:
         """Announce a waiting pod's new size; its decision replaces admission's."""
@@ -78,6 +95,22 @@ class Announcer:
         happening = events.resized(note.before_bytes, note.allocation_bytes, note.why)
         await self._writer.decide(_record(pod, task, note, self._now_s(), happening.note))
         self.announce(happening, pod)
+
+    async def rescued(self, pod: Pod, happening: events.Happening, raised: Raised) -> None:
+        """Announce that a running pod was given more; it is kept beside what sized the pod."""
+        self.announce(happening, pod)
+        meta = pod["metadata"]
+        await self._writer.decide(
+            DecisionRecord(
+                task=raised.task,
+                attempt_uid=f"{meta['uid']}{SUFFIX}",
+                at_s=raised.first_s or self._now_s(),
+                words=f"{meta['name']}: {happening.note}",
+                allocation_bytes=raised.limit_bytes,
+                request_bytes=raised.first_bytes,
+                reason=RESCUED,
+            )
+        )
 
     def announce(self, happening: events.Happening, pod: Pod) -> None:
         """Queue an Event about a pod."""

@@ -31,6 +31,7 @@ from plimsoll_operator.controller.attempts.living import LivingAttempts, Placeme
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
 from plimsoll_operator.controller.hub.habits import FirstTimes, read_patiently
 from plimsoll_operator.controller.hub.hub import AttemptEnded, Hub
+from plimsoll_operator.controller.placing.encounters import Encounters
 from plimsoll_operator.controller.profiles.profiles import MetTasks
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
@@ -39,10 +40,11 @@ from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Cause, Observation, Outcome
-from plimsoll_predictor.store import Store, Writer
+from plimsoll_predictor.store import Novelty, Store, Writer
 
 log = structlog.get_logger()
 GONE: Final = AttemptEnd(Outcome.DELETED, "deleted before it ended", Cause.DELETED)
+UNRECORDED: Final = Novelty(new=False, learned=False)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,10 +59,13 @@ class AttemptLedger:
     living: LivingAttempts
     peaks: PeakBook
     placement: Placement
+    encounters: Encounters
     nodes: ClusterNodes
     lifts: Lifts
     _done: FirstTimes = field(init=False, default_factory=FirstTimes)
     """Ended attempts whose repeated events cost nothing; those long ago cost a query."""
+    _given_back: FirstTimes = field(init=False, default_factory=FirstTimes)
+    """The same of tasks that are switched off. They are observed if that is taken back."""
 
     async def see(self, pod: Pod, *, gone: bool) -> None:
         """Handle one event of a labelled pod. gone: it was deleted from the API server."""
@@ -70,8 +75,13 @@ class AttemptLedger:
         if watched.mode is not Mode.OFF and self.met_tasks.meet(pod, watched.task):
             for status in watched.lives:
                 await self._see_life(pod, watched, status, gone=gone)
+        elif watched.mode is Mode.OFF and watched.has_less and watched.task in self.book:
+            for status in watched.lives:
+                await self._see_life_unobserved(pod, watched, status)
         if gone:
             self.placement.end(watched.status.uid)
+            self.encounters.gone(watched.status)
+            self.living.needs.gone(watched.status.uid)
 
     async def _see_life(
         self, pod: Pod, watched: WatchedPod, status: AttemptStatus, *, gone: bool
@@ -83,6 +93,21 @@ class AttemptLedger:
             await self.living.see(pod, watched, status)
         elif status.attempt_uid not in self._done and await self._ended(pod, watched, status, end):
             self._done.add(status.attempt_uid)
+
+    async def _see_life_unobserved(
+        self, pod: Pod, watched: WatchedPod, status: AttemptStatus
+    ) -> None:
+        """Give a run back what was written, if it was lowered before its task was switched off.
+
+        Nothing else is done in this mode: nothing is recorded, counted or learned.
+        """
+        end = judge(status, watched.limit_bytes)
+        if end is None or status.attempt_uid in self._given_back:
+            return
+        had_less, _ = await self._judged(watched, status, end)
+        ended = AttemptEnded(had_less, UNRECORDED, pod, watched, status)
+        if await self.lifts.follow(ended):
+            self._given_back.add(status.attempt_uid)
 
     async def look_again(self, ended: AttemptEnded) -> None:
         """Judge an end again, because a reading that came late says more of it."""
@@ -96,6 +121,19 @@ class AttemptLedger:
 
         unread: how it ended, where its status alone does not say it.
         """
+        observation, why = await self._judged(watched, status, unread)
+        novelty = await self.writer.record(observation)
+        # Nothing may come in between: what is added up from the store counts it from here on.
+        ended = AttemptEnded(observation, novelty, pod, watched, status)
+        self.hub.publish(ended)
+        if novelty.new or novelty.revised:
+            _log(observation, why)
+        return await self.lifts.follow(ended)
+
+    async def _judged(
+        self, watched: WatchedPod, status: AttemptStatus, unread: AttemptEnd
+    ) -> tuple[Observation, str]:
+        """Return the observation of an end, and in words why it ended so."""
         final_kernel_bytes = self._kernel_peak_after(watched, status)
         peak = await self._peak(watched, status)
         readings = Readings(
@@ -104,15 +142,10 @@ class AttemptLedger:
         )
         end = judge(status, watched.limit_bytes, readings) or unread
         surroundings = self.placement.end(status.uid)
+        beside = self.encounters.ended(watched.task, status)
         attempt = replace(watched.attempt, node_type=self.nodes.type_of(status.node))
         observation = observe(attempt, status, end, peak, surroundings)
-        novelty = await self.writer.record(observation)
-        # Nothing may come in between: what is added up from the store counts it from here on.
-        ended = AttemptEnded(observation, novelty, pod, watched, status)
-        self.hub.publish(ended)
-        if novelty.new or novelty.revised:
-            _log(observation, end.why)
-        return await self.lifts.follow(ended)
+        return replace(observation, beside=beside), end.why
 
     async def _peak(self, watched: WatchedPod, status: AttemptStatus) -> PeakReport | None:
         """Return the best report so far: from memory, else (after a restart) from the store."""

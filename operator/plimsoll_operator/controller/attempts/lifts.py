@@ -6,6 +6,10 @@ A lift stays until the pod that it was made for has succeeded: an attempt that w
 preempted or failed by itself is followed by one of the lifted size. Pods of one Job may share a
 run, and so do the executions of a cleared Airflow task. So times tell which pod a lift was made
 for: that pod was made after the run's latest kill.
+
+While a task is paused, or not enforced any more, nothing is lifted but what was lowered before, and
+that to what was written (``attempts/healing.py``). So is an attempt below its request that its node
+ended for want of memory.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from weakref import WeakValueDictionary
 
 from prometheus_client import Counter
 
+from plimsoll_operator.attempts.healing import Healing, healing_of
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.attempts.retries import Retries
@@ -31,6 +36,8 @@ from plimsoll_operator.profile import events
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.deciding.giving_back import lift_to_written, no_less_than_written
+from plimsoll_predictor.deciding.lift_reasons import lift_reasons
 from plimsoll_predictor.deciding.lifting import FailedAttempt, Leaking, next_allocation
 from plimsoll_predictor.deciding.own_failures import lift_after_failure
 from plimsoll_predictor.knowledge.knowledge import Lift
@@ -56,21 +63,24 @@ class Lifts:
 
     async def follow(self, ended: AttemptEnded) -> bool:
         """Return whether all is done; otherwise the pod must be looked at again."""
-        if ended.observation.outcome is Outcome.OOM_KILLED:
-            return await self._oom_killed(ended)
-        if ended.observation.outcome is Outcome.SUCCEEDED:
+        outcome = ended.observation.outcome
+        if outcome is Outcome.SUCCEEDED:
             await self._succeeded(ended)
-        if ended.observation.outcome is Outcome.FAILED:
-            return await self._failed(ended)
-        return True
+        followed = {
+            Outcome.OOM_KILLED: self._oom_killed,
+            Outcome.FAILED: self._failed,
+            Outcome.EVICTED: self._evicted,
+        }.get(outcome)
+        return True if followed is None else await followed(ended)
 
     async def _failed(self, ended: AttemptEnded) -> bool:
         """See to it that a run that failed by itself goes on as its author wrote it."""
         failed, watched = ended.observation, ended.watched
-        if watched.mode is not Mode.ENFORCE or self.book.policies.pauses(watched.task):
+        healing = self._healing(ended)
+        if healing is Healing.NONE:
             await self._pass_over(ended)
             return True
-        if await read_patiently(self.writer, self.store.observations.got_through, failed):
+        if await self._got_through(ended):
             return True
         counted = watched.retrier in (Retrier.JOB, Retrier.ENGINE, Retrier.REMAKER)
         async with self._turns.setdefault((failed.task, failed.run), asyncio.Lock()):
@@ -83,9 +93,41 @@ class Lifts:
                 await self._put(failed, replace(lift, killed_s=failed_s))
         if not failed.is_lowered:
             return True
+        if healing is Healing.AS_WRITTEN:
+            lift = lift_to_written(failed)
         happening = events.failed_lowered(failed.allocation_bytes or 0, lift.attempt)
         self.announcer.announce(happening, ended.pod)
         return await self.retries.follow(ended, lift)
+
+    async def _evicted(self, ended: AttemptEnded) -> bool:
+        """See to it that a run goes on as written, if less than that may have been its end.
+
+        Other evictions have nothing to do with its size. What people allow now does not matter: see
+        ``healing.py``.
+        """
+        evicted, attempts = ended.observation, ended.watched.attempts
+        if not evicted.was_pressed_out or attempts.left == 0 or await self._got_through(ended):
+            return True
+        return await self.retries.follow(ended, await self._give_back(ended))
+
+    async def _give_back(self, ended: AttemptEnded) -> Lift:
+        """Have no attempt of the run get less than was written. Return the next one's lift."""
+        had_less, watched = ended.observation, ended.watched
+        task, run = had_less.task, had_less.run
+        lift = lift_to_written(had_less)
+        async with self._turns.setdefault((task, run), asyncio.Lock()):
+            there = self.book.look(task).lifts.get(run)
+            kept, ended_s = no_less_than_written(had_less, there), self._killed_s(had_less)
+            if kept is not there:
+                self.made.inc()
+            if kept is not there or ended_s > (kept.killed_s or 0):
+                await self._put(had_less, replace(kept, killed_s=ended_s))
+        certain = watched.attempts.left is not None
+        happening = events.given_back(
+            lift.after_bytes, lift.attempt, had_less.cause, certain=certain
+        )
+        self.announcer.announce(happening, ended.pod)
+        return lift
 
     async def _succeeded(self, ended: AttemptEnded) -> None:
         task, run = ended.observation.task, ended.observation.run
@@ -98,26 +140,37 @@ class Lifts:
     async def _oom_killed(self, ended: AttemptEnded) -> bool:
         if ended.status.phase == "Succeeded":
             return True  # a child was killed, but the pod succeeded: nobody makes a next attempt
-        if ended.watched.mode is not Mode.ENFORCE or self.book.policies.pauses(ended.watched.task):
+        healing = self._healing(ended)
+        if healing is Healing.NONE:
             await self._pass_over(ended)
             return True
-        if await read_patiently(
-            self.writer, self.store.observations.got_through, ended.observation
-        ):
+        if await self._got_through(ended):
             return True  # the pod was seen late, and the run has succeeded meanwhile
         if _is_last(ended.watched):
             self._say_that_nobody_retries(ended)
             return True
+        if healing is Healing.AS_WRITTEN:
+            return await self.retries.follow(ended, await self._give_back(ended))
         killed = ended.observation
         # Pods that share a run take turns: a smaller lift must not replace a larger one.
         async with self._turns.setdefault((killed.task, killed.run), asyncio.Lock()):
             lift = await self._lift(ended)
-        if lift is None:
+        if lift is None and not killed.is_lowered:
             return True
-        return await self.retries.follow(ended, lift)
+        # However little a lift would help: what was lowered is given back before a run is given up.
+        return await self.retries.follow(ended, lift or await self._give_back(ended))
+
+    def _healing(self, ended: AttemptEnded) -> Healing:
+        watched = ended.watched
+        paused = self.book.policies.pauses(watched.task)
+        return healing_of(watched.mode, paused=paused, lowered=ended.observation.is_lowered)
+
+    async def _got_through(self, ended: AttemptEnded) -> bool:
+        found = self.store.observations.got_through
+        return await read_patiently(self.writer, found, ended.observation)
 
     async def _pass_over(self, ended: AttemptEnded) -> None:
-        """Store that a pod which was sized is not retried later: its owner sees to it now."""
+        """Store that a pod which had what was written is not retried later: that is its owner's."""
         note = ended.watched.note
         # Without a note nobody knows what it had: admission may have been away.
         may_be_sized = note is None or note.mode is Mode.ENFORCE
@@ -146,17 +199,18 @@ class Lifts:
                 # Due again: a pod that was made before this kill must not end it.
                 await self._put(killed, replace(lift, killed_s=killed_s))
             return lift
-        answer = next_allocation(
-            FailedAttempt(
-                allocation_bytes=killed.allocation_bytes,
-                attempt=killed.attempt,
-                request_bytes=killed.request_bytes,
-                limit_bytes=watched.written_limit_bytes,
-                attempts_left=watched.attempts.to_risk,
-            ),
-            knowledge,
-            self.bounds.of_lift(ended.pod, killed, watched.written_limit_bytes),
+        failed = FailedAttempt(
+            allocation_bytes=killed.allocation_bytes,
+            attempt=killed.attempt,
+            request_bytes=killed.request_bytes,
+            limit_bytes=watched.written_limit_bytes,
+            attempts_left=watched.attempts.to_risk,
+            run=run,
         )
+        bounds = self.bounds.of_lift(ended.pod, killed, watched.written_limit_bytes)
+        answer = next_allocation(failed, knowledge, bounds)
+        if isinstance(answer, Leaking) and killed.is_lowered:
+            return None
         if isinstance(answer, Leaking):
             self.leaking.leaked(killed, answer.reason)
             self.announcer.announce(events.leaking(answer.reason, killed.run), ended.pod)
@@ -170,6 +224,7 @@ class Lifts:
             certain=watched.attempts.left is not None,
             cause=killed.cause,
         )
+        happening = events.because(happening, lift_reasons(answer, failed, knowledge, bounds))
         self.announcer.announce(happening, ended.pod)
         return answer
 

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from plimsoll_operator.attempts.observation import Load, Surroundings
+from plimsoll_operator.attempts.observation import Attempt, Load, Surroundings
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.announcing.announcer import Announcer
+from plimsoll_operator.controller.attempts.live_needs import LiveNeeds
 from plimsoll_operator.controller.hub.habits import FirstTimes
 from plimsoll_operator.controller.learning.standings import Standings
+from plimsoll_operator.controller.placing.encounters import Encounters
 from plimsoll_operator.controller.profiles.profiles import TaskProfiles
 from plimsoll_operator.controller.runtimes.living_runs import RunSightings
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
@@ -21,7 +23,8 @@ from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_operator.sizing.decision_note import DecisionNote
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.experts.charging import DECIDED
+from plimsoll_predictor.experts.charging import DECIDED, GIVEN
+from plimsoll_predictor.runtimes.features.asked import Asked, numeric
 
 MAX_NEIGHBOURS: Final = 50
 """This many neighbours are stored per attempt; a node holds 110 pods by default."""
@@ -98,6 +101,11 @@ class Placement:
         if len(self._started) > self._pods_kept:
             self.end(next(iter(self._started)))
 
+    def submitted(self, uid: str) -> Load | None:
+        """Return the load when a living pod was submitted; None if it was not seen then."""
+        started = self._started.get(uid)
+        return self._waiting.get(uid) if started is None else started.surroundings.submitted
+
     def end(self, uid: str) -> Surroundings | None:
         """Forget a pod that ended. Return what it had started among, if it was seen starting."""
         self._waiting.pop(uid, None)
@@ -139,6 +147,8 @@ class LivingAttempts:
     """Sees living attempts as often as they change; each fact is written down once."""
 
     placement: Placement
+    encounters: Encounters
+    needs: LiveNeeds
     sightings: RunSightings
     standings: Standings
     announcer: Announcer
@@ -149,11 +159,14 @@ class LivingAttempts:
     async def see(self, pod: Pod, watched: WatchedPod, status: AttemptStatus) -> None:
         """Note an attempt that has not ended."""
         self._place(watched, status)
-        await self.sightings.living(pod, watched.task, status)
+        self.encounters.living(watched.task, status)
+        self.needs.started(watched, status)
+        asked = _asked(watched.attempt, self.placement.submitted(status.uid))
+        await self.sightings.living(pod, watched.task, status, asked)
         if watched.note is not None and self._sized.add(status.uid):
             attempt = watched.attempt
             bids = await self.standings.bids(watched.task, attempt.request_bytes, attempt.features)
-            bids = {**bids, **_recommended(watched.note)}
+            bids = {**bids, **_decided(watched.note)}
             await self.announcer.sized(pod, watched.task, watched.note, bids)
             self.profiles.mark(watched.task)
 
@@ -167,8 +180,21 @@ class LivingAttempts:
             self.placement.wait(status.uid, now_s - status.submitted_s)
 
 
-def _recommended(note: DecisionNote) -> dict[str, float]:
-    """Return what recommend mode decided; it is counted once the run's need is known."""
-    if note.mode is not Mode.RECOMMEND or note.allocation_bytes is None:
+def _asked(attempt: Attempt, load: Load | None) -> Asked:
+    """Return what forecasts may go by beforehand, as its observation will say it."""
+    return Asked(
+        requested_s=attempt.requested_s,
+        processors=attempt.request_cores,
+        requested_bytes=attempt.request_bytes,
+        busy=load.cpu_share if load else None,
+        queued=load.waiting_pods if load else None,
+        features=numeric(attempt.features),
+    )
+
+
+def _decided(note: DecisionNote) -> dict[str, float]:
+    """Return what was decided, by its mode; it is counted once the run's need is known."""
+    if note.allocation_bytes is None or note.mode is Mode.OFF:
         return {}
-    return {DECIDED: float(note.allocation_bytes)}
+    name = DECIDED if note.mode is Mode.RECOMMEND else GIVEN
+    return {name: float(note.allocation_bytes)}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from plimsoll_operator.attempts.peaks import PeakReport
-from plimsoll_operator.controller.hub.hub import FinalPeakReported, Hub
+from plimsoll_operator.controller.hub.hub import FinalPeakReported, Hub, PeaksReported
 from plimsoll_predictor.core.units import MIB
 
 PODS_KEPT: Final = 20_000
@@ -35,7 +35,9 @@ class PeakBook:
     def add(self, reports: Iterable[PeakReport]) -> None:
         """Add newer reports. Maxima never fall, even if an agent forgot them."""
         finals: dict[str, None] = {}
+        news: dict[str, None] = {}
         for report in reports:
+            news[report.pod_uid] = None
             if report.final:
                 finals[report.pod_uid] = None
             pod = self._pods.setdefault(report.pod_uid, _Reports())
@@ -47,6 +49,7 @@ class PeakBook:
                 pod.popitem(last=False)
         while len(self._pods) > self._pods_kept:
             self._pods.popitem(last=False)
+        self._hub.publish(PeaksReported(tuple(news)))
         for pod_uid in finals:
             self._hub.publish(FinalPeakReported(pod_uid))
 

@@ -35,7 +35,6 @@ from plimsoll_operator.pods.spec import RestartPolicy, annotations_of, restart_p
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_operator.profile import events
 from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
-from plimsoll_operator.sizing.patch import Memory
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Retry
 from plimsoll_predictor.core.units import words_for_bytes
@@ -80,7 +79,9 @@ class Retries:
         if not _may_follow(status):
             return True
         if watched.retrier is not Retrier.PLIMSOLL:
-            if restart_policy(ended.pod) is not RestartPolicy.NEVER:
+            restarts = restart_policy(ended.pod) is not RestartPolicy.NEVER
+            # A pod that its node evicted has failed as a whole: it is not restarted in place.
+            if restarts and status.phase != "Failed":
                 await replace_pod(self.kube, self.announcer, ended)
             return True
         if watched.retry is not Retry.AUTO:
@@ -90,13 +91,14 @@ class Retries:
         return status.phase in ("Failed", "Succeeded")
 
     async def pass_over(self, ended: AttemptEnded) -> None:
-        """Store that an attempt killed during a pause is not retried, even after a restart."""
+        """Store that an attempt killed as written in a pause is not retried after a restart."""
         intent = self._intent(ended, "", NO_MANIFEST)
         if await self.writer.call(self.store.retries.plan, intent):
             await self._close(intent, PASSED_OVER)
 
     def _is_history(self, status: AttemptStatus) -> bool:
-        ended_s = status.finished_s
+        # Nobody says when some evicted pods ended. They may lie there for weeks.
+        ended_s = status.submitted_s if status.finished_s is None else status.finished_s
         return ended_s is not None and self.now_s() - ended_s > RETRY_WITHIN_S
 
     def _intent(self, ended: AttemptEnded, name: str, manifest: str) -> RetryIntent:
@@ -124,7 +126,7 @@ class Retries:
             lift.allocation_bytes,
             _note(watched, lift),
             task=watched.task.name,
-            written=_written(watched) if lift.as_written else None,
+            written=watched.written if lift.as_written else None,
         )
         intent = self._intent(ended, name, following.to_json())
         if not await self.writer.call(self.store.retries.plan, intent):
@@ -178,16 +180,11 @@ def _may_follow(status: AttemptStatus) -> bool:
     return exit_code != 0 and not status.being_deleted
 
 
-def _written(watched: WatchedPod) -> Memory:
-    attempt = watched.attempt
-    return Memory(attempt.request_bytes, attempt.written_limit_bytes or None)
-
-
 def _note(watched: WatchedPod, lift: Lift) -> str:
     failed_at = words_for_bytes(lift.after_bytes)
     why = f"{failed_at} was too small"
     if lift.as_written:
-        why = f"it failed by itself at {failed_at}, so it has no less than was written"
+        why = f"the one before ended too early at {failed_at}, so it has what was written"
     return note_to_json(
         DecisionNote(
             task=str(watched.task),

@@ -16,14 +16,17 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 
-from plimsoll_operator.attempts.retry_pod import planned_manifest
+from plimsoll_operator.attempts.healing import Healing, healing_of
+from plimsoll_operator.attempts.retry_pod import planned_as_written, planned_manifest
+from plimsoll_operator.attempts.watched_pod import read_pod
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import AlreadyThere, ApiError, Changed, NotFound, Unreachable
 from plimsoll_operator.names import labels
-from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.spec import Pod, annotations_of, metadata_of
 from plimsoll_operator.pods.status import pod_uid
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.store import RetryIntent
 
 log = structlog.get_logger()
@@ -50,7 +53,7 @@ class Ending(NamedTuple):
 
 CREATED = Ending("created", "created")
 THERE_ALREADY = Ending("there-already", "was there already")
-PASSED_OVER = Ending("passed-over", "passed over: it was killed while its task was paused")
+PASSED_OVER = Ending("passed-over", "passed over: killed as written, while its task was paused")
 EXCLUDED = Ending(PASSED_OVER.key, "passed over: its namespace is excluded")
 GONE = Ending("gone", "not made: the killed pod is gone or being deleted")
 EXPIRED = Ending("expired", "not made: it was planned too long ago")
@@ -80,11 +83,10 @@ class RetryMaker:
             killed = await self._killed(intent)
             if isinstance(killed, Ending):
                 return killed
-            manifest = planned_manifest(json.loads(intent.manifest), killed)
-            identity = identify(manifest)
-            if identity is not None and self.policies.pauses(identity.task):
+            plan = self._plan(json.loads(intent.manifest), killed)
+            if plan is None:
                 return None
-            return await self._create(intent, killed, manifest)
+            return await self._create(intent, killed, planned_manifest(plan, killed))
         except NotFound as error:
             return _given_up(str(error))
         except (Unreachable, Changed) as error:
@@ -97,6 +99,24 @@ class RetryMaker:
         if intent.manifest == NO_MANIFEST:
             return PASSED_OVER  # the controller ended between planning and closing it
         return EXPIRED if self.now_s() - intent.planned_s > RETRY_WITHIN_S else None
+
+    def _plan(self, plan: Mapping[str, Any], killed: Pod) -> Mapping[str, Any] | None:
+        """Return the plan as far as people allow it now; None if it waits for a pause to end."""
+        watched = read_pod(killed, self._knowledge)
+        if watched is None:
+            return plan
+        paused = self.policies.pauses(watched.task)
+        healing = healing_of(watched.mode, paused=paused, lowered=watched.is_lowered)
+        if plan.get("written") is not None or healing is Healing.ALL:
+            return plan
+        if healing is Healing.AS_WRITTEN:
+            as_written = planned_as_written(plan, watched.written)
+            if as_written is not None:
+                return as_written
+        return None if paused else plan
+
+    def _knowledge(self, task: TaskId) -> Knowledge:
+        return Knowledge(task=task, policy=self.policies.of_task(task).policy)
 
     def _refused(self, intent: RetryIntent, error: ApiError) -> Ending | None:
         # The memory that the killed pod left to others comes back when they end.

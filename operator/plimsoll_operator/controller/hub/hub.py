@@ -48,6 +48,13 @@ class ObservationAmended:
 
 
 @dataclass(frozen=True, slots=True)
+class PeaksReported:
+    """Reports of these pods, once each, are in the peak book."""
+
+    pod_uids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FinalPeakReported:
     """An agent's final report of a pod is in the peak book."""
 
@@ -139,10 +146,15 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """A run ended. share: how much of its forecast its runtime exceeded; None without one."""
+    """A run ended.
+
+    share: how much of its forecast its runtime exceeded; None without one. forecast_s: the
+    forecast's median; None if it knew too few runs of the task.
+    """
 
     attempt_uid: str
     share: float | None
+    forecast_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,19 +12,22 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 import structlog
+from prometheus_client import Histogram
 
 from plimsoll_operator.controller.learning.log_fold import LogFold, Turns
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_predictor.core.decision import Ask
 from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.deciding.modelled import modelled_bids
-from plimsoll_predictor.experts.charging import DECIDED, EndedRun
+from plimsoll_predictor.experts.charging import DECIDED, GIVEN, EndedRun
 from plimsoll_predictor.experts.failures import AttemptAt
 from plimsoll_predictor.experts.panel import MODELLED
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import Ended, Exceeded, Standing
 from plimsoll_predictor.experts.task_standings import TaskStandings
+from plimsoll_predictor.knowledge.expert_names import MAX_SEEN
 from plimsoll_predictor.store import Lesson, LessonKind, Store, StoreError, Writer
 
 log = structlog.get_logger()
@@ -39,11 +42,19 @@ class Standings(LogFold):
     of = "experts"
 
     def __init__(
-        self, store: Store, writer: Writer, book: TaskBook, *, held_tasks: int = HELD_TASKS
+        self,
+        store: Store,
+        writer: Writer,
+        book: TaskBook,
+        restart_seconds: Histogram,
+        *,
+        held_tasks: int = HELD_TASKS,
     ) -> None:
+        """restart_seconds: from a kill to the next start of its run, of attempts that ended."""
         super().__init__(writer, held_tasks)
         self._store = store
         self._book = book
+        self._restart_seconds = restart_seconds
         self._experts = TaskStandings(namespace_of)
         self._unknown: set[str] = set()
         """Tasks of which nothing is saved: else each of their pods would be looked up in vain."""
@@ -187,11 +198,15 @@ class Standings(LogFold):
         task, pool = str(lesson.task), self._experts.pool_of(str(lesson.task))
         standing = self._experts.standing(task)
         try:
+            self._learn_restart(lesson)
             if lesson.kind is LessonKind.ENDED:
                 self._experts.learn(task, self._ended(lesson, standing))
                 _learn_floor(standing, lesson)
             elif lesson.kind is LessonKind.FAILED:
                 standing.floors.failed(_attempt_of(lesson))
+            elif lesson.kind is LessonKind.PRESSED_OUT:
+                spent_at, request_bytes = float(lesson.need_bytes), lesson.request_bytes
+                standing.spending.kill(lesson.run, spent_at, request_bytes, lesson.cause)
             else:
                 if lesson.kind is LessonKind.EXCEEDED:
                     self._experts.exceeded(task, _exceeded(lesson))
@@ -209,6 +224,12 @@ class Standings(LogFold):
         self._unsaved_pools[lesson.task.namespace] = None
         self._used.move_to_end(task)
 
+    def _learn_restart(self, lesson: Lesson) -> None:
+        """Count how long the attempt's run had waited after a kill; prices go by it from here."""
+        if lesson.restart_s is not None:
+            self._experts.restarted(str(lesson.task), lesson.restart_s)
+            self._restart_seconds.observe(lesson.restart_s)
+
     def _ended(self, lesson: Lesson, standing: Standing) -> Ended:
         # A run that was killed first was decided then: those bids would have met its need.
         first_bids = standing.bids_of_killed(lesson.run)
@@ -216,7 +237,7 @@ class Standings(LogFold):
         if runtime_s is None:
             runtime_s = standing.past.mean_runtime_s if standing.past.runs else 1.0
         request_bytes = lesson.request_bytes
-        bids = dict(first_bids or lesson.bids or {})
+        bids = dict(first_bids or _without_given(lesson) or {})
         decided_bytes = bids.pop(DECIDED, None)
         return Ended(
             run=EndedRun(
@@ -229,9 +250,13 @@ class Standings(LogFold):
             decided_bytes=decided_bytes,
             version=lesson.image or "",
             overhead_s=self._overhead_s(lesson.task),
+            key=lesson.run,
+            given_bytes=_given_bytes(lesson, lesson.allocation_bytes),
+            max_seen_bytes=bids.get(MAX_SEEN),
+            least_bytes=max(self._book.look(lesson.task).policy.min_bytes, MIB),
         )
 
-    def _overhead_s(self, task: TaskId) -> float:
+    def _overhead_s(self, task: TaskId) -> float | None:
         return self._book.look(task).policy.overhead_s
 
 
@@ -257,8 +282,27 @@ def _exceeded(lesson: Lesson) -> Exceeded:
         allocation_bytes=float(lesson.need_bytes),
         request_bytes=None if request_bytes is None else float(request_bytes),
         cause=lesson.cause,
-        bids=lesson.bids,
+        bids=_without_given(lesson),
+        given_bytes=_given_bytes(lesson, lesson.need_bytes),
+        runtime_s=lesson.runtime_s,
     )
+
+
+def _without_given(lesson: Lesson) -> dict[str, float] | None:
+    """Return what was bid or recommended for an attempt; None if nothing was."""
+    return {name: bid for name, bid in (lesson.bids or {}).items() if name != GIVEN} or None
+
+
+def _given_bytes(lesson: Lesson, limit_bytes: int) -> float | None:
+    """Return what an attempt held; None unless Plimsoll sized it.
+
+    A pod that waited may have been resized since: then its limit tells. An author's own limit may
+    be higher than what was given.
+    """
+    given_bytes = (lesson.bids or {}).get(GIVEN)
+    if given_bytes is None or not lesson.lowered:
+        return given_bytes
+    return float(limit_bytes) or given_bytes
 
 
 def _take_in_training(standing: Standing, times: Mapping[str, float | None]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from plimsoll_operator.controller.learning.standings import Standings
+from plimsoll_operator.controller.placing.encounters import Encounters
 from plimsoll_operator.controller.profiles.troubles import Troubles
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.controller.tasks.book import TaskBook
@@ -15,19 +16,26 @@ from plimsoll_operator.metrics.runs import RunMetrics
 from plimsoll_operator.profile.facts import Measurement, ProfileFacts, TrainingFact
 from plimsoll_operator.profile.runtime_status import RuntimeFacts
 from plimsoll_operator.profile.standing_facts import standing_facts
-from plimsoll_operator.training.when_due import LEAST_NEW_RUNS
 from plimsoll_operator.views.counting import causes_of
+from plimsoll_operator.views.kill_costs import kill_costs_of
+from plimsoll_operator.views.left_pods import left_by
 from plimsoll_operator.views.training_facts import facts_of
 from plimsoll_operator.wording.asking_words import TooLittle, too_little
+from plimsoll_operator.wording.kill_cost_words import words_for_kill_costs
 from plimsoll_predictor.core.cpu import use_of
 from plimsoll_predictor.core.record import Cause, Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.placing.telling import neighbours_of
 from plimsoll_predictor.store import Store, TaskSummary, Training, Writer
+from plimsoll_predictor.training.when_due import LEAST_NEW_RUNS
 
 PEAK_DELAY_S: Final = 30.0
 """A pod's last report comes a little after its end: until then nothing is missed."""
 LATEST: Final = 50
 """Attempts looked through for the last success, why others did not succeed, and what is asked."""
+LISTED_DECISIONS: Final = 10
+COUNTED_DECISIONS: Final = 100
+"""All that the store keeps of a task: a rescue is one of them."""
 RECENT_RUNTIMES: Final = 200
 """The status shows the shape and trend of this many runs."""
 
@@ -74,6 +82,8 @@ class _Stored(NamedTuple):
     asked_cores: float | None
     runtimes_s: list[float]
     causes: list[Cause]
+    costs: str
+    left: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +96,7 @@ class ProfileGatherer:
     leaking: LeakingTasks
     standings: Standings
     runtimes: Runtimes
+    encounters: Encounters
     troubles: Troubles
     metrics: RunMetrics
     now_s: Callable[[], float]
@@ -100,7 +111,7 @@ class ProfileGatherer:
         if task in self.book:
             # It is looked up when a profile changes, as often as a run ends but no more than that.
             runs = await self.writer.read(self.store.observations.run_cpus, [task])
-            self.book.learn_cpu(task, use_of(runs[task]))
+            self.book.learn(task, cpu=use_of(runs[task]))
         forecast = await self.runtimes.forecast(task, now_s)
         if forecast is not None:
             self.metrics.forecast(task, forecast)
@@ -110,13 +121,16 @@ class ProfileGatherer:
             tally=stored.tally,
             decisions=stored.decisions,
             causes=stored.causes,
+            costs=stored.costs,
             training=stored.training,
             standing=standing_facts(
                 await self.standings.standing(task), await self.standings.pool(task)
             ),
             runtime=RuntimeFacts(forecast, stored.runtimes_s),
+            neighbours=neighbours_of(self.encounters.matrix, str(task)),
             measurement=stored.measured.measurement,
             leaking=self.leaking.why(task),
+            left=stored.left,
             paused_by=policies.paused_by(task),
             problems=policies.of_task(task).problems,
             troubles=self.troubles.of(task.namespace),
@@ -129,7 +143,8 @@ class ProfileGatherer:
 
 
 def _stored(store: Store, task: TaskId, now_s: float) -> _Stored:
-    decisions = [record.words for record in store.decisions.newest(task, limit=10)]
+    records = store.decisions.newest(task, limit=COUNTED_DECISIONS)
+    decisions = [record.words for record in records[:LISTED_DECISIONS]]
     latest = store.observations.of_task(task, limit=LATEST)
     return _Stored(
         store.totals.of(task),
@@ -140,6 +155,8 @@ def _stored(store: Store, task: TaskId, now_s: float) -> _Stored:
         next((each.request_cores for each in reversed(latest) if each.request_cores), None),
         store.runtimes.newest(task, limit=RECENT_RUNTIMES),
         causes_of(latest),
+        words_for_kill_costs(kill_costs_of(latest, records)),
+        left_by(records),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -21,6 +22,7 @@ from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_operator.profile import events
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.runtimes.features.asked import NOTHING_ASKED, Asked
 from plimsoll_predictor.store import NewSighting, SightingKind, Writer
 
 log = structlog.get_logger()
@@ -121,10 +123,12 @@ class RunSightings:
         self._long_runs = long_runs
         self._written: OrderedDict[str, SightingKind] = OrderedDict()
 
-    async def living(self, pod: Pod, task: TaskId, status: AttemptStatus) -> None:
-        """Write down what is new of an attempt that has not ended."""
+    async def living(
+        self, pod: Pod, task: TaskId, status: AttemptStatus, asked: Asked = NOTHING_ASKED
+    ) -> None:
+        """Write down what is new of an attempt that has not ended. asked: at its submission."""
         self._long_runs.see(status.attempt_uid, pod)
-        new = self._new(task, status)
+        new = self._new(task, status, asked)
         if not new:
             return
         self._written[status.attempt_uid] = new[-1].kind
@@ -133,7 +137,7 @@ class RunSightings:
         await self._writer.sight(new)
         self._runtimes.news()
 
-    def _new(self, task: TaskId, status: AttemptStatus) -> list[NewSighting]:
+    def _new(self, task: TaskId, status: AttemptStatus, asked: Asked) -> list[NewSighting]:
         """List what was not written yet: by us, or by an earlier leader, by the restored state."""
         uid, started_s = status.attempt_uid, status.started_s
         # A container restarted in place was asked for when it began, not with its pod.
@@ -143,7 +147,8 @@ class RunSightings:
             return []
         sightings: list[NewSighting] = []
         if submitted_s is not None and written is None and forecast is None:
-            sightings.append(_sighting(task, uid, SightingKind.SUBMITTED, submitted_s))
+            submitted = _sighting(task, uid, SightingKind.SUBMITTED, submitted_s)
+            sightings.append(replace(submitted, asked=asked))
         if started_s is not None:
             sightings.append(_sighting(task, uid, SightingKind.STARTED, started_s))
         return sightings

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -24,6 +25,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 from plimsoll_predictor.store import SightingKind, Store, Writer
+from plimsoll_predictor.store.learned.feature_experts import read_expert
 from plimsoll_predictor.store.learned.runtimes import restore_part
 
 log = structlog.get_logger()
@@ -41,8 +43,11 @@ class Runtimes(LogFold):
     ) -> None:
         super().__init__(writer, held_tasks)
         self._records = store.runtimes
+        self._features = store.features
         self._hub = hub
         self._folding = Folding(hub)
+        self._newly_fitted = False
+        """Whether an expert was fitted that does not serve yet."""
         self._owners: set[str] = set()
         """Namespaces that are held; they are few, beside tasks."""
 
@@ -53,6 +58,10 @@ class Runtimes(LogFold):
     def ran_long(self, event: RanLong) -> None:
         """Note that people were told of the run."""
         self._folding.ran_long(event.attempt_uid, event.at_s)
+
+    def expert_fitted(self) -> None:
+        """Note that a feature expert was fitted: it serves from the next save on."""
+        self._newly_fitted = True
 
     async def forecast(self, task: TaskId, at_s: float) -> Forecast | None:
         """Forecast a run submitted then; None while no run of the task is known."""
@@ -74,6 +83,8 @@ class Runtimes(LogFold):
             self._saved_through = {self.through}
             if shared is not None:
                 self._folding.forecaster.state.restore_shared(shared)
+            self._folding.forecaster.expert = await read(self._features.serving)
+            self._newly_fitted = True
             saved = await read(self._records.open_forecasts)
             await self._hold({str(forecast.task) for forecast in saved})
             turns = Turns()
@@ -92,14 +103,28 @@ class Runtimes(LogFold):
                 saved_s = time.monotonic()
 
     def _is_touched(self) -> bool:
-        return self._folding.touched
+        return self._folding.touched or self._newly_fitted
 
     async def _write(self, follows: frozenset[int]) -> bool:
+        # In the transaction of the save: what is folded after it, here or after a restart, is
+        # forecast with the new expert, and all before with the old.
+        expert = await self._new_expert() if self._newly_fitted else None
         changes = await self._folding.changes(self.through, Turns().rest)
+        changes = replace(changes, expert=expert)
         saved = await self._writer.call(self._records.save, changes, follows)
         if saved:
             self._folding.saved()
+            self._newly_fitted = False
+            if expert is not None:
+                self._folding.forecaster.expert = read_expert(expert)
         return saved
+
+    async def _new_expert(self) -> bytes | None:
+        """Return what was fitted last; None if it cannot be read, or serves already."""
+        fitted = await self._writer.read(self._features.fitted)
+        expert, serving = read_expert(fitted), self._folding.forecaster.expert
+        same = serving is not None and expert is not None and serving.made_s == expert.made_s
+        return None if expert is None or same else fitted
 
     async def forget_all_but(self, stored: Collection[TaskId]) -> None:
         """Forget the tasks that the store has forgotten; they are forgotten there already."""

@@ -14,14 +14,24 @@ import structlog
 
 from plimsoll_operator.attempts.running_long import RunForecast
 from plimsoll_operator.controller.hub.hub import Hub, RunEnded, RunStarted, RuntimeForecast
+from plimsoll_predictor.runtimes.features.asked import NOTHING_ASKED
 from plimsoll_predictor.runtimes.forecasting.forecast import Forecast
 from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
 from plimsoll_predictor.runtimes.forecasting.memory import Unsaved
-from plimsoll_predictor.store import OpenForecast, Sighting, SightingKind, UnsavedRuntimes
+from plimsoll_predictor.store import (
+    ForecastScore,
+    OpenForecast,
+    Sighting,
+    SightingKind,
+    UnsavedRuntimes,
+)
 
 log = structlog.get_logger()
 
 Rest = Callable[[], Awaitable[None]]
+
+KNOWN_RUNS: Final = 3
+"""A forecast that knows fewer runs of its task says nothing of what slowed one down."""
 
 
 class Folding:
@@ -39,7 +49,7 @@ class Folding:
         self._announced: set[str] = set()
         """Runs that people were told of while a save may be under way: the next save has them."""
         self._ended: set[str] = set()
-        self._shares: dict[str, float] = {}
+        self._scores: dict[str, ForecastScore] = {}
         self._shared = False
 
     @property
@@ -122,12 +132,12 @@ class Folding:
             shared=state.shared() if self._shared else None,
             forecasts=forecasts,
             ended=sorted(self._ended - self.under_way.keys()),
-            shares=dict(self._shares),
+            scores=dict(self._scores),
         )
 
     def saved(self) -> None:
         """Note that all that ``changes`` returned is saved."""
-        for unsaved in (self._tasks, self._owners, self._unsaved_runs, self._ended, self._shares):
+        for unsaved in (self._tasks, self._owners, self._unsaved_runs, self._ended, self._scores):
             unsaved.clear()
         self._shared = False
 
@@ -151,7 +161,8 @@ class Folding:
         uid, task = sighting.attempt_uid, sighting.task
         if uid in self.under_way:
             return  # seen again, after a restart
-        forecast = self.forecaster.submit(uid, str(task), task.namespace, sighting.at_s)
+        asked = sighting.asked or NOTHING_ASKED
+        forecast = self.forecaster.submit(uid, str(task), task.namespace, sighting.at_s, asked)
         made = RunForecast(task, forecast, sighting.at_s)
         self._begin(uid, made)
         self._hub.publish(RuntimeForecast())
@@ -171,9 +182,13 @@ class Folding:
         runtime_s = sighting.runtime_s if sighting.runtime_s is not None else 0.0
         share = self.forecaster.finish(uid, runtime_s, at_s) if uid in self.under_way else None
         if share is None:
-            self.forecaster.learn(str(task), task.namespace, runtime_s, at_s)
+            asked = sighting.asked or NOTHING_ASKED
+            self.forecaster.learn(str(task), task.namespace, runtime_s, at_s, asked)
         else:
-            self._shares[uid] = share
+            forecast = self.under_way[uid].forecast
+            known = forecast.known_runs >= KNOWN_RUNS
+            forecast_s = forecast.quantile_s(0.5) if known else None
+            self._scores[uid] = ForecastScore(share, forecast_s)
         self._end(uid, share)
 
     def _gone(self, sighting: Sighting) -> None:
@@ -189,7 +204,8 @@ class Folding:
         if made is not None:
             self.runs_of[str(made.task)] -= 1
             self._ended.add(uid)
-            self._hub.publish(RunEnded(uid, share))
+            score = self._scores.get(uid)
+            self._hub.publish(RunEnded(uid, share, score.forecast_s if score else None))
 
 
 _FOLDS: Final[Mapping[SightingKind, Callable[[Folding, Sighting], None]]] = {

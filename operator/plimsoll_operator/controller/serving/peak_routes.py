@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, Final
 
 import msgspec
 import structlog
 from aiohttp import web
 
-from plimsoll_operator.attempts.peaks import PEAKS_PATH, PeakReport
+from plimsoll_operator.attempts.peaks import PEAKS_PATH, Answered, PeakReport
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
 from plimsoll_operator.controller.serving.web import MAX_BODY_BYTES
 from plimsoll_operator.feed.routes import is_bearer
-from plimsoll_predictor.core.documents import from_document
+from plimsoll_predictor.core.documents import from_document, to_document
 
 log = structlog.get_logger()
 
@@ -23,6 +24,22 @@ _NAMES: Final = frozenset(each.name for each in fields(PeakReport))
 _PEAKS: Final = ("need_peak_bytes", "working_set_peak_bytes", "anon_peak_bytes")
 
 Persist = Callable[[Sequence[PeakReport]], Awaitable[None]]
+Heard = Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """What is answered of a pod, by its UID.
+
+    known: the largest need that is known of its task; None if none is, or nobody knows the pod.
+    rescuable: whether it may be given more before it reaches its limit, so that it is watched.
+    """
+
+    known: Callable[[str], int | None] = lambda _: None
+    rescuable: Callable[[str], bool] = lambda _: False
+
+
+NO_FACTS: Final = PodFacts()
 
 
 class BadReportsError(ValueError):
@@ -34,11 +51,19 @@ class _Sent(msgspec.Struct, forbid_unknown_fields=True):
     reports: Annotated[list[dict[str, Any]], msgspec.Meta(max_length=MAX_REPORTS)]
 
 
-def peak_routes(book: PeakBook, persist: Persist, token: str) -> list[web.RouteDef]:
+def peak_routes(
+    book: PeakBook,
+    persist: Persist,
+    token: str,
+    facts: PodFacts = NO_FACTS,
+    heard: Heard = lambda _: None,
+) -> list[web.RouteDef]:
     """Routes to add to the controller's application. An agent shows ``token`` as its bearer.
 
     persist: stores the final reports; only when it has returned are they acknowledged.
+    heard: is told the node of each body; one without reports says that its agent lives.
     """
+    controller = uuid.uuid4().hex
 
     async def take(request: web.Request) -> web.Response:
         if not is_bearer(request, token):
@@ -57,7 +82,16 @@ def peak_routes(book: PeakBook, persist: Persist, token: str) -> list[web.RouteD
             log.error("final peaks not stored", node=node, why=str(error))
             return _words(503, "the store cannot take them now; keep them")
         book.add(reports)
-        return web.Response(status=204)
+        heard(node)
+        living = {report.pod_uid for report in reports if not report.final}
+        needs = {uid: facts.known(uid) for uid in living}
+        known_bytes = {uid: need_bytes for uid, need_bytes in needs.items() if need_bytes}
+        answered = Answered(
+            controller=controller,
+            known_bytes=known_bytes,
+            rescuable=tuple(uid for uid in living if facts.rescuable(uid)),
+        )
+        return web.json_response(to_document(answered))
 
     return [web.post(PEAKS_PATH, take)]
 

@@ -21,6 +21,7 @@ from plimsoll_operator.controller.hub.hub import (
     TaskForgotten,
     TaskLearned,
 )
+from plimsoll_operator.controller.tasks.fleet import Fleet
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.names.profile_names import profile_name
 from plimsoll_predictor.core.cpu import CpuUse
@@ -28,6 +29,7 @@ from plimsoll_predictor.core.shares import Shares
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.experts.standing import Standing
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
+from plimsoll_predictor.knowledge.shown import Shown
 from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.store.attempts import lifts
 
@@ -43,6 +45,7 @@ class TaskBook:
 
     def __init__(self, policies: TaskPolicies, hub: Hub) -> None:
         self.policies = policies
+        self.fleet = Fleet()
         self._hub = hub
         self._crowded_out: list[tuple[TaskId, str]] = []
         """Lifts without room that their tasks still have."""
@@ -75,6 +78,7 @@ class TaskBook:
         """Forget all that is known of the task."""
         knowledge = self._tasks.pop(task, None)
         if knowledge is not None:
+            self.fleet.forget(task)
             self._note_lifts(knowledge.lifts, {}, task)
             self._by_profile.pop((task.namespace, profile_name(task)), None)
             self.tasks_in[task.namespace] -= 1
@@ -95,17 +99,23 @@ class TaskBook:
         runs = knowledge.runs + new_runs
         self._learn(replace(knowledge, runs=runs, max_need_bytes=max_need_bytes), new_runs)
 
-    def learn_cpu(self, task: TaskId, use: CpuUse | None) -> None:
-        """Note what the task's newest runs used of the CPU, as the store has it."""
+    def learn(self, task: TaskId, **news: CpuUse | Shown | None) -> None:
+        """Note what is known of a task beside its runs' needs.
+
+        news: ``cpu``, what its newest runs used, as the store has it; ``shown``, what its running
+            attempts show.
+        """
         knowledge = self.get(task)
-        if knowledge.cpu != use:
-            self._learn(replace(knowledge, cpu=use))
+        learned = replace(knowledge, **news)  # type: ignore[arg-type]
+        if learned != knowledge:
+            self._learn(learned)
 
     def inform(self, task: TaskId, standing: Standing) -> None:
         """Note what the task's experts say now. Runs and needs are counted by ``observed``."""
         if self.policies.leave_alone(task.namespace):
             return  # the store remembers it from before; nothing of it is shown or served
         knowledge = self.get(task)
+        self.fleet.note(task, standing.guard.request)
         informed = replace(
             standing.inform(knowledge),
             runs=knowledge.runs,

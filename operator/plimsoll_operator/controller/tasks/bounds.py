@@ -1,4 +1,4 @@
-"""Holds what bounds an allocation from outside: LimitRanges, quotas and nodes.
+"""Holds what bounds an allocation from outside: LimitRanges, quotas, nodes, other autoscalers.
 
 Watched objects come in one at a time. The feed gets what admission needs of them, together with
 the namespaces' policies.
@@ -7,12 +7,13 @@ the namespaces' policies.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from plimsoll_operator.controller.hub.hub import PolicyChanged
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.pods.autoscalers import Autoscaler, Autoscalers, by_target
 from plimsoll_operator.pods.spec import Pod
 from plimsoll_operator.sizing.bounds.caps import PodAmounts, bounds_of_lift
 from plimsoll_operator.sizing.bounds.namespaces import UNBOUNDED, NamespaceBounds, read_namespace
@@ -21,6 +22,8 @@ from plimsoll_predictor.core.decision import Bounds
 from plimsoll_predictor.core.record import Observation
 
 Object: TypeAlias = Mapping[str, Any]
+
+_NONE: Final[Autoscalers] = {}
 
 
 class ClusterBounds:
@@ -32,6 +35,8 @@ class ClusterBounds:
         self._objects: dict[str, dict[str, dict[str, Object]]] = {}
         """namespace -> kind ("LimitRange", "ResourceQuota") -> name -> object."""
         self._read: dict[str, NamespaceBounds] = {}
+        self._autoscalers: Mapping[str, tuple[Autoscaler, ...]] = {}
+        self._by_target: dict[str, Autoscalers] = {}
         self._nodes = nodes
         self.unhealed: str | None = None
         """Why a run that is killed would not be lifted at present; None if it would."""
@@ -52,6 +57,18 @@ class ClusterBounds:
     def of_namespace(self, namespace: str) -> NamespaceBounds:
         """Return what a namespace's LimitRanges and quotas allow a pod; admission has the same."""
         return self._read.get(namespace, UNBOUNDED)
+
+    def autoscalers_in(self, namespace: str) -> Autoscalers:
+        """Return the VerticalPodAutoscalers of a namespace that change pods."""
+        return self._by_target.get(namespace, _NONE)
+
+    def set_autoscalers(self, autoscalers: Mapping[str, tuple[Autoscaler, ...]]) -> None:
+        """Set all VerticalPodAutoscalers that change pods, by namespace."""
+        before, self._autoscalers = self._autoscalers, autoscalers
+        self._by_target = {name: by_target(each) for name, each in autoscalers.items()}
+        for namespace in before.keys() | autoscalers.keys():
+            if before.get(namespace) != autoscalers.get(namespace):
+                self._publish(namespace)
 
     def see(self, kind: str, document: Object, *, gone: bool) -> None:
         """A LimitRange or ResourceQuota appeared, changed or went."""
@@ -101,4 +118,5 @@ class ClusterBounds:
             policy=self._policies.in_namespace(namespace).policy if has_policy else None,
             limit_ranges=limit_ranges,
             quotas=quotas,
+            autoscalers=self._autoscalers.get(namespace, ()),
         )

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from plimsoll_operator.names.quantity import bytes_or_none, millicores_or_none
-from plimsoll_operator.pods.spec import mapping
+from plimsoll_operator.pods.spec import mapping, sequence
 from plimsoll_operator.sizing.bounds.node_groups import NodeGroups, read_seen
 from plimsoll_operator.sizing.bounds.nodes import Nodes
+from plimsoll_operator.sizing.node_hint import HOST_NAME
 
 Object: TypeAlias = Mapping[str, Any]
 
@@ -33,10 +34,16 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node. type: its instance type; None where no label says."""
+    """One node. type: its instance type; None where no label says.
+
+    pressed: whether its kubelet says that it is short of memory.
+    host: the name by which pods can prefer it; None where an ordinary pod cannot go now.
+    """
 
     capacity: Capacity
     type: str | None
+    pressed: bool = False
+    host: str | None = None
 
 
 NOTHING: Final = Capacity()
@@ -66,6 +73,15 @@ class ClusterNodes:
         node = self._nodes.get(name) if name is not None else None
         return None if node is None else node.type
 
+    def is_pressed(self, name: str) -> bool:
+        """Say whether a node is short of memory."""
+        node = self._nodes.get(name)
+        return node is not None and node.pressed
+
+    def hosts(self) -> Mapping[str, str]:
+        """Return the nodes that take any pod now: node -> its host's name. O(nodes)."""
+        return {name: node.host for name, node in self._nodes.items() if node.host is not None}
+
     def see(self, document: Object, *, gone: bool) -> bool:
         """A node appeared, changed or went. Return whether the classes may have changed."""
         name = str(document["metadata"]["name"])
@@ -93,4 +109,24 @@ def read_node(document: Object) -> Node:
     capacity = Capacity(
         bytes_or_none(allocatable.get("memory")), millicores_or_none(allocatable.get("cpu"))
     )
-    return Node(capacity, str(type_name)[:_TYPE_CHARS] if type_name else None)
+    pressed = _condition(document, "MemoryPressure") == "True"
+    host = labels.get(HOST_NAME) if _is_open(document) and not pressed else None
+    node_type = str(type_name)[:_TYPE_CHARS] if type_name else None
+    return Node(capacity, node_type, pressed, str(host)[:_TYPE_CHARS] if host else None)
+
+
+def _is_open(document: Object) -> bool:
+    """Say whether a pod that tolerates nothing may go there: it is ready, and without a taint."""
+    spec = mapping(document.get("spec"))
+    leaving = mapping(document.get("metadata")).get("deletionTimestamp") is not None
+    closed = spec.get("unschedulable") or sequence(spec.get("taints")) or leaving
+    # A node that says nothing of it is a test's, or a virtual one.
+    return not closed and _condition(document, "Ready") in (None, "True")
+
+
+def _condition(document: Object, kind: str) -> object:
+    """Return a condition's status; None if the node does not have it."""
+    for condition in map(mapping, sequence(mapping(document.get("status")).get("conditions"))):
+        if condition.get("type") == kind:
+            return condition.get("status")
+    return None

@@ -33,6 +33,8 @@ from plimsoll_predictor.store import StoreError
 
 PUBLISH_EVERY_S: Final = 0.5
 
+Work = Callable[[], Awaitable[None]]
+
 
 class Publications:
     """Knows which tasks the feed does not have yet, and what the feed may have of them.
@@ -42,11 +44,15 @@ class Publications:
     """
 
     def __init__(
-        self, book: TaskBook, fold: Callable[[], Awaitable[None]], board: FeedBoard, hub: Hub
+        self, book: TaskBook, fold: Work, board: FeedBoard, hub: Hub, show: Work | None = None
     ) -> None:
-        """fold: has the experts learn all runs that are in the store."""
+        """fold: has the experts learn all runs that are in the store.
+
+        show: has the book hear what running attempts show beside these.
+        """
         self._book = book
         self._fold = fold
+        self._show = show
         self._board = board
         self._hub = hub
         self._unpublished: dict[TaskId, None] = {}
@@ -73,6 +79,8 @@ class Publications:
                 # Runs that were counted during the fold are still ahead.
                 self._unpublished.update(dict.fromkeys(ahead.keys() & self._ahead.keys()))
                 self._ahead -= ahead
+        if self._show is not None:
+            await self._show()
         for task in self._unpublished:
             self._board.publish(self.deciding(task))
             self._hub.publish(TaskPublished(task))
@@ -108,12 +116,16 @@ class SizingState:
     def of_task(self, task: TaskId) -> AdmissionState:
         """Return all that the sizes of a task's pods depend on."""
         knowledge = self.publications.deciding(task)
-        bounds = self.bounds.of_namespace(task.namespace)
+        namespace = NamespaceState(
+            policy=None,
+            bounds=self.bounds.of_namespace(task.namespace),
+            autoscalers=self.bounds.autoscalers_in(task.namespace),
+        )
         return AdmissionState(
             default_policy=knowledge.policy,
             nodes=self.bounds.nodes,
             tasks={task: knowledge},
-            namespaces={task.namespace: NamespaceState(policy=None, bounds=bounds)},
+            namespaces={task.namespace: namespace},
             siblings=self.items.siblings,
             paused=self.policies.paused,
             unhealed=self.bounds.unhealed,

@@ -12,7 +12,9 @@ says what the user asked: a pod that waits is decided again, one that was bound 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 from weakref import WeakValueDictionary
@@ -68,6 +70,7 @@ class PodResizer:
     announcer: Announcer
     metrics: LateBindingMetrics
     waiting: WaitingPods = field(default_factory=WaitingPods)
+    now_s: Callable[[], float] = time.time
     _refused: dict[str, int | None] = field(init=False, default_factory=dict)
     """UID -> the request that the API server refused; not tried again."""
     _turns: WeakValueDictionary[str, asyncio.Lock] = field(
@@ -89,7 +92,7 @@ class PodResizer:
     def decide(self, pod: Pod, state: AdmissionState | None = None) -> Resize | Left:
         """Decide what a waiting pod gets. state: of its task, if the caller has it already."""
         try:
-            return resize_for(pod, state or self.sizing.for_pod(pod))
+            return resize_for(pod, state or self.sizing.for_pod(pod), self.now_s())
         except Exception:
             # Pods are written by strangers: whatever is odd about one, it keeps what it has.
             log.exception("not decided", pod=_name(pod))

@@ -17,6 +17,7 @@ from plimsoll_operator.controller.attempts.peak_book import CONTAINERS_KEPT, Pea
 from plimsoll_operator.controller.serving.peak_routes import (
     MAX_REPORTS,
     BadReportsError,
+    PodFacts,
     peak_routes,
     read_reports,
 )
@@ -190,9 +191,15 @@ def book() -> PeakBook:
 
 
 @pytest.fixture
-async def post(store: Store, book: PeakBook) -> AsyncIterator[Callable[..., Any]]:
+def heard() -> list[str]:
+    """The nodes whose agents were heard."""
+    return []
+
+
+@pytest.fixture
+async def post(store: Store, book: PeakBook, heard: list[str]) -> AsyncIterator[Callable[..., Any]]:
     app = web.Application()
-    app.add_routes(peak_routes(book, store.persist, "secret"))
+    app.add_routes(peak_routes(book, store.persist, "secret", PodFacts({UID: 7}.get), heard.append))
     async with TestServer(app) as server, ClientSession() as session:
 
         async def send(body: bytes | dict[str, Any], token: str = "secret") -> tuple[int, str]:
@@ -204,16 +211,35 @@ async def post(store: Store, book: PeakBook) -> AsyncIterator[Callable[..., Any]
         yield send
 
 
+async def test_an_agent_that_has_nothing_to_report_is_heard_and_a_stranger_is_not(
+    post: Callable[..., Any], heard: list[str]
+) -> None:
+    assert (await post({"node": "n1", "reports": []}))[0] == 200
+    assert (await post({"node": "n2", "reports": []}, token="guessed"))[0] == 401
+    assert heard == ["n1"]
+
+
 async def test_reports_are_taken_and_finals_are_stored_first(
     post: Callable[..., Any], store: Store, book: PeakBook
 ) -> None:
     final = a_report(container_id=None, final=True)
     body = {"node": "n1", "reports": [to_document(OWN), to_document(final)]}
 
-    assert await post(body) == (204, "")
+    assert (await post(body))[0] == 200
 
     assert store.kept == [final]
     assert book.best(UID, CONTAINER, 1) == final
+
+
+async def test_the_answer_says_what_is_known_of_running_pods(post: Callable[..., Any]) -> None:
+    other = a_report(pod_uid="of-nobody")
+    ended = a_report(pod_uid=UID, final=True)
+    living = {"node": "n1", "reports": [to_document(each) for each in (OWN, other)]}
+    status, words = await post(living)
+    assert status == 200
+    assert json.loads(words)["known_bytes"] == {UID: 7}
+    _, words = await post({"node": "n1", "reports": [to_document(ended)]})
+    assert json.loads(words)["known_bytes"] == {}
 
 
 async def test_a_wrong_token_is_refused(post: Callable[..., Any], book: PeakBook) -> None:
@@ -245,5 +271,5 @@ async def test_finals_that_cannot_be_stored_are_not_acknowledged(
     assert status == 503
 
     store.trouble = None
-    assert await post(a_body(final=True)) == (204, "")
+    assert (await post(a_body(final=True)))[0] == 200
     assert len(store.kept) == 1

@@ -8,6 +8,7 @@ import pytest
 
 from plimsoll_operator.controller.learning.standings import Standings
 from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.experts.charging import GIVEN
 from plimsoll_predictor.experts.panel import PANEL
 from tests.builders.ledgers import (
     TRAIN,
@@ -39,8 +40,10 @@ async def test_a_decided_pod_that_lives_is_bid_for_by_every_expert(tmp_path: Pat
         await inside.see(decided(a_train("second")))
         bids = inside.store.experts.bids("uid-second")
         assert bids is not None
-        assert set(bids) == set(PANEL)
+        assert set(bids) == {*PANEL, GIVEN}
         assert bids["request"] == 128 * MIB
+        # Which is what it was given, beside them: the guard counts it.
+        assert 0 < bids[GIVEN] <= 128 * MIB
 
 
 @pytest.mark.slow
@@ -65,7 +68,7 @@ async def test_after_a_restart_a_pod_keeps_the_bids_of_before_though_more_is_kno
         await again.see(decided(a_train("second")))
         assert again.store.experts.bids("uid-second") == before
         lessons = again.store.experts.lessons(0)
-        assert [each.bids is None for each in lessons] == [True, False]
+        assert [set(each.bids or ()) for each in lessons] == [{GIVEN}, {*PANEL, GIVEN}]
 
 
 @pytest.mark.slow

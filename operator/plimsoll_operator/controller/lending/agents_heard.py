@@ -1,0 +1,31 @@
+"""Remembers when each node's agent was last heard, so that a silent one is noticed."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+NODES_KEPT: Final = 20_000
+"""Names come from agents; the node heard longest ago is forgotten first."""
+
+
+class AgentsHeard:
+    """By node, in seconds of a clock that never jumps."""
+
+    def __init__(self, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+        self.now_s = monotonic_s
+        self._began_s = monotonic_s()
+        self._heard_s: OrderedDict[str, float] = OrderedDict()
+
+    def hear(self, node: str) -> None:
+        """Note that a node's agent has just sent something, be it only that it lives."""
+        self._heard_s[node] = self.now_s()
+        self._heard_s.move_to_end(node)
+        if len(self._heard_s) > NODES_KEPT:
+            self._heard_s.popitem(last=False)
+
+    def heard_s(self, node: str) -> float:
+        """Return when it was last heard; one that never was counts from the controller's start."""
+        return self._heard_s.get(node, self._began_s)

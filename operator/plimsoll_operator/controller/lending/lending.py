@@ -1,0 +1,182 @@
+"""Looks at all running pods that lend or may lend, twice a second, and does what is decided.
+
+What it knows is on the pods: a controller that starts, or takes the lead, finds each lender by its
+annotation, asks the agents for their maxima anew, and takes back where none comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import structlog
+
+from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
+from plimsoll_operator.controller.lending.request_resizer import RequestResizer
+from plimsoll_operator.controller.lending.running_pods import Running, RunningPods
+from plimsoll_operator.kube.api_server import CORE
+from plimsoll_operator.kube.errors import UNREACHABLE_PAUSE_S, ApiError, NotFound, Unreachable
+from plimsoll_operator.late_binding.resizing import why_not
+from plimsoll_operator.lending.eligible import name_of
+from plimsoll_operator.pods.spec import Pod
+from plimsoll_operator.wording.lending_words import LendingNow
+from plimsoll_predictor.lending.node_steps import (
+    Lend,
+    Patience,
+    Step,
+    TakeBack,
+    Why,
+    decide,
+)
+
+log = structlog.get_logger()
+
+TICK_S: Final = 0.5
+AT_ONCE: Final = 16
+CHECK_AGAIN_S: Final = 600.0
+REFUSED_PAUSE_S: Final = 30.0
+"""A pod whose resize was refused is left for so long; nothing else is tried on it meanwhile."""
+MOST_UNSTEADY: Final = 10_000
+
+
+class Lending:
+    """Has running pods lend and take back. ``see`` never waits."""
+
+    def __init__(self, pods: RunningPods, resizer: RequestResizer, patience: Patience) -> None:
+        self._pods = pods
+        self._resizer = resizer
+        self._patience = patience
+        self._unsteady: dict[str, None] = {}
+        """Tasks of which a lender grew: they do not lend while this controller leads."""
+        self._rests_s: dict[str, float] = {}
+        """UID -> until when a pod is left, because a resize of it was refused."""
+        self.told: LendingNow | None = None
+        """What is lent, as of the last look; None while no pod may lend, and none has."""
+        metrics = resizer.metrics
+        metrics.lent.set_function(lambda: float(self.now().lent_bytes))
+        metrics.lenders.set_function(lambda: float(self.now().attempts))
+        metrics.nodes.set_function(lambda: float(self.now().nodes))
+        metrics.waiting.set_function(lambda: float(self.now().waiting))
+
+    @property
+    def heard(self) -> AgentsHeard:
+        """Return what is told which agents live."""
+        return self._pods.heard
+
+    def now(self) -> LendingNow:
+        """Return what is lent at this moment."""
+        lenders = [pod for pod in self._pods if _lent_bytes(pod) > 0]
+        return LendingNow(
+            lent_bytes=sum(map(_lent_bytes, lenders)),
+            attempts=len(lenders),
+            nodes=len({pod.node for pod in lenders}),
+            waiting=sum(pod.is_returning and not pod.is_returned for pod in self._pods),
+            taken_back=dict(self._resizer.taken_back),
+        )
+
+    def lends(self, pod_uid: str) -> bool:
+        """Say whether a pod lends, or takes back what it lent."""
+        pod = self._pods.get(pod_uid)
+        return pod is not None and pod.lent is not None
+
+    def see(self, pod: Pod, *, gone: bool) -> None:
+        """Handle one event of a labelled pod, as the API server gives it."""
+        self._pods.see(pod, gone=gone)
+
+    async def run(self) -> None:
+        """Look and act until cancelled; where pods cannot be resized, look again later."""
+        while (why := await self._why_not()) is not None:
+            self._resizer.metrics.on.set(0)
+            self.told = LendingNow(possible=False) if len(self._pods) else None
+            log.warning("nothing lends: running pods cannot be resized", why=why)
+            await asyncio.sleep(CHECK_AGAIN_S)
+        self._resizer.metrics.on.set(1)
+        while True:
+            await asyncio.sleep(TICK_S)
+            await self.look()
+
+    async def look(self) -> None:
+        """Look once at all pods, and wait until what was decided is done."""
+        self._pods.follow()
+        work = [self._finish(pod) for pod in self._pods if pod.is_returned]
+        work += [self._act(step) for step in self.decided()]
+        for begin in range(0, len(work), AT_ONCE):
+            await asyncio.gather(*work[begin : begin + AT_ONCE])
+        may_lend = len(self._pods) > 0 or self._resizer.taken_back
+        self.told = self.now() if may_lend else None
+
+    def decided(self) -> list[Step]:
+        """Return what is to be done on all nodes; what takes back comes first."""
+        now_s = self._pods.heard.now_s()
+        self._rests_s = {uid: s for uid, s in self._rests_s.items() if s > now_s}
+        used = self._pods.used_by_task()
+        steps: list[Step] = []
+        for node, pods in self._pods.by_node().items():
+            attempts = [
+                self._pods.attempt(pod, self._resting(pod), used.get(str(pod.watched.task), 0))
+                for pod in pods
+            ]
+            room = self._pods.room(node, pods)
+            for step in decide(room, attempts, self._unsteady, now_s, self._patience):
+                if step.uid not in self._rests_s:
+                    steps.append(step)
+        for step in steps:
+            self._note_growth(step)
+        return sorted(steps, key=lambda step: isinstance(step, Lend))
+
+    def _resting(self, pod: Running) -> str | None:
+        if pod.uid in self._rests_s:
+            return "a resize of it was refused"
+        return "it takes back what it lent" if pod.lent is not None else None
+
+    def _note_growth(self, step: Step) -> None:
+        pod = self._pods.get(step.uid)
+        if pod is None or not isinstance(step, TakeBack) or step.why is not Why.GREW:
+            return
+        self._unsteady[str(pod.watched.task)] = None
+        if len(self._unsteady) > MOST_UNSTEADY:
+            self._unsteady.pop(next(iter(self._unsteady)))
+
+    async def _act(self, step: Step) -> None:
+        pod = self._pods.get(step.uid)
+        if pod is None:
+            return
+        if isinstance(step, Lend):
+            await self._carefully(pod, lambda: self._resizer.lend(pod, step.held_bytes))
+        else:
+            await self._carefully(pod, lambda: self._resizer.take_back(pod, step.why))
+
+    async def _finish(self, pod: Running) -> None:
+        await self._carefully(pod, lambda: self._resizer.finish(pod))
+
+    async def _carefully(self, pod: Running, act: Callable[[], Awaitable[Pod | None]]) -> None:
+        """Do one thing to one pod; whatever is odd about it, the others go on."""
+        try:
+            now = await act()
+        except (NotFound, Unreachable):
+            return
+        except ApiError as error:
+            log.warning("request not changed", pod=name_of(pod.pod), error=str(error))
+            self._rests_s[pod.uid] = self._pods.heard.now_s() + REFUSED_PAUSE_S
+            return
+        except Exception:
+            log.exception("request not changed", pod=name_of(pod.pod))
+            self._rests_s[pod.uid] = self._pods.heard.now_s() + REFUSED_PAUSE_S
+            return
+        if now is not None:
+            self._pods.see(now, gone=False)
+
+    async def _why_not(self) -> str | None:
+        api = self._resizer.kube.api
+        while True:
+            try:
+                return why_not(await api.get("/version"), await api.get(CORE))
+            except Unreachable:
+                await asyncio.sleep(UNREACHABLE_PAUSE_S)
+            except ApiError as error:
+                return f"the API server does not say what it can: {error}"
+
+
+def _lent_bytes(pod: Running) -> int:
+    return max(0, pod.asked.request_bytes - pod.held_bytes)

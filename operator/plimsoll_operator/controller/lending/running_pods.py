@@ -1,0 +1,209 @@
+"""Holds the running pods that lend or may come to lend, and follows the curve of each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from plimsoll_operator.attempts.watched_pod import WatchedPod, read_pod
+from plimsoll_operator.controller.attempts.peak_book import PeakBook
+from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
+from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.controller.tasks.bounds import ClusterBounds
+from plimsoll_operator.controller.tasks.nodes import ClusterNodes
+from plimsoll_operator.lending.eligible import (
+    is_granted,
+    is_known,
+    is_running,
+    why_not_by_pod,
+    why_not_held,
+)
+from plimsoll_operator.lending.lent_note import Lent, as_written, lent_by, read_lent
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.identity import identify
+from plimsoll_operator.pods.spec import Pod, annotations_of, mapping, sized_container
+from plimsoll_operator.pods.spec import SizedContainer as Sized
+from plimsoll_operator.sizing.stepping_back import memory_autoscaler
+from plimsoll_predictor.core.policy import Lending
+from plimsoll_predictor.lending.curves import Curve
+from plimsoll_predictor.lending.node_steps import Attempt, NodeRoom
+
+MOST_PODS: Final = 5_000
+"""Pods that may come to lend; 20 µs each, twice a second. Those that lend are always held."""
+
+
+@dataclass(slots=True)
+class Running:
+    """One running pod. asked: what it asks for as it was placed. lent: while it lends."""
+
+    pod: Pod
+    watched: WatchedPod
+    container: Sized
+    asked: Lent
+    lent: Lent | None
+    by_pod: str | None
+    seen_s: float
+    curve: Curve | None = None
+
+    @property
+    def uid(self) -> str:
+        """Return the pod's UID."""
+        return self.asked.uid
+
+    @property
+    def node(self) -> str:
+        """Return the pod's node."""
+        return self.watched.status.node or ""
+
+    @property
+    def held_bytes(self) -> int:
+        """Return the container's request now."""
+        return self.container.request_bytes or 0
+
+    @property
+    def is_returning(self) -> bool:
+        """Say whether it has asked for all again, and its annotation is still to be removed."""
+        return self.lent is not None and self.held_bytes >= self.lent.request_bytes
+
+    @property
+    def is_returned(self) -> bool:
+        """Say whether its node has granted what it took back."""
+        return self.is_returning and is_granted(
+            self.pod, self.container.name, self.asked.request_bytes
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class RunningPods:
+    """By node. ``see`` never waits, and costs nothing for pods that may not lend."""
+
+    book: TaskBook
+    bounds: ClusterBounds
+    peaks: PeakBook
+    nodes: ClusterNodes
+    heard: AgentsHeard
+    _pods: dict[str, Running] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def __iter__(self) -> Iterator[Running]:
+        return iter(self._pods.values())
+
+    def get(self, uid: str) -> Running | None:
+        """Return a pod; None if it does not run any more."""
+        return self._pods.get(uid)
+
+    def see(self, pod: Pod, *, gone: bool) -> None:
+        """Handle one event of a labelled pod, as the API server gives it."""
+        uid = str(pod["metadata"]["uid"])
+        running = None if gone else self._read(pod)
+        if running is None:
+            self._pods.pop(uid, None)
+            return
+        before = self._pods.get(uid)
+        if before is not None:
+            running.curve, running.seen_s = before.curve, before.seen_s
+        elif len(self._pods) >= MOST_PODS and running.lent is None:
+            return
+        self._pods[uid] = running
+
+    def by_node(self) -> dict[str, list[Running]]:
+        """Return the pods of each node."""
+        nodes: defaultdict[str, list[Running]] = defaultdict(list)
+        for running in self._pods.values():
+            nodes[running.node].append(running)
+        return nodes
+
+    def follow(self) -> None:
+        """Take the newest maxima of all pods."""
+        now_s = self.heard.now_s()
+        for running in self._pods.values():
+            used_bytes = self._used_bytes(running)
+            if used_bytes is None:
+                continue
+            curve = running.curve
+            running.curve = (
+                Curve.begin(used_bytes, now_s)
+                if curve is None
+                else curve.advance(used_bytes, now_s)
+            )
+
+    def used_by_task(self) -> dict[str, int]:
+        """Return the most that a running attempt of each task was seen to use."""
+        most: dict[str, int] = {}
+        for running in self._pods.values():
+            if running.curve is not None:
+                task = str(running.watched.task)
+                most[task] = max(most.get(task, 0), running.curve.used_bytes)
+        return most
+
+    def attempt(self, running: Running, why_not: str | None, siblings_bytes: int) -> Attempt:
+        """Return what deciding needs of a pod. why_not: what else speaks against lending."""
+        knowledge = self.book.look(running.watched.task)
+        held = why_not_held(
+            running.pod,
+            running.watched.note,
+            knowledge.policy,
+            self.bounds.of_namespace(running.watched.task.namespace),
+        )
+        autoscalers = self.bounds.autoscalers_in(running.watched.task.namespace)
+        if held is None and memory_autoscaler(running.pod, running.container, autoscalers):
+            held = "a VerticalPodAutoscaler sets its memory"
+        if held is None and self.book.policies.paused:
+            held = "all sizing is paused"
+        known = "its task's need is known" if is_known(knowledge) else None
+        return Attempt(
+            uid=running.uid,
+            task=str(running.watched.task),
+            asked_bytes=running.asked.request_bytes,
+            held_bytes=running.held_bytes,
+            curve=running.curve,
+            seen_s=running.seen_s,
+            why_not=held or known or running.by_pod or why_not,
+            may_hold=held is None,
+            siblings_bytes=siblings_bytes,
+        )
+
+    def room(self, node: str, pods: list[Running]) -> NodeRoom:
+        """Return the room of a node."""
+        return NodeRoom(
+            allocatable_bytes=self.nodes.capacity(node).memory_bytes,
+            heard_s=self.heard.heard_s(node),
+            pressed=self.nodes.is_pressed(node),
+            waiting=any(each.is_returning and not each.is_returned for each in pods),
+        )
+
+    def _read(self, pod: Pod) -> Running | None:
+        if mapping(pod.get("status")).get("phase") != "Running":
+            return None
+        lends = labels.LENT in annotations_of(pod)
+        identity = identify(pod)
+        if identity is None:
+            return None
+        if not lends and self.book.look(identity.task).policy.lending is Lending.NEVER:
+            return None
+        container, lent = sized_container(pod), read_lent(pod) if lends else None
+        whole = as_written(pod)
+        watched = read_pod(whole, self.book.look)
+        if watched is None or not isinstance(container, Sized) or not is_running(watched):
+            return None
+        asked = lent or lent_by(pod, container)
+        if asked is None:
+            return None
+        by_pod = why_not_by_pod(pod, watched)
+        return Running(pod, watched, container, asked, lent, by_pod, self.heard.now_s())
+
+    def _used_bytes(self, running: Running) -> int | None:
+        status = running.watched.status
+        report = self.peaks.best(
+            status.uid,
+            running.watched.measured_container(status),
+            running.watched.attempt.containers,
+        )
+        if report is None or report.final:
+            return None
+        # The kubelet compares the working set with the request where a node is short of memory.
+        return max(report.need_peak_bytes, report.working_set_peak_bytes)

@@ -1,0 +1,189 @@
+"""Sees who runs beside whom, and learns from it who slows whom.
+
+Nothing of this is saved: an observation holds what ran beside its attempt, and how long the run was
+forecast to take, and a controller that starts learns again from the newest of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import structlog
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from plimsoll_operator.controller.hub.hub import AttemptEnded, RunEnded
+from plimsoll_operator.controller.learning.log_fold import Turns
+from plimsoll_operator.metrics.placing import PlacingMetrics
+from plimsoll_operator.pods.status import AttemptStatus
+from plimsoll_predictor.core.bounded_text import MOST_NODE_BYTES, bounded_or_none
+from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.placing.interference import Interference
+from plimsoll_predictor.placing.matrix import Matrix
+from plimsoll_predictor.placing.placed_run import PlacedRun
+from plimsoll_predictor.placing.stays import Stay, Stays, bounded_beside
+from plimsoll_predictor.store import Store, Writer
+
+log = structlog.get_logger()
+
+SEEN_WITHIN_S: Final = 30.0
+"""Of an end that is told later, such as after a restart, ends of neighbours may be told later
+still: what ran beside it is not known."""
+FIT_EVERY_S: Final = 2.0
+WAITING_KEPT: Final = 10_000
+"""Runs of which the end or its forecast is still to come."""
+
+
+class Encounters:
+    """Who lives on each node, and what runs that ended have taught."""
+
+    def __init__(
+        self, store: Store, writer: Writer, metrics: PlacingMetrics, now_s: Callable[[], float]
+    ) -> None:
+        self._store = store
+        self._writer = writer
+        self._metrics = metrics
+        self._now_s = now_s
+        self._stays = Stays()
+        self._interference = Interference()
+        self.matrix: Matrix = self._interference.matrix()
+        """What is believed of who slows whom; tasks are named ``namespace/task``."""
+        self._news = asyncio.Event()
+        self._unseen_until_s = 0.0
+        self._observed: OrderedDict[str, PlacedRun] = OrderedDict()
+        """Attempts that ended, until their forecasts are known; these have none yet."""
+        self._forecast_s: OrderedDict[str, float] = OrderedDict()
+        """Forecasts of runs whose ends are not committed yet."""
+        metrics.watch(lambda: len(self._interference.kinds) - 1, lambda: self.matrix.known_pairs)
+
+    async def restore(self) -> None:
+        """Learn from what the store knows."""
+        encounters = self._store.encounters
+        for run, stay in (await self._writer.read(encounters.newest_stays)).items():
+            self._stays.remember(run, stay)
+        turns, interference = Turns(), Interference()
+        for placed in await self._writer.read(encounters.newest):
+            _learn(interference, placed)
+            await turns.rest()
+        self._interference = interference
+        await self.fit()
+        # Of what ended meanwhile, all that a cluster holds has to be seen first.
+        self._unseen_until_s = self._now_s()
+
+    def living(self, task: TaskId, status: AttemptStatus) -> None:
+        """Note an attempt that runs, as often as it is seen."""
+        stay = _stay(task, status)
+        if stay is not None:
+            self._stays.began(status.attempt_uid, stay)
+
+    def ended(self, task: TaskId, status: AttemptStatus) -> Mapping[str, float] | None:
+        """Note an attempt's end, once or again.
+
+        Return how many of each task were beside it on average; None where not all of it was seen.
+        """
+        stay = _stay(task, status)
+        if stay is None or stay.ended_s is None:
+            self.gone(status)
+            return None
+        beside = self._stays.ended(status.attempt_uid, stay)
+        late = self._now_s() - stay.ended_s > SEEN_WITHIN_S
+        if late or stay.ended_s <= self._unseen_until_s:
+            return None
+        return bounded_beside(beside)
+
+    def gone(self, status: AttemptStatus) -> None:
+        """Note that the pod is gone, whatever was seen of its end."""
+        self._stays.left(status.attempt_uid)
+
+    def attempt_ended(self, event: AttemptEnded) -> None:
+        """Learn from a run that succeeded, once its forecast is known."""
+        observation = event.observation
+        if not event.novelty.new or observation.outcome is not Outcome.SUCCEEDED:
+            return
+        started_s, finished_s = observation.started_s, observation.finished_s
+        if observation.beside is None or observation.node is None:
+            return
+        if started_s is None or finished_s is None:
+            return
+        uid = observation.attempt_uid
+        placed = PlacedRun(
+            kind=str(observation.task),
+            node=observation.node,
+            submitted_s=observation.submitted_s,
+            started_s=started_s,
+            finished_s=finished_s,
+            forecast_s=self._forecast_s.pop(uid, 0.0),
+            beside=observation.beside,
+        )
+        if placed.forecast_s:
+            self._take_in(placed)
+            return
+        self._observed[uid] = placed
+        if len(self._observed) > WAITING_KEPT:
+            self._observed.popitem(last=False)
+
+    def run_ended(self, event: RunEnded) -> None:
+        """Learn from a run, now or once its end is committed."""
+        placed = self._observed.pop(event.attempt_uid, None)
+        if event.forecast_s is None:
+            return
+        if placed is not None:
+            self._take_in(placed.with_forecast(event.forecast_s))
+            return
+        self._forecast_s[event.attempt_uid] = event.forecast_s
+        if len(self._forecast_s) > WAITING_KEPT:
+            self._forecast_s.popitem(last=False)
+
+    async def run(self) -> None:
+        """Fit again whenever enough is new, until cancelled."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            await self.fit()
+            await asyncio.sleep(FIT_EVERY_S)
+
+    async def fit(self) -> None:
+        """Fit in a thread: of fifty tasks it takes some tens of milliseconds."""
+        if not self._interference.is_stale:
+            return
+        interference, apart = self._interference, self._interference.apart()
+        self.matrix = await asyncio.to_thread(_fitted, apart)
+        interference.take_over(apart)
+
+    def residents(self) -> Mapping[str, Mapping[str, int]]:
+        """Return who runs now: node -> task -> how many."""
+        return self._stays.residents()
+
+    def _take_in(self, placed: PlacedRun) -> None:
+        if _learn(self._interference, placed):
+            self._metrics.learned.inc()
+            self._news.set()
+
+
+def _fitted(interference: Interference) -> Matrix:
+    # A busy node's processors are not the controller's: threads that wait for each other took 40
+    # times as long there.
+    with threadpool_limits(limits=1, user_api="blas"):
+        return interference.matrix()
+
+
+def _learn(interference: Interference, placed: PlacedRun) -> bool:
+    """Learn from a run; False if it teaches nothing."""
+    encounter = placed.encounter
+    if encounter is None:
+        return False
+    interference.learn(encounter)
+    return True
+
+
+def _stay(task: TaskId, status: AttemptStatus) -> Stay | None:
+    node = bounded_or_none(status.node, MOST_NODE_BYTES)
+    if node is None or status.started_s is None:
+        return None
+    ended_s = status.finished_s
+    if ended_s is not None and ended_s < status.started_s:
+        return None
+    return Stay(node, str(task), status.started_s, ended_s)

@@ -1,0 +1,120 @@
+"""Tells admission who runs on which node, and what tasks cost each other there.
+
+Only while a policy has hints, at most once a second, and of nodes only those that changed. A
+message is as large as the nodes on which something began or ended since the one before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import zlib
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from plimsoll_operator.controller.tasks.nodes import ClusterNodes
+from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
+from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_predictor.placing.hinting import MOST_NODES
+from plimsoll_predictor.placing.matrix import Array, Matrix
+from plimsoll_predictor.placing.prices import costs_on_nodes
+
+LOOK_EVERY_S: Final = 1.0
+
+_Residents = tuple[tuple[int, int], ...]
+"""Places of kinds, in their order, and how many of each."""
+
+
+class Encountered(Protocol):
+    """Knows who runs beside whom."""
+
+    @property
+    def matrix(self) -> Matrix:
+        """Who slows whom; the same object until a fit makes another."""
+
+    def residents(self) -> Mapping[str, Mapping[str, int]]:
+        """Return who runs now: node -> task -> how many."""
+
+
+class PlacingNews:
+    """Looks once a second, and has the feed tell what changed."""
+
+    def __init__(
+        self,
+        encounters: Encountered,
+        nodes: ClusterNodes,
+        policies: TaskPolicies,
+        board: FeedBoard,
+    ) -> None:
+        self._encounters = encounters
+        self._nodes = nodes
+        self._policies = policies
+        self._board = board
+        self._matrix: Matrix | None = None
+        """As it was told last."""
+        self._prices: Array | None = None
+        self._told: dict[str, _Residents] = {}
+        """Host -> who is there."""
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            try:
+                self.look()
+            except Exception:
+                self._withdraw()  # what is told would grow old, and nobody could see that
+                raise
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    def look(self) -> None:
+        """Look once. O(nodes and the kinds on them)."""
+        if not self._policies.has_hints:
+            self._withdraw()
+            return
+        matrix = self._encounters.matrix
+        if matrix is not self._matrix:
+            costs, self._prices = costs_on_nodes(matrix, self._prices)
+            self._board.set_pairs(costs)
+            self._matrix = matrix
+        self._tell(self._now(matrix))
+
+    def _now(self, matrix: Matrix) -> dict[str, _Residents]:
+        residents = self._encounters.residents()
+        return {
+            host: _by_place(residents.get(node, {}), matrix)
+            for node, host in chosen(self._nodes.hosts()).items()
+        }
+
+    def _tell(self, now: dict[str, _Residents]) -> None:
+        before, self._told = self._told, now
+        for host in before.keys() - now.keys():
+            self._board.remove_host(host)
+        for host, residents in now.items():
+            if before.get(host) != residents:
+                self._board.set_host(host, residents)
+
+    def _withdraw(self) -> None:
+        if self._matrix is not None or self._told:
+            self._board.set_pairs(None)
+            self._tell({})
+            self._matrix = self._prices = None
+
+
+def chosen(hosts: Mapping[str, str]) -> Mapping[str, str]:
+    """Return MOST_NODES of the nodes at most, and for long the same: any, by their names."""
+    if len(hosts) <= MOST_NODES:
+        return hosts
+    return {
+        name: hosts[name]
+        for name in heapq.nsmallest(MOST_NODES, hosts, key=lambda name: zlib.crc32(name.encode()))
+    }
+
+
+def _by_place(residents: Mapping[str, int], matrix: Matrix) -> _Residents:
+    if not residents:
+        return ()
+    counts = Counter[int]()
+    for kind, count in residents.items():
+        counts[matrix.place(kind)] += count
+    return tuple(sorted(counts.items()))

@@ -1,0 +1,161 @@
+"""Raises a running pod's memory by one call, with nothing read before it.
+
+    PATCH pods/resize  ──► the node grants it ──► Rescued
+    PATCH annotation   ┘   the node refuses it ─► PATCH pods/resize, back to what it has
+
+The resize subresource takes no annotation, so what the pod had before is written by a call beside
+it, which delays nothing. Both name the pod's UID and no version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import structlog
+
+from plimsoll_operator.controller.announcing.announcer import Announcer, Raised
+from plimsoll_operator.controller.rescue.rescuable_pods import Pending, Rescuable
+from plimsoll_operator.kube.errors import ApiError, Changed, NotFound, Unreachable
+from plimsoll_operator.kube.running_pods import PodWriter
+from plimsoll_operator.metrics.rescues import RescueMetrics
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.spec import Pod, SizedContainer, metadata_of
+from plimsoll_operator.profile import events
+from plimsoll_operator.rescue.raising import after_raise, raise_body
+from plimsoll_operator.sizing.patch import Memory
+from plimsoll_operator.sizing.rescued_note import Rescued, rescued_to_json
+
+log = structlog.get_logger()
+
+TRIES: Final = 2
+"""A quota under many writes answers 409, and a busy API server 429: once more, then it is late."""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRaiser:
+    """Each method returns the pod as it is now; None if it is as it was, or is gone."""
+
+    pods: PodWriter
+    announcer: Announcer
+    metrics: RescueMetrics
+
+    async def raise_to(self, rescuable: Rescuable, pending: Pending) -> Pod | None:
+        """Raise request and limit; raise ApiError if that is refused for good."""
+        memory = after_raise(pending.before, pending.limit_bytes)
+        body = raise_body(rescuable.pod, pending.before.name, memory)
+        note = asyncio.create_task(self._note(rescuable))
+        began_s = time.monotonic()
+        try:
+            resized = await self._patch(rescuable.pod, body)
+        except (NotFound, Unreachable, Changed):
+            self._count("failed")
+            return None
+        except ApiError:
+            self._count("refused")
+            raise
+        finally:
+            await note
+        self.metrics.patch_seconds.observe(time.monotonic() - began_s)
+        self._count("asked")
+        return resized
+
+    async def withdraw(self, rescuable: Rescuable, before: SizedContainer, why: str) -> Pod | None:
+        """Ask for what it has, after its node refused a raise: the room is others' again."""
+        memory = Memory(before.request_bytes, before.limit_bytes)
+        try:
+            body = raise_body(rescuable.pod, before.name, memory)
+            pod = await self.pods.raise_pod(rescuable.pod, body)
+        except ApiError as error:
+            # A server that lets no limit fall (1.33) leaves it asked for, and not granted.
+            log.info("raise not withdrawn", pod=rescuable.uid, error=str(error))
+            pod = None
+        self._count(why.lower())
+        return pod
+
+    async def give_back(
+        self, rescuable: Rescuable, before: SizedContainer, memory: Memory
+    ) -> Pod | None:
+        """Lower what a pod that has stopped growing does not need; ApiError if that is refused."""
+        pod = await self.pods.raise_pod(
+            rescuable.pod, raise_body(rescuable.pod, before.name, memory)
+        )
+        self._count("given_back")
+        log.info(
+            "gives back",
+            task=str(rescuable.watched.task),
+            pod=_name(rescuable.pod),
+            before_bytes=before.limit_bytes,
+            limit_bytes=memory.limit_bytes,
+        )
+        return pod
+
+    async def _patch(self, pod: Pod, body: Mapping[str, Any]) -> Pod:
+        for number in range(TRIES):
+            try:
+                return await self.pods.raise_pod(pod, body)
+            except (Changed, Unreachable):
+                if number + 1 == TRIES:
+                    raise
+        raise AssertionError("it is returned or raised above")
+
+    async def _note(self, rescuable: Rescuable) -> None:
+        """Write what the pod had before its first raise, and how often it was raised."""
+        first = rescuable.first
+        rescued = Rescued(
+            uid=rescuable.uid,
+            container=first.name,
+            request_bytes=first.request_bytes or first.limit_bytes or 0,
+            limit_bytes=first.limit_bytes or 0,
+            raises=rescuable.raises,
+        )
+        try:
+            await self.pods.note_on_pod(rescuable.pod, {labels.RESCUED: rescued_to_json(rescued)})
+        except ApiError as error:
+            log.warning("rescue not noted on its pod", pod=rescuable.uid, error=str(error))
+
+    async def granted(self, rescuable: Rescuable, pending: Pending, took_s: float) -> None:
+        """Tell that its node has granted a raise."""
+        self._count("granted")
+        self.metrics.granted_seconds.observe(took_s)
+        before_bytes = pending.before.limit_bytes or 0
+        log.info(
+            "rescued",
+            task=str(rescuable.watched.task),
+            pod=_name(rescuable.pod),
+            before_bytes=before_bytes,
+            limit_bytes=pending.limit_bytes,
+            used_bytes=pending.used_bytes,
+            raises=rescuable.raises,
+            took_s=round(took_s, 3),
+        )
+        happening = events.rescued(before_bytes, pending.limit_bytes, pending.words)
+        raised = Raised(
+            task=rescuable.watched.task,
+            first_bytes=rescuable.first.limit_bytes or 0,
+            limit_bytes=pending.limit_bytes,
+            first_s=rescuable.first_s,
+        )
+        await self.announcer.rescued(rescuable.pod, happening, raised)
+
+    def left(self, rescuable: Rescuable, reason: str, words: str) -> None:
+        """Tell once why a pod that nears its limit is left as it is."""
+        log.info(
+            "not rescued",
+            task=str(rescuable.watched.task),
+            pod=_name(rescuable.pod),
+            limit_bytes=rescuable.limit_bytes,
+            why=reason,
+        )
+        self.announcer.announce(events.not_rescued(reason, words), rescuable.pod)
+
+    def _count(self, result: str) -> None:
+        self.metrics.raises.labels(result).inc()
+
+
+def _name(pod: Pod) -> str:
+    meta = metadata_of(pod)
+    return f"{meta.get('namespace')}/{meta.get('name')}"

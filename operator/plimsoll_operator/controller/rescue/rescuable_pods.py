@@ -1,0 +1,204 @@
+"""Holds the running pods that may be rescued, and what rescues have added to each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from plimsoll_operator.attempts.watched_pod import WatchedPod, read_pod
+from plimsoll_operator.controller.attempts.peak_book import PeakBook
+from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.controller.tasks.bounds import ClusterBounds
+from plimsoll_operator.controller.tasks.nodes import ClusterNodes
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.identity import identify
+from plimsoll_operator.pods.spec import (
+    Pod,
+    SizedContainer,
+    annotations_of,
+    mapping,
+    sized_container,
+)
+from plimsoll_operator.rescue.eligible import why_not
+from plimsoll_operator.rescue.raising import most_bytes
+from plimsoll_operator.sizing.decision_note import memory_asked
+from plimsoll_operator.sizing.patch import Memory
+from plimsoll_operator.sizing.rescued_note import before_rescue, read_rescued
+from plimsoll_operator.sizing.stepping_back import memory_autoscaler
+from plimsoll_predictor.core.policy import Rescue
+from plimsoll_predictor.lending.curves import Curve
+from plimsoll_predictor.rescue.deciding import Room
+
+MOST_PODS: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """A raise that was asked for and is not granted yet. asked_s: by the look's clock.
+
+    before: the container as it was. used_bytes: what it used when it was decided.
+    """
+
+    before: SizedContainer
+    limit_bytes: int
+    used_bytes: int
+    asked_s: float
+    words: str
+
+
+@dataclass(slots=True)
+class Rescuable:
+    """One pod. container: as it is now; first: before the first raise."""
+
+    pod: Pod
+    watched: WatchedPod
+    container: SizedContainer
+    first: SizedContainer
+    raises: int = 0
+    first_s: float | None = None
+    """When this controller first raised it, Unix seconds."""
+    curve: Curve | None = None
+    """The largest need that its agent has reported, since it was raised."""
+    pending: Pending | None = None
+    given_up: str | None = None
+    """Why it is not tried again, in words."""
+    keeps: bool = False
+    """Whether it keeps what it was given: the API server lets no limit fall."""
+
+    @property
+    def uid(self) -> str:
+        """Return the pod's UID."""
+        return self.watched.status.uid
+
+    @property
+    def node(self) -> str:
+        """Return the pod's node; empty if it has none yet."""
+        return self.watched.status.node or ""
+
+    @property
+    def limit_bytes(self) -> int:
+        """Return the limit in its spec, which its node may not have granted yet."""
+        return self.container.limit_bytes or 0
+
+    @property
+    def added_bytes(self) -> int:
+        """Return what rescues have added to it."""
+        return max(0, self.limit_bytes - (self.first.limit_bytes or 0))
+
+
+@dataclass(slots=True, kw_only=True)
+class RescuablePods:
+    """By UID. ``see`` never waits, and costs little for pods whose policy says never."""
+
+    book: TaskBook
+    bounds: ClusterBounds
+    nodes: ClusterNodes
+    peaks: PeakBook
+    _pods: dict[str, Rescuable] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def __iter__(self) -> Iterator[Rescuable]:
+        return iter(tuple(self._pods.values()))
+
+    def get(self, uid: str) -> Rescuable | None:
+        """Return a pod; None if it is not known, or may not be rescued."""
+        return self._pods.get(uid)
+
+    def see(self, pod: Pod, *, gone: bool) -> Rescuable | None:
+        """Handle one event of a labelled pod. Return it, as it is now, if it is held."""
+        uid = str(pod["metadata"]["uid"])
+        now = None if gone else self._read(pod)
+        before = self._pods.pop(uid, None)
+        if now is None or (before is None and len(self._pods) >= MOST_PODS):
+            return None
+        if before is not None:
+            self._take_over(before, now)
+        self._pods[uid] = now
+        return now
+
+    def why_not(self, rescuable: Rescuable) -> str | None:
+        """Say why a pod may not be rescued, by what holds now; None if it may."""
+        watched = rescuable.watched
+        policy = self.book.look(watched.task).policy
+        autoscalers = self.bounds.autoscalers_in(watched.task.namespace)
+        by = memory_autoscaler(rescuable.pod, rescuable.container, autoscalers)
+        if by is not None:
+            return f"the VerticalPodAutoscaler {by.name} sets its memory"
+        return why_not(rescuable.pod, watched, policy, paused=self.book.policies.paused)
+
+    def room(self, rescuable: Rescuable, pods_used_bytes: int) -> Room:
+        """Return what may be added. pods_used_bytes: what all pods of its node use now."""
+        allocatable = self.nodes.capacity(rescuable.node).memory_bytes
+        task = rescuable.watched.task
+        beside = [each for each in self._pods.values() if each.node == rescuable.node]
+        # What was asked for a moment ago is not used yet, and will be.
+        soon_bytes = sum(
+            max(0, each.pending.limit_bytes - (each.pending.before.limit_bytes or 0))
+            for each in beside
+            if each.pending is not None
+        )
+        pressed = self.nodes.is_pressed(rescuable.node)
+        free_bytes = None if allocatable is None else allocatable - pods_used_bytes - soon_bytes
+        return Room(
+            most_bytes=most_bytes(
+                rescuable.pod,
+                rescuable.container,
+                _written(rescuable),
+                self.book.look(task).policy,
+                self.bounds.of_namespace(task.namespace),
+            ),
+            free_bytes=0 if pressed else free_bytes,
+            allocatable_bytes=allocatable,
+            on_node_bytes=sum(each.added_bytes for each in beside),
+            in_namespace_bytes=sum(
+                each.added_bytes for each in beside if each.watched.task.namespace == task.namespace
+            ),
+        )
+
+    def follow(self, rescuable: Rescuable, now_s: float) -> Curve | None:
+        """Take the newest maximum of a raised pod; None if nobody reports it."""
+        status, watched = rescuable.watched.status, rescuable.watched
+        container = watched.measured_container(status)
+        report = self.peaks.best(status.uid, container, watched.attempt.containers)
+        if report is None or report.final:
+            return None
+        need_bytes, curve = report.need_peak_bytes, rescuable.curve
+        rescuable.curve = (
+            Curve.begin(need_bytes, now_s) if curve is None else curve.advance(need_bytes, now_s)
+        )
+        return rescuable.curve
+
+    def _read(self, pod: Pod) -> Rescuable | None:
+        if mapping(pod.get("status")).get("phase") not in ("Pending", "Running", None):
+            return None
+        identity = identify(pod)
+        if identity is None:
+            return None
+        rescued = labels.RESCUED in annotations_of(pod)
+        if not rescued and self.book.look(identity.task).policy.rescue is Rescue.NEVER:
+            return None
+        container = sized_container(pod)
+        watched = read_pod(pod, self.book.look)
+        if watched is None or not isinstance(container, SizedContainer):
+            return None
+        if not container.limit_bytes or watched.status.ended:
+            return None
+        note = read_rescued(pod, container)
+        first = before_rescue(pod, container)
+        return Rescuable(pod, watched, container, first, note.raises if note else 0)
+
+    @staticmethod
+    def _take_over(before: Rescuable, now: Rescuable) -> None:
+        """Keep what only this controller knows: its annotation may come a moment later."""
+        now.pending, now.given_up, now.keeps = before.pending, before.given_up, before.keeps
+        now.first_s, now.curve = before.first_s, before.curve
+        if now.raises < before.raises:
+            now.raises, now.first = before.raises, before.first
+
+
+def _written(rescuable: Rescuable) -> Memory:
+    """Return request and limit as the pod's author wrote them."""
+    return memory_asked(rescuable.first, rescuable.watched.note)

@@ -1,0 +1,307 @@
+"""Hears agents' alarms, decides each at once, and follows every raise until it is granted.
+
+An alarm comes a second or two before a kill. So nothing waits in a queue here, and nothing is read
+from the API server: what a pod has and may get is in memory. What a controller must know after a
+restart, or its successor, is on the pod.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final
+
+import structlog
+
+from plimsoll_operator.attempts.alarms import Alarm, Alarms
+from plimsoll_operator.controller.rescue.limit_raiser import LimitRaiser
+from plimsoll_operator.controller.rescue.rescuable_pods import Pending, Rescuable, RescuablePods
+from plimsoll_operator.kube.errors import ApiError
+from plimsoll_operator.pods.spec import Pod
+from plimsoll_operator.rescue.eligible import refusal
+from plimsoll_operator.rescue.raising import after_raise
+from plimsoll_operator.sizing.rescued_note import granted_limit
+from plimsoll_operator.wording.rescue_words import WHY_LEFT, raised_because
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.experts.standing import Standing
+from plimsoll_predictor.rescue.deciding import Leave, Nearing, Past, Raise, Why, decide, kept_bytes
+from plimsoll_predictor.rescue.growth import Outlook
+from plimsoll_predictor.store import StoreError
+
+log = structlog.get_logger()
+
+LOOK_S: Final = 1.0
+PENDING_S: Final = 15.0
+"""A raise that its node has neither granted nor refused by then is not waited for."""
+FLAT_S: Final = 6.0
+FULL_S: Final = 30.0
+"""A node that refused a raise is asked for none for so long."""
+NEEDS_KEPT_S: Final = 10.0
+MOST_NEEDS: Final = 40
+MOST_TASKS: Final = 2_000
+SAME_BYTES: Final = 1 << 16
+"""Limits in a spec and in the kernel differ by less than this: it counts pages."""
+
+Experts = Callable[[TaskId], Awaitable[Standing | None]]
+_TOLD: Final = frozenset({Why.LEAK, Why.NODE, Why.NAMESPACE, Why.BOUND, Why.TOO_OFTEN})
+
+
+class Rescues:
+    """Belongs to one event loop. ``see`` never waits."""
+
+    def __init__(
+        self,
+        pods: RescuablePods,
+        raiser: LimitRaiser,
+        experts: Experts,
+        monotonic_s: Callable[[], float] = time.monotonic,
+        flat_s: float = FLAT_S,
+    ) -> None:
+        """experts: reads a task's experts, whose past has the needs of its runs.
+
+        flat_s: how long a raised pod has not grown before it gives back what it does not need.
+        """
+        self._flat_s = flat_s
+        self._pods = pods
+        self._raiser = raiser
+        self._experts = experts
+        self._now_s = monotonic_s
+        self._full_s: dict[str, float] = {}
+        """Node -> until when it is asked for nothing, as it refused a raise."""
+        self._needs: OrderedDict[TaskId, tuple[float, tuple[float, ...]]] = OrderedDict()
+        self._works: set[asyncio.Task[None]] = set()
+        self._told: Counter[str] = Counter()
+        metrics = raiser.metrics
+        metrics.pods.set_function(lambda: float(len(pods)))
+        metrics.added.set_function(lambda: float(sum(each.added_bytes for each in pods)))
+
+    def rescuable(self, pod_uid: str) -> bool:
+        """Say whether a pod's agent should watch it."""
+        pod = self._pods.get(pod_uid)
+        return pod is not None and self._pods.why_not(pod) is None
+
+    def see(self, pod: Pod, *, gone: bool) -> None:
+        """Handle one event of a labelled pod, as the API server gives it."""
+        now = self._pods.see(pod, gone=gone)
+        if now is not None and now.pending is not None:
+            self._follow(now, now.pending)
+
+    async def hear(self, said: Alarms) -> list[str]:
+        """Decide an agent's alarms, and return the pods that are raised; no raise is waited for."""
+        raised = []
+        for alarm in said.alarms:
+            try:
+                if await self._answer(said, alarm):
+                    raised.append(alarm.pod_uid)
+            except Exception:
+                # Pods are written by strangers: whatever is odd about one, the others go on.
+                log.exception("alarm not answered")
+        return raised
+
+    async def run(self) -> None:
+        """Look after raises that nobody answers, until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            self.look()
+
+    def look(self) -> None:
+        """Give up raises that nobody answers, and have pods that have stopped growing give back."""
+        now_s = self._now_s()
+        self._full_s = {node: s for node, s in self._full_s.items() if s > now_s}
+        for pod in self._pods:
+            if pod.pending is not None and now_s - pod.pending.asked_s > PENDING_S:
+                self._raiser.metrics.raises.labels("unanswered").inc()
+                pod.pending, pod.given_up = None, "its node has not answered a raise"
+            elif pod.pending is None and pod.raises and not pod.keeps:
+                self._look_at_raised(pod, now_s)
+
+    def raised(self, pod_uid: str) -> bool:
+        """Say whether a pod was raised: then all that its agent reads of it is wanted."""
+        pod = self._pods.get(pod_uid)
+        return pod is not None and pod.raises > 0
+
+    def _look_at_raised(self, pod: Rescuable, now_s: float) -> None:
+        curve = self._pods.follow(pod, now_s)
+        if curve is None or not curve.is_flat(now_s, self._flat_s):
+            return
+        kept = kept_bytes(curve.used_bytes, pod.limit_bytes, pod.first.limit_bytes or 0)
+        if kept is not None:
+            self._begin(self._give_back(pod, kept))
+
+    async def _give_back(self, pod: Rescuable, limit_bytes: int) -> None:
+        before = pod.container
+        memory = after_raise(before, limit_bytes)
+        pod.container = replace(before, request_bytes=memory.request_bytes, limit_bytes=limit_bytes)
+        try:
+            lowered = await self._raiser.give_back(pod, before, memory)
+        except ApiError as error:
+            # A server that lets no limit fall without a restart: 1.33.
+            log.info("nothing given back", pod=pod.uid, error=str(error))
+            lowered = None
+        if lowered is not None:
+            self.see(lowered, gone=False)
+            return
+        now = self._pods.get(pod.uid)
+        if now is not None:
+            now.container, now.keeps = before, True
+
+    async def idle(self) -> None:
+        """Wait until all that was begun is done; for tests."""
+        while self._works:
+            await asyncio.gather(*tuple(self._works))
+
+    def _begin(self, work: Awaitable[None]) -> None:
+        async def carefully() -> None:
+            try:
+                await work
+            except Exception:
+                log.exception("raise not carried out")
+
+        task = asyncio.create_task(carefully())
+        self._works.add(task)
+        task.add_done_callback(self._works.discard)
+
+    async def _answer(self, said: Alarms, alarm: Alarm) -> bool:
+        """Return whether the pod is raised."""
+        needs = await self._needs_of(alarm.pod_uid)
+        # From here to the raise nothing waits: what one alarm was given, the next one sees.
+        pod = self._pods.get(alarm.pod_uid)
+        passed_over = self._passed_over(said.node, alarm, pod)
+        if pod is None or passed_over is not None:
+            self._count(passed_over or "unknown")
+            return False
+        if pod.pending is not None and abs(pod.limit_bytes - alarm.limit_bytes) <= SAME_BYTES:
+            self._grant(pod, pod.pending)  # the kernel has it, and the pod's status will say so
+        past = Past(needs_bytes=needs, first_bytes=pod.first.limit_bytes or 0, raises=pod.raises)
+        nearing = _nearing(alarm, pod.limit_bytes)
+        decided = decide(nearing, past, self._pods.room(pod, said.pods_used_bytes))
+        if isinstance(decided, Leave):
+            self._leave(pod, decided)
+            return False
+        self._count("raised")
+        self._raise(pod, alarm, decided)
+        return True
+
+    def _passed_over(self, node: str, alarm: Alarm, pod: Rescuable | None) -> str | None:
+        """Say why an alarm is no question to decide, as the metric calls it; None if it is one."""
+        if pod is None or pod.node != node:
+            return "unknown"
+        status = pod.watched.status
+        if status.container_id is not None and status.container_id != alarm.container_id:
+            return "other_container"
+        if self._pods.why_not(pod) is not None:
+            return "not_allowed"
+        if pod.given_up is not None:
+            return "given_up"
+        return "node_full" if node in self._full_s else None
+
+    def _leave(self, pod: Rescuable, decided: Leave) -> None:
+        self._count(decided.why.value)
+        if decided.why not in _TOLD:
+            return
+        key = f"{pod.uid} {decided.why.value}"
+        self._told[key] += 1
+        if self._told[key] == 1:
+            self._raiser.left(pod, decided.why.value, WHY_LEFT[decided.why])
+        if len(self._told) > MOST_TASKS:
+            self._told.clear()
+
+    def _raise(self, pod: Rescuable, alarm: Alarm, decided: Raise) -> None:
+        before = pod.container
+        pending = Pending(
+            # Where a raise was not granted yet, it is raised further: what it has is as before.
+            before=pod.pending.before if pod.pending is not None else before,
+            limit_bytes=decided.limit_bytes,
+            used_bytes=alarm.used_bytes,
+            asked_s=self._now_s(),
+            words=raised_because(alarm.used_bytes, alarm.growth_bytes_s, decided.probability),
+        )
+        memory = after_raise(before, decided.limit_bytes)
+        pod.pending, pod.raises = pending, pod.raises + 1
+        pod.container = replace(
+            before, request_bytes=memory.request_bytes, limit_bytes=memory.limit_bytes
+        )
+        self._begin(self._carry_out(pod, pending))
+
+    async def _carry_out(self, pod: Rescuable, pending: Pending) -> None:
+        try:
+            resized = await self._raiser.raise_to(pod, pending)
+        except ApiError as error:
+            self._refused(pod, str(error))
+            return
+        if resized is not None:
+            self.see(resized, gone=False)
+            return
+        now = self._pods.get(pod.uid)
+        if now is not None and now.pending is pending:
+            now.pending, now.container = None, pending.before  # lost: the agent says it again
+
+    def _refused(self, pod: Rescuable, why: str) -> None:
+        log.warning("raise refused", pod=pod.uid, error=why)
+        now = self._pods.get(pod.uid)
+        if now is not None and now.pending is not None:
+            now.container, now.pending = now.pending.before, None
+            now.given_up = "the API server refuses a raise"
+            self._raiser.left(now, "refused", f"the API server refuses it: {why[:200]}")
+
+    def _follow(self, pod: Rescuable, pending: Pending) -> None:
+        """See what became of a raise."""
+        granted = granted_limit(pod.pod, pod.container.name)
+        if granted is not None and granted >= pending.limit_bytes - SAME_BYTES:
+            self._grant(pod, pending)
+            return
+        why = refusal(pod.pod)
+        if why is not None:
+            pod.pending, pod.given_up = None, f"its node answers {why}"
+            self._full_s[pod.node] = self._now_s() + FULL_S
+            self._raiser.left(pod, why.lower(), f"its node answers {why} to a raise")
+            self._begin(self._withdraw(pod, pending, why))
+
+    def _grant(self, pod: Rescuable, pending: Pending) -> None:
+        pod.pending = None
+        if pod.first_s is None:
+            pod.first_s = time.time()
+        self._begin(self._raiser.granted(pod, pending, self._now_s() - pending.asked_s))
+
+    async def _withdraw(self, pod: Rescuable, pending: Pending, why: str) -> None:
+        now = await self._raiser.withdraw(pod, pending.before, why)
+        if now is not None:
+            self.see(now, gone=False)
+
+    async def _needs_of(self, pod_uid: str) -> tuple[float, ...]:
+        """Return the newest needs of a pod's task, from memory for a while."""
+        pod = self._pods.get(pod_uid)
+        if pod is None:
+            return ()
+        task, now_s = pod.watched.task, self._now_s()
+        kept = self._needs.get(task)
+        if kept is not None and now_s - kept[0] < NEEDS_KEPT_S:
+            return kept[1]
+        try:
+            standing = await self._experts(task)
+        except StoreError:
+            return kept[1] if kept is not None else ()
+        needs = () if standing is None else tuple(standing.past.needs_bytes)[-MOST_NEEDS:]
+        self._needs[task] = (now_s, needs)
+        self._needs.move_to_end(task)
+        if len(self._needs) > MOST_TASKS:
+            self._needs.popitem(last=False)
+        return needs
+
+    def _count(self, answer: str) -> None:
+        self._raiser.metrics.alarms.labels(answer).inc()
+
+
+def _nearing(alarm: Alarm, limit_bytes: int) -> Nearing:
+    """Return what the agent sees. limit_bytes: what was asked for last."""
+    outlook = Outlook(alarm.growth_bytes_s, alarm.step_bytes, alarm.steps)
+    return Nearing(
+        used_bytes=alarm.used_bytes,
+        limit_bytes=limit_bytes,
+        outlook=outlook,
+        react_s=alarm.react_s,
+        shape=alarm.shape,
+    )

@@ -1,0 +1,120 @@
+"""Says why a running pod may not lend, in words; None if it may."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from plimsoll_operator.attempts.watched_pod import WatchedPod
+from plimsoll_operator.names.quantity import BadQuantity, parse_bytes
+from plimsoll_operator.pods.spec import (
+    Pod,
+    Qos,
+    SizedContainer,
+    container_of,
+    mapping,
+    metadata_of,
+    overhead_of,
+    qos_of,
+    sequence,
+    sized_container,
+)
+from plimsoll_operator.policy.pod_policy import resolve_policy
+from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
+from plimsoll_operator.sizing.decision_note import DecisionNote
+from plimsoll_operator.sizing.patch import Memory, pod_with
+from plimsoll_predictor.core.policy import Lending, Mode, Policy
+from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+
+RESTART: Final = "RestartContainer"
+RESIZES: Final = ("PodResizePending", "PodResizeInProgress")
+
+
+def is_running(watched: WatchedPod) -> bool:
+    """Say whether the pod's container runs, so that its memory is measured."""
+    status = watched.status
+    return (
+        status.phase == "Running"
+        and status.node is not None
+        and status.started_s is not None
+        and not status.ended
+        and not status.being_deleted
+    )
+
+
+def why_not_by_pod(pod: Pod, watched: WatchedPod) -> str | None:
+    """Say what speaks against it in the pod itself, which changes with its events only."""
+    container = sized_container(pod)
+    if not isinstance(container, SizedContainer) or not container.request_bytes:
+        return "it has no memory request"
+    lower = Memory(MIB, container.limit_bytes)
+    against = {
+        "it has no memory limit": not container.limit_bytes,
+        "it is Guaranteed, which a lower request would change": qos_of(pod) is Qos.GUARANTEED,
+        "a lower request would change its QoS class": qos_of(pod_with(pod, container, lower))
+        is not qos_of(pod),
+        "its resizePolicy restarts it when its memory is resized": _restarts(
+            container_of(pod, container.index)
+        ),
+        "its RuntimeClass runs it in a sandbox": bool(overhead_of(pod)),
+        "it was restarted in place": bool(watched.status.restarts),
+        "it is not its run's first attempt": watched.attempts.number > 1,
+        "it is being resized": any(each.get("type") in RESIZES for each in _conditions(pod)),
+    }
+    return next((why for why, holds in against.items() if holds), None)
+
+
+def why_not_held(
+    pod: Pod, note: DecisionNote | None, policy: Policy, bounds: NamespaceBounds
+) -> str | None:
+    """Say why a pod may not even go on lending: what people have set against it by now.
+
+    note: admission's decision. policy: the task's own. bounds: of the pod's namespace.
+    """
+    own, _ = resolve_policy(pod, policy)
+    modes = (own.mode, Mode.ENFORCE if note is None else note.mode)
+    against = {
+        "its policy's lending is never": own.lending is not Lending.AUTO,
+        "its mode is not enforce": any(mode is not Mode.ENFORCE for mode in modes),
+        "it is critical": own.critical,
+        "it is paused": own.paused,
+        "a ResourceQuota on requests.memory could refuse to give it back": any(
+            quota.request is not None for quota in bounds.quotas
+        ),
+    }
+    return next((why for why, holds in against.items() if holds), None)
+
+
+def is_known(knowledge: Knowledge) -> bool:
+    """Say whether the need of a task is known, so that sizes save what lending would."""
+    return knowledge.runs > 0 or knowledge.model is not None
+
+
+def is_granted(pod: Pod, container: str, request_bytes: int) -> bool:
+    """Say whether the node has granted a container's request, as its status shows it."""
+    statuses = sequence(mapping(pod.get("status")).get("containerStatuses"))
+    own = next((mapping(s) for s in statuses if mapping(s).get("name") == container), {})
+    requests = mapping(mapping(mapping(own).get("resources")).get("requests"))
+    try:
+        return parse_bytes(requests.get("memory")) >= request_bytes
+    except BadQuantity:
+        return False
+
+
+def _restarts(container: Mapping[str, Any]) -> bool:
+    return any(
+        mapping(rule).get("resourceName") == "memory"
+        and mapping(rule).get("restartPolicy") == RESTART
+        for rule in sequence(container.get("resizePolicy"))
+    )
+
+
+def _conditions(pod: Pod) -> list[Mapping[str, Any]]:
+    return [mapping(each) for each in sequence(mapping(pod.get("status")).get("conditions"))]
+
+
+def name_of(pod: Pod) -> str:
+    """Return NAMESPACE/NAME, for logs."""
+    meta = metadata_of(pod)
+    return f"{meta.get('namespace')}/{meta.get('name')}"

@@ -1,0 +1,27 @@
+"""Fits the forecasts' expert that knows features, in a process of its own, and stores it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Final
+
+from plimsoll_operator.processes.capped_learning import Learning
+
+if TYPE_CHECKING:
+    from plimsoll_predictor.store import Store
+
+_WORK: Final = "plimsoll_operator.training.features"
+
+
+def _fit(store: Store) -> str:
+    # Loaded only now, as it loads numpy, which reads its number of threads then.
+    from plimsoll_operator.training.features import fit_and_keep
+
+    return fit_and_keep(store, time.time())
+
+
+LEARNING: Final = Learning("features", ("xgboost", _WORK), _fit)
+
+if __name__ == "__main__":
+    sys.exit(LEARNING.main())

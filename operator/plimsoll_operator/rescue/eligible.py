@@ -1,0 +1,73 @@
+"""Says why a running pod may not be rescued, in words; None if it may."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from plimsoll_operator.attempts.watched_pod import WatchedPod
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.spec import (
+    Pod,
+    SizedContainer,
+    annotations_of,
+    container_of,
+    mapping,
+    overhead_of,
+    sequence,
+    sized_container,
+)
+from plimsoll_operator.policy.pod_policy import resolve_policy
+from plimsoll_predictor.core.policy import Mode, Policy, Rescue
+
+RESTART: Final = "RestartContainer"
+PENDING: Final = "PodResizePending"
+IN_PROGRESS: Final = "PodResizeInProgress"
+
+
+def why_not(pod: Pod, watched: WatchedPod, policy: Policy, *, paused: bool) -> str | None:
+    """Say what speaks against rescuing a pod.
+
+    policy: its task's own, all levels resolved. paused: whether all sizing is.
+    """
+    container = sized_container(pod)
+    if not isinstance(container, SizedContainer) or not container.limit_bytes:
+        return "it has no memory limit"
+    own, _ = resolve_policy(pod, policy)
+    status = watched.status
+    against = {
+        "its policy's rescue is never": own.rescue is not Rescue.AUTO,
+        "its mode is not enforce": watched.mode is not Mode.ENFORCE,
+        "it is paused": paused or own.paused,
+        # A kill leaves the pod's own cgroup at its old limit: a killed pod is replaced.
+        "it was restarted in place": bool(status.restarts),
+        "it has ended": status.ended or status.being_deleted,
+        "its resizePolicy restarts it when its memory is resized": _restarts(
+            container_of(pod, container.index)
+        ),
+        "its RuntimeClass runs it in a sandbox": bool(overhead_of(pod)),
+        "it lends memory": labels.LENT in annotations_of(pod),
+    }
+    return next((why for why, holds in against.items() if holds), None)
+
+
+def refusal(pod: Pod) -> str | None:
+    """Say why its node does not grant a resize: Deferred, Infeasible, or an error; else None."""
+    for each in sequence(mapping(pod.get("status")).get("conditions")):
+        condition = mapping(each)
+        if condition.get("status") != "True":
+            continue
+        reason = str(condition.get("reason") or "")
+        if condition.get("type") == PENDING and reason in ("Deferred", "Infeasible"):
+            return reason
+        if condition.get("type") == IN_PROGRESS and reason == "Error":
+            return reason
+    return None
+
+
+def _restarts(container: Mapping[str, Any]) -> bool:
+    return any(
+        mapping(rule).get("resourceName") == "memory"
+        and mapping(rule).get("restartPolicy") == RESTART
+        for rule in sequence(container.get("resizePolicy"))
+    )

@@ -1,0 +1,39 @@
+"""Fits the forecasts' expert that knows features to a store's runs, and keeps it there."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from plimsoll_operator.training.shapes import runs_of
+from plimsoll_predictor.core.units import counted
+from plimsoll_predictor.store import Store
+
+RUNS_OF_A_TASK: Final = 5_000
+SEED: Final = 23
+
+
+def known_runs(store: Store) -> int:
+    """How many attempts there are to learn from: what tells when to fit again."""
+    return sum(each.observations for each in store.totals.by_task().values())
+
+
+def fit_and_keep(store: Store, now_s: float) -> str:
+    """Play the store's runs again, fit, keep what was fitted, and say in words what was done.
+
+    Raises ValueError where there are too few runs, StoreError where the store fails.
+    """
+    # These are the trainer's libraries, which only this function needs.
+    from plimsoll_predictor.runtimes.features.explaining import explain
+    from plimsoll_predictor.runtimes.features.fitting import FIT_SETTINGS, fit
+    from plimsoll_predictor.runtimes.forecasting.examples import FinishedRows
+    from plimsoll_predictor.runtimes.forecasting.forecaster import Forecaster
+    from plimsoll_predictor.runtimes.forecasting.playing import play
+
+    known = known_runs(store)
+    finished = FinishedRows(FIT_SETTINGS.newest_runs)
+    play(runs_of(store, RUNS_OF_A_TASK), Forecaster(finished=finished))
+    examples = finished.examples()
+    expert = fit(examples, now_s, seed=SEED)
+    explanation = explain(expert, examples.rows, finished.tasks(), seed=SEED)
+    store.features.keep(expert, explanation, known)
+    return f"fitted to {counted(expert.runs, 'run')}"

@@ -1,0 +1,367 @@
+"""What a controller does with running pods that may lend, against an API server that remembers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from plimsoll_operator.controller.announcing.announcer import Announcer
+from plimsoll_operator.controller.attempts.peak_book import PeakBook
+from plimsoll_operator.controller.lending.agents_heard import NODES_KEPT, AgentsHeard
+from plimsoll_operator.controller.lending.lending import REFUSED_PAUSE_S, Lending
+from plimsoll_operator.controller.lending.request_resizer import RequestResizer
+from plimsoll_operator.controller.lending.running_pods import RunningPods
+from plimsoll_operator.controller.tasks.autoscalers import by_namespace
+from plimsoll_operator.kube.client import Kube
+from plimsoll_operator.kube.errors import Changed, Refused
+from plimsoll_operator.metrics.controller import ControllerMetrics
+from plimsoll_operator.names.labels import LENT
+from plimsoll_operator.pods.spec import Pod
+from plimsoll_operator.profile.events import Happening
+from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.lending.node_steps import Patience
+from tests.builders.autoscalers import a_vpa
+from tests.builders.ledgers import Inside, a_final, a_train, an_inside, ended
+from tests.builders.nodes import a_node
+from tests.builders.pods import RUNNING, APod
+
+ASKED = "1Gi"
+AUTO = {"mode": "enforce", "lending": "auto"}
+
+
+def running(name: str = "train-1") -> APod:
+    pod = a_train(name, ASKED).with_spec(nodeName="node-1")
+    built = pod.with_status(phase="Running", containerStatuses=[RUNNING]).built()
+    built["metadata"]["resourceVersion"] = "1"
+    return APod(built)
+
+
+@dataclass(slots=True)
+class Server:
+    """Keeps pods as the API server does; the node grants every request at once, unless full."""
+
+    pods: dict[str, dict[str, Any]] = field(default_factory=dict)
+    refuses: type[Exception] | None = None
+    full: bool = False
+    calls: int = 0
+
+    async def annotate_pod(self, pod: Pod, values: Mapping[str, str | None]) -> Pod:
+        kept = self._kept(pod)
+        annotations = kept["metadata"].setdefault("annotations", {})
+        for key, value in values.items():
+            annotations.pop(key, None)
+            if value is not None:
+                annotations[key] = value
+        return self._changed(kept)
+
+    async def resize_pod(self, pod: Pod, body: Mapping[str, Any]) -> Pod:
+        self.calls += 1
+        kept = self._kept(pod)
+        if self.refuses is not None:
+            raise self.refuses("no")
+        requests = body["spec"]["containers"][0]["resources"]["requests"]
+        kept["spec"]["containers"][0]["resources"]["requests"].update(requests)
+        if not self.full:
+            kept["status"]["containerStatuses"][0] = {
+                **RUNNING,
+                "resources": {"requests": requests},
+            }
+        return self._changed(kept)
+
+    async def read_pod(self, _: str, name: str) -> Pod:
+        return APod(self.pods[name]).built()
+
+    def _kept(self, pod: Pod) -> dict[str, Any]:
+        kept = self.pods.setdefault(pod["metadata"]["name"], APod(pod).built())
+        if kept["metadata"]["resourceVersion"] != pod["metadata"]["resourceVersion"]:
+            raise Changed("another version")
+        return kept
+
+    def _changed(self, kept: dict[str, Any]) -> Pod:
+        kept["metadata"]["resourceVersion"] += "1"
+        return APod(kept).built()
+
+
+@dataclass(slots=True)
+class Told:
+    """What was announced."""
+
+    reasons: list[str] = field(default_factory=list)
+
+    def announce(self, happening: Happening, _: Pod) -> None:
+        self.reasons.append(happening.reason.value)
+
+
+@dataclass(slots=True)
+class Scene:
+    """A controller's inside that lends, at a time of ours."""
+
+    inside: Inside
+    server: Server
+    told: Told
+    now_s: float = 0.0
+    peaks: PeakBook = field(default_factory=PeakBook)
+    lending: Lending = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lending = self.another()
+
+    def another(self) -> Lending:
+        """One that has just taken the lead."""
+        controller = self.inside.controller
+        pods = RunningPods(
+            book=controller.book,
+            bounds=controller.bounds,
+            peaks=self.peaks,
+            nodes=controller.watch.ledger.nodes,
+            heard=AgentsHeard(lambda: self.now_s),
+        )
+        resizer = RequestResizer(
+            cast(Kube, self.server),
+            cast(Announcer, self.told),
+            ControllerMetrics(0).lending,
+        )
+        return Lending(pods, resizer, Patience())
+
+    def uses(self, mib: int, name: str = "train-1") -> None:
+        """The agent has just reported it."""
+        self.peaks.add([replace(a_final(name, mib * MIB), final=False, limit_bytes=None)])
+        self.lending.heard.hear("node-1")
+
+    async def later(self, seconds: float, *, heard: bool = True) -> None:
+        """Look after so many seconds."""
+        self.now_s += seconds
+        if heard:
+            self.lending.heard.hear("node-1")
+        await self.lending.look()
+
+    async def lends(self, pod: APod | None = None, name: str = "train-1") -> None:
+        self.lending.see((pod or running(name)).built(), gone=False)
+        self.uses(200, name)
+        await self.later(1)
+        await self.later(61)
+        assert self.request(name) == "332Mi"
+
+    def request(self, name: str = "train-1") -> str:
+        pod = self.server.pods.get(name, running(name).built())
+        return str(pod["spec"]["containers"][0]["resources"]["requests"]["memory"])
+
+    @property
+    def words(self) -> str:
+        """What people are told; nothing while no pod may lend."""
+        told = self.lending.told
+        return told.words if told else ""
+
+    def is_marked(self, name: str = "train-1") -> bool:
+        return LENT in self.server.pods[name]["metadata"].get("annotations", {})
+
+
+@asynccontextmanager
+async def a_scene(folder: Path, **spec: Any) -> AsyncIterator[Scene]:
+    async with an_inside(folder) as inside:
+        await inside.controller.watch.see_node(a_node("64Gi", "node-1"), gone=False)
+        inside.controller.book.policies.set_namespace_spec("shop", {**AUTO, **spec})
+        yield Scene(inside, Server(), Told())
+
+
+async def test_a_flat_pod_lends_and_has_all_again_when_it_grows(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        await scene.lends()
+        assert json.loads(scene.server.pods["train-1"]["metadata"]["annotations"][LENT]) == {
+            "uid": "uid-train-1",
+            "container": "main",
+            "request": ASKED,
+        }
+        assert scene.lending.lends("uid-train-1")
+        scene.uses(265)
+        await scene.later(1)
+        assert scene.request() == ASKED
+        await scene.later(1)
+        assert not scene.is_marked()
+        assert not scene.lending.lends("uid-train-1")
+        assert scene.told.reasons == ["Lent", "TakenBack"]
+        # It has shown that it grows after it was flat.
+        await scene.later(1000)
+        assert scene.request() == ASKED
+
+
+async def test_what_is_lent_and_was_taken_back_is_told_in_one_line(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        await scene.later(1)
+        assert scene.words == "", "no pod may lend"
+        await scene.lends()
+        assert scene.words == (
+            "1 attempt on 1 node lends 692Mi now; none took back what it had lent"
+        )
+        scene.uses(265)
+        await scene.later(1)
+        await scene.later(1)
+        assert scene.words == (
+            "nothing is lent now; 1 attempt took back what it had lent (1 used more)"
+        )
+
+
+async def test_a_pod_is_left_alone_without_a_word_of_its_policy(tmp_path: Path) -> None:
+    async with a_scene(tmp_path, lending="never") as scene:
+        scene.lending.see(running().built(), gone=False)
+        scene.uses(200)
+        await scene.later(1)
+        await scene.later(1000)
+        assert scene.server.calls == 0
+
+
+async def test_where_the_agent_is_silent_all_is_taken_back(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        await scene.lends()
+        await scene.later(14, heard=False)
+        assert scene.request() == "332Mi"
+        await scene.later(2, heard=False)
+        assert scene.request() == ASKED
+
+
+async def test_an_autoscaler_that_comes_takes_all_back(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        await scene.lends(running().owned_by_job("report-29391234", attempts=None))
+        scene.inside.controller.bounds.set_autoscalers(by_namespace([a_vpa()]))
+        await scene.later(1)
+        assert scene.request() == ASKED
+
+
+async def test_a_pause_takes_all_back(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        await scene.lends()
+        scene.inside.controller.book.policies.set_namespace_spec("shop", {**AUTO, "paused": True})
+        await scene.later(1)
+        assert scene.request() == ASKED
+
+
+async def test_a_node_that_is_short_of_memory_has_all_taken_back(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        await scene.lends()
+        node = a_node("64Gi", "node-1")
+        node["status"]["conditions"] = [{"type": "MemoryPressure", "status": "True"}]
+        await scene.inside.controller.watch.see_node(node, gone=False)
+        await scene.later(1)
+        assert scene.request() == ASKED
+
+
+async def test_another_controller_goes_on_with_what_it_hears_of(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        await scene.lends()
+        scene.lending = scene.another()
+        scene.lending.see(scene.server.pods["train-1"], gone=False)
+        await scene.later(10)
+        assert scene.request() == "332Mi"
+        scene.uses(265)
+        await scene.later(1)
+        assert scene.request() == ASKED
+
+
+async def test_another_controller_takes_back_what_nobody_reports_to_it(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        await scene.lends()
+        scene.peaks = PeakBook()
+        scene.lending = scene.another()
+        scene.lending.see(scene.server.pods["train-1"], gone=False)
+        await scene.later(14)
+        assert scene.request() == "332Mi"
+        await scene.later(2)
+        assert scene.request() == ASKED
+
+
+async def test_a_controller_that_died_between_two_calls_leaves_nothing_half_done(
+    tmp_path: Path,
+) -> None:
+    async with a_scene(tmp_path) as scene:
+        await scene.lends()
+        marked = scene.server.pods["train-1"]
+        marked["spec"]["containers"][0]["resources"]["requests"]["memory"] = ASKED
+        marked["status"]["containerStatuses"][0] = {
+            **RUNNING,
+            "resources": {"requests": {"memory": ASKED}},
+        }
+        scene.lending = scene.another()
+        scene.lending.see(marked, gone=False)
+        await scene.later(1)
+        assert not scene.is_marked()
+
+
+async def test_what_a_full_node_cannot_give_back_yet_is_waited_for_and_nobody_else_lends(
+    tmp_path: Path,
+) -> None:
+    async with a_scene(tmp_path) as scene:
+        await scene.lends()
+        scene.server.full = True
+        scene.uses(265)
+        await scene.later(1)
+        assert scene.request() == ASKED
+        await scene.later(1)
+        assert scene.is_marked()
+        other = running("train-2").labelled("other")
+        scene.lending.see(other.built(), gone=False)
+        scene.uses(100, "train-2")
+        await scene.later(1)
+        await scene.later(100)
+        assert scene.request("train-2") == ASKED
+
+
+@pytest.mark.parametrize("refused", [Refused])
+async def test_a_pod_that_may_not_be_resized_is_left_for_a_while(
+    tmp_path: Path, refused: type[Exception]
+) -> None:
+    async with a_scene(tmp_path) as scene:
+        scene.server.refuses = refused
+        scene.lending.see(running().built(), gone=False)
+        scene.uses(200)
+        await scene.later(1)
+        await scene.later(61)
+        await scene.later(1)
+        assert scene.server.calls == 1
+        assert not scene.is_marked()
+        scene.server.refuses = None
+        scene.lending.see(scene.server.pods["train-1"], gone=False)
+        await scene.later(REFUSED_PAUSE_S)
+        assert scene.request() == "332Mi"
+
+
+async def test_what_a_pod_takes_back_does_not_wait_for_its_newest_version(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        await scene.lends()
+        scene.server.pods["train-1"]["metadata"]["resourceVersion"] = "99"
+        scene.uses(265)
+        await scene.later(1)
+        assert scene.request() == ASKED
+
+
+async def test_a_pod_that_is_gone_or_over_is_forgotten(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        await scene.lends()
+        lender = APod(scene.server.pods["train-1"])
+        scene.lending.see(ended(lender).built(), gone=False)
+        assert not scene.lending.lends("uid-train-1")
+        scene.lending.see(lender.built(), gone=False)
+        assert scene.lending.lends("uid-train-1")
+        scene.lending.see(lender.built(), gone=True)
+        assert not scene.lending.lends("uid-train-1")
+
+
+async def test_an_attempt_that_lent_is_observed_with_what_it_asked_for(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        await scene.lends()
+        await scene.inside.see(ended(APod(scene.server.pods["train-1"])))
+        (found,) = scene.inside.store.observations.of_task(scene.inside.known.task)
+        assert found.request_bytes == 1024 * MIB
+
+
+def test_names_of_nodes_that_agents_invent_are_bounded() -> None:
+    heard = AgentsHeard(lambda: 5.0)
+    for number in range(NODES_KEPT + 5):
+        heard.hear(f"node-{number}")
+    assert len(heard._heard_s) == NODES_KEPT
+    assert heard.heard_s("never") == 5.0

@@ -1,0 +1,219 @@
+"""The controller sees who runs beside whom, and learns from it who slows whom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from plimsoll_operator.controller.hub.hub import AttemptEnded, RunEnded
+from plimsoll_operator.controller.placing.encounters import SEEN_WITHIN_S, Encounters
+from plimsoll_operator.metrics.placing import PlacingMetrics
+from plimsoll_operator.pods.status import AttemptStatus
+from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.placing.matrix import Matrix
+from plimsoll_predictor.store import ForecastScore, Novelty, Store, Writer
+from plimsoll_predictor.store.learned.runtimes import UnsavedRuntimes
+from tests.builders.ledgers import TRAIN, a_train, an_inside, ended
+from tests.builders.rescues import running
+
+JOIN = TaskId("shop", "join")
+NOVEL = Novelty(new=True, learned=False)
+
+
+def status(
+    uid: str, started_s: float | None, finished_s: float | None = None, node: str | None = "n"
+) -> AttemptStatus:
+    return AttemptStatus(
+        uid=uid,
+        phase="Running" if finished_s is None else "Succeeded",
+        pod_reason=None,
+        disruption=None,
+        restarts=0,
+        ended=finished_s is not None,
+        terminated=None,
+        container_id=None,
+        submitted_s=started_s,
+        started_s=started_s,
+        finished_s=finished_s,
+        node=node,
+        being_deleted=False,
+    )
+
+
+@dataclass(slots=True)
+class Watching:
+    """Encounters at a time of ours, on a store of its own."""
+
+    store: Store
+    writer: Writer
+    now_s: float = 1_000.0
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+    encounters: Encounters = field(init=False)
+
+    def __post_init__(self) -> None:
+        metrics = PlacingMetrics(self.registry)
+        self.encounters = Encounters(self.store, self.writer, metrics, lambda: self.now_s)
+
+    async def matrix(self) -> Matrix:
+        """Fitted again from all that it has heard."""
+        await self.encounters.fit()
+        return self.encounters.matrix
+
+    def value(self, name: str) -> float:
+        return self.registry.get_sample_value(f"plimsoll_placing_{name}") or 0.0
+
+    def ends(
+        self,
+        uid: str,
+        task: TaskId,
+        times: tuple[float, float],
+        outcome: Outcome = Outcome.SUCCEEDED,
+    ) -> None:
+        """Its end is seen and committed."""
+        beside = self.encounters.ended(task, status(uid, *times))
+        made = Observation(
+            attempt_uid=uid,
+            task=task,
+            run=uid,
+            outcome=outcome,
+            started_s=times[0],
+            finished_s=times[1],
+            node="n",
+            beside=beside,
+        )
+        self.store.observations.record([made])
+        nothing = cast(Any, None)
+        self.encounters.attempt_ended(AttemptEnded(made, NOVEL, nothing, nothing, nothing))
+
+
+@asynccontextmanager
+async def watching(folder: Path) -> AsyncIterator[Watching]:
+    store = Store.open(f"sqlite:///{folder}/store.db")
+    writer = Writer(store)
+    try:
+        yield Watching(store, writer)
+    finally:
+        await writer.close()
+        store.close()
+
+
+async def test_a_run_is_told_what_ran_beside_it(tmp_path: Path) -> None:
+    async with watching(tmp_path) as seen:
+        seen.encounters.living(TRAIN, status("a", 900.0))
+        seen.encounters.living(TRAIN, status("a", 900.0))
+        seen.encounters.living(JOIN, status("b", 950.0))
+        seen.encounters.living(JOIN, status("waits", None, node=None))
+        assert seen.encounters.residents() == {"n": {str(TRAIN): 1, str(JOIN): 1}}
+        assert seen.encounters.ended(TRAIN, status("a", 900.0, 1_000.0)) == {str(JOIN): 0.5}
+        assert seen.encounters.residents() == {"n": {str(JOIN): 1}}
+
+
+async def test_an_end_that_is_told_late_says_nothing_of_neighbours(tmp_path: Path) -> None:
+    async with watching(tmp_path) as seen:
+        seen.encounters.living(TRAIN, status("a", 900.0))
+        seen.encounters.living(JOIN, status("b", 900.0))
+        ended_s = seen.now_s - SEEN_WITHIN_S - 1
+        assert seen.encounters.ended(TRAIN, status("a", 900.0, ended_s)) is None
+        # For those that live on, it was there until then.
+        found = seen.encounters.ended(JOIN, status("b", 900.0, 1_000.0))
+        assert found is not None
+        assert found[str(TRAIN)] == pytest.approx((ended_s - 900) / 100, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    "ended_status",
+    [
+        status("a", None, 1_000.0),
+        status("a", 900.0, 1_000.0, node=None),
+        status("a", 1_000.0, 999.0),
+    ],
+)
+async def test_an_end_without_times_or_node_says_nothing(
+    tmp_path: Path, ended_status: AttemptStatus
+) -> None:
+    async with watching(tmp_path) as seen:
+        seen.encounters.living(TRAIN, status("a", 900.0))
+        assert seen.encounters.ended(TRAIN, ended_status) is None
+        assert seen.encounters.residents() == {}
+
+
+async def test_a_pod_that_is_gone_lives_no_more(tmp_path: Path) -> None:
+    async with watching(tmp_path) as seen:
+        seen.encounters.living(TRAIN, status("a", 900.0))
+        seen.encounters.gone(status("a", 900.0))
+        assert seen.encounters.residents() == {}
+
+
+@pytest.mark.parametrize("forecast_first", [False, True])
+async def test_a_run_teaches_once_its_end_and_its_forecast_are_known(
+    tmp_path: Path, forecast_first: bool
+) -> None:
+    async with watching(tmp_path) as seen:
+        for number in range(30):
+            uid, start_s = f"u{number}", 900.0
+            seen.encounters.living(JOIN, status("beside", start_s))
+            forecast = RunEnded(uid, 0.9, 25.0)
+            if forecast_first:
+                seen.encounters.run_ended(forecast)
+            seen.ends(uid, TRAIN, (start_s, 1_000.0))
+            if not forecast_first:
+                seen.encounters.run_ended(forecast)
+        assert seen.value("runs_learned_total") == 30
+        slowdown = (await seen.matrix()).slowdown(str(TRAIN), str(JOIN))
+        # It took four times as long as forecast, always beside one: part of it may be its own.
+        assert slowdown.times > 1.5
+        assert seen.value("tasks") == 1
+
+
+async def test_runs_that_say_nothing_of_a_slowdown_teach_nothing(tmp_path: Path) -> None:
+    async with watching(tmp_path) as seen:
+        seen.ends("k", TRAIN, (900.0, 1_000.0), outcome=Outcome.OOM_KILLED)
+        seen.ends("late", TRAIN, (100.0, 200.0))
+        seen.ends("unforecast", TRAIN, (900.0, 1_000.0))
+        seen.ends("short", TRAIN, (999.5, 1_000.0))
+        for uid in ("k", "late", "short"):
+            seen.encounters.run_ended(RunEnded(uid, 0.5, 50.0))
+        seen.encounters.run_ended(RunEnded("unforecast", None))
+        assert seen.value("runs_learned_total") == 0
+
+
+async def test_a_controller_that_starts_knows_what_the_store_knows(tmp_path: Path) -> None:
+    async with watching(tmp_path) as seen:
+        seen.encounters.living(JOIN, status("beside", 500.0))
+        for number in range(30):
+            seen.ends(f"u{number}", TRAIN, (900.0, 1_000.0))
+            seen.encounters.run_ended(RunEnded(f"u{number}", 0.9, 25.0))
+        scores = {f"u{number}": ForecastScore(0.9, 25.0) for number in range(30)}
+        seen.store.runtimes.save(UnsavedRuntimes(through=100, scores=scores), {0})
+        before = (await seen.matrix()).slowdown(str(TRAIN), str(JOIN))
+
+        again = Watching(seen.store, seen.writer, now_s=1_010.0)
+        await again.encounters.restore()
+        after = again.encounters.matrix.slowdown(str(TRAIN), str(JOIN))
+        assert math.isclose(after.times, before.times, rel_tol=0.1)
+        # It lived through the restart, and knows who was there before.
+        again.encounters.living(JOIN, status("beside", 500.0))
+        again.now_s = 1_100.0
+        found = again.encounters.ended(JOIN, status("beside", 500.0, 1_100.0))
+        assert found is not None
+        assert found[str(TRAIN)] == pytest.approx(30 * 100 / 600)
+        # What ended while nobody looked had neighbours that nobody knows.
+        assert again.encounters.ended(TRAIN, status("meanwhile", 900.0, 1_005.0)) is None
+
+
+async def test_the_ledger_writes_down_what_ran_beside(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(running("other"))
+        alone = ended(a_train("alone").with_spec(nodeName="node-2"), at="2026-01-01T00:01:01Z")
+        await inside.see(alone)
+        await inside.see(ended(running("one"), at="2026-01-01T00:01:01Z"))
+        seen = {each.run: each.beside for each in inside.store.observations.of_task(TRAIN)}
+        assert list(seen.values()) == [{}, {str(TRAIN): 1.0}]
