@@ -17,22 +17,20 @@ from plimsoll_operator.cli import (
     controller,
     enforce,
     explain,
-    export,
     forecast,
-    import_,
     models,
     pause,
-    replay,
+    placing,
     report,
     run,
     shapes,
     sla,
     status,
-    traces,
     train,
     what_if,
 )
 from plimsoll_operator.cli.options import examples
+from plimsoll_operator.cli.past_runs import export, import_, replay, traces
 
 app = typer.Typer(
     name="plimsoll",
@@ -58,6 +56,7 @@ for command in (
     sla,
     what_if,
     shapes,
+    placing,
     enforce,
     pause,
     import_,

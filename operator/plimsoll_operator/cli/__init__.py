@@ -1,4 +1,4 @@
-"""The command line: one file per command, named as the command.
+"""The command line: one file per command, named as the command; of past runs in ``past_runs``.
 
 A file holds the command's options and its help, and imports what does the work when the command
 runs, so that `plimsoll --help` stays quick.

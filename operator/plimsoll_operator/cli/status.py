@@ -19,6 +19,7 @@ app = typer.Typer()
         ("is all well, and what is saved", "plimsoll status"),
         ("the tasks of one namespace", "plimsoll status -n shop"),
         ("for a script", "plimsoll status --output json | jq .healthy"),
+        ("which pods would need a label", "plimsoll status --unrecognised -n shop"),
     ),
 )
 @needs_installation
@@ -36,6 +37,13 @@ def status(
         int, typer.Option(min=1, metavar="COUNT", help="Most tasks that the table shows.")
     ] = 40,
     output: Output = OutputForm.TABLE,
+    unrecognised: Annotated[
+        bool,
+        typer.Option(
+            "--unrecognised",
+            help="List pods without a label that no task is read from, and what they would need.",
+        ),
+    ] = False,
     *,
     installation: Installation,
 ) -> None:
@@ -44,6 +52,10 @@ def status(
     It reads the Kubernetes API only, and says what you may not see.
     The exit status is 0 if Plimsoll is healthy, else 1.
     """
+    if unrecognised:
+        from plimsoll_operator.commands.status.unrecognised import unrecognised_command
+
+        raise typer.Exit(unrecognised_command(installation, namespace, limit, output))
     from plimsoll_operator.commands.status.status import status_command
 
     raise typer.Exit(status_command(installation, namespace, limit, output))

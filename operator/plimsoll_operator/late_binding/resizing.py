@@ -26,7 +26,8 @@ from plimsoll_operator.pods.spec import (
 )
 from plimsoll_operator.sizing.decision_note import DecisionNote, read_note
 from plimsoll_operator.sizing.patch import Memory, is_lowered, pod_with
-from plimsoll_operator.sizing.pod_sizing import Treatment, size
+from plimsoll_operator.sizing.pod_sizing import size
+from plimsoll_operator.sizing.sized import Treatment
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.decision import Reason
 from plimsoll_predictor.core.policy import Mode
@@ -127,13 +128,13 @@ def was_passed_over(pod: Pod) -> bool:
     )
 
 
-def resize_for(pod: Pod, state: AdmissionState) -> Resize | Left:
-    """Decide a waiting pod by its task's present knowledge."""
+def resize_for(pod: Pod, state: AdmissionState, now_s: float | None = None) -> Resize | Left:
+    """Decide a waiting pod by its task's present knowledge. now_s: as in ``size``."""
     if place_of(pod) is not Place.WAITING:
         return Left("it does not wait for a node any more")
     if _is_held_by_kueue(pod):
         return Left("Kueue holds it at the size that its quota was counted for")
-    sized, container = size(pod, state), sized_container(pod)
+    sized, container = size(pod, state, now_s=now_s), sized_container(pod)
     note, wanted, identity = sized.note, sized.wanted, sized.identity
     if isinstance(container, NotSizable) or note is None or wanted is None or identity is None:
         return Left(_WHY_UNSIZED.get(sized.treatment, "nothing in it can be sized"))

@@ -76,7 +76,8 @@ class AttemptMetrics:
         )
         self._killed_below_request = Counter(
             "plimsoll_kills_below_request",
-            "Attempts killed at a size below their request, by cause.",
+            "Attempts killed at a size below their request, or ended there as their node was full,"
+            " by cause.",
             ["cause"],
             registry=registry,
         )
@@ -98,7 +99,7 @@ class AttemptMetrics:
         self._ended.labels(Outcome.SUCCEEDED.value, "")
         for cause in Cause:
             self._ended.labels(cause.outcome.value, cause.value)
-            if cause.is_kill:
+            if cause.is_kill or cause is Cause.NODE_PRESSURE:
                 self._killed_below_request.labels(cause.value)
         for outcome in Outcome:
             self._wasted.labels(outcome.value)
@@ -111,6 +112,8 @@ class AttemptMetrics:
         self._ended.labels(outcome.value, observation.cause or "").inc()
         if outcome is Outcome.OOM_KILLED:
             self.killed(observation, sizes)
+        elif observation.killed_below_request:
+            self._killed_below_request.labels(observation.cause or "").inc()
         if outcome is Outcome.SUCCEEDED:
             self._awaited[observation.attempt_uid] = sizes.reserved_bytes
             if len(self._awaited) > AWAITED:

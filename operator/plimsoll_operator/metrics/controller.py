@@ -10,9 +10,13 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from plimsoll_operator.metrics.attempts import AttemptMetrics
 from plimsoll_operator.metrics.live import Live, LiveMetrics
+from plimsoll_operator.metrics.placing import PlacingMetrics
+from plimsoll_operator.metrics.rescues import RescueMetrics
 from plimsoll_operator.metrics.runs import RunMetrics
 from plimsoll_operator.metrics.tasks import TaskMetrics
+from plimsoll_predictor.lending.node_steps import Why
 
+_RESTART_SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
 _TRAINING_SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 240, 480)
 
 
@@ -30,6 +34,17 @@ class ControllerMetrics:
         self.lifts = Counter(
             "plimsoll_lifts", "Allocations raised after an OOM kill.", registry=self.registry
         )
+        self.restart_seconds = Histogram(
+            "plimsoll_restart_seconds",
+            "From an OOM kill to the start of its run's next attempt; counted when that ended.",
+            buckets=_RESTART_SECONDS,
+            registry=self.registry,
+        )
+        self.live_bounds_raised = Counter(
+            "plimsoll_live_bounds_raised",
+            "Times that a running attempt went beyond all that its task was known to need.",
+            registry=self.registry,
+        )
         self.trainings = Counter(
             "plimsoll_trainings", "Trainings ended, by result.", ["result"], registry=self.registry
         )
@@ -40,7 +55,10 @@ class ControllerMetrics:
             registry=self.registry,
         )
         self.late_binding = LateBindingMetrics(self.registry)
+        self.lending = LendingMetrics(self.registry)
+        self.rescue = RescueMetrics(self.registry)
         self.runs = RunMetrics(self.registry, by_task)
+        self.placing = PlacingMetrics(self.registry)
         self.tracked_trainings = Counter(
             "plimsoll_tracked_trainings",
             "Tries to log a training to the tracking server, by result.",
@@ -89,6 +107,51 @@ class LateBindingMetrics:
         )
         for result in self.RESULTS:
             self.resizes.labels(result)
+
+
+class LendingMetrics:
+    """Running pods that lend memory they ask for and do not use."""
+
+    RESULTS = ("lent", "refused", "failed", "returned", "return_refused")
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.on = Gauge(
+            "plimsoll_lending_on",
+            "1 while running pods may lend; 0 if the API server cannot resize them.",
+            registry=registry,
+        )
+        self.lent = Gauge(
+            "plimsoll_lending_lent_bytes",
+            "Memory that running pods lend now.",
+            registry=registry,
+        )
+        self.lenders = Gauge(
+            "plimsoll_lending_pods", "Running pods that lend now.", registry=registry
+        )
+        self.nodes = Gauge(
+            "plimsoll_lending_nodes", "Nodes whose running pods lend now.", registry=registry
+        )
+        self.waiting = Gauge(
+            "plimsoll_lending_waiting_pods",
+            "Pods that wait until their node has room for what they have taken back.",
+            registry=registry,
+        )
+        self.resizes = Counter(
+            "plimsoll_lending_resizes",
+            "Requests lowered to lend and raised to take back, by result.",
+            ["result"],
+            registry=registry,
+        )
+        self.taken_back = Counter(
+            "plimsoll_lending_take_backs",
+            "Pods that began to take back what they lent, by reason.",
+            ["reason"],
+            registry=registry,
+        )
+        for result in self.RESULTS:
+            self.resizes.labels(result)
+        for why in Why:
+            self.taken_back.labels(why.value)
 
 
 def metrics_route(metrics: ControllerMetrics) -> web.RouteDef:

@@ -15,6 +15,8 @@ class Live:
 
     leaking: how many tasks are beyond lifting.
     spent_budgets: how many tasks have spent their error budget.
+    held_ratios: memory-time that sizes held lately over what the requests would have, by namespace;
+        "" for all together.
     models_trained_s: when each serving model was trained, Unix seconds.
     feed_readers: admission's open questions.
     retries: how many ended, by result. events: how many Events were tried, by result.
@@ -26,6 +28,7 @@ class Live:
     queued_writes: Callable[[], int]
     leaking: Callable[[], int]
     spent_budgets: Callable[[], int]
+    held_ratios: Callable[[], Mapping[str, float]]
     models_trained_s: Callable[[], Collection[float]]
     trainings_waiting: Callable[[], int]
     trainings_running: Callable[[], int]
@@ -74,6 +77,7 @@ class LiveMetrics(Collector):
         ):
             yield GaugeMetricFamily(name, words, float(figure))
         yield from _trained(trained_s)
+        yield _held(live.held_ratios())
         yield _by_result("plimsoll_retries", "Retries made by Plimsoll, by result.", live.retries())
         yield _by_result("plimsoll_events", "Events, by what became of them.", live.events())
         yield _counted(
@@ -94,6 +98,17 @@ def _trained(trained_s: Collection[float]) -> Iterator[Metric]:
         family.add_metric(["oldest"], min(trained_s))
         family.add_metric(["newest"], max(trained_s))
     yield family
+
+
+def _held(ratios: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(
+        "plimsoll_memory_held_ratio",
+        "Memory-time that sizes held lately over what the requests would have.",
+        labels=["task_namespace"],
+    )
+    for namespace, ratio in ratios.items():
+        family.add_metric([namespace], ratio)
+    return family
 
 
 def _by_result(name: str, words: str, counts: Mapping[str, int]) -> Metric:

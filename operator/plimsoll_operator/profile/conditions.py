@@ -92,6 +92,14 @@ def _paused(facts: ProfileFacts) -> Finding:
     return Finding(ConditionStatus.FALSE, "NotPaused", "nobody pauses it")
 
 
+def _stepped_back(facts: ProfileFacts) -> Finding:
+    if facts.left is None:
+        message = "nobody else is known to set its pods' memory"
+        return Finding(ConditionStatus.FALSE, "AloneAtWork", message)
+    message = f"its latest pod: {facts.left}; its pods are measured and learned from"
+    return Finding(ConditionStatus.TRUE, "SetByOthers", message)
+
+
 def _degraded(facts: ProfileFacts) -> Finding:
     ignored = [Degradation(Ailment.FIELDS, words) for words in facts.problems]
     order = list(Ailment)
@@ -110,4 +118,5 @@ _CONDITIONS: Final[Mapping[ConditionType, Callable[[ProfileFacts], Finding]]] = 
     ConditionType.MODEL_READY: _model_ready,
     ConditionType.DRIFTING: _drifting,
     ConditionType.PAUSED: _paused,
+    ConditionType.STEPPED_BACK: _stepped_back,
 }

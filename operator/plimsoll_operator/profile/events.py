@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
@@ -30,6 +30,7 @@ class EventReason(StrEnum):
     """The kind of an Event; people filter by it."""
 
     SIZED = "Sized"
+    STEPPED_BACK = "SteppedBack"
     LIFTED = "Lifted"
     RETRIED = "Retried"
     NOT_RETRIED = "NotRetried"
@@ -39,10 +40,15 @@ class EventReason(StrEnum):
     CROWDED = "TooManyTasks"
     RUNNING_LONG = "RunningLong"
     MENDED = "Mended"
+    LENT = "Lent"
+    TAKEN_BACK = "TakenBack"
+    RESCUED = "Rescued"
+    NOT_RESCUED = "NotRescued"
 
 
 _ACTIONS: Final = {
     EventReason.SIZED: "Size",
+    EventReason.STEPPED_BACK: "Observe",
     EventReason.LIFTED: "Lift",
     EventReason.RETRIED: "Retry",
     EventReason.NOT_RETRIED: "Observe",
@@ -52,6 +58,10 @@ _ACTIONS: Final = {
     EventReason.CROWDED: "Ignore",
     EventReason.RUNNING_LONG: "Observe",
     EventReason.MENDED: "Mend",
+    EventReason.LENT: "Resize",
+    EventReason.TAKEN_BACK: "Resize",
+    EventReason.RESCUED: "Resize",
+    EventReason.NOT_RESCUED: "Observe",
 }
 _WARNINGS: Final = frozenset(
     {
@@ -61,6 +71,7 @@ _WARNINGS: Final = frozenset(
         EventReason.CROWDED,
         EventReason.RUNNING_LONG,
         EventReason.MENDED,
+        EventReason.NOT_RESCUED,
     }
 )
 """Somebody should look at a kill, at a task left alone and at a run that may hang."""
@@ -107,6 +118,12 @@ def sized(allocation_bytes: int, asked_bytes: int | None, why: str) -> Happening
     return _sized(EventReason.SIZED, asked_bytes, allocation_bytes, why)
 
 
+def stepped_back(why: str) -> Happening:
+    """A pod's memory is left to somebody else who sets it. why: who does."""
+    note = f"{why}; it is measured and learned from, and nobody lifts it after a kill"
+    return Happening(EventReason.STEPPED_BACK, note)
+
+
 def lifted(
     from_bytes: int,
     to_bytes: int,
@@ -127,6 +144,11 @@ def lifted(
     return Happening(EventReason.LIFTED, note, str(next_attempt))
 
 
+def because(happening: Happening, words: str) -> Happening:
+    """Say more of why something happened; the same where there is nothing to say."""
+    return replace(happening, note=f"{happening.note}; {words}") if words else happening
+
+
 def failed_lowered(at_bytes: int, next_attempt: int) -> Happening:
     """A pod failed by itself at a lower size than was written; its run goes on as written."""
     note = (
@@ -134,6 +156,23 @@ def failed_lowered(at_bytes: int, next_attempt: int) -> Happening:
         f" been too small; attempt {next_attempt} of this run gets what was written"
     )
     return Happening(EventReason.LIFTED, note, str(next_attempt))
+
+
+def given_back(
+    at_bytes: int, next_attempt: int, cause: Cause | None, *, certain: bool = True
+) -> Happening:
+    """A pod had less than was written when it was killed; its run goes on as written.
+
+    cause: that of its end, which may be its node's want of memory. certain: as of ``lifted``.
+    """
+    at = f"at {words_for_bytes(at_bytes)}, less than was written"
+    how = f"killed for want of memory {at}{words_for_kill(cause)}"
+    if cause is Cause.NODE_PRESSURE:
+        how = f"ended {at}, when its node ran out of memory"
+    following = f"attempt {next_attempt} of this run gets what was written"
+    if not certain:
+        following = f"if there is an attempt {next_attempt} of this run, it gets what was written"
+    return Happening(EventReason.LIFTED, f"{how}; {following}", str(next_attempt))
 
 
 def not_retried(at_bytes: int, why: str, cause: Cause | None = None) -> Happening:
@@ -186,6 +225,28 @@ def leaking(reason: str, run: str) -> Happening:
 def resized(from_bytes: int | None, to_bytes: int, why: str) -> Happening:
     """A pod that waits for a node got another size, because its task has learned."""
     return _sized(EventReason.RESIZED, from_bytes, to_bytes, why)
+
+
+def lent(from_bytes: int, to_bytes: int, used_bytes: int) -> Happening:
+    """A running pod's request was lowered to what it uses, with room; its limit stays."""
+    why = f"it uses {words_for_bytes(used_bytes)} and lends the rest; its limit stays"
+    return _sized(EventReason.LENT, from_bytes, to_bytes, why)
+
+
+def taken_back(from_bytes: int, to_bytes: int, why: str) -> Happening:
+    """A running pod has the request again that it had before it lent."""
+    return _sized(EventReason.TAKEN_BACK, from_bytes, to_bytes, why)
+
+
+def rescued(from_bytes: int, to_bytes: int, why: str) -> Happening:
+    """A running pod that neared its limit was given more, in place."""
+    return _sized(EventReason.RESCUED, from_bytes, to_bytes, why)
+
+
+def not_rescued(reason: str, why: str) -> Happening:
+    """A running pod nears its limit and is left as it is. reason: why, in a word."""
+    note = f"it nears its memory limit and is not given more: {why}"
+    return Happening(EventReason.NOT_RESCUED, note, reason)
 
 
 def _sized(reason: EventReason, from_bytes: int | None, to_bytes: int, why: str) -> Happening:

@@ -14,6 +14,7 @@ from plimsoll_operator.wording.asking_words import TooLittle, asks_words, too_li
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Cause, PeakSource
 from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.placing.telling import Neighbours
 
 
 class Tally(Protocol):
@@ -87,10 +88,13 @@ class ProfileFacts:
     """All facts of a status.
 
     decisions: newest first, in words.
+    costs: what kills and rescues of the latest attempts cost, in words; empty if there were none.
     causes: why those of the latest attempts ended that did not succeed, newest first.
     training, measurement: None before the first.
     standing: the task's experts; None before its first run. runtime: the forecast of its next run.
+    neighbours: the tasks beside which it is slowed least and most.
     leaking: the reason why the task is left alone; None if it is not.
+    left: who sets the memory of its latest pod instead of Plimsoll, in words; None if nobody does.
     paused_by: None if it is not paused.
     problems: the ignored fields of policies, in words. troubles: all other causes.
     trains_from: the number of known runs that a training needs.
@@ -103,11 +107,14 @@ class ProfileFacts:
     tally: Tally
     decisions: Sequence[str] = ()
     causes: Sequence[Cause] = ()
+    costs: str = ""
     training: TrainingFact | None = None
     standing: StandingFacts | None = None
     runtime: RuntimeFacts = field(default_factory=RuntimeFacts)
+    neighbours: Neighbours = field(default_factory=Neighbours)
     measurement: Measurement | None = None
     leaking: str | None = None
+    left: str | None = None
     paused_by: PausedBy | None = None
     problems: Sequence[str] = ()
     troubles: Sequence[Degradation] = ()

@@ -11,13 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from plimsoll_operator.wording.drift_words import DriftFacts, drift_facts
+from plimsoll_operator.wording.price_words import FailurePrice
+from plimsoll_operator.wording.raised_words import words_for_rule
 from plimsoll_predictor.core.units import counted
 from plimsoll_predictor.experts.charging import Would
+from plimsoll_predictor.experts.guard import HELD_RUNS, Beside
 from plimsoll_predictor.experts.panel import YOUNG, YOUNG_RUNS, words_for_expert
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import HYSTERESIS, Bids, Standing
 from plimsoll_predictor.knowledge.error_budget import NOTHING_SPENT, Spent
 from plimsoll_predictor.knowledge.expert_names import SAFE
+from plimsoll_predictor.knowledge.guarded import Guarded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +50,11 @@ class StandingFacts:
     runs: those that still count after a change of level.
     would: the result that enforcing would have had on runs in recommend mode.
     floor: why sizes do not go below one, and which; empty if they may.
+    lately: what its sizes held, beside what its requests would have.
+    guarded: what the guard holds it to, and why; None if its experts decide.
     spent: how many runs were killed below their request; kill_causes: by which causes.
+    follows: by which features the champion's sizes go, and how; empty if by none.
+    price: of a failed attempt, by its policy; None where nobody asked for it.
     """
 
     champion: str
@@ -55,8 +63,12 @@ class StandingFacts:
     drift: DriftFacts
     would: Would = field(default_factory=Would)
     floor: str = ""
+    lately: Beside = field(default_factory=Beside)
+    guarded: Guarded | None = None
     spent: Spent = NOTHING_SPENT
     kill_causes: Mapping[str, int] = field(default_factory=dict)
+    price: FailurePrice | None = None
+    follows: str = ""
 
     @property
     def young(self) -> bool:
@@ -66,6 +78,8 @@ class StandingFacts:
     @property
     def why(self) -> str:
         """Return the reason why the champion serves."""
+        if self.guarded is not None:
+            return self.guarded.words
         if self.young:
             *others, last = sorted(YOUNG)
             return (
@@ -89,6 +103,8 @@ class StandingFacts:
     @property
     def would_change(self) -> tuple[str, ...]:
         """Return the events that would make another expert serve."""
+        if self.guarded is not None:
+            return (f"its experts are tried again {HELD_RUNS} runs after the guard stepped in",)
         if self.young:
             more = counted(YOUNG_RUNS - self.runs, "run")
             return (f"{more} more, and all experts compete on this task's own costs",)
@@ -136,8 +152,11 @@ def standing_facts(
         drift=drift_facts(standing.drift),
         would=replace(standing.would),
         floor=floor.words if floor is not None else "",
+        lately=replace(standing.guard.request),
+        guarded=standing.guard.guarded,
         spent=standing.spending.spent,
         kill_causes=standing.spending.causes,
+        follows=words_for_rule(standing.rules.get(standing.champion)),
     )
 
 

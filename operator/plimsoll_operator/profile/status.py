@@ -18,6 +18,7 @@ from plimsoll_operator.names.conditions import (
 from plimsoll_operator.names.quantity import format_bytes, format_millicores, quantity_or_none
 from plimsoll_operator.profile.conditions import profile_conditions
 from plimsoll_operator.profile.facts import ProfileFacts
+from plimsoll_operator.profile.neighbour_status import neighbour_status
 from plimsoll_operator.profile.phases import Phase, Progress, phase_of
 from plimsoll_operator.profile.runtime_status import runtime_status
 from plimsoll_operator.profile.standing_facts import StandingFacts
@@ -62,13 +63,17 @@ def status_of(
         "oomKills": facts.tally.oom_kills,
         "causes": words_for_causes(facts.causes) or None,
         "maxNeed": quantity_or_none(knowledge.max_need_bytes, words_for_bytes),
+        "reached": quantity_or_none(knowledge.shown.floor_bytes or None, words_for_bytes),
         "champion": serving(knowledge),
         "championWords": words_for_expert(serving(knowledge)),
         "expertCosts": _costs(facts.standing, old.get("expertCosts")),
         "cpu": cpu_status_of(knowledge),
         "runtime": runtime_status(facts.runtime),
+        "neighbours": neighbour_status(knowledge.task, facts.neighbours),
         "savedGbH": _rounded(asked - given) if asked > 0 else None,
         "saved": saving_words(asked, given) if asked > 0 else None,
+        "lately": _lately(facts.standing),
+        "guarded": knowledge.guarded.words if knowledge.guarded else None,
         "killedBelowRequest": _killed_below_request(facts),
         "asks": facts.asks,
         **_would_fields(facts),
@@ -136,6 +141,16 @@ def _killed_below_request(facts: ProfileFacts) -> dict[str, Any] | None:
         "causes": words_for_counts(facts.standing.kill_causes) or None,
         "allowed": None if budget is None else spent.allowed(budget),
         "spentShare": None if budget is None else _rounded(spent.share_of(budget)),
+    }
+
+
+def _lately(standing: StandingFacts | None) -> dict[str, float | None] | None:
+    """Return what sizes held beside the requests; None before a run was sized."""
+    if standing is None or standing.lately.rule <= 0:
+        return None
+    return {
+        "heldGbH": _rounded(standing.lately.served),
+        "askedGbH": _rounded(standing.lately.rule),
     }
 
 

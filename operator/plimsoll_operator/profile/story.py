@@ -9,6 +9,11 @@ from plimsoll_operator.policy.policy_levels import PausedBy
 from plimsoll_operator.profile.facts import ProfileFacts
 from plimsoll_operator.wording.budget_words import words_for_spent
 from plimsoll_operator.wording.cause_words import words_for_causes
+from plimsoll_operator.wording.raised_words import (
+    words_for_burst,
+    words_for_reached,
+    words_for_rule,
+)
 from plimsoll_operator.wording.saving_words import sentence_for_saving
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import counted, words_for_bytes
@@ -50,10 +55,10 @@ def _does(facts: ProfileFacts) -> str:
 def _history(facts: ProfileFacts) -> Iterator[str]:
     knowledge, tally = facts.knowledge, facts.tally
     yield _learned(facts)
-    if facts.causes:
-        attempts = counted(len(facts.causes), "attempt")
-        yield f"lately {attempts} did not succeed: {words_for_causes(facts.causes)}"
+    yield from _troubles(facts)
     yield _sizes(knowledge)
+    yield words_for_reached(knowledge.shown.floor_bytes)
+    yield words_for_burst(knowledge)
     asked, given = tally.requested_gb_h, tally.allocated_gb_h
     if asked > 0 and (knowledge.policy.mode is Mode.ENFORCE or given != asked):
         saving = sentence_for_saving(asked, given, did="saved", took="took")
@@ -64,12 +69,22 @@ def _history(facts: ProfileFacts) -> Iterator[str]:
         spent, budget = facts.standing.spent, knowledge.policy.error_budget
         yield words_for_spent(spent, facts.standing.kill_causes, budget)
     yield _would(facts)
+    if facts.left is not None:
+        yield f"steps back, as of its latest pod {facts.left}"
     if facts.leaking is not None:
         yield f"left alone: {facts.leaking}"
     if knowledge.floor is not None:
         yield knowledge.floor.words
     if facts.standing is not None and facts.standing.drift.drifting:
         yield facts.standing.drift.words
+
+
+def _troubles(facts: ProfileFacts) -> Iterator[str]:
+    if facts.causes:
+        attempts = counted(len(facts.causes), "attempt")
+        yield f"lately {attempts} did not succeed: {words_for_causes(facts.causes)}"
+    if facts.costs:
+        yield f"of the latest attempts, {facts.costs}"
 
 
 def _learned(facts: ProfileFacts) -> str:
@@ -90,6 +105,10 @@ def _sizes(knowledge: Knowledge) -> str:
             f"{knowledge.runs} of the {least} runs needed are known; until then the request is kept"
         )
     words = f"sizes are decided by {champion}: {words_for_expert(champion)}"
+    if follows := words_for_rule(knowledge.rule):
+        words += f"; {follows}"
+    if knowledge.guarded is not None:
+        return f"{words}; {knowledge.guarded.words}"
     if model is None or champion not in (CLASSIFIER, BOOSTING):
         return words
     words += f", model {model.version} of {timestamp(model.trained_s)}"

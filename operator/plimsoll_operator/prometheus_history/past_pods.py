@@ -8,25 +8,28 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from plimsoll_operator.names import labels
-from plimsoll_operator.pods.engines import ENGINES
+from plimsoll_operator.pods.engines.table import ENGINES
 from plimsoll_operator.pods.identity import AUTO, COMPLETION_INDEX, RunIdentity, identify
+from plimsoll_operator.pods.recognising import recognise
 
 _ANNOTATION: Final = "annotation_"
 _FEATURE: Final = "annotation_features_plimsoll_dev_"
-_SERVICES: Final = frozenset(
-    {"ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Node"}
-)
-"""Kinds of owners whose pods run until they are deleted."""
 _MAIN_CONTAINERS: Final = [name for engine in ENGINES for name in engine.main_containers]
 _ENGINE_LABELS: Final = {name for engine in ENGINES for name in (*engine.marks, *engine.labels)}
-_KNOWN_LABELS: Final = {labels.TASK, labels.RUN, labels.ITEM, COMPLETION_INDEX, *_ENGINE_LABELS}
+_KNOWN_LABELS: Final = {
+    *(labels.TASK, labels.RUN, labels.ITEM, labels.ENABLED),
+    COMPLETION_INDEX,
+    *_ENGINE_LABELS,
+}
 _KNOWN_ANNOTATIONS: Final = {
     labels.RUN,
     labels.ITEM,
     labels.CONTAINER,
     labels.DEFAULT_CONTAINER,
+    labels.JOB_ATTEMPTS,
+    labels.JOB_NAME,
     COMPLETION_INDEX,
-    *(name for engine in ENGINES for name in engine.annotations),
+    *(name for engine in ENGINES for name in (*engine.annotations, *engine.note_marks)),
 }
 
 
@@ -142,8 +145,7 @@ def identity_of(pod: PastPod, how: ReadingRules) -> RunIdentity | None:
     named = pod_labels.get(labels.TASK)
     if named is None and how.task_label is not None:
         named = pod.other_labels.get(metric_label(how.task_label))
-    by_engine = any(name not in (labels.TASK, labels.RUN, labels.ITEM) for name in pod_labels)
-    if named is None and (pod.owner_kind in _SERVICES or not (pod.owner_kind or by_engine)):
+    if named is None and recognise(as_pod(pod, pod_labels)).why is not None:
         return None
     pod_labels[labels.TASK] = named or AUTO
     return identify(as_pod(pod, pod_labels))

@@ -13,11 +13,13 @@ from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.deciding.clamping import Range
 from plimsoll_predictor.deciding.decide import decide
+from plimsoll_predictor.deciding.lift_reasons import lift_reasons
 from plimsoll_predictor.deciding.lifting import FailedAttempt, Leaking, next_allocation
 from plimsoll_predictor.experts.pool import Pool
 from plimsoll_predictor.experts.standing import Standing
 from plimsoll_predictor.knowledge.expert_names import CLASSIFIER
 from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.knowledge.shown import NOTHING_SHOWN
 
 LEAST_DIFFERENCE: Final = 0.01
 """A size that differs by less is the same to people."""
@@ -129,6 +131,9 @@ def differs(one_bytes: int | None, other_bytes: int | None) -> bool:
 
 def _alternatives(now: Situation, decision: Decision) -> Iterator[tuple[str, Situation]]:
     yield from _of_runs(now)
+    if now.knowledge.shown.floor_bytes:
+        quiet = replace(now, knowledge=replace(now.knowledge, shown=NOTHING_SHOWN))
+        yield "without what running attempts have reached", quiet
     yield from _of_bounds(now)
     yield from _of_risk(now, decision)
     yield from _of_features(now)
@@ -245,4 +250,6 @@ def _after_kill(now: Situation, size_bytes: int | None) -> str:
         return f"no further attempt is worth it: {lift.reason}"
     cap = Range.of(now.knowledge.policy, bounds, now.ask.request_bytes).cap_words
     at_cap = f", {cap}" if lift.allocation_bytes in (bounds.cap_bytes, bounds.room_bytes) else ""
-    return f"the next attempt gets {words_for_bytes(lift.allocation_bytes)}{at_cap}"
+    because = lift_reasons(lift, failed, now.knowledge, bounds)
+    words = f"the next attempt gets {words_for_bytes(lift.allocation_bytes)}{at_cap}"
+    return f"{words}; {because}" if because else words

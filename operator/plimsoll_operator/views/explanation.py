@@ -10,6 +10,8 @@ from typing import Any, Final
 from plimsoll_operator.profile.standing_facts import ExpertFacts, StandingFacts
 from plimsoll_operator.sizing.decision_note import DecisionNote
 from plimsoll_operator.views.counterfactuals import Outlook
+from plimsoll_operator.views.left_pods import left_by
+from plimsoll_operator.wording.price_words import FailurePrice
 from plimsoll_predictor.core.decision import Ask, Reason
 from plimsoll_predictor.core.record import Cause
 from plimsoll_predictor.core.task import TaskId
@@ -17,6 +19,10 @@ from plimsoll_predictor.store import DecisionRecord, TaskSummary
 
 _WRITTEN_ONLY: Final = "would be →"
 """A decision's words say so if nothing was changed; the controller's announcer writes them."""
+_LEFT: Final = (
+    "who else sets its memory: Plimsoll steps back for a VerticalPodAutoscaler (set its updateMode"
+    " to Off) and for a webhook that changes what Plimsoll sets"
+)
 _BY_REASON: Final[Mapping[str, str]] = {
     Reason.COLD_START: "its policy's minRuns: until so many runs are known, the request is kept",
     Reason.OFF: "its mode: sizing is switched off; set recommend or enforce",
@@ -40,6 +46,8 @@ class Explanation:
     decisions: newest first. pod: the one asked about; None if the task was.
     outlook: the size of its next run, and what would change that; None if it was not computed.
     causes: why its latest attempts ended that did not succeed, newest first.
+    reached_bytes: what running attempts have reached beyond all that ended; 0 if nothing.
+    burst: that many of its runs fail now, in words; empty if they do not.
     """
 
     task: TaskId
@@ -50,11 +58,19 @@ class Explanation:
     pod: PodDecision | None = None
     outlook: Outlook | None = None
     causes: tuple[Cause, ...] = ()
+    reached_bytes: int = 0
+    burst: str = ""
+
+    @property
+    def left(self) -> str | None:
+        """Say who sets the memory of its latest pod instead of Plimsoll; None if nobody does."""
+        return left_by(self.decisions)
 
     @property
     def would_change(self) -> tuple[str, ...]:
         """Name the changes that would give it other sizes."""
-        reasons: list[str] = list(self.standing.would_change) if self.standing else []
+        reasons = [_LEFT] if self.left else []
+        reasons += self.standing.would_change if self.standing else []
         if self.outlook is not None and self.outlook.applied is not None:
             reasons.insert(0, self.outlook.applied)
         if self.standing is None and self.summary.runs_known:
@@ -85,11 +101,16 @@ class Explanation:
             "features": sorted(self.ask.features),
             "champion": standing.champion if standing else None,
             "why": standing.why if standing else None,
+            "follows": (standing.follows or None) if standing else None,
+            "guarded": standing.guarded.words if standing and standing.guarded else None,
+            "reached_bytes": self.reached_bytes or None,
+            "burst": self.burst or None,
             "counting_runs": standing.runs if standing else None,
             "young": standing.young if standing else None,
             "experts": [_expert(each) for each in standing.experts] if standing else [],
             "drift": asdict(standing.drift) if standing else None,
             "floor": (standing.floor or None) if standing else None,
+            "failure_price": _price(standing.price) if standing and standing.price else None,
             "would_change": list(self.would_change),
             "decisions": [
                 {
@@ -101,6 +122,7 @@ class Explanation:
                 }
                 for each in self.decisions
             ],
+            "left": self.left,
             "now": self.outlook.to_dict() if self.outlook else None,
             "pod": _pod(self.pod) if self.pod else None,
         }
@@ -115,6 +137,16 @@ def _expert(each: ExpertFacts) -> dict[str, Any]:
         "bid_bytes": None if each.bid_bytes is None else round(each.bid_bytes),
         "cost_in_runs": each.cost,
         "times_champion": each.times,
+    }
+
+
+def _price(price: FailurePrice) -> dict[str, Any]:
+    return {
+        "price_s": price.price_s,
+        "restart_s": price.restart_s,
+        "restarts": price.restarts,
+        "measured": price.measured,
+        "words": price.words,
     }
 
 

@@ -19,6 +19,8 @@ class ProfileStatus:
     saved, asks, would_save, runtime: in words; asks: that the task asks for too little.
     would_runs: runs that recommend mode decided, and whose need is known; would_kill: those among
     them that the first size would have killed.
+    held_gb_h, asked_gb_h: memory-time of the last few hundred runs that were sized, and what their
+    requests would have held. guarded: why the task is held to a simple rule, in words.
     troubles: sentences, each with the condition's reason.
     """
 
@@ -31,6 +33,9 @@ class ProfileStatus:
     killed_below_request: str | None
     saved: str | None
     saved_gb_h: float | None
+    held_gb_h: float
+    asked_gb_h: float
+    guarded: str | None
     asks: str | None
     would_runs: int
     would_save: str | None
@@ -60,6 +65,9 @@ class ProfileStatus:
             killed_below_request=_text(_map(status.get("killedBelowRequest")).get("text")),
             saved=_text(status.get("saved")),
             saved_gb_h=_number(status.get("savedGbH")),
+            held_gb_h=_number(_map(status.get("lately")).get("heldGbH")) or 0.0,
+            asked_gb_h=_number(_map(status.get("lately")).get("askedGbH")) or 0.0,
+            guarded=_text(status.get("guarded")),
             asks=_text(status.get("asks")),
             would_runs=_whole(status.get("wouldRuns")) or 0,
             would_save=_text(status.get("wouldSave")),

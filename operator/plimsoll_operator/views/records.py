@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from plimsoll_operator.profile.phases import Phase
 from plimsoll_operator.profile.standing_facts import StandingFacts
+from plimsoll_operator.views.kill_costs import NO_COSTS, KillCosts
 from plimsoll_operator.views.training_facts import PastTraining
 from plimsoll_operator.wording.asking_words import CPU_EXCESS
 from plimsoll_predictor.core.record import Cause, Outcome
@@ -134,6 +135,7 @@ class TaskDetail:
     needs_bytes: tuple[int, ...] = ()
     unread: int = 0
     cpu: CpuFigures | None = None
+    costs: KillCosts = NO_COSTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +176,12 @@ class ReportData:
     tasks: tuple[TaskReport, ...] = ()
     omitted: int = 0
     groups: GroupsReport | None = None
+
+    @property
+    def costs(self) -> KillCosts:
+        """What kills and rescues cost, over all tasks with a section of their own."""
+        details = (report.detail for report in self.tasks)
+        return sum((each.costs for each in details if each is not None), NO_COSTS)
 
     @property
     def would(self) -> Would:

@@ -28,10 +28,12 @@ class StoredForecast:
 
     shares: attempt uid -> share of the forecast below the runtime: as stored when the run was
         submitted or, for a run that nobody forecast, as the runs before it would have told.
+    feature_weight: what features count in it, 0 to 1; None where no expert knows them.
     """
 
     forecast: Forecast
     shares: Mapping[str, float]
+    feature_weight: float | None
 
 
 def stored_forecast(
@@ -56,7 +58,8 @@ def stored_forecast(
         forecast = forecaster.forecast(str(task), task.namespace, at_s)
     else:
         learned = _learned(Forecaster(), task, runs) if len(stored) < len(runs) else {}
-    return StoredForecast(forecast, {**learned, **stored})
+    weight = forecaster.feature_weight(str(task), task.namespace, at_s)
+    return StoredForecast(forecast, {**learned, **stored}, weight)
 
 
 def stored_forecasts(

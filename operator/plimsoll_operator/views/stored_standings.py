@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from plimsoll_operator.profile.standing_facts import StandingFacts, standing_facts
+from plimsoll_operator.wording.price_words import failure_price
 from plimsoll_predictor.core.decision import Ask
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.record import Observation
@@ -58,10 +60,13 @@ class StoredStandings:
         state = self._store.experts.standing(task)
         return None if state is None else _standing(state)
 
-    def facts(self, task: TaskId, ask: Ask, model: Model | None) -> StandingFacts | None:
+    def facts(
+        self, task: TaskId, ask: Ask, model: Model | None, policy: Policy | None = None
+    ) -> StandingFacts | None:
         """A task's experts; None if the store knows nothing of them, as before its first run.
 
         ask: the run for which they bid. model: used by the experts that bid with a model.
+        policy: the one in force, by which a failure is priced; None if nobody knows it.
         """
         standing = self.standing(task)
         if standing is None:
@@ -69,7 +74,11 @@ class StoredStandings:
         knowledge = standing.inform(Knowledge(task=task, policy=Policy(), model=model))
         by_rule = standing.bids(ask.request_bytes, ask.features)
         bids = {**by_rule, **modelled_bids(knowledge, ask)}
-        return standing_facts(standing, self.pool(task), bids)
+        facts, pool = standing_facts(standing, self.pool(task), bids), self.pool(task)
+        if facts is None or policy is None:
+            return facts
+        price = failure_price(pool, standing.past.mean_runtime_s, policy.overhead_s)
+        return replace(facts, price=price)
 
 
 def _standing(state: Mapping[str, Any]) -> Standing | None:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from plimsoll_operator.profile.runtime_status import RuntimeFacts, runtime_status
+from plimsoll_operator.views.feature_facts import FeatureFacts, feature_facts
 from plimsoll_operator.views.stored_forecasts import READ_RUNS, stored_forecast, succeeded
 from plimsoll_operator.wording.forecast_words import quantiles_dict
 from plimsoll_predictor.core.record import Outcome
@@ -60,7 +61,7 @@ class TaskRuntimes:
     at_s: when the run that is forecast is submitted. past: its newest attempts that were timed,
         oldest first. shares: attempt uid -> share of its forecast below its runtime, as far as
         known. summary, trend, typical: None where there are no, or too few, runs or shapes; trend
-        is in the words of the task's profile.
+        is in the words of the task's profile. features: what they count in the forecast.
     """
 
     task: TaskId
@@ -71,6 +72,7 @@ class TaskRuntimes:
     summary: RuntimeSummary | None
     trend: str | None
     typical: TypicalShape | None
+    features: FeatureFacts
 
     @property
     def runs(self) -> tuple[PastRuntime, ...]:
@@ -105,6 +107,7 @@ class TaskRuntimes:
             "variation": self.summary.to_dict() if self.summary else None,
             "trend": self.trend,
             "typical_shape": _typical_dict(typical) if typical else None,
+            "features": self.features.to_dict(),
         }
 
 
@@ -127,6 +130,7 @@ def gather_runtimes(store: Store, task: TaskId, at_s: float) -> TaskRuntimes:
         summary=summarise(runtimes_s) if runtimes_s else None,
         trend=status.get("trendWords"),
         typical=_typical(store, runtimes_s),
+        features=feature_facts(store, task, stored.feature_weight),
     )
 
 

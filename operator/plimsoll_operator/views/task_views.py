@@ -14,6 +14,7 @@ from plimsoll_operator.views.counting import (
     points_of,
 )
 from plimsoll_operator.views.groups import gather_groups
+from plimsoll_operator.views.kill_costs import kill_costs_of
 from plimsoll_operator.views.records import (
     Figures,
     ModelFigures,
@@ -41,6 +42,8 @@ READ_IN_ALL: Final = 60_000
 """About two seconds of one core; the controller serves the page beside its work."""
 LISTED_LIFTS: Final = 200
 LISTED_DECISIONS: Final = 10
+COUNTED_DECISIONS: Final = 100
+"""All that the store keeps of a task."""
 LISTED_TRAININGS: Final = 5
 
 
@@ -69,28 +72,38 @@ def gather(store: Store, tasks: Collection[TaskId] | None = None) -> ReportData:
     )
 
 
-def gather_task(store: Store, summary: TaskSummary, *, room: int) -> TaskReport:
+def gather_task(
+    store: Store, summary: TaskSummary, *, room: int, policy: Policy | None = None
+) -> TaskReport:
     """Read the page of one task, of its newest ``room`` attempts at most.
+
+    policy: the one in force; None if nobody knows it.
 
     Raises:
         StoreError: if the store cannot be read now.
     """
-    return _detailed(store, StoredStandings(store), summary, room)
+    return _detailed(store, StoredStandings(store), summary, room, policy)
 
 
 def _detailed(
-    store: Store, standings: StoredStandings, summary: TaskSummary, room: int
+    store: Store,
+    standings: StoredStandings,
+    summary: TaskSummary,
+    room: int,
+    policy: Policy | None = None,
 ) -> TaskReport:
     task = summary.task
     saved, training = store.models.newest(task), store.trainings.last(task)
     latest = store.observations.of_task(task, limit=room)
-    experts = standings.facts(task, usual_run(latest), saved.model if saved else None)
+    model = saved.model if saved else None
+    experts = standings.facts(task, usual_run(latest), model, policy)
     points = points_of(latest)
+    decisions = store.decisions.newest(task, limit=COUNTED_DECISIONS)
     detail = TaskDetail(
         points=points,
         lifts=lifts_of(points, limit=LISTED_LIFTS),
-        decisions=tuple(store.decisions.newest(task, limit=LISTED_DECISIONS)),
-        model=_model_figures(saved.model) if saved and saved.model else None,
+        decisions=tuple(decisions[:LISTED_DECISIONS]),
+        model=_model_figures(model) if model else None,
         out_of_time_costs=facts_of(saved.report).out_of_time_costs if saved else {},
         experts=experts,
         training_failure=training.failure if training else None,
@@ -98,6 +111,7 @@ def _detailed(
         needs_bytes=needs_used(latest),
         unread=summary.observations - len(latest),
         cpu=cpu_figures_of(latest),
+        costs=kill_costs_of(latest, decisions),
     )
     champion = experts.champion if experts else _without_experts(saved)
     return TaskReport(

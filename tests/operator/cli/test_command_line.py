@@ -27,6 +27,7 @@ WITHOUT_A_STORE = (
     ("report",),
     ("explain", "shop/train"),
     ("models", "shop/train"),
+    ("placing",),
     ("export",),
     ("forget", "shop"),
     ("replay", "--from-store", "shop/train"),

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from deploy.local.layout import CHECKOUT
 
-from tests.suites import EVERYTHING, NOT_ALONE, NOT_RUN, Ended, Lane, Plan, Run
+from tests.suites import APART, EVERYTHING, NOT_ALONE, NOT_RUN, Ended, Lane, Plan, Run
 
 RUN = """
 import sys
@@ -245,7 +245,8 @@ def run_by(*targets: str) -> set[str]:
 
 def test_every_folder_of_tests_is_run_by_one_target() -> None:
     folders = {path.parent.name for path in (CHECKOUT / "tests").glob("*/test_*.py")}
-    counted = Counter(folder for target in EVERYTHING.beside for folder in run_by(target))
+    targets = [*EVERYTHING.beside, *APART]
+    counted = Counter(folder for target in targets for folder in run_by(target))
     assert {folder: counted[folder] for folder in folders} == dict.fromkeys(folders, 1)
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from plimsoll_operator.admission.metrics import AdmissionMetrics
+from plimsoll_operator.agent.alarm_sender import AlarmSender
 from plimsoll_operator.agent.metrics import AgentMetrics
+from plimsoll_operator.agent.near_limit import NearLimit
 from plimsoll_operator.agent.outbox import Outbox
 from plimsoll_operator.agent.pod_cgroups import Version
 from plimsoll_operator.agent.sampler import Sampler
@@ -29,6 +31,7 @@ def registries() -> Iterator[CollectorRegistry]:
             queued_writes=lambda: 0,
             leaking=lambda: 0,
             spent_budgets=lambda: 0,
+            held_ratios=lambda: {"": 0.5},
             models_trained_s=lambda: [1.0, 2.0],
             trainings_waiting=lambda: 0,
             trainings_running=lambda: 0,
@@ -42,7 +45,10 @@ def registries() -> Iterator[CollectorRegistry]:
     yield ProcessMetrics().registry
     yield AdmissionMetrics().registry
     outbox = Outbox(0, 0.0, lambda: 0.0)
-    yield AgentMetrics(outbox, Sampler(Version.V2, {}, lambda: 0.0)).registry
+    sampler = Sampler(Version.V2, {}, lambda: 0.0)
+    near = NearLimit(Version.V2, sampler.last, lambda: 0.0)
+    alarms = AlarmSender("n1", lambda *_: (204, ""), lambda: 0)
+    yield AgentMetrics(outbox, sampler, near, alarms).registry
 
 
 def shown() -> set[str]:

@@ -50,6 +50,18 @@ LIFTED = events.lifted(512 * MIB, GIB, 2)
             "attempt 2 is pod train-2 with 1Gi",
         ),
         pytest.param(
+            events.rescued(512 * MIB, GIB, "it grows"),
+            "Rescued",
+            "Normal",
+            "memory 512Mi → 1Gi: it grows",
+        ),
+        pytest.param(
+            events.not_rescued("leak", "it rises in a line"),
+            "NotRescued",
+            "Warning",
+            "it nears its memory limit and is not given more: it rises in a line",
+        ),
+        pytest.param(
             events.leaking("lifted 3 times", "job:9"),
             "Leaking",
             "Warning",
@@ -68,6 +80,13 @@ def test_the_same_happening_told_later_by_another_controller_has_the_same_name()
     first = event_for(LIFTED, POD, at_s=1.0, instance="a")
     again = event_for(LIFTED, POD, at_s=99.5, instance="b")
     assert first["metadata"] == again["metadata"]
+
+
+def test_more_words_of_why_change_no_name() -> None:
+    told = events.because(LIFTED, "running attempts have reached 1Gi")
+    assert told.note == f"{LIFTED.note}; running attempts have reached 1Gi"
+    assert event_name(told, POD) == event_name(LIFTED, POD)
+    assert events.because(LIFTED, "") == LIFTED
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,11 @@ from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.knowledge.expert_names import CLASSIFIER, MAX_SEEN, REQUEST
-from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.knowledge.curve import Straight
+from plimsoll_predictor.knowledge.expert_names import CLASSIFIER, CURVES, MAX_SEEN, REQUEST
+from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
+from plimsoll_predictor.knowledge.rule import Rule
+from plimsoll_predictor.knowledge.shown import Shown
 from plimsoll_predictor.store import TaskSummary
 from tests.builders.reports import START_S, TASK, a_model
 from tests.builders.standings import SHIFTED_MIB, a_fleet, facts_of
@@ -191,6 +194,8 @@ def test_a_training_cut_short_says_so() -> None:
         (knowing(model=None), "ModelReady", "False", "a training is due"),
         (facts(paused_by=PausedBy.CLUSTER), "Paused", "True", "Plimsoll's own namespace"),
         (facts(), "Paused", "False", "nobody pauses it"),
+        (facts(left="report-1: the VPA sets it"), "SteppedBack", "True", "report-1: the VPA sets"),
+        (facts(), "SteppedBack", "False", "nobody else"),
     ],
 )
 def test_conditions_say_what_holds(
@@ -387,6 +392,13 @@ def test_an_attempt_that_failed_says_nothing_of_the_agent() -> None:
     assert measurement_of([failed], NOW_S) == Measured(None)
 
 
+def test_the_story_says_what_kills_and_rescues_cost() -> None:
+    costs = "2 kills lost 12 min and 0.4 GB·h"
+    about = status_of(facts(costs=costs), now_s=START_S)["about"]
+    assert f"Of the latest attempts, {costs}." in about
+    assert not any("kills lost" in words for words in status_of(facts(), now_s=START_S)["about"])
+
+
 def test_the_story_counts_why_the_latest_attempts_did_not_succeed() -> None:
     words = "killed at its limit (2), the GPU's memory was full (1)"
     causes = (Cause.OWN_LIMIT, Cause.CUDA, Cause.OWN_LIMIT)
@@ -395,3 +407,27 @@ def test_the_story_counts_why_the_latest_attempts_did_not_succeed() -> None:
     assert f"Lately 3 attempts did not succeed: {words}." in status["about"]
     # None deletes the field of a status that had one.
     assert status_of(facts(), now_s=START_S)["causes"] is None
+
+
+def test_what_sizes_follow_and_what_raises_them_now_is_part_of_the_story() -> None:
+    line = Straight(features=("rows",), slopes=(1000.0,), intercept=60.0 * MIB, factor=1.05)
+    told = status_of(
+        knowing(
+            champion=CURVES,
+            rule=Rule(base_bytes=1.0, curves=(line,)),
+            shown=Shown(floor_bytes=2048 * MIB),
+            lifts={f"r{number}": Lift(2, 2, 1) for number in range(11)},
+        ),
+        now_s=0.0,
+    )
+    story = " ".join(told["about"])
+    assert "; its size follows a straight line over rows, with room: 1.05 times that." in story
+    assert "Running attempts have reached 2Gi, more than any run that ended" in story
+    assert "11 runs failed and did not get through yet, beside 40 known" in story
+    assert told["reached"] == "2Gi"
+
+
+def test_a_task_of_which_nothing_runs_and_nothing_fails_says_nothing_of_that() -> None:
+    told = status_of(facts(), now_s=0.0)
+    assert told["reached"] is None
+    assert not any("follows" in each or "burst" in each for each in told["about"])

@@ -15,7 +15,7 @@ from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.units import GIB, MIB, gb_hours
-from plimsoll_predictor.experts.charging import DECIDED, EndedRun, Would
+from plimsoll_predictor.experts.charging import DECIDED, GIVEN, EndedRun, Would
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.replay.sizes.engine import replay
 from plimsoll_predictor.replay.sizes.product import ProductSizer
@@ -130,6 +130,7 @@ async def test_enforced_runs_are_not_counted_as_recommended(tmp_path: Path) -> N
         await inside.see(decided)
         bids = inside.store.experts.bids("uid-train-1")
         assert DECIDED not in (bids or {})
+        assert (bids or {})[GIVEN] > 0
 
 
 def test_a_size_that_fits_is_held_for_the_runs_time() -> None:

@@ -152,7 +152,7 @@ def test_a_category_is_varied_over_what_was_seen() -> None:
 
 
 def test_an_oom_kill_says_what_the_next_attempt_gets() -> None:
-    assert outlook_of(a_situation()).after_kill == "the next attempt gets 4Gi"
+    assert outlook_of(a_situation()).after_kill == "the next attempt gets 2.97Gi"
     never = a_situation(Policy(mode=Mode.ENFORCE, max_lifts=0))
     assert "lifting is switched off" in outlook_of(never).after_kill
 

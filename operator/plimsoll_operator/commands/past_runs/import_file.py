@@ -36,6 +36,7 @@ class _Tally:
     oom_kills: Counter[TaskId] = field(default_factory=Counter)
     largest_bytes: dict[TaskId, int] = field(default_factory=dict)
     bad: int = 0
+    observed: int = 0
     first_bad: list[BadRow] = field(default_factory=list)
 
     def count(self, row: Observation) -> None:
@@ -51,18 +52,30 @@ class _Tally:
             self.first_bad.append(row)
 
 
-def import_command(
-    path: Path,
-    store_url: str,
-    namespace: str | None = None,
-    *,
-    strict: bool = False,
-    console: Console | None = None,
-) -> int:
-    """Import a history file; the exit status of the process.
+@dataclass(frozen=True, slots=True)
+class ImportRules:
+    """Which rows of a file are stored.
 
     namespace: of rows that name none. strict: store nothing if any row is bad; else the good rows
     are stored, and the bad ones listed.
+    unobserved: leave out rows of runs of which Plimsoll observed an attempt itself.
+    """
+
+    namespace: str | None = None
+    strict: bool = False
+    unobserved: bool = False
+
+
+ALL_GOOD_ROWS: Final = ImportRules()
+
+
+def import_command(
+    path: Path,
+    store_url: str,
+    rules: ImportRules = ALL_GOOD_ROWS,
+    console: Console | None = None,
+) -> int:
+    """Import a history file; the exit status of the process.
 
     The status is 0 if rows were stored, or all were stored before; else it is 1, and a message says
     what to do. Importing a file again doubles nothing.
@@ -72,11 +85,12 @@ def import_command(
     try:
         with path.open("rb") as file, progress_bars(console, TaskProgressColumn()) as progress:
             bar = progress.add_task(f"reading {path.name}", total=_size(file))
-            if strict and not _all_good(file, namespace, tally):
+            if rules.strict and not _all_good(file, rules.namespace, tally):
                 progress.stop()
                 return _refused(console, path, tally)
-            rows = _good(read_history(file, namespace=namespace), tally)
-            _store(rows, store_url, tally, lambda: progress.update(bar, completed=file.tell()))
+            rows = _good(read_history(file, namespace=rules.namespace), tally)
+            into = _Into(store_url, rules.unobserved)
+            _store(rows, into, tally, lambda: progress.update(bar, completed=file.tell()))
     except (TableError, StoreError, OSError) as error:
         unread = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
         refuse(console, "import", unread if isinstance(error, OSError) else str(error))
@@ -88,18 +102,31 @@ def import_command(
         return 1
     _say_bad(console, tally)
     console.print(_table(tally))
-    return 0 if tally.rows or not tally.bad else 1
+    return 0 if tally.rows or tally.observed or not tally.bad else 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Into:
+    """The store, and whether runs that were observed are left out."""
+
+    store_url: str
+    unobserved: bool
 
 
 def _store(
-    rows: Iterator[Observation], store_url: str, tally: _Tally, stored: Callable[[], None]
+    rows: Iterator[Observation], into: _Into, tally: _Tally, stored: Callable[[], None]
 ) -> None:
     """Store all rows. stored: is called after each batch."""
     # The header is checked before the store is touched.
     batch = list(islice(rows, BATCH))
-    store = Store.open(store_url)
+    store = Store.open(into.store_url)
     try:
         while batch:
+            if into.unobserved:
+                observed = store.observations.observed_runs(batch)
+                theirs = [row for row in batch if (row.task, row.run) not in observed]
+                tally.observed += len(batch) - len(theirs)
+                batch = theirs
             uids = store.observations.record_history(batch).new
             for row in batch:
                 tally.count(row)
@@ -162,7 +189,8 @@ def _table(tally: _Tally) -> Table:
 def _caption(tally: _Tally) -> str:
     new = tally.new.total()
     known_before = tally.rows.total() - new
-    return f"{new} new, {known_before} known before, {tally.bad} bad rows left out"
+    words = f"{new} new, {known_before} known before, {tally.bad} bad rows left out"
+    return f"{words}, {tally.observed} of runs that were observed" if tally.observed else words
 
 
 def _size(file: BinaryIO) -> int:

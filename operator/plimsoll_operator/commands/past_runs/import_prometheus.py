@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC
 from pathlib import Path
 from typing import Final
 
-from dateutil import parser as dates
 from rich.console import Console
 from rich.progress import TimeRemainingColumn
 
+from plimsoll_operator.commands.past_runs.spans import BadTime, span_before
 from plimsoll_operator.commands.printing.printing import progress_bars, refuse
 from plimsoll_operator.prometheus_history.client import (
     PrometheusClient,
@@ -31,13 +29,6 @@ from plimsoll_predictor.tables.history import Written, write_history
 
 MOST_ATTEMPTS: Final = 300_000
 """Held in memory until they are written, about a kilobyte each."""
-
-_UNITS_S: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
-_SPAN: Final = re.compile(r"([1-9][0-9]{0,4})([mhdw])")
-
-
-class BadTime(ValueError):
-    """Neither a span of time nor a date."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +59,8 @@ def prometheus_command(
     """
     console = console or Console(stderr=True)
     try:
-        start_s = unix_s(request.since, now_s)
-        end_s = now_s if request.until is None else unix_s(request.until, now_s)
-        if end_s <= start_s:
-            raise BadTime("--until is not after --since")
-        observations, progress = asyncio.run(_read(request, (start_s, end_s), console))
+        span_s = span_before(now_s, request.since, request.until)
+        observations, progress = asyncio.run(_read(request, span_s, console))
         if not observations:
             raise PrometheusError(_nothing(request, progress.left_out.total()))
         written = write_history(out, lambda: [observations])
@@ -87,25 +75,6 @@ def prometheus_command(
             console.print(f"{count:,} pods left out: {reason}", markup=False, soft_wrap=True)
     _say(console, observations, written)
     return 0
-
-
-def unix_s(text: str, now_s: float) -> float:
-    """A span before now, or a date (UTC if it names no zone), as Unix seconds.
-
-    Raises:
-        BadTime: if it is neither, or in the future.
-
-    """
-    if span := _SPAN.fullmatch(text):
-        return now_s - int(span[1]) * _UNITS_S[span[2]]
-    try:
-        date = dates.isoparse(text)
-        at_s = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError) as error:
-        raise BadTime(f"{text!r} is no time; write 30d, 12h, 90m, 2w, or 2026-01-31") from error
-    if not 0 <= at_s <= now_s:
-        raise BadTime(f"{text!r} is not in the past")
-    return at_s
 
 
 async def _read(
@@ -155,7 +124,7 @@ def _say(console: Console, observations: Sequence[Observation], written: Written
     words = f"{written.rows:,} attempts of {counted(tasks, 'task')} were found"
     if unmeasured:
         words += (
-            f"; {unmeasured:,} more succeeded and are left out: their memory was read too seldom"
-            " to know their peak"
+            f"; of {unmeasured:,} only the runtime is known: their memory was read too seldom to"
+            " know their peak"
         )
     console.print(words, markup=False, soft_wrap=True)

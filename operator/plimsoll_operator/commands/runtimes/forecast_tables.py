@@ -57,6 +57,7 @@ def _head(runtimes: TaskRuntimes) -> Panel:
             beyond = words_for_duration(times * forecast.usual_s)
             rows[f"over {times}× the usual"] = plain(f"{words}, that is longer than {beyond}")
     rows["from"] = plain(_from(runtimes))
+    rows["features"] = plain(runtimes.features.words)
     if runtimes.summary is not None:
         rows["so far"] = plain(runtimes.summary.words)
     if runtimes.trend is not None:

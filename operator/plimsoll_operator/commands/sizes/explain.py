@@ -18,6 +18,7 @@ from plimsoll_operator.commands.sizes.explain_tables import explained
 from plimsoll_operator.commands.sizes.policies_in_force import policy_in_force
 from plimsoll_operator.kube.api_server import CORE, path_of
 from plimsoll_operator.kube.errors import ApiError, NoCluster, NotFound
+from plimsoll_operator.lending.lent_note import as_written
 from plimsoll_operator.pods.features import read_features
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.spec import NotSizable, Pod, sized_container
@@ -26,11 +27,13 @@ from plimsoll_operator.views.counterfactuals import Situation, outlook_of
 from plimsoll_operator.views.counting import causes_of
 from plimsoll_operator.views.explanation import Explanation, PodDecision
 from plimsoll_operator.views.stored_standings import LATEST, StoredStandings, usual_run
+from plimsoll_operator.wording.raised_words import words_for_burst
 from plimsoll_predictor.core.decision import Ask
 from plimsoll_predictor.core.record import FeatureValue, Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.experts.standing import Standing
 from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.knowledge.shown import Shown
 from plimsoll_predictor.store import Store, StoreError
 
 DECISIONS: Final = 5
@@ -84,6 +87,8 @@ def _of_task(
         runs=summary.runs_known,
         max_need_bytes=summary.max_need_bytes,
         model=model,
+        lifts=store.lifts.of_task(task),
+        shown=Shown(floor_bytes=in_force.reached_bytes),
     )
     situation = Situation(
         ask=ask,
@@ -98,10 +103,12 @@ def _of_task(
         task=task,
         summary=summary,
         ask=ask,
-        standing=standings.facts(task, ask, model),
+        standing=standings.facts(task, ask, model, in_force.policy),
         decisions=tuple(store.decisions.newest(task, limit=DECISIONS)),
         outlook=outlook_of(situation, in_force.assumed),
         causes=tuple(causes_of(latest[-ENDS:])),
+        reached_bytes=in_force.reached_bytes,
+        burst=words_for_burst(knowledge),
     )
 
 
@@ -145,7 +152,8 @@ def find_pod(named: TaskId, installation: Installation, tasks: Sequence[TaskId],
 
 async def _read_pod(installation: Installation, named: TaskId) -> Pod:
     async with asyncio.timeout(ANSWER_WITHIN_S), cluster_objects(installation) as objects:
-        return await objects.get(path_of(CORE, "pods", named.namespace, named.name))
+        # One that lends is explained by what it asked for.
+        return as_written(await objects.get(path_of(CORE, "pods", named.namespace, named.name)))
 
 
 def task_of_pod(pod: Pod, named: TaskId) -> TaskId:

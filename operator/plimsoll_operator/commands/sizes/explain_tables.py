@@ -17,6 +17,7 @@ from plimsoll_operator.views.explanation import Explanation, PodDecision
 from plimsoll_operator.wording.budget_words import words_for_spent
 from plimsoll_operator.wording.cause_words import words_for_causes
 from plimsoll_operator.wording.figure_words import words_for_minute, words_for_size
+from plimsoll_operator.wording.raised_words import words_for_reached
 from plimsoll_predictor.core.decision import Ask
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.units import counted
@@ -79,6 +80,7 @@ def _head(explanation: Explanation) -> Panel:
         "runs": plain(f"{summary.runs_known:,} known{counting}, {kills}, most needed {largest}"),
         **({"ended badly": plain(causes)} if causes else {}),
         **_spent(standing),
+        **_now(explanation),
         "usual run" if explanation.pod is None else "this pod": plain(_usual(explanation.ask)),
     }
     if standing is not None:
@@ -86,6 +88,8 @@ def _head(explanation: Explanation) -> Panel:
         rows["drift"] = plain(standing.drift.words, style=style)
         if standing.floor:
             rows["floor"] = plain(standing.floor)
+        if standing.price is not None:
+            rows["a failure"] = plain(standing.price.words)
     changes = [plain(f"• {words}") for words in explanation.would_change]
     rows["would change"] = Text("\n").join(changes)
     return panel(str(explanation.task), rows)
@@ -97,7 +101,15 @@ def _serving(standing: StandingFacts | None) -> dict[str, Text]:
         return {"serves": plain(words)}
     serving = plain(standing.champion, style="bold green")
     serving.append(f": {words_for_expert(standing.champion)}", style="default not bold")
-    return {"serves": serving, "because": plain(standing.why)}
+    follows = {"follows": plain(standing.follows)} if standing.follows else {}
+    return {"serves": serving, "because": plain(standing.why), **follows}
+
+
+def _now(explanation: Explanation) -> dict[str, Text]:
+    """Say what holds beside what ended runs needed: who else sets the memory, what raises it."""
+    reached = words_for_reached(explanation.reached_bytes)
+    rows = {"steps back": explanation.left, "running": reached, "burst": explanation.burst}
+    return {name: plain(words, style="yellow") for name, words in rows.items() if words}
 
 
 def _usual(ask: Ask) -> str:

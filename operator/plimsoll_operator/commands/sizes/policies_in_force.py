@@ -14,6 +14,7 @@ from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_operator.kube.api_server import CORE, ApiServer, custom_path, path_of
 from plimsoll_operator.kube.errors import ApiError, NotFound
 from plimsoll_operator.names.profile_names import profile_name
+from plimsoll_operator.names.quantity import BadQuantity, parse_bytes
 from plimsoll_operator.policy.policies import resolve
 from plimsoll_operator.policy.policy_levels import CLUSTER_POLICY_NAME, SIZING_POLICY_NAME
 from plimsoll_operator.sizing.bounds.caps import PodAmounts, bounds_for
@@ -31,12 +32,14 @@ class InForce:
     """The policy and bounds that hold. assumed: in words what could not be read, or None.
 
     lift_bounds: after a kill at the request, or above.
+    reached_bytes: what running attempts have reached beyond all that ended; 0 if nothing.
     """
 
     policy: Policy
     bounds: Bounds = field(default_factory=Bounds)
     lift_bounds: Bounds = field(default_factory=Bounds)
     assumed: str | None = None
+    reached_bytes: int = 0
 
 
 async def policy_in_force(task: TaskId, ask: Ask, installation: Installation) -> InForce:
@@ -45,7 +48,7 @@ async def policy_in_force(task: TaskId, ask: Ask, installation: Installation) ->
     chart = Policy(mode=settings.mode)
     try:
         async with asyncio.timeout(WITHIN_S), cluster_objects(installation) as objects:
-            policy = await _policy(
+            policy, reached_bytes = await _policy(
                 objects, task, (chart, installation.installed_in or settings.namespace)
             )
             bounds, lift_bounds, unread = await _bounds(objects, task.namespace, ask)
@@ -54,10 +57,13 @@ async def policy_in_force(task: TaskId, ask: Ask, installation: Installation) ->
         words = f"its policy could not be read, so the defaults are assumed: {why}"
         return InForce(chart, assumed=words)
     unseen = f"{' and '.join(unread)} may not be read and count as none" if unread else None
-    return InForce(policy, bounds, lift_bounds, unseen)
+    return InForce(policy, bounds, lift_bounds, unseen, reached_bytes)
 
 
-async def _policy(objects: ApiServer, task: TaskId, where: tuple[Policy, str]) -> Policy:
+async def _policy(
+    objects: ApiServer, task: TaskId, where: tuple[Policy, str]
+) -> tuple[Policy, int]:
+    """The policy, and what the controller wrote that running attempts have reached."""
     chart, own_namespace = where
     cluster, namespace, profile = await asyncio.gather(
         _object(objects, custom_path("sizingpolicies", own_namespace, CLUSTER_POLICY_NAME)),
@@ -68,7 +74,16 @@ async def _policy(objects: ApiServer, task: TaskId, where: tuple[Policy, str]) -
     policy = resolve(default, part(namespace, "spec"), part(profile, "spec")).policy
     mode = part(profile, "status", "mode")
     # The controller knows the chart's mode, which may not be ours.
-    return replace(policy, mode=Mode(mode)) if mode in {each.value for each in Mode} else policy
+    if mode in {each.value for each in Mode}:
+        policy = replace(policy, mode=Mode(mode))
+    return policy, _reached_bytes(part(profile, "status", "reached"))
+
+
+def _reached_bytes(written: object) -> int:
+    try:
+        return parse_bytes(written) if isinstance(written, str) else 0
+    except BadQuantity:
+        return 0
 
 
 async def _bounds(objects: ApiServer, namespace: str, ask: Ask) -> tuple[Bounds, Bounds, list[str]]:

@@ -18,6 +18,7 @@ from plimsoll_operator.commands.status.cluster_state import (
     label,
     part,
 )
+from plimsoll_operator.commands.status.lending import PART, any_lends, lending_now
 from plimsoll_operator.kube.api_server import (
     APPS,
     CORE,
@@ -37,6 +38,7 @@ OURS: Final = {"labelSelector": PRODUCT}
 LEASE: Final = "plimsoll-controller"
 WEBHOOK: Final = "plimsoll"
 METRICS_PORT: Final = 9090
+CONTROLLER_PORT: Final = 8081
 FEED_AGE: Final = "plimsoll_admission_feed_age_seconds"
 CERTIFICATE: Final = "plimsoll_admission_certificate_expires_timestamp_seconds"
 LOWERING: Final = "plimsoll_admission_lowering"
@@ -77,9 +79,13 @@ class ClusterReader:
         policies, lease, metrics, claims = await asyncio.gather(
             self._policies(installed_in),
             self._lease(installed_in, deployments or ()),
-            self._metrics(installed_in),
+            self._metrics(installed_in, "feed", "certificate"),
             self._claims(installed_in, deployments or ()),
         )
+        lending = None
+        if any_lends([*(policies or ()), *(profiles or ())]):
+            told = await self._metrics(installed_in, PART, of="controller", port=CONTROLLER_PORT)
+            lending = lending_now((told or {}).values())
         return ClusterState(
             installed_in=installed_in,
             deployments=None if deployments is None else _only(deployments, installed_in),
@@ -93,6 +99,7 @@ class ClusterReader:
             claims=claims,
             unseen=tuple(self._unseen),
             lowering=_gauges(metrics, LOWERING),
+            lending=lending,
         )
 
     async def _deployments(self) -> list[dict[str, Any]] | None:
@@ -165,28 +172,38 @@ class ClusterReader:
 
         return await self._allowed(read(), "store")
 
-    async def _metrics(self, installed_in: str | None) -> dict[str, bytes] | None:
-        """The metrics of ready admission pods, by the API server's proxy."""
+    async def _metrics(
+        self,
+        installed_in: str | None,
+        *parts: str,
+        of: str = "admission",
+        port: int = METRICS_PORT,
+    ) -> dict[str, bytes] | None:
+        """The metrics of ready pods, by the API server's proxy.
+
+        parts: what is read from them.
+        """
         if installed_in is None:
-            self._miss("Plimsoll's namespace is not known", "feed", "certificate")
+            self._miss("Plimsoll's namespace is not known", *parts)
             return None
         path = path_of(CORE, "pods", installed_in)
 
         async def read() -> dict[str, bytes]:
-            pods = await self._objects.items(path, _component("admission"))
+            pods = await self._objects.items(path, _component(of))
             ready = [str(part(pod, "metadata", "name")) for pod in pods if _is_ready(pod)]
             asked = ready[:MOST_PODS_ASKED]
-            texts = await asyncio.gather(*(self._metrics_of(f"{path}/{name}") for name in asked))
+            addresses = [f"{path}/{name}:{port}" for name in asked]
+            texts = await asyncio.gather(*(self._metrics_of(each, of) for each in addresses))
             return dict(zip(asked, texts, strict=True))
 
-        return await self._allowed(read(), "feed", "certificate")
+        return await self._allowed(read(), *parts)
 
-    async def _metrics_of(self, pod: str) -> bytes:
+    async def _metrics_of(self, address: str, component: str) -> bytes:
         try:
             async with asyncio.timeout(METRICS_WITHIN_S):
-                return await self._objects.text(f"{pod}:{METRICS_PORT}/proxy/metrics")
+                return await self._objects.text(f"{address}/proxy/metrics")
         except TimeoutError as error:
-            words = f"admission does not answer within {METRICS_WITHIN_S:g} s"
+            words = f"{component} does not answer within {METRICS_WITHIN_S:g} s"
             raise Unreachable(words) from error
 
     async def _object(self, path: str) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from plimsoll_operator.wording.lending_words import LendingNow
+
 Object = Mapping[str, Any]
 
 
@@ -32,6 +34,7 @@ class ClusterState:
         it does not say.
     lowering: admission pod -> 1.0 if it may lower sizes, 0.0 if it raises them only; None if it
         does not say.
+    lending: what running pods lend; None where no policy lets them, or nobody tells it.
     """
 
     installed_in: str | None
@@ -46,6 +49,7 @@ class ClusterState:
     claims: Sequence[Object] | None = ()
     unseen: tuple[Unseen, ...] = ()
     lowering: Mapping[str, float | None] | None = None
+    lending: LendingNow | None = None
 
 
 def part(value: object, *keys: str) -> Any:

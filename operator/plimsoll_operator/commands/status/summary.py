@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any, Final
 
+from plimsoll_operator.commands.status.benefit import benefit_of
 from plimsoll_operator.commands.status.checks import Check, Level, checks_of
 from plimsoll_operator.commands.status.cluster_state import ClusterState
+from plimsoll_operator.commands.status.lending import PART, lending_check
 from plimsoll_operator.commands.status.tasks import (
     NamespaceState,
     TaskState,
@@ -21,6 +23,8 @@ from plimsoll_predictor.core.policy import Mode
 FEW_KILLS: Final = 0.05
 """Enforcing is advised where it would have killed a lower share of a namespace's runs."""
 MOST_ADVICE: Final = 6
+_NO_PART: Final = ("sizing", "benefit", PART)
+"""Checks that tell of no part that runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +44,7 @@ class Summary:
     @property
     def hidden(self) -> bool:
         """Whether the reader may look at no part that runs."""
-        running = [each for each in self.checks if each.name != "sizing"]
+        running = [each for each in self.checks if each.name not in _NO_PART]
         return all(check.level is Level.UNSEEN for check in running)
 
     @property
@@ -67,6 +71,7 @@ class Summary:
             "namespaces": [asdict(each) for each in self.namespaces],
             "tasks": [each.to_dict() for each in self.tasks],
             "next_steps": self.next_steps,
+            "lending": asdict(self.cluster.lending) if self.cluster.lending else None,
             "unseen": [asdict(each) for each in self.cluster.unseen],
         }
 
@@ -74,11 +79,13 @@ class Summary:
 def summary_of(cluster: ClusterState, now_s: float) -> Summary:
     """Judge what was seen. now_s: Unix seconds."""
     tasks = task_states(cluster.profiles or ())
+    namespaces = namespace_states(tasks, cluster.policies or ())
+    told = [each for each in (benefit_of(namespaces), lending_check(cluster)) if each is not None]
     return Summary(
         cluster=cluster,
-        checks=checks_of(cluster, now_s),
+        checks=[*checks_of(cluster, now_s), *told],
         tasks=tasks,
-        namespaces=namespace_states(tasks, cluster.policies or ()),
+        namespaces=namespaces,
     )
 
 

@@ -46,6 +46,9 @@ class TaskState:
             "causes": status.causes,
             "killed_below_request": status.killed_below_request,
             "saved_gb_h": status.saved_gb_h,
+            "held_gb_h": status.held_gb_h,
+            "asked_gb_h": status.asked_gb_h,
+            "guarded": status.guarded,
             "asks": status.asks,
             "would_runs": status.would_runs,
             "would_save_gb_h": status.would_save_gb_h,
@@ -59,19 +62,26 @@ class TaskState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceState:
-    """The tasks of one namespace together. modes: mode -> how many tasks."""
+    """The tasks of one namespace together. modes: mode -> how many tasks.
+
+    held_gb_h, asked_gb_h: over each task's last few hundred runs that were sized.
+    guarded_tasks: those held to a simple rule, as their learned sizes were worse for long.
+    """
 
     namespace: str
     tasks: int
     runs: int
     oom_kills: int
     saved_gb_h: float
+    held_gb_h: float
+    asked_gb_h: float
     would_runs: int
     would_save_gb_h: float
     would_kill_runs: int
     modes: Mapping[str, int]
     paused: bool
     troubled_tasks: int
+    guarded_tasks: int = 0
 
 
 def task_states(profiles: Sequence[Object]) -> list[TaskState]:
@@ -123,10 +133,13 @@ def _together(namespace: str, tasks: Sequence[TaskState], paused: bool) -> Names
         runs=sum(each.status.runs for each in tasks),
         oom_kills=sum(each.status.oom_kills for each in tasks),
         saved_gb_h=sum(each.status.saved_gb_h or 0.0 for each in tasks),
+        held_gb_h=sum(each.status.held_gb_h for each in tasks),
+        asked_gb_h=sum(each.status.asked_gb_h for each in tasks),
         would_runs=sum(each.status.would_runs for each in tasks),
         would_save_gb_h=sum(each.status.would_save_gb_h or 0.0 for each in tasks),
         would_kill_runs=sum(each.status.would_kill or 0 for each in tasks),
         modes=dict(Counter(each.mode for each in tasks)),
         paused=paused,
         troubled_tasks=sum(bool(each.status.troubles) for each in tasks),
+        guarded_tasks=sum(each.status.guarded is not None for each in tasks),
     )

@@ -12,12 +12,14 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader
 
 from plimsoll_operator.web.page.columns import COLUMNS
 from plimsoll_operator.web.page.listing import Listing
+from plimsoll_operator.web.page.placing_section import NeighboursPart, PlacingPart
 from plimsoll_operator.web.page.query import MODES, PHASES, Query
 from plimsoll_operator.web.page.task_page import TaskPage
 from plimsoll_operator.web.plots.runtime_plots import NARROW_RUNS
 from plimsoll_operator.web.report.environment import content_hash, environment_of, own_text
 from plimsoll_operator.wording.figure_words import number_words
 from plimsoll_operator.wording.forecast_words import words_for_chance, words_for_odds
+from plimsoll_operator.wording.lending_words import LendingNow
 from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.core.task import TaskId
 
@@ -34,22 +36,41 @@ class Trouble:
     home: str = "./"
 
 
-def render_index(listing: Listing, *, paused: bool) -> str:
-    """The index. paused: the whole cluster."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexBeside:
+    """What the index shows beside its tasks.
+
+    paused: the whole cluster. lending: None where no pod may lend. placing: who slows whom; None
+    where nothing is known of it, and where the reader looks for something.
+    """
+
+    paused: bool = False
+    lending: LendingNow | None = None
+    placing: PlacingPart | None = None
+
+
+def render_index(listing: Listing, beside: IndexBeside) -> str:
+    """The index."""
     template = _environment().get_template("index.html.j2")
     shown = {
         key: each
         for key, each in COLUMNS.items()
         if (listing.would or not each.would) and (listing.asks or not each.asks)
     }
-    return template.render(listing=listing, shown=shown, paused=paused)
+    return template.render(
+        listing=listing,
+        shown=shown,
+        paused=beside.paused,
+        lending=beside.lending,
+        placing=beside.placing,
+    )
 
 
-def render_task(page: TaskPage, *, paused: bool) -> str:
+def render_task(page: TaskPage, *, paused: bool, neighbours: NeighboursPart | None = None) -> str:
     """One task's page, two folders below the index."""
     namespace = Query(q=f"{page.row.summary.task.namespace}/").address
     template = _environment().get_template("served_task.html.j2")
-    return template.render(page=page, namespace=namespace, paused=paused)
+    return template.render(page=page, namespace=namespace, paused=paused, neighbours=neighbours)
 
 
 def render_trouble(trouble: Trouble) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 from plimsoll_operator.names.conditions import cut
 from plimsoll_operator.profile.phases import Progress, phase_of
 from plimsoll_operator.views.profile_status import ProfileStatus
+from plimsoll_operator.wording.lending_words import LendingNow
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import TaskSummary
@@ -43,6 +44,10 @@ class Live(Protocol):
     @property
     def paused(self) -> bool:
         """Whether people have paused the whole cluster."""
+
+    @property
+    def lending(self) -> LendingNow | None:
+        """What running pods lend; None where no pod may lend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,9 +18,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from plimsoll_operator.web.page.index import TaskIndex
+from plimsoll_operator.web.page.learned_placing import LearnedPlacing
 from plimsoll_operator.web.page.listing import list_tasks
+from plimsoll_operator.web.page.placing_section import neighbours_part, placing_part
 from plimsoll_operator.web.page.query import Query
 from plimsoll_operator.web.page.rendering import (
+    IndexBeside,
     Trouble,
     make_ready,
     render_index,
@@ -74,19 +77,29 @@ class Pages:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="plimsoll-page")
         self._refreshing = ThreadPoolExecutor(1, thread_name_prefix="plimsoll-page-index")
         self._index = TaskIndex(store, live, self._later, clock)
+        self._placing = LearnedPlacing(store, self._later, clock)
         self._cached: OrderedDict[object, tuple[float, Served]] = OrderedDict()
         self._drawing: dict[object, asyncio.Task[Served]] = {}
 
     def warm(self) -> None:
-        """Read the index and make the templates ready: the first reader waits for neither."""
+        """Read the index and make the templates ready: the first reader waits for nothing."""
         self._later(self._index.refresh)
+        self._later(self._placing.refresh)
         self._threads.submit(make_ready)
 
     async def index(self, query: Query) -> Served:
         """The index."""
 
         def draw() -> str:
-            return render_index(list_tasks(self._index.rows(), query), paused=self._live.paused)
+            listing, live = list_tasks(self._index.rows(), query), self._live
+            beside = IndexBeside(
+                paused=live.paused,
+                lending=live.lending,
+                placing=None
+                if query.narrowed or query.page > 1
+                else placing_part(self._placing.facts()),
+            )
+            return render_index(listing, beside)
 
         return await self._answer(query, draw, home="./")
 
@@ -95,7 +108,8 @@ class Pages:
 
         def draw() -> str:
             page = gather_page(self._store, self._live, query, self._now())
-            return render_task(page, paused=self._live.paused)
+            neighbours = neighbours_part(self._placing.facts(), query.task)
+            return render_task(page, paused=self._live.paused, neighbours=neighbours)
 
         return await self._answer(query, draw, home="../../")
 

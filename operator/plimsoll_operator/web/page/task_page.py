@@ -61,7 +61,7 @@ def gather_page(store: Store, live: Live, query: TaskQuery, now_s: float) -> Tas
     if not summary.observations:
         raise NoSuchTask(f"no attempt of {cut(str(task), 200)} was observed")
     live_task = live.task(task)
-    report = gather_task(store, summary, room=READ_ATTEMPTS)
+    report = gather_task(store, summary, room=READ_ATTEMPTS, policy=live_task.policy)
     return TaskPage(
         row=row_of(summary, live_task),
         about=_sentences(live_task.status.get("about")),

@@ -23,6 +23,7 @@ from plimsoll_operator.wording.figure_words import (
     words_for_minute,
     words_for_size,
 )
+from plimsoll_operator.wording.kill_cost_words import words_for_kill_costs
 from plimsoll_operator.wording.saving_words import (
     words_for_saved_gb_h,
     words_for_saved_share,
@@ -75,6 +76,7 @@ def environment_of(loader: BaseLoader) -> Environment:
         cause=words_for_cause,
         short=lambda text: cut(str(text), MAX_TEXT),
         sentence=lambda text: cut(str(text)[:1].upper() + str(text)[1:], MAX_TEXT),
+        kill_costs=words_for_kill_costs,
         spent=lambda experts: words_for_spent(experts.spent, experts.kill_causes, None),
         saved=_saved,
         saved_share=words_for_saved_share,

@@ -18,7 +18,8 @@ from plimsoll_operator.late_binding.resizing import Left, resize_for
 from plimsoll_operator.names.labels import CRITICAL, MODE, RETRY
 from plimsoll_operator.policy.policies import resolve
 from plimsoll_operator.policy.policy_levels import PausedBy
-from plimsoll_operator.sizing.pod_sizing import Treatment, size
+from plimsoll_operator.sizing.pod_sizing import size
+from plimsoll_operator.sizing.sized import Treatment
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from plimsoll_operator.commands.past_runs.import_file import import_command
+from plimsoll_operator.commands.past_runs.import_file import ImportRules, import_command
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
@@ -39,7 +39,7 @@ def run_import(
     path.write_bytes("\n".join((HEADER, *rows)).encode() if content is None else content)
     out = io.StringIO()
     console = Console(file=out, width=200)
-    status = import_command(path, str(database), strict=strict, console=console)
+    status = import_command(path, str(database), ImportRules(strict=strict), console=console)
     return Done(status, out.getvalue(), count(database))
 
 

@@ -41,11 +41,13 @@ FIELDS = {
     "optimistic_gb_h",
     "failed_attempts",
     "first_fit_rate",
+    "lost_h",
     "never_fit",
     "ms_per_decision",
     "ms_per_update",
     "left_out",
     "shifted",
+    "trained",
 }
 
 

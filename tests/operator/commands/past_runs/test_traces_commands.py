@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from plimsoll_operator.commands.past_runs.export import export_command
-from plimsoll_operator.commands.past_runs.import_file import import_command
+from plimsoll_operator.commands.past_runs.import_file import ImportRules, import_command
 from plimsoll_operator.commands.past_runs.traces import tracing_command
 from plimsoll_predictor.core.record import Cause, Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
@@ -90,7 +91,6 @@ def test_what_is_exported_is_imported_as_it_was(tmp_path: Path, name: str) -> No
             outcome=Outcome.OOM_KILLED,
             cause=Cause.NEAR_LIMIT,
             peak_bytes=None,
-            peak_source=None,
             exit_code=137,
         ),
         an_attempt("c", attempt=2, run="run-b", request_bytes=None, node=None, features={}),
@@ -101,7 +101,7 @@ def test_what_is_exported_is_imported_as_it_was(tmp_path: Path, name: str) -> No
     status, printed = exported(url, tmp_path / name)
     assert (status, "5 attempts of 2 tasks" in printed) == (0, True)
     other = f"sqlite:///{tmp_path}/other.db"
-    assert said_by(import_command, tmp_path / name, other, strict=True)[0] == 0
+    assert said_by(import_command, tmp_path / name, other, ImportRules(strict=True))[0] == 0
     for task in (TRAIN, CLEAN):
         assert kept(other, task) == kept(url, task)
 
@@ -118,11 +118,42 @@ def test_only_the_tasks_named_are_exported(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_back_is_left_out_and_said(tmp_path: Path) -> None:
-    url = a_store(tmp_path, an_attempt("a"), an_attempt("b", peak_bytes=None, peak_source=None))
+    unknown = an_attempt("b", peak_bytes=None, peak_source=None, started_s=None)
+    url = a_store(tmp_path, an_attempt("a"), unknown)
     status, printed = exported(url, tmp_path / "h.csv")
     assert status == 0
     assert "1 left out: peak_bytes is empty" in printed
     assert "1 attempts of 1 task" in printed
+
+
+def test_a_success_that_nobody_measured_keeps_its_runtime(tmp_path: Path) -> None:
+    url = a_store(tmp_path, an_attempt("b", peak_bytes=None, peak_source=None))
+    assert exported(url, tmp_path / "h.csv")[0] == 0
+    other = f"sqlite:///{tmp_path}/other.db"
+    assert said_by(import_command, tmp_path / "h.csv", other)[0] == 0
+    (attempt,) = kept(other, TRAIN)
+    assert (attempt.runtime_s, attempt.need) == (60.5, None)
+
+
+def test_what_is_imported_counts_as_imported_also_without_a_peak(tmp_path: Path) -> None:
+    killed = an_attempt("b", outcome=Outcome.OOM_KILLED, peak_bytes=None, peak_source=None)
+    url = a_store(tmp_path, replace(killed, cause=Cause.OWN_LIMIT))
+    assert exported(url, tmp_path / "h.csv")[0] == 0
+    other = f"sqlite:///{tmp_path}/other.db"
+    said_by(import_command, tmp_path / "h.csv", other)
+    assert [each.peak_source for each in kept(other, TRAIN)] == [PeakSource.IMPORTED]
+
+
+def test_runs_that_were_observed_are_left_out_where_asked(tmp_path: Path) -> None:
+    url = a_store(tmp_path, an_attempt("a"), an_attempt("b"))
+    assert exported(url, tmp_path / "h.csv")[0] == 0
+    seen = an_attempt("pod-uid", run="run-a", peak_source=PeakSource.AGENT)
+    other = a_store(tmp_path, seen, name="other.db")
+    rules = ImportRules(unobserved=True)
+    status, printed = said_by(import_command, tmp_path / "h.csv", other, rules)
+    assert status == 0
+    assert "1 of runs that were observed" in " ".join(printed.split())
+    assert [each.attempt_uid for each in kept(other, TRAIN)] == ["pod-uid", "b"]
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.experts.panel import PANEL
+from plimsoll_predictor.knowledge.guarded import Guarded
+from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.store import DecisionRecord, Store, TaskSummary
 from tests.builders.pods import a_pod
 from tests.builders.reports import START_S, TASK, a_model, an_attempt
@@ -267,3 +269,53 @@ def test_the_causes_of_an_explanation_are_those_of_the_store(
     store.observations.record([failed])
     store.close()
     assert document(capsys, url)["causes"] == {"spark": 1}
+
+
+def test_what_raises_sizes_now_is_told_beside_what_they_follow() -> None:
+    standing = replace(facts_of(a_fleet()), follows="its size follows a straight line over rows")
+    told = an_explanation(standing=standing, reached_bytes=2 * GIB, burst="5 runs failed")
+    text = text_of(told)
+    assert "follows       its size follows a straight line over rows" in text
+    assert "running       running attempts have reached 2Gi, more than any run that ended" in text
+    assert "burst         5 runs failed" in text
+    assert told.to_dict()["reached_bytes"] == 2 * GIB
+    assert told.to_dict()["follows"] == standing.follows
+    quiet = text_of(an_explanation())
+    assert not any(words in quiet for words in ("running attempts", "burst", "follows  "))
+
+
+def test_a_task_that_the_guard_holds_says_so() -> None:
+    held = Guarded(expert="request", times=1.31, runs=300)
+    told = an_explanation(standing=replace(facts_of(a_fleet()), guarded=held))
+    assert "held to this, as over 300 runs" in text_of(told)
+    assert told.to_dict()["guarded"] == held.words
+
+
+def test_runs_that_fail_now_are_a_burst_in_the_store_too(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert document(capsys, url)["burst"] is None
+    store = Store.open(url)
+    for number in range(3):
+        store.lifts.put(TASK, f"r{number}", Lift(2 * MIB, 2, MIB))
+        store.lifts.put(TaskId("shop", "other"), f"r{number}", Lift(2 * MIB, 2, MIB))
+    assert set(store.lifts.of_task(TASK)) == {"r0", "r1", "r2"}
+    store.close()
+    assert "3 runs failed and did not get through yet" in document(capsys, url)["burst"]
+
+
+def test_what_a_failure_counts_for_is_told_with_the_restart_as_it_was_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address, fleet = f"sqlite:///{tmp_path}/restarts.db", a_fleet()
+    for restart_s in range(1, 10):
+        fleet.restarted(str(TASK), float(restart_s))
+    store = Store.open(address)
+    store.observations.record([an_attempt()])
+    keep(store, fleet)
+    store.close()
+    price = document(capsys, address)["failure_price"]
+    # Its runs take ten minutes.
+    assert (price["restart_s"], price["restarts"], price["price_s"]) == (5.0, 9, 1805.0)
+    assert explain(address) == 0
+    assert "5 s for the restart" in " ".join(capsys.readouterr().out.split())

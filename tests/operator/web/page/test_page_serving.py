@@ -12,7 +12,9 @@ from urllib.parse import quote
 
 import pytest
 
+from plimsoll_operator.wording.lending_words import LendingNow
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.store import Store
 from tests.builders.page_stores import ACluster, a_cluster
 from tests.builders.reports import START_S, a_life
@@ -63,6 +65,18 @@ async def test_totals_say_what_enforcing_would_save_and_kill(cluster: ACluster) 
     assert "enforcing would save" not in enforced
 
 
+async def test_the_index_says_what_is_lent_where_pods_may_lend(cluster: ACluster) -> None:
+    async with asking(cluster) as reader:
+        _, quiet = await reader.get("/?q=join")
+    assert "Lending:" not in quiet
+    cluster.lending = LendingNow(lent_bytes=3 * GIB, attempts=4, nodes=2, taken_back={"grew": 5})
+    async with asking(cluster) as reader:
+        _, text = await reader.get("/?q=join")
+    cluster.lending = None
+    checked(text)
+    assert "Lending: 4 attempts on 2 nodes lend 3Gi now; 5 attempts took back" in text
+
+
 async def test_a_task_tells_why_and_how_it_fares(cluster: ACluster) -> None:
     async with asking(cluster) as reader:
         answer, text = await reader.get(TASK_PATH)
@@ -73,6 +87,7 @@ async def test_a_task_tells_why_and_how_it_fares(cluster: ACluster) -> None:
         "4Gi → 320Mi",
         "Conditions",
         "Who decides its sizes",
+        "A failed attempt counts as",
         "Model ",
         "needed ↓ · predicted →",
         "Lifts",

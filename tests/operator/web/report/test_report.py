@@ -13,6 +13,7 @@ import pytest
 from plimsoll_operator.commands.sizes.report import report_command
 from plimsoll_operator.profile.phases import Phase
 from plimsoll_operator.views.counting import figures_of, lifts_of, points_of
+from plimsoll_operator.views.kill_costs import RESCUED, SUFFIX
 from plimsoll_operator.views.records import Figures, ReportData, total
 from plimsoll_operator.views.task_views import DETAILED_TASKS, LISTED_TASKS, gather
 from plimsoll_operator.views.thinning import points_per_plot, thin
@@ -180,6 +181,29 @@ def test_the_store_is_read_into_what_the_page_shows(store: Store) -> None:
     text = render(gather(store), START_S)
     assert "300Mi because" in text
     assert "killed by signal 9" in text
+
+
+def test_what_kills_and_rescues_cost_is_on_the_page_and_summed(store: Store) -> None:
+    rescued = replace(an_attempt("r2"), peak_bytes=450 * MIB)
+    store.observations.record([killed(an_attempt("r1")), rescued])
+    store.keep(
+        decided=[
+            DecisionRecord(
+                task=TASK,
+                attempt_uid=f"{rescued.attempt_uid}{SUFFIX}",
+                at_s=START_S + 300,
+                words="r2: memory 400Mi → 512Mi: it grows",
+                allocation_bytes=512 * MIB,
+                request_bytes=400 * MIB,
+                reason=RESCUED,
+            )
+        ]
+    )
+    text = render(gather(store), START_S)
+    assert "memory 400Mi → 512Mi: it grows" in text
+    costs = "1 kill lost 10 min and 0.0895 GB·h; 1 rescue kept 5 min of work"
+    assert text.count(costs) == 2
+    assert f"In all, {costs}" in text
 
 
 def test_older_attempts_than_are_read_are_owned_up_to(

@@ -39,6 +39,10 @@ def replay(
         float,
         typer.Option(metavar="SHARE", help="Size of a task never seen, as a share of its request."),
     ] = 1.0,
+    trainings: Annotated[
+        bool,
+        typer.Option("--trainings", help="Train Plimsoll's models, too; takes minutes a trace."),
+    ] = False,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="File for the figures.")] = None,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="File for the page with plots.")
@@ -72,11 +76,16 @@ def replay(
 
     from plimsoll_operator.commands.past_runs.replay import ReplayRequest, replay_command
     from plimsoll_predictor.replay.sizes.playing import Setting
+    from plimsoll_predictor.replay.sizes.sizer import Trainings
 
     request = ReplayRequest(
         traces=traces or (),
         policies=tuple(policy or ("all",)),
-        setting=Setting(decide_at=decide, first_size=first_size),
+        setting=Setting(
+            decide_at=decide,
+            first_size=first_size,
+            trainings=Trainings() if trainings else None,
+        ),
         from_store=from_store,
         store_url=store,
         installation=installation,

@@ -1,0 +1,182 @@
+"""`plimsoll import`: past runs as training data, from a file, a Prometheus or an Airflow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from plimsoll_operator.cli.options import PAST_RUNS, StoreUrl, examples, needs_installation
+from plimsoll_operator.commands.reaching.installation import Installation
+
+app = typer.Typer()
+
+from_prometheus = partial(typer.Option, rich_help_panel="From a Prometheus")
+from_past = partial(typer.Option, rich_help_panel="From a Prometheus or an Airflow")
+
+
+@app.command(
+    "import",
+    rich_help_panel=PAST_RUNS,
+    epilog=examples(
+        ("past runs from a file", "plimsoll import history.csv -n shop"),
+        ("from another program", "make-history | plimsoll import -"),
+        (
+            "a month of past pods",
+            "plimsoll import --prometheus http://localhost:9090 --since 30d",
+        ),
+        (
+            "a month of an Airflow's tries",
+            "plimsoll import --airflow sqlite:////opt/airflow/airflow.db",
+        ),
+    ),
+)
+@needs_installation
+def import_history(
+    history: Annotated[
+        Path | None,
+        typer.Argument(help="CSV or Parquet of past runs, as in docs/history.md; - reads stdin."),
+    ] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option(
+            "--namespace",
+            "-n",
+            metavar="NAMESPACE",
+            help="Namespace of rows that name none; of a Prometheus or an Airflow, the only one.",
+        ),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Import nothing if any row is bad.")
+    ] = False,
+    prometheus: Annotated[
+        str | None,
+        from_prometheus(
+            metavar="URL",
+            help="Take past pods from its kube-state-metrics and cAdvisor series.",
+            envvar="PLIMSOLL_PROMETHEUS_URL",
+        ),
+    ] = None,
+    airflow: Annotated[
+        str | None,
+        from_past(
+            metavar="URL",
+            help="Take past tries from an Airflow's metadata database.",
+            envvar="PLIMSOLL_AIRFLOW_DATABASE",
+        ),
+    ] = None,
+    since: Annotated[str, from_past(help="How far back to read, or a date: 30d, 12h.")] = "30d",
+    until: Annotated[str | None, from_past(help="Until when to read; now otherwise.")] = None,
+    task_label: Annotated[
+        str | None,
+        from_prometheus(
+            metavar="LABEL",
+            help="A label of pods that names their task, where plimsoll.dev/task does not.",
+        ),
+    ] = None,
+    match: Annotated[
+        list[str] | None,
+        from_prometheus(
+            metavar="MATCHER", help='One more matcher of series, such as cluster="prod".'
+        ),
+    ] = None,
+    margin: Annotated[
+        float,
+        from_prometheus(
+            min=0.0,
+            max=1.0,
+            help="Share added to the highest sample, for spikes between two samples.",
+        ),
+    ] = 0.1,
+    token_file: Annotated[Path | None, from_prometheus(help="File with a bearer token.")] = None,
+    ca_file: Annotated[Path | None, from_prometheus(help="Certificates to trust, PEM.")] = None,
+    save: Annotated[
+        Path | None, from_past(help="Only write the past runs to this history file.")
+    ] = None,
+    unobserved: Annotated[
+        bool,
+        typer.Option("--unobserved", help="Leave out runs that Plimsoll observed itself."),
+    ] = False,
+    stdin_bytes: Annotated[int | None, typer.Option(hidden=True, min=0)] = None,
+    store: StoreUrl = None,
+    *,
+    installation: Installation,
+) -> None:
+    """Import past runs as training data, so that tasks get sizes on day one."""
+    taken_in = _TakenIn(strict, unobserved, store, installation)
+    if history is not None:
+        from plimsoll_operator.commands.past_runs.history_files import given_history
+
+        with given_history(history, stdin_bytes) as path:
+            raise typer.Exit(taken_in.file(path, namespace))
+    if (prometheus is None) == (airflow is None):
+        raise typer.BadParameter(
+            "name a history file, a Prometheus with --prometheus URL, or an Airflow with"
+            " --airflow URL"
+        )
+    import tempfile
+    import time
+
+    with tempfile.TemporaryDirectory(prefix="plimsoll-") as folder:
+        history_file = save or Path(folder) / "past.csv.gz"
+        if airflow is not None:
+            from plimsoll_operator.commands.past_runs.import_airflow import (
+                AirflowRequest,
+                airflow_command,
+            )
+
+            asked = AirflowRequest(address=airflow, since=since, until=until, namespace=namespace)
+            status = airflow_command(asked, history_file, time.time())
+            # Airflow knows no pod's UID, by which an attempt that was observed is known again.
+            taken_in = replace(taken_in, unobserved=True)
+        else:
+            from plimsoll_operator.commands.past_runs.import_prometheus import (
+                PrometheusRequest,
+                prometheus_command,
+            )
+
+            request = PrometheusRequest(
+                address=prometheus or "",
+                since=since,
+                until=until,
+                namespaces=(namespace,) if namespace else (),
+                matchers=tuple(match or ()),
+                task_label=task_label,
+                margin=margin,
+                token_file=token_file,
+                ca_file=ca_file,
+            )
+            status = prometheus_command(request, history_file, time.time())
+        if status == 0 and save is None:
+            status = taken_in.file(history_file, None)
+        raise typer.Exit(status)
+
+
+@dataclass(frozen=True, slots=True)
+class _TakenIn:
+    """How a history file is imported. store: None for the store of the controller that leads."""
+
+    strict: bool
+    unobserved: bool
+    store: str | None
+    installation: Installation
+
+    def file(self, path: Path, namespace: str | None) -> int:
+        """Import it, here or where the store is; the exit status."""
+        if self.store is None:
+            from plimsoll_operator.commands.reaching.in_controller import Errand, run_in_controller
+
+            words = ["import", "-"]
+            words += ["--namespace", namespace] if namespace else []
+            words += ["--strict"] if self.strict else []
+            words += ["--unobserved"] if self.unobserved else []
+            return run_in_controller(
+                Errand(words=words, installation=self.installation, stdin=path)
+            )
+        from plimsoll_operator.commands.past_runs.import_file import ImportRules, import_command
+
+        rules = ImportRules(namespace, strict=self.strict, unobserved=self.unobserved)
+        return import_command(path, self.store, rules)

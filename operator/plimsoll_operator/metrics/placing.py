@@ -1,0 +1,33 @@
+"""Metrics of placing: how much is known of which tasks get along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+
+class PlacingMetrics:
+    """A counter since the controller's start, and gauges of now."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.learned = Counter(
+            "plimsoll_placing_runs_learned",
+            "Runs that taught what their neighbours on the node do to a task's runtime.",
+            registry=registry,
+        )
+        self._kinds = Gauge(
+            "plimsoll_placing_tasks",
+            "Tasks that placing tells apart; all others count as one.",
+            registry=registry,
+        )
+        self._pairs = Gauge(
+            "plimsoll_placing_known_pairs",
+            "Pairs of these tasks of which is known how much one slows the other.",
+            registry=registry,
+        )
+
+    def watch(self, kinds: Callable[[], int], pairs: Callable[[], int]) -> None:
+        """Show, from now on, what is known at the moment of a scrape."""
+        self._kinds.set_function(kinds)
+        self._pairs.set_function(pairs)

@@ -1,0 +1,81 @@
+"""Holds what runs taught of neighbours, and learns it anew now and then while somebody looks."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from plimsoll_operator.views.placing_facts import PlacingFacts, learned_facts
+from plimsoll_operator.web.page.index import Later
+from plimsoll_predictor.store import Store, StoreError
+
+log: Final = logging.getLogger(__name__)
+
+MOST_RUNS: Final = 5_000
+FRESH_S: Final = 60.0
+"""Some dozens of runs change little of what thousands say."""
+REST: Final = 100.0
+"""Learning rests this many times as long as it took: it takes a processor from the controller."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    facts: PlacingFacts | None
+    at_s: float
+    took_s: float
+
+
+class LearnedPlacing:
+    """What the newest runs taught. Several threads may use it.
+
+    The first reader waits for it; others get the latest at once, and if it is old, learning begins
+    beside them. clock: gives seconds that never go back.
+    """
+
+    def __init__(self, store: Store, later: Later, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._later = later
+        self._clock = clock
+        self._learned: _Learned | None = None
+        self._learning = threading.Lock()
+
+    def facts(self) -> PlacingFacts | None:
+        """The latest; None where it cannot be learned, which the log says.
+
+        Raises:
+            StoreError: if nothing was learned yet and the store cannot be read now.
+        """
+        last = self._learned
+        if last is None:
+            with self._learning:
+                # Another thread may have learned it meanwhile.
+                if self._learned is None:
+                    self._learn()
+                return self._learned.facts if self._learned else None
+        if self._clock() - last.at_s > max(FRESH_S, REST * last.took_s):
+            self._later(self.refresh)
+        return last.facts
+
+    def refresh(self) -> None:
+        """Learn now, unless that is being done. StoreError leaves the latest."""
+        if self._learning.acquire(blocking=False):
+            try:
+                self._learn()
+            finally:
+                self._learning.release()
+
+    def _learn(self) -> None:
+        begun_s = self._clock()
+        facts: PlacingFacts | None = None
+        try:
+            facts = learned_facts(self._store.encounters.newest(limit=MOST_RUNS))
+        except StoreError:
+            raise
+        except Exception:
+            # What is stored may be of any version; the page has more to tell than this.
+            log.exception("who slows whom could not be learned for the page")
+        now_s = self._clock()
+        self._learned = _Learned(facts, now_s, now_s - begun_s)

@@ -1,0 +1,71 @@
+"""Words what a size goes by, and what raises it beyond what ended runs needed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from plimsoll_predictor.core.units import MIB, counted, words_for_bytes
+from plimsoll_predictor.deciding.bursts import shows_burst
+from plimsoll_predictor.knowledge.curve import Curve, Kinds, Straight
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.knowledge.rule import Rule
+
+MOST_NAME: Final = 40
+"""Characters of a feature's name that are shown."""
+_LEAST_ROOM: Final = 1.005
+
+
+def words_for_rule(rule: Rule | None) -> str:
+    """Say by which features a rule goes, and how; empty where it goes by none."""
+    if rule is None:
+        return ""
+    if rule.curves:
+        curve = rule.curves[0]
+        return f"its size follows {_shape(curve)}{_room(curve)}"
+    if rule.lines:
+        return f"its size follows a line over the logarithm of {_named(rule.lines[0].names)}"
+    return ""
+
+
+def words_for_reached(floor_bytes: int) -> str:
+    """Say that what runs now raises the next sizes; empty where it shows nothing new."""
+    if floor_bytes <= 0:
+        return ""
+    reached = words_for_bytes(floor_bytes)
+    return (
+        f"running attempts have reached {reached}, more than any run that ended: sizes below are"
+        " raised over it"
+    )
+
+
+def words_for_burst(knowledge: Knowledge) -> str:
+    """Say that so many runs fail now that lifts go further; empty where they do not."""
+    failing = len(knowledge.lifts)
+    if not shows_burst(failing, knowledge.runs):
+        return ""
+    runs = counted(failing, "run")
+    return (
+        f"{runs} failed and did not get through yet, beside {knowledge.runs:,} known: in such a"
+        " burst the largest need known is no guide, and lifts go beyond it"
+    )
+
+
+def _shape(curve: Curve) -> str:
+    names = _named(curve.names)
+    if isinstance(curve, Straight):
+        return f"a straight line over {'the logarithm of ' if curve.logs else ''}{names}"
+    sizes = len(curve.sizes_bytes)
+    if isinstance(curve, Kinds):
+        return f"{names}, with a size for each of {counted(sizes, 'value')}"
+    return f"{names}, in {counted(sizes, 'step')}"
+
+
+def _room(curve: Curve) -> str:
+    parts = [f"{curve.factor:.2f} times that"] if curve.factor > _LEAST_ROOM else []
+    if curve.room_bytes >= MIB:
+        parts.append(f"{words_for_bytes(curve.room_bytes)} more")
+    return f", with room: {' and '.join(parts)}" if parts else ""
+
+
+def _named(names: tuple[str, ...]) -> str:
+    return " and ".join(name[:MOST_NAME] for name in names)

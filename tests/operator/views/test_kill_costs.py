@@ -1,0 +1,93 @@
+"""What kills and rescues of a task cost."""
+
+from __future__ import annotations
+
+import pytest
+
+from plimsoll_operator.views.kill_costs import (
+    NO_COSTS,
+    RESCUED,
+    SUFFIX,
+    KillCosts,
+    kill_costs_of,
+)
+from plimsoll_predictor.core.record import Observation, Outcome
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import GB
+from plimsoll_predictor.store import DecisionRecord
+
+TRAIN = TaskId("shop", "train")
+HOUR_S = 3600.0
+
+
+def an_attempt(outcome: Outcome = Outcome.SUCCEEDED, need_gb: float = 3.0) -> Observation:
+    """It ran for an hour, at last with 4 GB."""
+    return Observation(
+        attempt_uid="a",
+        task=TRAIN,
+        run="a",
+        outcome=outcome,
+        started_s=0.0,
+        finished_s=HOUR_S,
+        allocation_bytes=4 * GB,
+        peak_bytes=int(need_gb * GB),
+    )
+
+
+def a_raise(reason: str = RESCUED, uid: str = f"a{SUFFIX}") -> DecisionRecord:
+    """From 2 GB to 4, after half an hour."""
+    return DecisionRecord(
+        task=TRAIN,
+        attempt_uid=uid,
+        at_s=HOUR_S / 2,
+        words="",
+        allocation_bytes=4 * GB,
+        request_bytes=2 * GB,
+        reason=reason,
+    )
+
+
+@pytest.mark.parametrize(
+    ("attempt", "raised", "costs"),
+    [
+        pytest.param(
+            an_attempt(Outcome.OOM_KILLED),
+            [],
+            KillCosts(kills=1, lost_s=HOUR_S, lost_gb_h=4.0),
+            id="a kill loses all that it ran",
+        ),
+        pytest.param(
+            an_attempt(),
+            [a_raise()],
+            KillCosts(rescues=1, kept_s=HOUR_S / 2, added_gb_h=1.0),
+            id="a rescue keeps what it had run",
+        ),
+        pytest.param(
+            an_attempt(need_gb=1.9),
+            [a_raise()],
+            KillCosts(in_vain=1, added_gb_h=1.0),
+            id="what needed no more was raised in vain",
+        ),
+        pytest.param(
+            an_attempt(Outcome.OOM_KILLED),
+            [a_raise()],
+            KillCosts(kills=1, lost_s=HOUR_S, lost_gb_h=4.0, in_vain=1),
+            id="what was killed all the same was raised in vain",
+        ),
+        pytest.param(an_attempt(), [], NO_COSTS, id="a run that succeeded costs nothing"),
+        pytest.param(
+            an_attempt(), [a_raise("learned", "a")], NO_COSTS, id="its own decision is no raise"
+        ),
+        pytest.param(
+            an_attempt(), [a_raise(uid=f"b{SUFFIX}")], NO_COSTS, id="another attempt was raised"
+        ),
+        pytest.param(an_attempt(Outcome.FAILED), [a_raise()], NO_COSTS, id="it failed by itself"),
+    ],
+)
+def test_costs(attempt: Observation, raised: list[DecisionRecord], costs: KillCosts) -> None:
+    assert kill_costs_of([attempt], raised) == costs
+
+
+def test_costs_add_up() -> None:
+    kill = KillCosts(kills=1, lost_s=2.0, lost_gb_h=3.0)
+    assert kill + kill + NO_COSTS == KillCosts(kills=2, lost_s=4.0, lost_gb_h=6.0)
