@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from deploy.local.layout import API_SERVICE_ADDRESS, NODE_ADDRESS, NODE_NAME
+from deploy.local.layout import API_SERVICE_ADDRESS, NODE_ADDRESS
+from deploy.local.nodes import Node
 from deploy.local.shell import run
 
 _DOING: Final = "making certificates"
@@ -18,7 +19,7 @@ _API_NAMES: Final = (
 )
 
 
-def make_certificates(folder: Path) -> str:
+def make_certificates(folder: Path, nodes: Sequence[Node]) -> str:
     """Write all keys and certificates into the folder; return the administrator's token."""
     folder.mkdir(parents=True, mode=0o700)
     _key(folder / "accounts.key")
@@ -30,7 +31,9 @@ def make_certificates(folder: Path) -> str:
     _signed(folder, "front-proxy", "/CN=front-proxy", "DNS:front-proxy")
     # The API server calls kubelet with this one; kubelet asks the API server what it may do.
     _signed(folder, "api-to-kubelet", "/O=system:masters/CN=kube-apiserver", "DNS:kube-apiserver")
-    _signed(folder, "kubelet", f"/CN={NODE_NAME}", f"IP:{NODE_ADDRESS},DNS:{NODE_NAME}")
+    for node in nodes:
+        alternative_names = f"IP:{node.address},DNS:{node.name}"
+        _signed(folder, node.program("kubelet"), f"/CN={node.name}", alternative_names)
     token = secrets.token_hex(16)
     tokens = folder / "tokens.csv"
     tokens.touch(mode=0o600)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A real one-node Kubernetes on this machine: ``python3 deploy/local/cluster.py --help``.
+"""A real Kubernetes on this machine: ``python3 deploy/local/cluster.py --help``.
 
 Needs nothing but Python 3.11: it runs before the virtual environment exists.
 """

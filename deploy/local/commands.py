@@ -23,6 +23,7 @@ from deploy.local.lifecycle import (
     stop_program,
     up,
 )
+from deploy.local.nodes import MOST_NODES
 from deploy.local.shell import is_disk_full, replace_process
 from deploy.local.tools import TOOLS, foreign_crds, tool
 from deploy.local.trouble import Trouble
@@ -66,12 +67,20 @@ def say(text: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="cluster.py", description="A one-node Kubernetes.")
+    parser = argparse.ArgumentParser(
+        prog="cluster.py", description="A Kubernetes of one node, or two."
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("build", help="build Kubernetes into the cache folder, once")
     commands.add_parser("fetch", help="build and download all else that the tests use, once")
     bring_up = commands.add_parser("up", help="bring the cluster up; nothing if it is")
-    bring_up.add_argument("--max-pods", type=int, default=110, help="that the node takes")
+    bring_up.add_argument("--max-pods", type=int, default=110, help="that a node takes")
+    bring_up.add_argument(
+        "--nodes",
+        type=int,
+        choices=range(1, MOST_NODES + 1),
+        help="one by default; two, a core each",
+    )
     commands.add_parser("down", help="take the cluster away, leaving nothing behind")
     commands.add_parser("status", help="how the cluster is, in JSON; exit status 1 if not up")
     enter = commands.add_parser("enter", help="run a command in the cluster's network")
@@ -80,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     kubectl.add_argument("argv", nargs=argparse.REMAINDER, metavar="ARGS")
     use = commands.add_parser("tool", help="helm, in the cluster's network", add_help=False)
     use.add_argument("argv", nargs=argparse.REMAINDER, metavar="NAME ARGS")
-    load = commands.add_parser("load", help="load an image file into the node")
+    load = commands.add_parser("load", help="load an image file into every node")
     load.add_argument("archive", type=Path, metavar="IMAGE.tar")
     image = commands.add_parser("image", help="build an image of the Dockerfile; print its name")
     image.add_argument("--target", choices=sorted(TARGETS), default="plimsoll")
@@ -110,7 +119,7 @@ def _fetch(cluster: Cluster, _: argparse.Namespace) -> int:
 
 
 def _up(cluster: Cluster, options: argparse.Namespace) -> int:
-    started = up(cluster, say, max_pods=options.max_pods)
+    started = up(cluster, say, max_pods=options.max_pods, nodes=options.nodes)
     say(f"{'up' if started else 'was up already'}; KUBECONFIG={cluster.layout.kubeconfig}")
     say("commands reach it by: python3 deploy/local/cluster.py enter CMD")
     return 0

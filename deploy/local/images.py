@@ -9,6 +9,7 @@ from typing import Final
 from deploy.local.archive import write_image
 from deploy.local.configuration import PAUSE_IMAGE
 from deploy.local.layout import Layout
+from deploy.local.nodes import Node, nodes_of
 from deploy.local.shell import run
 from deploy.local.trouble import Trouble
 
@@ -46,7 +47,7 @@ def compile_static(source: str, target: Path) -> None:
 
 
 def load_image(layout: Layout, archive: Path) -> str:
-    """Load an image file (OCI or docker-archive) into the node; return what was loaded.
+    """Load an image file (OCI or docker-archive) into every node; return what was loaded.
 
     Raises:
         Trouble: if the file is not there, is no image, or the cluster is not up.
@@ -54,16 +55,20 @@ def load_image(layout: Layout, archive: Path) -> str:
     """
     if not archive.is_file():
         raise Trouble(f"cannot load {archive}: there is no such file")
-    return ctr(layout, "images", "import", str(archive), doing=f"loading {archive}").strip()
+    words = ("images", "import", str(archive))
+    said = [ctr(node, *words, doing=f"loading {archive}").strip() for node in nodes_of(layout)]
+    return said[0]
 
 
 def has_image(layout: Layout, reference: str) -> bool:
-    """Whether the node has this image."""
-    listed = ctr(layout, "images", "ls", "-q", f"name=={reference}", doing="listing images")
-    return reference in listed.split()
+    """Whether every node has this image."""
+    words = ("images", "ls", "-q", f"name=={reference}")
+    return all(
+        reference in ctr(node, *words, doing="listing images").split() for node in nodes_of(layout)
+    )
 
 
-def ctr(layout: Layout, *words: str, doing: str) -> str:
-    """Ask the node's containerd."""
-    base = ["ctr", "--address", str(layout.containerd_socket), "--namespace", _NAMESPACE]
+def ctr(node: Node | Layout, *words: str, doing: str) -> str:
+    """Ask a node's containerd; the first node's, if a layout is given."""
+    base = ["ctr", "--address", str(node.containerd_socket), "--namespace", _NAMESPACE]
     return run([*base, *words], doing=doing)

@@ -25,6 +25,8 @@ _NAMES: Final = re.compile(NAME + "[0-9a-f]{8}")
 NODE_NAME: Final = "node-1"
 NODE_ADDRESS: Final = "10.89.0.1"
 POD_RANGE: Final = "10.88.0.0/24"
+TWO_POD_RANGES: Final = "10.88.0.0/23"
+"""Of all pods, where there are two nodes."""
 SERVICE_RANGE: Final = "10.96.0.0/16"
 API_SERVICE_ADDRESS: Final = "10.96.0.1"
 API_PORT: Final = 6443

@@ -14,7 +14,7 @@ from deploy.local.binaries import binaries_folder, build, pause_image
 from deploy.local.certificates import make_certificates
 from deploy.local.configuration import NodeSize, write_settings
 from deploy.local.images import load_image
-from deploy.local.layout import MARK, NODE_NAME, PORTS, Layout
+from deploy.local.layout import MARK, PORTS, Layout
 from deploy.local.namespaces import (
     Process,
     inside,
@@ -24,6 +24,7 @@ from deploy.local.namespaces import (
     start_keeper,
     wait_for,
 )
+from deploy.local.nodes import cores_for, nodes_of, note_cores, threads_apart
 from deploy.local.shell import try_run
 from deploy.local.trouble import Trouble
 
@@ -73,22 +74,26 @@ class Cluster:
         return try_run(self.kubectl("get", "--raw", "/readyz")) == "ok"
 
 
-def up(cluster: Cluster, say: Say, *, max_pods: int = 110) -> bool:
+def up(cluster: Cluster, say: Say, *, max_pods: int = 110, nodes: int | None = None) -> bool:
     """Bring the cluster up; return False if it was.
 
+    nodes: how many; None takes a cluster that is up as it is, and brings up one node.
+
     Raises:
-        Trouble: if something is missing, or does not start; all that was started is ended.
+        Trouble: if something is missing, or does not start; all that was started is ended. Or if
+            the cluster is up with another number of nodes.
 
     """
     layout = cluster.layout
     prerequisites.require_machine(prerequisites.this_machine())
+    cores = cores_for(nodes or 1, threads_apart(os.sched_getaffinity(0)))
     with leftovers.machine_lock():
-        if cluster.is_up():
+        if _is_up_with(cluster, nodes):
             return False
         packages.require(packages.CLUSTER_PACKAGES, say)
     build(cluster.environment, say)
     with leftovers.machine_lock():
-        if cluster.is_up():
+        if _is_up_with(cluster, nodes):
             return False
         if leftovers.remove_own(layout):
             say("removed what an earlier run left behind")
@@ -96,26 +101,37 @@ def up(cluster: Cluster, say: Say, *, max_pods: int = 110) -> bool:
             say(f"removed what {name} left behind")
         prerequisites.require_space(prerequisites.up_places(layout.home))
         try:
-            _start(cluster, _node_size(max_pods))
+            _start(cluster, _node_size(max_pods, nodes or 1), cores)
         except BaseException:
             _end_keeping_logs(layout)
             raise
     return True
 
 
-def _node_size(max_pods: int) -> NodeSize:
+def _is_up_with(cluster: Cluster, nodes: int | None) -> bool:
+    if not cluster.is_up():
+        return False
+    if nodes is not None and nodes != (found := len(nodes_of(cluster.layout))):
+        raise Trouble(f"the cluster is up, nodes: {found}; take it down first: cluster.py down")
+    return True
+
+
+def _node_size(max_pods: int, nodes: int) -> NodeSize:
     return NodeSize(
         machine_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
         limit_bytes=cgroups.memory_limit_bytes(),
         max_pods=max_pods,
+        nodes=nodes,
     )
 
 
-def _start(cluster: Cluster, size: NodeSize) -> None:
+def _start(cluster: Cluster, size: NodeSize, cores: Sequence[int]) -> None:
     layout, binaries = cluster.layout, cluster.binaries
-    covers = _make_folders(layout)
-    write_settings(layout, size, make_certificates(layout.certificates))
-    cgroups.make(layout.name)
+    covers = _make_folders(layout, cores)
+    nodes = nodes_of(layout)
+    write_settings(layout, size, make_certificates(layout.certificates, nodes))
+    for name in dict.fromkeys([layout.name, *(node.cgroup for node in nodes)]):
+        cgroups.make(name)
     make_network(layout)
     require_ports(cluster)
     keeper = start_keeper(layout, covers)
@@ -126,16 +142,18 @@ def _start(cluster: Cluster, size: NodeSize) -> None:
         if name == "kubelet":
             _load_pause(cluster)
         start_inside(layout, keeper, name, argv)
-    ready = "--for=condition=Ready"
-    _await(cluster, "kubelet", cluster.kubectl("wait", ready, f"node/{NODE_NAME}", "--timeout=1s"))
+    for node in nodes:
+        ready = ["wait", "--for=condition=Ready", f"node/{node.name}", "--timeout=1s"]
+        _await(cluster, node.program("kubelet"), cluster.kubectl(*ready))
     account = cluster.kubectl("get", "serviceaccount", "default")
     _await(cluster, "kube-controller-manager", account)
     layout.up_stamp.touch()
 
 
-def _make_folders(layout: Layout) -> list[tuple[Path, Path]]:
+def _make_folders(layout: Layout, cores: Sequence[int]) -> list[tuple[Path, Path]]:
     layout.home.mkdir(parents=True, mode=0o755)
     (layout.home / MARK).touch()
+    note_cores(layout, cores)
     layout.logs.mkdir()
     layout.inner_home.mkdir(parents=True)
     (layout.run / "home-path").write_text(f"{layout.home}\n")
@@ -156,12 +174,14 @@ def require_ports(cluster: Cluster) -> None:
     tables = [try_run(cluster.enter(["cat", f"/proc/net/{t}"])) or "" for t in ("tcp", "tcp6")]
     taken = prerequisites.listening_ports(tables)
     where = f"the network namespace {cluster.layout.name}"
-    prerequisites.require_free_ports(PORTS, taken, where)
+    kubelets = [node.kubelet_port for node in nodes_of(cluster.layout)]
+    prerequisites.require_free_ports({*PORTS, *kubelets}, taken, where)
 
 
 def _load_pause(cluster: Cluster) -> None:
-    socket = str(cluster.layout.containerd_socket)
-    _await(cluster, "containerd", ["ctr", "--address", socket, "version"])
+    for node in nodes_of(cluster.layout):
+        asked = ["ctr", "--address", str(node.containerd_socket), "version"]
+        _await(cluster, node.program("containerd"), asked)
     load_image(cluster.layout, pause_image(cluster.environment))
 
 
@@ -244,7 +264,7 @@ def require_up(cluster: Cluster) -> None:
 
 
 def status(cluster: Cluster) -> str:
-    """Say in JSON how the cluster is: up, paths and programs."""
+    """Say in JSON how the cluster is: up, paths, nodes and programs."""
     layout = cluster.layout
     return json.dumps(
         {
@@ -255,6 +275,7 @@ def status(cluster: Cluster) -> str:
             "network_namespace": str(layout.netns),
             "cgroup": layout.name,
             "containerd_socket": str(layout.containerd_socket),
+            "nodes": [node.name for node in nodes_of(layout)],
             "programs": cluster.running(),
         },
         indent=1,

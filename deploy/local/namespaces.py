@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from deploy.local.layout import NODE_ADDRESS, SERVICE_RANGE, Layout
+from deploy.local.layout import SERVICE_RANGE, Layout
+from deploy.local.nodes import nodes_of
 from deploy.local.shell import plain_environment, run, try_run
 from deploy.local.trouble import Trouble
 
@@ -110,14 +111,14 @@ def _namespace(pid: int | str, kind: str) -> str | None:
 
 
 def make_network(layout: Layout) -> None:
-    """Make the network namespace: loopback, the node's address, the range of Services."""
+    """Make the network namespace: loopback, the nodes' addresses, the range of Services."""
     doing = "making the network namespace"
     run(["ip", "netns", "add", layout.name], doing=doing)
-    # Dummy links are not to be had everywhere, loopback is: the node's address sits there, and
+    # Dummy links are not to be had everywhere, loopback is: the nodes' addresses sit there, and
     # Services are routed there so that kube-proxy's rules see what the node itself sends.
     for words in (
         ["link", "set", "lo", "up"],
-        ["addr", "add", f"{NODE_ADDRESS}/32", "dev", "lo"],
+        *(["addr", "add", f"{node.address}/32", "dev", "lo"] for node in nodes_of(layout)),
         ["route", "add", SERVICE_RANGE, "dev", "lo"],
     ):
         run(["ip", "-n", layout.name, *words], doing=doing)

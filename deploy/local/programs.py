@@ -12,6 +12,7 @@ from deploy.local.layout import (
     SERVICE_RANGE,
     Layout,
 )
+from deploy.local.nodes import Node, nodes_of
 
 
 def control_plane(layout: Layout, binaries: Path) -> dict[str, list[str]]:
@@ -28,7 +29,7 @@ def control_plane(layout: Layout, binaries: Path) -> dict[str, list[str]]:
             # A crash of the machine may lose this cluster: fast tests are worth more.
             "--unsafe-no-fsync",
         ],
-        "containerd": ["containerd", "--config", f"{home}/settings/containerd.toml"],
+        **{node.program("containerd"): _containerd(node) for node in nodes_of(layout)},
         "kube-apiserver": _api_server(layout, binaries, client),
     }
 
@@ -91,16 +92,36 @@ def node(layout: Layout, binaries: Path) -> dict[str, list[str]]:
             f"--config={home}/settings/kube-proxy.json",
             f"--hostname-override={NODE_NAME}",
         ],
-        "kubelet": [
-            str(binaries / "kubelet"),
-            f"--config={home}/settings/kubelet.json",
-            kubeconfig,
-            f"--hostname-override={NODE_NAME}",
-            f"--node-ip={NODE_ADDRESS}",
-            f"--root-dir={home}/kubelet",
-            f"--cert-dir={home}/certificates/made",
-        ],
+        **{
+            node.program("kubelet"): _kubelet(node, binaries, kubeconfig)
+            for node in nodes_of(layout)
+        },
     }
+
+
+def _containerd(node: Node) -> list[str]:
+    argv = ["containerd", "--config", f"{node.inner_home}/settings/containerd.toml"]
+    return _under_its_name(node.program("containerd"), argv)
+
+
+def _kubelet(node: Node, binaries: Path, kubeconfig: str) -> list[str]:
+    argv = [
+        str(binaries / "kubelet"),
+        f"--config={node.inner_home}/settings/kubelet.json",
+        kubeconfig,
+        f"--hostname-override={node.name}",
+        f"--node-ip={node.address}",
+        f"--root-dir={node.inner_home}/kubelet",
+        f"--cert-dir={node.layout.inner_home}/certificates/made",
+    ]
+    return _under_its_name(node.program("kubelet"), argv)
+
+
+def _under_its_name(name: str, argv: list[str]) -> list[str]:
+    """Let a second node's program show in `ps` as what it is called here, to be found by it."""
+    if Path(argv[0]).name == name:
+        return argv
+    return ["bash", "-c", 'exec -a "$0" "$@"', name, *argv]
 
 
 def names(layout: Layout, binaries: Path) -> list[str]:
