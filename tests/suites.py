@@ -94,6 +94,11 @@ EVERYTHING = Plan(
 )
 
 
+APART = ("test-engines", "test-placing")
+"""What is run by itself: other people's servers, which take longer to start than a suite may, and
+what needs a cluster of two nodes, whose cores nobody else may load."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """A target that has run. status: its exit status. not_run: why it had nothing to run on."""
@@ -322,6 +327,9 @@ async def _interruptible(run: Run) -> int:
 def main(words: Sequence[str], plan: Plan = EVERYTHING, folder: Path = CHECKOUT) -> int:
     """Run all, or take away what a killed run left. words: ``down``, or none."""
     run = Run(plan, folder, layout_from(os.environ).home)
+    if list(words) not in ([], ["down"]):
+        run.say(f"python -m tests.suites [down]: knows no {' '.join(words)}")
+        return 2
     try:
         with only_one(run.logs) as lock:
             end_marked(run.mark)  # left by a run that was killed with its guard

@@ -31,6 +31,7 @@ ENDED = {
     "killed": ("Failed", "OOMKilled", 137),
     "succeeded": ("Succeeded", "Completed", 0),
     "failed": ("Failed", "Error", 1),
+    "stopped": ("Failed", "Error", 137),
 }
 
 
@@ -68,9 +69,18 @@ class Shop:
         return str(created.metadata.uid)
 
     async def end(
-        self, name: str, how: str, *, phase: str | None = None, ago: timedelta = timedelta()
+        self,
+        name: str,
+        how: str,
+        *,
+        phase: str | None = None,
+        ago: timedelta = timedelta(),
+        **of_pod: str,
     ) -> None:
-        """Write the pod's end as a kubelet would. phase: if the pod itself has not ended yet."""
+        """Write the pod's end as a kubelet would.
+
+        phase: if the pod itself has not ended yet. of_pod: more fields of its status.
+        """
         finished = datetime.now(UTC) - ago
         last_phase, container_reason, exit_code = ENDED[how]
         terminated = {
@@ -81,6 +91,7 @@ class Shop:
             "containerID": f"containerd://{name}",
         }
         status = {
+            **of_pod,
             "phase": phase or last_phase,
             "containerStatuses": [
                 {

@@ -47,6 +47,10 @@ VALID = {
     "headroom": 1.1,
     "limits": "keep",
     "retry": "never",
+    "lending": "auto",
+    "rescue": "auto",
+    "placing": "enforce",
+    "killedAttempts": "ignore",
     "features": {"rows": {"annotation": "example.com/rows"}, "region": {"arg": "--region"}},
     "cpu": {"mode": "enforce", "min": "50m", "max": 8, "headroom": 1.2, "minRuns": 5},
 }
@@ -117,6 +121,10 @@ REFUSED = [
     pytest.param({"mode": False}, 'supported values: "off", "recommend", "enforce"'),
     pytest.param({"limits": "none"}, 'supported values: "equal", "keep"'),
     pytest.param({"retry": "always"}, 'supported values: "auto", "never"'),
+    pytest.param({"lending": "always"}, 'supported values: "auto", "never"'),
+    pytest.param({"rescue": "always"}, 'supported values: "auto", "never"'),
+    pytest.param({"placing": "auto"}, 'supported values: "never", "recommend", "enforce"'),
+    pytest.param({"killedAttempts": "never"}, 'supported values: "count", "ignore"'),
     pytest.param(
         {"features": {"rows": {"annotation": "a", "env": "ROWS"}}},
         "a feature comes from exactly one of annotation, label, env or arg",

@@ -49,8 +49,9 @@ async def objects(shop: Shop, knowing_cluster: Cluster) -> AsyncIterator[OwnObje
     """The namespace's objects, and a webhook configuration of its name that calls nobody."""
     body = webhook_configuration("https://127.0.0.1:1", b"")
     body["metadata"]["name"] = shop.namespace
-    del body["webhooks"][0]["clientConfig"]["caBundle"]
-    body["webhooks"][0]["namespaceSelector"] = {"matchLabels": {"nobody": "has-this"}}
+    for each in body["webhooks"]:
+        del each["clientConfig"]["caBundle"]
+        each["namespaceSelector"] = {"matchLabels": {"nobody": "has-this"}}
     webhooks = client.AdmissionregistrationV1Api(shop.core.api_client)
     await webhooks.create_mutating_webhook_configuration(body)
     try:
@@ -61,9 +62,10 @@ async def objects(shop: Shop, knowing_cluster: Cluster) -> AsyncIterator[OwnObje
 
 
 async def trusted(objects: OwnObjects) -> tuple[bytes, ...]:
-    """The authorities in the webhook configuration."""
+    """The authorities that the webhook trusts which sizes pods."""
     found = await objects.webhook(objects.namespace)
-    bundle = found["webhooks"][0]["clientConfig"].get("caBundle") or ""
+    (sizing,) = (each for each in found["webhooks"] if each["name"] == "size.plimsoll.dev")
+    bundle = sizing["clientConfig"].get("caBundle") or ""
     return read_authorities(base64.b64decode(bundle))
 
 

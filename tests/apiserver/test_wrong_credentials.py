@@ -74,8 +74,9 @@ async def kept(shop: Shop, knowing_cluster: Cluster) -> AsyncIterator[Kept]:
     """Installed a while ago: a certificate is served and trusted. The webhook calls nobody."""
     body = webhook_configuration("https://127.0.0.1:1", b"")
     body["metadata"]["name"] = shop.namespace
-    del body["webhooks"][0]["clientConfig"]["caBundle"]
-    body["webhooks"][0]["namespaceSelector"] = {"matchLabels": {"nobody": "has-this"}}
+    for each in body["webhooks"]:
+        del each["clientConfig"]["caBundle"]
+        each["namespaceSelector"] = {"matchLabels": {"nobody": "has-this"}}
     webhooks = client.AdmissionregistrationV1Api(shop.core.api_client)
     await webhooks.create_mutating_webhook_configuration(body)
     try:

@@ -12,6 +12,7 @@ from typing import Any
 
 from plimsoll_operator.controller.learning.standings import Standings
 from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
@@ -77,7 +78,7 @@ async def a_life(folder: Path, **settings: int) -> AsyncIterator[Life]:
     store = Store.open(f"sqlite:///{folder}/store.db", clock=lambda: NOON_S)
     writer = Writer(store)
     made = books(Policy(mode=Mode.ENFORCE))
-    standings = Standings(store, writer, made.book, **settings)
+    standings = Standings(store, writer, made.book, ControllerMetrics().restart_seconds, **settings)
     await standings.restore()
     try:
         yield Life(standings, made.book, store, made)
@@ -110,6 +111,12 @@ def killed(uid: str, run: str, allocation_mib: float) -> Observation:
         peak_bytes=None,
         allocation_bytes=round(allocation_mib * MIB),
     )
+
+
+def following(attempt: Observation, first: Observation, restart_s: float) -> Observation:
+    """The second attempt of a run, which started so long after the first had ended."""
+    started_s = (first.finished_s or NOON_S) + restart_s
+    return replace(attempt, attempt=2, started_s=started_s, finished_s=started_s + 600)
 
 
 def failed(attempt: Observation, limit_mib: float) -> Observation:
@@ -146,7 +153,7 @@ def steps(seed: int, n: int = 60, *, trainings: bool = True) -> Iterator[Step]:
         elif what == "killed first":
             first = replace(killed(f"k{number}", run.run, need_mib / 2), task=task)
             yield _seen_and_recorded(replace(first, features=run.features))
-            yield _seen_and_recorded(run)
+            yield _seen_and_recorded(following(run, first, chance.uniform(0, 90)))
         elif what == "fails first":
             first = replace(run, attempt_uid=f"f{number}", peak_bytes=None)
             yield _seen_and_recorded(failed(first, need_mib / 2))

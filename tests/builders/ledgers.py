@@ -6,7 +6,7 @@ created stays intended.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,13 +60,18 @@ async def an_inside(
     mode: Mode = Mode.ENFORCE,
     host: str = NOBODY,
     excluded: frozenset[str] = frozenset(),
+    said: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[Inside]:
-    """Started on the folder's store as the controller starts, with nothing running beside."""
+    """Started on the folder's store as the controller starts, with nothing running beside.
+
+    said: the spec of the namespace's SizingPolicy, which is read before anything else.
+    """
     store = Store.open(f"sqlite:///{folder}/store.db", clock=_now_s)
     spawner = Spawner(store_url="", command=("false",))
     async with client.ApiClient(client.Configuration(host=host)) as api:
         settings = ControllerSettings(mode=mode, instance="test", excluded_namespaces=excluded)
         controller = Controller(settings, Kube(api), store, spawner, _now_s)
+        controller.book.policies.set_namespace_spec("shop", said)
         await controller.restore()
         if not excluded:
             controller.book.get(TRAIN)
@@ -117,15 +122,17 @@ def a_train(name: str = "train-1", memory: str = "128Mi") -> APod:
     return a_pod().named(name, uid=f"uid-{name}").asking(memory).limited(memory)
 
 
-def decided(pod: APod, *, attempt: int = 1, mode: Mode = Mode.ENFORCE) -> APod:
-    """As admission leaves it."""
+def decided(
+    pod: APod, *, attempt: int = 1, mode: Mode = Mode.ENFORCE, was_bytes: int = 128 * MIB
+) -> APod:
+    """As admission leaves it. was_bytes: what its author asked for."""
     note = DecisionNote(
         task=str(TRAIN),
         run=None,
         attempt=attempt,
         allocation_bytes=128 * MIB,
-        was_request_bytes=128 * MIB,
-        was_limit_bytes=128 * MIB,
+        was_request_bytes=was_bytes,
+        was_limit_bytes=was_bytes,
         bin=None,
         probability=None,
         model=None,

@@ -21,6 +21,7 @@ from plimsoll_operator.profile.status import status_of
 from plimsoll_operator.views.stored_forecasts import READ_RUNS, stored_forecast, succeeded
 from plimsoll_operator.web.page.rows import Live
 from plimsoll_operator.web.page.serving import Pages
+from plimsoll_operator.wording.lending_words import LendingNow
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
@@ -55,10 +56,11 @@ class ACluster:
     fleet: TaskStandings
     book: TaskBook = field(default_factory=lambda: books().book)
     statuses: dict[TaskId, Mapping[str, Any]] = field(default_factory=dict)
+    lending: LendingNow | None = None
 
     @property
     def live(self) -> LiveTasks:
-        return LiveTasks(self.book, lambda task: self.statuses.get(task, {}))
+        return LiveTasks(self.book, lambda task: self.statuses.get(task, {}), lambda: self.lending)
 
     def take_up(self) -> None:
         """Know what the store knows, as the controller does, and write every profile's status."""

@@ -63,6 +63,21 @@ class PodServer:
             del self.pods[name]
         return web.json_response(pod)
 
+    async def answer_status(self, request: web.Request) -> web.Response:
+        """Answer a patch of ``pods/<name>/status``: conditions are merged by their types."""
+        pod = self.pods.get(request.match_info["name"])
+        if pod is None:
+            return _status(404, "NotFound")
+        body = await request.json()
+        if body["metadata"]["uid"] != pod["metadata"]["uid"]:
+            return _status(409, "Conflict")
+        status = pod.setdefault("status", {})
+        merged = {each["type"]: each for each in status.get("conditions", [])}
+        merged |= {each["type"]: each for each in body["status"]["conditions"]}
+        status["conditions"] = list(merged.values())
+        self.calls.append(("PATCH status", pod["metadata"]["name"]))
+        return web.json_response(pod)
+
     def _create(self, body: Pod) -> web.Response:
         name = body["metadata"]["name"]
         if name in self.pods:
@@ -91,6 +106,8 @@ async def a_pod_server() -> AsyncIterator[PodServer]:
     server, app = PodServer(), web.Application()
     app.router.add_route("*", "/api/v1/namespaces/{namespace}/pods", server.answer)
     app.router.add_route("*", "/api/v1/namespaces/{namespace}/pods/{name}", server.answer)
+    path = "/api/v1/namespaces/{namespace}/pods/{name}/status"
+    app.router.add_patch(path, server.answer_status)
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

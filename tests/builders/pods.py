@@ -15,6 +15,14 @@ JOB_UID = "6f1c2a8e-0000-4000-8000-00000000000a"
 
 _Json = dict[str, Any]
 
+RUNNING: _Json = {
+    "name": "main",
+    "restartCount": 0,
+    "containerID": "containerd://main",
+    "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
+}
+"""The status of a container that runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class APod:
@@ -149,6 +157,17 @@ class APod:
         return self._with(
             lambda pod: pod["metadata"].setdefault("ownerReferences", []).append(reference)
         )
+
+    def received(self) -> APod:
+        """As a webhook gets it: the API server has noted which fields its maker wrote."""
+        names = self.built()["metadata"].get("annotations", {})
+        containers = [each["name"] for each in self.built()["spec"]["containers"]]
+        fields: _Json = {
+            "f:metadata": {"f:annotations": {f"f:{name}": {} for name in names}},
+            "f:spec": {"f:containers": {f'k:{{"name":"{name}"}}': {} for name in containers}},
+        }
+        entry = {"manager": "maker", "operation": "Update", "fieldsV1": fields}
+        return self._with(lambda pod: pod["metadata"].update(managedFields=[entry]))
 
     def with_spec(self, **fields: Any) -> APod:
         return self._with(lambda pod: pod["spec"].update(fields))

@@ -117,8 +117,10 @@ def test_a_labelled_pod_is_decided_measured_and_learned_from(release: Release) -
     )
 
     def observed() -> bool:
-        profile = release.cluster.get("taskprofile", "learned", "-n", SHOP)
-        return bool(profile["status"].get("observations") == 1)
+        # A profile is created first, and has a status a moment later.
+        profiles = release.cluster.get("taskprofiles", "-n", SHOP)["items"]
+        learned = [each for each in profiles if each["metadata"]["name"] == "learned"]
+        return any(each.get("status", {}).get("observations") == 1 for each in learned)
 
     until("the run is learned from", observed)
 

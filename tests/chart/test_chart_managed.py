@@ -67,10 +67,13 @@ def managed(cluster_helm: Helm, cluster: Cluster, image: str) -> Iterator[Manage
 def test_a_certificate_of_cert_managers_is_served_and_left_alone(managed: Managed) -> None:
     cluster = managed.release.cluster
     assert managed.release.authority() is None
-    authority = {"op": "add", "path": "/webhooks/0/clientConfig/caBundle"}
-    authority["value"] = b64encode(managed.pair.authority).decode()
     configuration = f"mutatingwebhookconfiguration/{NAME}"
-    cluster.kubectl("patch", configuration, "--type=json", f"--patch={json.dumps([authority])}")
+    authority = b64encode(managed.pair.authority).decode()
+    injected = [
+        {"op": "add", "path": f"/webhooks/{number}/clientConfig/caBundle", "value": authority}
+        for number in range(len(cluster.get(configuration)["webhooks"]))
+    ]
+    cluster.kubectl("patch", configuration, "--type=json", f"--patch={json.dumps(injected)}")
     until("pods are decided", lambda: is_decided(cluster, SHOP, "trusted"))
     assert cluster.get("secret", f"{ADMISSION}-tls", "-n", NAME)["data"] == managed.data
 

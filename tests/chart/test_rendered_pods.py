@@ -108,15 +108,18 @@ def test_nothing_secret_is_rendered(rendered: list[Document]) -> None:
     assert "caBundle" not in yaml.safe_dump(rendered).replace("# caBundle", "")
 
 
+PATHS = ("/unlabelled", "/unlabelled", "/size", "/job", "/unlabelled-job", "/unlabelled-job")
+
+
 def test_the_webhook_is_the_one_of_plimsoll_run_but_for_how_it_is_reached(helm: Helm) -> None:
     chart = named(helm.render({}), "MutatingWebhookConfiguration", "plimsoll")["webhooks"]
     run = webhook_configuration("https://x", b"")["webhooks"]
     service = {"namespace": "plimsoll", "name": "plimsoll-admission", "port": 443}
     assert [each.pop("clientConfig") for each in chart] == [
-        {"service": {**service, "path": path}} for path in ("/size", "/job")
+        {"service": {**service, "path": path}} for path in PATHS
     ]
     assert [each.pop("clientConfig")["url"] for each in run] == [
-        f"https://x{path}" for path in ("/size", "/job")
+        f"https://x{path}" for path in PATHS
     ]
     assert chart == run
 
@@ -127,8 +130,9 @@ def test_excluded_namespaces_are_the_same_for_webhooks_and_processes(helm: Helm)
     webhooks = named(documents, "MutatingWebhookConfiguration", "plimsoll")["webhooks"]
     expected = ["kube-system", "plimsoll", "agents", "monitoring"]
     for each in webhooks:
-        (rule,) = each["namespaceSelector"]["matchExpressions"]
+        rule, *opted_in = each["namespaceSelector"]["matchExpressions"]
         assert rule["values"] == expected
+        assert bool(opted_in) is each["name"].startswith("recognise")
     for name in ("plimsoll-admission", "plimsoll-controller"):
         (container,) = pod_specs(documents)[name]["containers"]
         given = {each["name"]: each.get("value") for each in container["env"]}

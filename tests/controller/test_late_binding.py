@@ -17,14 +17,15 @@ from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import Shop, a_controller, until
 from tests.apiserver.sentinels import a_later_pod_is_resized, attempts_are_counted
 from tests.apiserver.waiting import (
-    FITS,
     LARGE,
     RUNS,
     a_node_of_nobody,
     a_role,
     allow_resizing,
     are_resized,
+    are_sized,
     bind,
+    fits,
     logged,
     metric,
     note_of,
@@ -56,9 +57,10 @@ async def test_two_hundred_waiting_pods_are_resized_when_their_task_learns(
     for name in names:
         note = note_of(pods[name])
         assert note["was"] == {"request": LARGE, "limit": LARGE}
-        assert (note["allocation"], note["before"], note["mode"]) == (FITS, LARGE, "enforce")
+        assert (note["before"], note["mode"]) == (LARGE, "enforce")
         assert note["why"].startswith("resized while waiting: ")
-        assert pods[name].spec.containers[0].resources.limits["memory"] == FITS
+        sizes = pods[name].spec.containers[0].resources
+        assert note["allocation"] == sizes.limits["memory"] == sizes.requests["memory"]
     # One Event and two patches a pod, however many completions taught the task.
     assert {pods[name].metadata.generation for name in names} == {2}
 
@@ -89,7 +91,9 @@ async def test_a_pod_that_is_bound_meanwhile_is_never_changed_after(
     promised = {name: _sizes_on_a_node(watched.versions[name]) for name in names}
     assert all(len(sizes) == 1 for sizes in promised.values()), promised
     sizes = [size for (size,) in promised.values()]
-    assert {size: sizes.count(size) > 5 for size in sizes} == {LARGE: True, FITS: True}
+    resized = [fits(size) for size in sizes if size != LARGE]
+    assert all(resized)
+    assert 5 < len(resized) < len(sizes) - 5
 
 
 def _sizes_on_a_node(versions: list[tuple[str, bool]]) -> set[str]:
@@ -132,7 +136,7 @@ async def test_a_new_policy_is_a_reason_to_decide_again(
         await until("a profile", lambda: shop.profile("train"))
         assert not await are_resized(shop, names[:1])
         await shop.enforce(minRuns=RUNS, min="200Mi")
-        await until("all resized", lambda: are_resized(shop, names, "200Mi"))
+        await until("all resized", lambda: are_sized(shop, names, "200Mi"))
 
 
 async def test_gates_qos_classes_and_limits_are_respected(
@@ -163,17 +167,19 @@ async def test_gates_qos_classes_and_limits_are_respected(
 async def test_a_pod_that_no_node_could_hold_is_raised_within_the_quota_that_is_left(
     shop: Shop, cluster: Cluster, tmp_path: Path
 ) -> None:
+    need_bytes = 200 * MIB
     await shop.enforce(minRuns=RUNS, max="300Mi")
     await queued(shop, 3, memory="64Mi")
     await pass_over(shop, "waiting-000")
     await pass_over(shop, "waiting-001")
     quota = {"metadata": {"name": "narrow"}, "spec": {"hard": {"requests.memory": "450Mi"}}}
     async with a_controller(cluster.kubeconfig, tmp_path):
-        await teach(shop, tmp_path, need_bytes=200 * MIB)
-        await until("raised", lambda: are_resized(shop, ["waiting-000", "waiting-001"], "202Mi"))
+        await teach(shop, tmp_path, need_bytes=need_bytes)
+        looked_at = ["waiting-000", "waiting-001"]
+        await until("raised", lambda: are_resized(shop, looked_at, need_bytes))
         # The third has not been looked at by a scheduler yet: it might be bound at any moment.
         await a_later_pod_is_resized(cluster, tmp_path)
-        assert await are_resized(shop, ["waiting-002"], "64Mi")
+        assert await are_sized(shop, ["waiting-002"], "64Mi")
         await shop.core.create_namespaced_resource_quota(shop.namespace, quota)
         await until("the quota's use", lambda: _is_used(shop))
         await pass_over(shop, "waiting-002")
@@ -191,7 +197,8 @@ async def _is_used(shop: Shop) -> bool:
 async def test_a_resize_that_is_refused_is_taken_back_and_not_tried_again(
     shop: Shop, cluster: Cluster, tmp_path: Path
 ) -> None:
-    await shop.enforce(minRuns=RUNS)
+    # The least size keeps the size the same, whatever more runs teach: only another is tried again.
+    await shop.enforce(minRuns=RUNS, min="200Mi")
     names = await queued(shop, 3)
     refusal = await _refuse_resizes(shop)
     try:

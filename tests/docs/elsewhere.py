@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from plimsoll_operator.__main__ import app
 from plimsoll_operator.controller.settings import ControllerSettings
+from plimsoll_operator.names import labels
 from tests.docs.pages import ROOT, Page
 
 
@@ -82,7 +83,7 @@ def _is_walked_in_long(command: str) -> None:
     assert long in {each for block in page.blocks("sh") for each in block.commands()}, command
 
 
-def _asks_a_prometheus(command: str) -> None:
+def _asks_for_the_past(command: str) -> None:
     assert re.search(r"--since \d+[dhm]\b", command), command
     said = CliRunner().invoke(app, ["import", "--help"], env={"COLUMNS": "200"}).output
     assert all(option in said.split() for option in re.findall(r"--[a-z-]+", command)), command
@@ -94,7 +95,31 @@ def _writes_what_is_converted(command: str) -> None:
     assert any(each.startswith(f"plimsoll traces convert {trace} ") for each in shown), command
 
 
+def _labels_a_namespace(command: str) -> None:
+    assert command.endswith(f" {labels.ENABLED}=true"), command
+
+
+def _lists_the_unrecognised(command: str) -> None:
+    said = CliRunner().invoke(app, ["status", "--help"], env={"COLUMNS": "200"}).output
+    assert all(option in said.split() for option in re.findall(r"--[a-z-]+", command)), command
+
+
 ELSEWHERE = (
+    Elsewhere(
+        r"kubectl label (namespace shop|sizingpolicy default -n shop) plimsoll\.dev/\S+",
+        "tests/e2e/test_unlabelled_pods.py labels a namespace of its own, and a policy",
+        _labels_a_namespace,
+    ),
+    Elsewhere(
+        r"plimsoll status --unrecognised.*",
+        "tests/apiserver/test_unrecognised.py lists pods that are there for it",
+        _lists_the_unrecognised,
+    ),
+    Elsewhere(
+        r"plimsoll import --airflow \S+ --since \d+[dhm]",
+        "tests/airflow imports what a real Airflow remembers",
+        _asks_for_the_past,
+    ),
     Elsewhere(
         r"(docker|buildah) (build|push) .*",
         "a registry is needed; tests/e2e/test_image.py builds the same Dockerfile and runs it",
@@ -130,7 +155,7 @@ ELSEWHERE = (
     Elsewhere(
         r"plimsoll import --prometheus \S+ .*",
         "tests/monitoring asks a real Prometheus; the options are those of --help",
-        _asks_a_prometheus,
+        _asks_for_the_past,
     ),
     Elsewhere(
         r"nextflow run .*", "another's program; its traces are tested", _writes_what_is_converted

@@ -18,9 +18,11 @@ TEXT = " ".join(Page("docs/security.md").text.split())
 WORDS = {
     "pods": "pods with get, list, watch, create, delete, patch",
     "pods/resize": "`pods/resize` with patch",
+    "pods/status": "`pods/status` with patch",
     "nodes": "nodes",
     "limitranges": "LimitRanges",
     "resourcequotas": "ResourceQuotas",
+    "verticalpodautoscalers": "VerticalPodAutoscalers with list",
     "events": "Events to write",
     "taskprofiles": "TaskProfiles",
     "taskprofiles/status": "their status",

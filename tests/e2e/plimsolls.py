@@ -24,6 +24,8 @@ from tests.conftest import Cluster
 READY_WITHIN_S = 90.0
 END_WITHIN_S = 60.0
 TRAINING_BUDGET_S = 4
+FLAT_S = os.environ.get("PLIMSOLL_LENDING_FLAT_S", "5")
+"""Of a pod's memory, before it lends; only where a policy lets it."""
 ADMISSION, CONTROLLER, AGENT = "admission", "controller", "agent"
 
 
@@ -114,7 +116,7 @@ def a_plimsoll(cluster: Cluster, state: Path, *words: str) -> Iterator[Plimsoll]
             [*_command(cluster, state, ports), *words],
             stdout=log,
             stderr=log,
-            env={**os.environ, "PLIMSOLL_TASK_METRICS": "5"},
+            env={**os.environ, "PLIMSOLL_TASK_METRICS": "5", "PLIMSOLL_LENDING_FLAT_S": FLAT_S},
         )
     try:
         _await_ready(process, state)

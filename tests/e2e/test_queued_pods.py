@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from kubernetes_asyncio import client
 
+from plimsoll_operator.names import labels
 from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster
@@ -87,6 +90,60 @@ async def test_a_suspended_job_is_sized_by_what_is_known_when_it_is_resumed(
     (pod,) = await pods_of_job(shop, "later")
     assert decision_of(pod)["was"] == {"request": "700Mi", "limit": "700Mi"}
     assert memory_of(pod)[0] != "700Mi"
+
+
+async def test_a_queue_counts_for_a_suspended_job_what_its_pods_ask_for(
+    plimsoll: Plimsoll, shop: Shop
+) -> None:
+    batch = client.BatchV1Api(shop.core.api_client)
+    await create(shop, a_pod("counted-teacher", "eat 20 1", task="counted", memory="700Mi"))
+    await until("it is known", lambda: plimsoll.observations(shop.task("counted")), WITHIN_S)
+    job = a_job("counted", "eat 20 1", task="counted", backoff_limit=6, memory="700Mi")
+    job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "shop"}
+    job["spec"]["suspend"] = True
+
+    async def sized() -> Any:
+        made = await create(shop, job, dry_run=True)
+        resources = made.spec.template.spec.containers[0].resources
+        return resources.requests["memory"] != "700Mi"
+
+    await until("templates are sized", sized, WITHIN_S)
+    template = (await create(shop, job)).spec.template
+    asked, limit = memory_of(template)
+    assert limit == "700Mi", "a template outlives what is known, so its limit stays"
+    assert decision_of(template)["was"] == {"request": "700Mi", "limit": "700Mi"}
+
+    # As a queue does it: counted, given nodes, and resumed.
+    resumed = {"template": {"spec": {"nodeSelector": {"kubernetes.io/os": "linux"}}}}
+    await batch.patch_namespaced_job("counted", shop.namespace, {"spec": resumed})
+    await batch.patch_namespaced_job("counted", shop.namespace, {"spec": {"suspend": False}})
+    await job_is(shop, "counted", "Complete")
+    (pod,) = await pods_of_job(shop, "counted")
+    assert memory_of(pod) == (asked, asked)
+    assert decision_of(pod)["was"] == {"request": "700Mi", "limit": "700Mi"}
+    (_, seen) = await until(
+        "both observed",
+        lambda: (found := plimsoll.observations(shop.task("counted")))[1:] and found,
+        WITHIN_S,
+    )
+    assert seen.request_bytes == 700 * MIB, "what was counted is not what its author asked for"
+
+
+async def test_a_mode_that_changed_meanwhile_gives_its_pods_what_was_written(
+    plimsoll: Plimsoll, shop: Shop
+) -> None:
+    batch = client.BatchV1Api(shop.core.api_client)
+    job = a_job("counted-off", "eat 20 1", task="counted", backoff_limit=6, memory="700Mi")
+    job["spec"]["suspend"] = True
+    template = (await create(shop, job)).spec.template
+    assert memory_of(template)[0] != "700Mi"
+    off = {"spec": {"template": {"metadata": {"annotations": {labels.MODE: "off"}}}}}
+    await batch.patch_namespaced_job("counted-off", shop.namespace, off)
+    await batch.patch_namespaced_job("counted-off", shop.namespace, {"spec": {"suspend": False}})
+    await job_is(shop, "counted-off", "Complete")
+    (pod,) = await pods_of_job(shop, "counted-off")
+    assert memory_of(pod) == ("700Mi", "700Mi")
+    assert labels.DECISION not in pod.metadata.annotations
 
 
 async def test_the_same_batch_is_done_sooner_than_without_late_binding(

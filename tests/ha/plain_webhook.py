@@ -79,7 +79,8 @@ def a_plain_webhook(cluster: Cluster, namespace: str, folder: Path) -> Iterator[
     authority = make_certificates(folder, ["127.0.0.1"], datetime.now(UTC))
     configuration = webhook_configuration(f"https://127.0.0.1:{PORT}", authority)
     configuration["metadata"]["name"] = NAME
-    webhook = configuration["webhooks"].pop(0)
+    webhooks = configuration["webhooks"]
+    webhook = next(each for each in webhooks if each["name"] == "size.plimsoll.dev")
     configuration["webhooks"] = [webhook]
     webhook["name"] = f"{NAME}.example.com"
     webhook["namespaceSelector"] = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}

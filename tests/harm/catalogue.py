@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.harm import bare_pods, jobs, programs, surroundings
+from tests.harm import bare_pods, jobs, programs, surroundings, what_people_say
 from tests.harm.scenario import Scenario
 
 ALL: tuple[Scenario, ...] = (
@@ -10,4 +10,5 @@ ALL: tuple[Scenario, ...] = (
     *bare_pods.SCENARIOS,
     *programs.SCENARIOS,
     *surroundings.SCENARIOS,
+    *what_people_say.SCENARIOS,
 )

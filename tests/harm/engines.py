@@ -85,9 +85,14 @@ async def _owner(stage: Stage, kind: tuple[str, str, str]) -> dict[str, Any]:
     }
 
 
-def airflow(retries: int) -> Play:
-    """Airflow's KubernetesPodOperator: a bare pod a try, deleted when it has ended."""
+def airflow(retries: int, *, labelled: bool = True) -> Play:
+    """Airflow's KubernetesPodOperator: a bare pod a try, deleted when it has ended.
+
+    labelled: whether somebody wrote Plimsoll's label into the DAG; else the label ``max_tries``.
+    """
     pod = a_pod("nightly")
+    if not labelled:
+        pod["metadata"]["labels"] = {"max_tries": str(retries)}
     pod["metadata"]["labels"] |= {
         "dag_id": "nightly",
         "task_id": TASK,

@@ -6,7 +6,7 @@ from typing import Any
 
 from plimsoll_operator.names import labels
 from tests.harm.manifests import a_container, a_job, a_template, eats
-from tests.harm.plays import jobs, of_a_cron_job
+from tests.harm.plays import jobs, of_a_cron_job, resumed
 from tests.harm.scenario import Past, Scenario
 from tests.harm.watching import MAIN
 
@@ -24,6 +24,8 @@ ENDS_WITH_137 = {
 NAMED = a_template()
 NAMED["metadata"]["annotations"] = {labels.RUN: "nightly", labels.ITEM: "eu"}
 """In a CronJob's template: all of its Jobs then say that they are one and the same run."""
+UNCOUNTING = a_job("uncounting", backoffLimit=3)
+UNCOUNTING["metadata"]["annotations"] = {labels.KILLED_ATTEMPTS: "ignore"}
 
 SCENARIOS = (
     Scenario("a Job tried once (backoffLimit 0)", plays=jobs(a_job("once", backoffLimit=0))),
@@ -60,6 +62,21 @@ SCENARIOS = (
     Scenario(
         "a Job restarted in place, tried once",
         plays=jobs(a_job("inplace", a_template(restartPolicy="OnFailure"), backoffLimit=0)),
+    ),
+    Scenario(
+        "a Job that waits in a queue (suspend)",
+        plays=resumed(a_job("queued", backoffLimit=6)),
+        lowers=True,
+    ),
+    Scenario(
+        "a Job resumed while admission is away",
+        plays=resumed(a_job("resumed", backoffLimit=6), while_admission_is_away=True),
+        alone=True,
+    ),
+    Scenario(
+        "a Job that counts no lowered attempt",
+        plays=jobs(UNCOUNTING),
+        lowers=True,
     ),
     Scenario(
         "a Job with no time for a second try",

@@ -9,7 +9,7 @@ from typing import Final
 
 from plimsoll_operator.names import labels
 from plimsoll_predictor.core.units import MIB
-from tests.e2e.plimsolls import CONTROLLER
+from tests.e2e.plimsolls import ADMISSION, CONTROLLER
 from tests.harm.manifests import a_container, a_pod, eats, memory
 from tests.harm.scenario import Ending, Manifest
 from tests.harm.stage import Stage
@@ -32,6 +32,29 @@ def jobs(*manifests: Manifest, within_s: float = WITHIN_S) -> Play:
             await stage.create(copy.deepcopy(manifest))
         names = [manifest["metadata"]["name"] for manifest in manifests]
         return await stage.jobs_end(names, within_s)
+
+    return play
+
+
+def resumed(job: Manifest, *, while_admission_is_away: bool = False) -> Play:
+    """A Job that waits in a queue until somebody resumes it, as Kueue does."""
+    name = job["metadata"]["name"]
+    suspended = {**job, "spec": {**job["spec"], "suspend": True}}
+
+    async def resume(stage: Stage) -> Ending:
+        spec = {"spec": {"suspend": False}}
+        await stage.batch.patch_namespaced_job(name, stage.namespace, spec)
+        return await stage.jobs_end([name], WITHIN_S)
+
+    async def play(stage: Stage) -> Ending:
+        await stage.create(copy.deepcopy(suspended))
+        if stage.plimsoll is None or not while_admission_is_away:
+            return await resume(stage)
+        before = stage.plimsoll.pid(ADMISSION)
+        with stage.plimsoll.without(ADMISSION):
+            ending = await resume(stage)
+        await stage.plimsoll.back(ADMISSION, before)
+        return ending
 
     return play
 
@@ -154,6 +177,24 @@ def evicted(job: Manifest, *, evict: int) -> Play:
         return await ending
 
     return play
+
+
+def meanwhile(play: Play, said: Manifest) -> Play:
+    """A run during which people say something else. said: a SizingPolicy.
+
+    It is said when its first pod runs, and has reached admission before that pod may be killed.
+    """
+
+    async def playing(stage: Stage) -> Ending:
+        async def goes() -> Ending:
+            return await play(stage)
+
+        ending = asyncio.create_task(goes())
+        await stage.until(lambda: ending.done() or any(map(_runs, stage.pods)), WITHIN_S)
+        await stage.create(copy.deepcopy(said))
+        return await ending
+
+    return playing
 
 
 def _runs(seen: Seen) -> bool:

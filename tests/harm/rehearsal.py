@@ -14,13 +14,14 @@ from typing import Final
 
 from kubernetes_asyncio import client, config
 
+from plimsoll_operator.names import labels
 from plimsoll_operator.processes.run_webhook import NAME
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll, a_plimsoll
 from tests.harm.manifests import a_pod
-from tests.harm.scenario import TASK, Ending, Scenario, history
+from tests.harm.scenario import Ending, Scenario, history
 from tests.harm.stage import Stage
 from tests.harm.watching import MARK, Seen, Watched, watched
 from tests.rigs.command_lines import PLIMSOLL
@@ -114,7 +115,7 @@ async def rehearse(cluster: Cluster, scenarios: Sequence[Scenario], folder: Path
             told = [each for each in scenarios if each.is_told]
             async with _stages(night, scenarios, spaces) as stages:
                 for each in told:
-                    await _sizes(stages[each.name])
+                    await _sizes(stages[each.name], each.task)
                 ends = await night.play(stages, scenarios)
                 return await asyncio.gather(
                     *(
@@ -139,7 +140,11 @@ def _new_name() -> str:
 
 def _import(scenarios: Sequence[Scenario], spaces: dict[str, str], folder: Path) -> None:
     """Tell a Plimsoll that is not yet there the tasks' pasts, as people would."""
-    pasts = {spaces[each.name]: each.past for each in scenarios if each.past is not None}
+    pasts = {
+        TaskId(spaces[each.name], each.task): each.past
+        for each in scenarios
+        if each.past is not None
+    }
     if not pasts:
         return
     done = subprocess.run(
@@ -165,7 +170,9 @@ async def _stages(
 
 async def _open(stage: Stage, scenario: Scenario) -> None:
     if scenario.namespace is None:
-        await stage.core.create_namespace({"metadata": {"name": stage.namespace}})
+        wants = {labels.ENABLED: "true"} if scenario.opted_in else {}
+        meta = {"name": stage.namespace, "labels": wants}
+        await stage.core.create_namespace({"metadata": meta})
     accounts = stage.core.list_namespaced_service_account
     deadline_s = time.monotonic() + SIZES_WITHIN_S
     while not (await accounts(stage.namespace)).items:
@@ -189,17 +196,17 @@ async def _close(stage: Stage, scenario: Scenario) -> None:
         await stage.core.delete_namespace(stage.namespace)
 
 
-async def _sizes(stage: Stage) -> None:
+async def _sizes(stage: Stage, task: str) -> None:
     """Wait until admission knows the task; asked without side effect."""
+    asking = a_pod("probe")
+    asking["metadata"]["labels"][labels.TASK] = task
     deadline_s = time.monotonic() + SIZES_WITHIN_S
     while True:
-        probe = await stage.core.create_namespaced_pod(
-            stage.namespace, a_pod("probe"), dry_run="All"
-        )
+        probe = await stage.core.create_namespaced_pod(stage.namespace, asking, dry_run="All")
         reason = Seen(probe.to_dict()).decision.get("reason")
         if reason not in {None, "cold-start"}:
             return
-        assert time.monotonic() < deadline_s, f"admission never heard of {stage.namespace}/{TASK}"
+        assert time.monotonic() < deadline_s, f"admission never heard of {stage.namespace}/{task}"
         await asyncio.sleep(0.5)
 
 
@@ -207,7 +214,7 @@ async def _pair(scenario: Scenario, stage: Stage, without: Ending, ended: Ending
     """Wait for what the agent measured of the pods that succeeded."""
     plimsoll = stage.plimsoll
     assert plimsoll is not None
-    task = TaskId(stage.namespace, TASK)
+    task = TaskId(stage.namespace, scenario.task)
 
     def measured() -> dict[str, int]:
         found: list[Observation] = plimsoll.observations(task)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 Manifest = dict[str, Any]
 
 TASK: Final = "work"
-"""The task of every scenario; namespaces tell them apart."""
+"""The task of nearly every scenario; namespaces tell them apart."""
 ASKED_MIB: Final = 128
 """What the author asks for, where a scenario does not say otherwise."""
 NEEDS_MIB: Final = 90
@@ -64,14 +65,14 @@ class Past:
     allocated_mib: tuple[int, ...] = ()
     ran_s: int = 60
 
-    def rows(self, namespace: str, now_s: float) -> Iterable[Mapping[str, object]]:
+    def rows(self, task: TaskId, now_s: float) -> Iterable[Mapping[str, object]]:
         """The rows of a history file (docs/history.md)."""
         for number, peak_mib in enumerate(self.peaks_mib):
             ended_s = now_s - 3600 * (len(self.peaks_mib) - number)
             allocated = self.allocated_mib[number] if self.allocated_mib else self.asked_mib
             yield {
-                "namespace": namespace,
-                "task": TASK,
+                "namespace": task.namespace,
+                "task": task.name,
                 "run": f"past-{number}",
                 "started_s": int(ended_s) - self.ran_s,
                 "finished_s": int(ended_s),
@@ -85,9 +86,9 @@ SMALL: Final = Past(tuple(38 + number % 3 for number in range(12)))
 """A dozen runs that needed a third of what was asked for: they tempt to lower the request."""
 
 
-def history(pasts: Mapping[str, Past], now_s: float) -> str:
-    """A history file of several namespaces. pasts: by namespace."""
-    rows = [row for space, past in pasts.items() for row in past.rows(space, now_s)]
+def history(pasts: Mapping[TaskId, Past], now_s: float) -> str:
+    """A history file of several tasks."""
+    rows = [row for task, past in pasts.items() for row in past.rows(task, now_s)]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]))
     writer.writeheader()
@@ -104,8 +105,11 @@ class Scenario:
     ends without Plimsoll. around: objects of the namespace that are there before. lowers: Plimsoll
     has no reason not to lower the first size, so that a suite in which it sizes nothing would not
     pass. alone: it harms Plimsoll itself, so it runs when the others have ended. namespace: if not
-    one of its own. ends_itself_with: exit codes by which the program says that its memory was too
-    small.
+    one of its own. opted_in: its namespace asks that pods without a label are recognised. task: its
+    task's name. leaves: an annotation that Plimsoll writes on one of its pods, while it runs at
+    least; without it the scenario would prove nothing. taken_back: people tell Plimsoll to stop
+    while its first pod runs, so that it decides on no later one. ends_itself_with: exit codes by
+    which the program says that its memory was too small.
     """
 
     name: str
@@ -116,6 +120,10 @@ class Scenario:
     lowers: bool = False
     alone: bool = False
     namespace: str | None = None
+    opted_in: bool = False
+    task: str = TASK
+    leaves: str | None = None
+    taken_back: bool = False
     ends_itself_with: tuple[int, ...] = ()
 
     @property

@@ -23,11 +23,16 @@ OOM_KILLED: Final = "OOMKilled"
 
 @dataclass(slots=True)
 class Seen:
-    """A pod as it was seen last. gone: it was deleted. ends: of the main container's instances."""
+    """A pod as it was seen last.
+
+    gone: it was deleted. ends: of the main container's instances. noted: the names of all
+    annotations that were ever on it.
+    """
 
     pod: Mapping[str, Any]
     gone: bool = False
     ends: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    noted: set[str] = field(default_factory=set)
 
     @property
     def name(self) -> str:
@@ -79,6 +84,7 @@ class Seen:
     def look(self, pod: Mapping[str, Any]) -> None:
         """Take note of the pod as it is now."""
         self.pod = pod
+        self.noted |= self.annotations.keys()
         for status in self._statuses():
             for state in (status["state"], status.get("lastState") or {}):
                 if (ended := state.get("terminated")) is not None:

@@ -9,25 +9,23 @@ import signal
 import ssl
 import subprocess
 import sys
-import time
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from deploy.local import cgroups, leftovers
-from deploy.local.layout import CHECKOUT, NETNS_ROOT, Layout, kubernetes_version
+from deploy.local.layout import NETNS_ROOT, Layout, kubernetes_version
 from deploy.local.lifecycle import Cluster, down, start_program, stop_program, up
-from deploy.local.namespaces import in_network, keeper_of, processes
+from deploy.local.namespaces import in_network, keeper_of
 
 from tests import conftest
+from tests.local.traces import CLUSTER_COMMAND, cluster_command, nothing, traces_of, until
 from tests.rigs.eater import an_eating_pod, load_eater
 
 pytestmark = pytest.mark.node
-
-CLUSTER_COMMAND = CHECKOUT / "deploy" / "local" / "cluster.py"
 
 
 @pytest.fixture
@@ -46,15 +44,6 @@ def other(tmp_path: Path) -> Iterator[Cluster]:
     down(handle)
 
 
-def until(probe: Callable[[], Any], what: str, within_s: float = 60.0) -> Any:
-    end_s = time.monotonic() + within_s
-    while time.monotonic() < end_s:
-        if answer := probe():
-            return answer
-        time.sleep(0.1)
-    raise AssertionError(f"{what}: not within {within_s} s")
-
-
 def ended(cluster: conftest.Cluster, namespace: str, pod: str) -> dict[str, Any]:
     """Wait for the end of a pod; its only container's terminated state."""
 
@@ -64,48 +53,6 @@ def ended(cluster: conftest.Cluster, namespace: str, pod: str) -> dict[str, Any]
 
     found: dict[str, Any] = until(state, f"end of pod {pod}")
     return found
-
-
-def traces_of(layout: Layout) -> dict[str, list[str]]:
-    """All that a cluster can leave anywhere on this machine."""
-    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
-    marks = (layout.name, str(layout.run), str(layout.home))
-    return {
-        "processes": [
-            f"{p.pid} {' '.join(p.argv)[:80]}"
-            for p in processes()
-            if any(mark in " ".join(p.argv) for mark in marks) and p.pid != os.getpid()
-        ],
-        "mounts": [line for line in mounts if any(mark in line for mark in marks)],
-        "networks": [str(p) for p in NETNS_ROOT.glob(layout.name)],
-        "cgroups": [
-            # Other clusters' pods come and go meanwhile, which os.walk does not mind.
-            f"{folder}/{layout.name}"
-            for hierarchy in cgroups.hierarchies()
-            for folder, names, _ in os.walk(hierarchy)
-            if layout.name in names
-        ],
-        "folders": [str(p) for p in (layout.run, layout.home) if p.exists()],
-        "logs": [
-            str(p)
-            for folder in leftovers.FIXED_FOLDERS.values()
-            for p in folder.rglob("*")
-            if layout.name in p.name
-        ],
-    }
-
-
-def nothing() -> dict[str, list[str]]:
-    return {k: [] for k in ("processes", "mounts", "networks", "cgroups", "folders", "logs")}
-
-
-def cluster_command(home: Path, *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(CLUSTER_COMMAND), *words],
-        env={**os.environ, "PLIMSOLL_CLUSTER_HOME": str(home)},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def test_the_node_is_ready_and_offers_less_than_the_machine_has(cluster: conftest.Cluster) -> None:
@@ -253,11 +200,15 @@ def test_strangers_processes_networks_and_cgroups_are_left_alone(tmp_path: Path)
 # A machine within the machine: no process, mount or run folder of another cluster is seen.
 _ALONE = """
 set -e
+machine=$1
 for folder in /run /var/lib /var/log; do mount -t tmpfs none $folder; done
 look() {
   findmnt --raw --noheadings --output TARGET | sort
   find /run /var/lib /var/log | sort
-  ps -e --no-headers -o args | grep -v -e look -e "ps -e" -e findmnt -e sort -e grep -e find || true
+  # Into a file, and not through a pipe: a pipe's other end, forked and not yet run, is one
+  # more process, "[bash]".
+  ps -e --no-headers -o args > "$machine/processes"
+  grep -v -e look -e "ps -e" "$machine/processes" || true
 }
 look > "$1/before"
 "$2" "$3" up

@@ -126,6 +126,15 @@ def test_a_port_that_is_taken_in_the_cluster_s_network_is_named(tmp_path: Path) 
         down(cluster)
 
 
+def test_two_nodes_are_refused_where_there_is_one_core(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    one = str(min(os.sched_getaffinity(0)))
+    words = ["taskset", "--cpu-list", one, sys.executable, str(CLUSTER), "up", "--nodes", "2"]
+    done = _run(words, {"PLIMSOLL_CLUSTER_HOME": str(home)})
+    assert_refused(done, "2 nodes take 2 processor cores, one each, and here is 1")
+    assert not home.exists()
+
+
 def test_what_needs_a_running_cluster_says_how_to_get_one(tmp_path: Path) -> None:
     nowhere = str(tmp_path / "home")
     for words in (("enter", "true"), ("kubectl", "version"), ("load", __file__)):

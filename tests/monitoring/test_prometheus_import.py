@@ -81,7 +81,7 @@ CLUSTER = (
             "dag_id": "sales",
             "task_id": "load",
             "run_id": "r1",
-            "kubernetes_executor": "True",
+            "kubernetes_pod_operator": "True",
         },
     ),
     a_job_pod("services", owner=("ReplicaSet", "web-5d4f6"), labels={"app": "web"}),

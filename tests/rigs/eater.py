@@ -1,10 +1,18 @@
 """A pod's program of a few kilobytes that uses memory for real, in the ways that tasks do.
 
 /task eat MIB [SECONDS [AFTER]]   wait AFTER seconds, take MIB, hold it for SECONDS
+/task grow MIB GROWS HOLDS        take MIB in equal steps over GROWS seconds, hold it for HOLDS
+/task steps MIB S [MIB S ...]     take each MIB more, and wait S seconds after it
+/task pace BASE AFTER MIB KIB_S HOLDS
+                                  hold BASE for AFTER seconds, take MIB more at KIB_S a second,
+                                  hold all for HOLDS seconds
+/task fill MIB HOLDS              hold 8 MiB, write a file of MIB and read it, wait HOLDS seconds
 /task stream FILE                 hold 8 MiB and read a file twice, whatever its size
 /task child MIB                   a child takes MIB; its end, however bad, is ignored
 /task worker MIB                  a child takes MIB; where it ends badly, so does its parent
 /task spin SECONDS                use all the CPU one thread can get
+/task turns N MILLIONS MS         N times: so many steps of arithmetic, then a pause; how long all
+                                  took, in ms, is the container's termination message
 /task heap MIB                    end with exit 1 if the limit is below MIB
 /task cache PERCENT               take that share of the limit
 """
@@ -19,12 +27,13 @@ from deploy.local.archive import write_image
 from deploy.local.images import compile_static, load_image
 from deploy.local.layout import Layout
 
-IMAGE = "localhost/plimsoll-eater:4"
+IMAGE = "localhost/plimsoll-eater:8"
 STREAMER_MIB = 8
 """What streaming holds beside the file's pages."""
 
 _SOURCE = r"""
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -35,6 +44,52 @@ static unsigned number(int argc, char **argv, int at) {
 }
 static void eat(unsigned mib) {
   for (unsigned i = 0; i < mib; i++) memset(malloc(1 << 20), 1, 1 << 20);
+}
+static void grow(unsigned mib, unsigned seconds) {
+  for (unsigned i = 0; i < mib; i++) {
+    long long step_ns = 1000000000LL * seconds / mib;
+    struct timespec pause = {step_ns / 1000000000LL, step_ns % 1000000000LL};
+    eat(1);
+    nanosleep(&pause, 0);
+  }
+}
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec + now.tv_nsec / 1e9;
+}
+static void pace(unsigned mib, unsigned kib_s) {
+  double began = seconds_now();
+  for (unsigned i = 0; i < mib; i++) {
+    eat(1);
+    double ahead = (i + 1) * 1024.0 / kib_s - (seconds_now() - began);
+    if (ahead > 0) {
+      struct timespec pause = {(time_t)ahead, (long)((ahead - (time_t)ahead) * 1e9)};
+      nanosleep(&pause, 0);
+    }
+  }
+}
+static int fill(unsigned mib) {
+  char *buffer = malloc(1 << 20);
+  memset(buffer, 1, 1 << 20);
+  int file = open("/fill", O_RDWR | O_CREAT, 0600);
+  if (file < 0) return 1;
+  for (unsigned i = 0; i < mib; i++)
+    if (write(file, buffer, 1 << 20) < 0) return 1;
+  lseek(file, 0, SEEK_SET);
+  while (read(file, buffer, 1 << 20) > 0);
+  return 0;
+}
+static int turns(unsigned times, unsigned millions, unsigned pause_ms) {
+  struct timespec pause = {pause_ms / 1000, pause_ms % 1000 * 1000000L};
+  double began = seconds_now();
+  volatile unsigned done = 0;
+  for (unsigned i = 0; i < times; i++) {
+    for (unsigned long step = 0; step < millions * 1000000UL; step++) done += step;
+    nanosleep(&pause, 0);
+  }
+  int file = open("/dev/termination-log", O_WRONLY);
+  return file < 0 || dprintf(file, "%.0f", (seconds_now() - began) * 1000) < 0;
 }
 static unsigned limit_mib(void) {
   const char *paths[] = {"/sys/fs/cgroup/memory.max",
@@ -68,6 +123,31 @@ int main(int argc, char **argv) {
     sleep(number(argc, argv, 3));
     return 0;
   }
+  if (!strcmp(argv[1], "grow")) {
+    grow(number(argc, argv, 2), number(argc, argv, 3));
+    sleep(number(argc, argv, 4));
+    return 0;
+  }
+  if (!strcmp(argv[1], "steps")) {
+    for (int at = 2; at < argc; at += 2) {
+      eat(number(argc, argv, at));
+      sleep(number(argc, argv, at + 1));
+    }
+    return 0;
+  }
+  if (!strcmp(argv[1], "pace")) {
+    eat(number(argc, argv, 2));
+    sleep(number(argc, argv, 3));
+    pace(number(argc, argv, 4), number(argc, argv, 5));
+    sleep(number(argc, argv, 6));
+    return 0;
+  }
+  if (!strcmp(argv[1], "fill")) {
+    eat(8);
+    if (fill(number(argc, argv, 2))) return 1;
+    sleep(number(argc, argv, 3));
+    return 0;
+  }
   if (!strcmp(argv[1], "stream")) {
     eat(8);
     return stream(argv[2]);
@@ -88,6 +168,8 @@ int main(int argc, char **argv) {
     while (time(0) < end);
     return 0;
   }
+  if (!strcmp(argv[1], "turns"))
+    return turns(number(argc, argv, 2), number(argc, argv, 3), number(argc, argv, 4));
   if (!strcmp(argv[1], "child") || !strcmp(argv[1], "worker")) {
     int status = 0;
     pid_t child = fork();

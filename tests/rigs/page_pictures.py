@@ -13,6 +13,7 @@ from plimsoll_operator.views.task_views import gather
 from plimsoll_operator.web.report.page import render
 from plimsoll_predictor.store import Store
 from tests.builders.page_stores import a_cluster, served
+from tests.builders.placed_runs import Lived, a_shop, keep
 from tests.builders.reports import START_S
 from tests.builders.runtimes import NIGHTLY, a_telling_past
 from tests.rigs.browsers import Tab, a_browser
@@ -46,6 +47,7 @@ def main(folder: Path) -> None:
             _small(tab, folder / "page-task-dark.png")
         store.close()
         _runtimes(folder, Path(scratch))
+        _placing(folder, Path(scratch))
     for each in sorted(folder.glob("*.png")):
         print(f"{each} {each.stat().st_size:,} bytes")
 
@@ -60,6 +62,21 @@ def _runtimes(folder: Path, scratch: Path) -> None:
             tab.show(width, dark=name == "phone")
             tab.open(f"{address}/tasks/{NIGHTLY}?node-type=n2-standard-8")
             _small(tab, folder / f"page-runtime-{name}.png", only="#runtime")
+    store.close()
+
+
+def _placing(folder: Path, scratch: Path) -> None:
+    """Of who slows whom: twelve kinds of a drawn world."""
+    store = Store.open(f"sqlite:///{scratch}/placing.db", clock=lambda: START_S)
+    keep(store, Lived(a_shop(), seed=0, nodes=10, load=0.5).runs(1_500))
+    with (
+        served(store, bare(store).live) as address,
+        a_browser(scratch / "a-third-profile") as tab,
+    ):
+        for name, width in WIDTHS.items():
+            tab.show(width, dark=name == "phone")
+            tab.open(address)
+            _small(tab, folder / f"page-placing-{name}.png", only="#placing")
     store.close()
 
 

@@ -6,7 +6,8 @@ OVERFLOW = """(() => {
   const wide = document.documentElement.clientWidth, over = [];
   for (const each of document.body.querySelectorAll("*")) {
     const box = each.getBoundingClientRect();
-    const unseen = each.closest(".unseen, .skip, thead, svg, details:not([open]) > table");
+    const inside = ".unseen, .skip, thead, svg, details:not([open]) > table, .scroll > *";
+    const unseen = each.closest(inside);
     const panel = each.closest("section"), right = panel?.getBoundingClientRect().right ?? wide;
     const sticksOut = box.width > 0 && box.right > Math.min(wide, right) + 1;
     if (sticksOut && !unseen) over.push(each.outerHTML.slice(0, 90));

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
 import os
-import shutil
 import signal
-import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -21,39 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import ClientSession, web
-from deploy.local.layout import CHECKOUT, cache_root
 
-LOCK = CHECKOUT / "requirements" / "mlflow.lock"
-INSTALLED_WITHIN_S = 900
+from tests.rigs.locked_environments import environment_of
+from tests.rigs.ports import free_port
+
 STARTED_WITHIN_S = 300
-PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-
-
-def installed() -> Path:
-    """The virtual environment with MLflow; made once, in the cache."""
-    key = hashlib.sha256(LOCK.read_bytes()).hexdigest()[:12]
-    home = cache_root(os.environ) / f"mlflow-{key}-python{PYTHON}"
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with home.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (home / "ready").exists():
-            shutil.rmtree(home, ignore_errors=True)
-            _install(home)
-            (home / "ready").touch()
-    return home
-
-
-def _install(home: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
-    # The lock names all it needs; bytecode is compiled of what is loaded only.
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "pip", "--python", str(home / "bin" / "python"), "install"),
-            *("--quiet", "--no-deps", "--no-compile", "--require-hashes", "-r", str(LOCK)),
-        ],
-        check=True,
-        timeout=INSTALLED_WITHIN_S,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +80,6 @@ class Mlflow:
             os.killpg(self.process.pid, signal.SIGCONT)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @contextmanager
 def serving(folder: Path) -> Iterator[Mlflow]:
     """`mlflow server` over SQLite, with the artifacts that it stores itself."""
@@ -132,7 +93,7 @@ def serving(folder: Path) -> Iterator[Mlflow]:
     with log_file.open("wb") as log:
         process = subprocess.Popen(
             [
-                *(str(installed() / "bin" / "mlflow"), "server", "--workers", "1"),
+                *(str(environment_of("mlflow") / "bin" / "mlflow"), "server", "--workers", "1"),
                 *("--backend-store-uri", f"sqlite:///{folder}/mlflow.db"),
                 *("--serve-artifacts", "--artifacts-destination", str(folder / "artifacts")),
                 *("--host", "127.0.0.1", "--port", str(port)),

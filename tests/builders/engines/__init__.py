@@ -1,0 +1,1 @@
+"""Pods as workflow engines make them, run after run. Each file says where its facts come from."""

@@ -1,0 +1,49 @@
+"""Pods of plain and Indexed Jobs, and of CronJobs.
+
+kubernetes/kubernetes:
+- pkg/controller/job/job_controller.go, ``manageJob``: <Job>-<random>, or <Job>-<index>-<random>
+- pkg/controller/cronjob/cronjob_controllerv2.go, ``getJobName``: <CronJob>-<minutes since 1970>
+- pkg/registry/batch/job/strategy.go, ``generateSelectorIfNeeded``: the labels on a Job's pods
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from plimsoll_operator.pods.job_attempts import patch_for_unlabelled_job
+from tests.builders.engines.runs import Chance, Json, Task, a_jobs_pod
+from tests.builders.pods import APod
+
+
+def job(chance: Chance, name: str, indexed: bool = False) -> Json:
+    """A pod of a Job that people named, deleted, and created again."""
+    return a_jobs_pod(name, chance.uid(), index=chance.number(90) if indexed else None)
+
+
+def generated_job(chance: Chance, prefix: str, seen: bool) -> Json:
+    """A pod of a Job created with generateName. seen: whether admission saw the Job itself."""
+    manifest = {
+        "metadata": {"generateName": prefix},
+        "spec": {"template": {"metadata": {}, "spec": {"restartPolicy": "Never"}}},
+    }
+    notes = {}
+    if seen:
+        template = APod(manifest).patched(patch_for_unlabelled_job(manifest)).built()["spec"]
+        notes = template["template"]["metadata"]["annotations"]
+    return a_jobs_pod(f"{prefix}{chance.ending()}", chance.uid(), annotations=notes)
+
+
+def cronjob(chance: Chance, name: str) -> Json:
+    """A pod of a CronJob's Job."""
+    return a_jobs_pod(f"{name}-{29_000_000 + chance.number(900_000)}", chance.uid())
+
+
+TASKS = (
+    Task("job", "a Job", partial(job, name="report")),
+    Task("job", "an Indexed Job", partial(job, name="shards", indexed=True)),
+    Task("job", "a dot in the name", partial(job, name="etl.load")),
+    Task("job", "generated", partial(generated_job, prefix="train-", seen=True)),
+    Task("job", "never seen", partial(generated_job, prefix="score-", seen=False), 0.6),
+    Task("cronjob", "a CronJob", partial(cronjob, name="nightly")),
+    Task("cronjob", "another", partial(cronjob, name="nightly-bcdfg")),
+)

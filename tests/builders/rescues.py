@@ -1,0 +1,158 @@
+"""A controller's inside that rescues, with an API server and a node that remember."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from plimsoll_operator.attempts.alarms import Alarm, Alarms
+from plimsoll_operator.controller.announcing.announcer import Announcer, Raised
+from plimsoll_operator.controller.attempts.peak_book import PeakBook
+from plimsoll_operator.controller.rescue.limit_raiser import LimitRaiser
+from plimsoll_operator.controller.rescue.rescuable_pods import RescuablePods
+from plimsoll_operator.controller.rescue.rescues import Rescues
+from plimsoll_operator.kube.errors import Refused
+from plimsoll_operator.kube.running_pods import PodWriter
+from plimsoll_operator.metrics.controller import ControllerMetrics
+from plimsoll_operator.names.quantity import parse_bytes
+from plimsoll_operator.pods.spec import Pod
+from plimsoll_operator.profile.events import Happening
+from plimsoll_predictor.core.units import MIB
+from tests.builders.ledgers import Inside, a_train, an_inside, decided
+from tests.builders.nodes import a_node
+from tests.builders.pods import RUNNING, APod
+
+AUTO = {"mode": "enforce", "rescue": "auto"}
+
+
+def running(name: str = "train-1", node: str = "node-1") -> APod:
+    pod = decided(a_train(name)).with_spec(nodeName=node)
+    built = pod.with_status(phase="Running", containerStatuses=[RUNNING]).built()
+    return APod(built)
+
+
+@dataclass(slots=True)
+class Server:
+    """Keeps pods as the API server does; its node grants every raise at once, unless it answers."""
+
+    pods: dict[str, dict[str, Any]] = field(default_factory=dict)
+    refuses: list[Exception] = field(default_factory=list)
+    answers: str | None = None
+    """Deferred or Infeasible."""
+    silent: bool = False
+    raises: list[str] = field(default_factory=list)
+
+    async def raise_pod(self, pod: Pod, body: Mapping[str, Any]) -> Pod:
+        kept = self._kept(pod, body)
+        (container,) = body["spec"]["containers"]
+        self.raises.append(container["resources"]["limits"]["memory"])
+        if self.refuses:
+            raise self.refuses.pop(0)
+        resources = kept["spec"]["containers"][0]["resources"]
+        granted = resources["limits"]["memory"]
+        for kind in ("requests", "limits"):
+            resources[kind].update(container["resources"][kind])
+        wanted = resources["limits"]["memory"]
+        more = parse_bytes(wanted) > parse_bytes(granted)
+        kept["status"]["conditions"] = []
+        if more and self.answers:
+            kept["status"]["conditions"] = [
+                {"type": "PodResizePending", "status": "True", "reason": self.answers}
+            ]
+        shown = granted if more and (self.answers or self.silent) else wanted
+        status = {**RUNNING, "resources": {"limits": {"memory": shown}}}
+        kept["status"]["containerStatuses"] = [status]
+        return APod(kept).built()
+
+    async def note_on_pod(self, pod: Pod, annotations: Mapping[str, str | None]) -> Pod:
+        kept = self._kept(pod, None)
+        kept["metadata"].setdefault("annotations", {}).update(annotations)
+        return APod(kept).built()
+
+    def _kept(self, pod: Pod, body: Mapping[str, Any] | None) -> dict[str, Any]:
+        kept = self.pods.setdefault(pod["metadata"]["name"], APod(pod).built())
+        if body is not None and body["metadata"]["uid"] != kept["metadata"]["uid"]:
+            raise Refused("another pod of the same name")
+        return kept
+
+
+@dataclass(slots=True)
+class Told:
+    """What was announced."""
+
+    reasons: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    raised: list[tuple[int, int]] = field(default_factory=list)
+
+    def announce(self, happening: Happening, _: Pod) -> None:
+        self.reasons.append(happening.reason.value)
+        self.words.append(happening.note)
+
+    async def rescued(self, pod: Pod, happening: Happening, raised: Raised) -> None:
+        self.announce(happening, pod)
+        self.raised.append((raised.first_bytes // MIB, raised.limit_bytes // MIB))
+
+
+@dataclass(slots=True)
+class Scene:
+    """A controller's inside that rescues, at a time of ours."""
+
+    inside: Inside
+    server: Server
+    told: Told
+    now_s: float = 0.0
+    used_bytes: int = 1024 * MIB
+    peaks: PeakBook = field(default_factory=PeakBook)
+    metrics: ControllerMetrics = field(default_factory=lambda: ControllerMetrics(0))
+    rescues: Rescues = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rescues = self.another()
+
+    def another(self) -> Rescues:
+        """One that has just taken the lead."""
+        controller = self.inside.controller
+        return Rescues(
+            RescuablePods(
+                book=controller.book,
+                bounds=controller.bounds,
+                nodes=controller.watch.ledger.nodes,
+                peaks=self.peaks,
+            ),
+            LimitRaiser(
+                cast(PodWriter, self.server), cast(Announcer, self.told), self.metrics.rescue
+            ),
+            controller.standings.standing,
+            lambda: self.now_s,
+        )
+
+    def sees(self, pod: APod) -> None:
+        self.rescues.see(pod.built(), gone=False)
+
+    async def alarmed(self, *alarms: Alarm, node: str = "node-1") -> None:
+        await self.rescues.hear(Alarms(node=node, pods_used_bytes=self.used_bytes, alarms=alarms))
+        await self.rescues.idle()
+
+    def limit(self, name: str = "train-1") -> int:
+        pod = self.server.pods.get(name, running(name).built())
+        return parse_bytes(pod["spec"]["containers"][0]["resources"]["limits"]["memory"])
+
+    def answered(self, answer: str) -> float:
+        return self._metric("plimsoll_rescue_alarms_total", answer=answer)
+
+    def result(self, result: str) -> float:
+        return self._metric("plimsoll_rescue_raises_total", result=result)
+
+    def _metric(self, name: str, **labels: str) -> float:
+        return self.metrics.registry.get_sample_value(name, labels) or 0.0
+
+
+@asynccontextmanager
+async def a_scene(folder: Path, **spec: Any) -> AsyncIterator[Scene]:
+    async with an_inside(folder) as inside:
+        await inside.controller.watch.see_node(a_node("64Gi", "node-1"), gone=False)
+        inside.controller.book.policies.set_namespace_spec("shop", {**AUTO, **spec})
+        yield Scene(inside, Server(), Told())

@@ -1,0 +1,74 @@
+"""Learned from runs on two real nodes, hinted by admission, and followed by the scheduler."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from plimsoll_operator.names import labels
+from tests.apiserver.controllers import Shop, until
+from tests.e2e.plimsolls import Plimsoll
+from tests.e2e.seeing import create, running
+from tests.e2e.workloads import Manifest, a_pod
+from tests.placing.kinds import COMPUTES, HOSTNAME, KINDS, NODES, WAITS, run_all
+
+pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
+
+SEED, RUNS, AT_ONCE, FOLLOWERS = 33, 80, 2, 6
+WITHIN_S = 120.0
+LONG = {COMPUTES: "turns 400 8000 0", WAITS: "turns 12000 8 100"}
+
+
+def anywhere(name: str, kind: str, command: str) -> Manifest:
+    """A pod that says nothing of nodes."""
+    return a_pod(name, command, task=kind, memory="32Mi")
+
+
+def hinted(pod: Any) -> list[str]:
+    """The nodes that a pod prefers by its annotation."""
+    text = (pod.metadata.annotations or {}).get(labels.HINT)
+    return [] if text is None else list(json.loads(text)["nodes"])
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def settled(shop: Shop, plimsoll: Plimsoll) -> Shop:
+    """Both kinds ran beside each other and themselves; now one that computes has node-1."""
+    await shop.enforce(mode="recommend", placing="enforce")
+    draw = Random(SEED)
+    kinds = [kind for kind in KINDS for _ in range(RUNS // len(KINDS))]
+    draw.shuffle(kinds)
+    await run_all(shop, {node: kinds[at::2] for at, node in enumerate(NODES)}, AT_ONCE)
+    for kind, node in zip((COMPUTES, WAITS), NODES, strict=True):
+        long = anywhere(f"long-{kind}", kind, LONG[kind])
+        long["spec"]["nodeSelector"] = {HOSTNAME: node}
+        await create(shop, long)
+        await running(shop, f"long-{kind}")
+    return shop
+
+
+async def test_who_computes_is_sent_to_who_waits(settled: Shop) -> None:
+    """One after another: without a hint, half of them would start on either node."""
+
+    async def is_hinted() -> bool:
+        tried = await create(settled, anywhere("tried", COMPUTES, KINDS[COMPUTES]), dry_run=True)
+        return hinted(tried)[:1] == [NODES[1]]
+
+    bound = []
+    for number in range(FOLLOWERS):
+        name = f"follows-{number}"
+        await until("a pod that computes is hinted at node-2", is_hinted, WITHIN_S)
+        created = await create(settled, anywhere(name, COMPUTES, KINDS[COMPUTES]))
+        assert hinted(created)[:1] == [NODES[1]]
+        await running(settled, name)
+        bound.append((await settled.pods())[name].spec.node_name)
+        await settled.core.delete_namespaced_pod(name, settled.namespace, grace_period_seconds=0)
+        await until("it is gone", lambda name=name: _gone(settled, name), WITHIN_S)
+    assert bound == [NODES[1]] * FOLLOWERS
+
+
+async def _gone(shop: Shop, name: str) -> bool:
+    return name not in await shop.pods()
