@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.sizes import TRACES_FOLDER, trace_paths
+from benchmarks.public_traces import TRACES_FOLDER, trace_paths
 from plimsoll_predictor.replay.sizes.engine import replay
 from plimsoll_predictor.replay.sizes.product import ProductSizer
 from plimsoll_predictor.replay.sizes.sizer import Knobs

@@ -36,6 +36,7 @@ from benchmarks.forecast_bars import (
     by_log_and_method,
     shape_bars,
 )
+from benchmarks.forecast_left_out import SETTINGS, judge_setting, left_out, left_out_table
 from benchmarks.forecast_memory import measured_mb
 from benchmarks.forecast_peers import PEERS, judge_peer
 from benchmarks.forecast_tables import bars_table, figures_table
@@ -82,7 +83,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One method on one log."""
+    """One method, or one setting of the product's, on one log."""
 
     source: Source
     method: str
@@ -102,6 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     written = [{key: each[key] for key in KEYS} for each in figures]
     given.json.write_text(json.dumps(written, indent=2) + "\n")
     console.print(figures_table(figures))
+    if not given.no_left_out:
+        console.print(left_out_table(left_out(_settings_judged(sources))))
     lines = [*bars(by_log_and_method(figures)), _memory(console)]
     if not given.no_shapes:
         lines += _shapes(given.traces, console)
@@ -116,6 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--traces", type=Path, default=TRACES_FOLDER, help="folder with the logs")
     parser.add_argument("--quick", action="store_true", help="two small logs")
     parser.add_argument("--no-peers", action="store_true", help="no forest, no boosted quantiles")
+    parser.add_argument("--no-left-out", action="store_true", help="no settings by other logs")
     parser.add_argument("--no-shapes", action="store_true", help="no shapes, no what-ifs")
     parser.add_argument("--json", type=Path, default=ROOT / "bench-forecast.json")
     return parser
@@ -166,6 +170,18 @@ def _replayed(
             done.result()
             progress.advance(bar)
     return [future.result() for future in futures]
+
+
+def _settings_judged(sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """The figures of each log with each setting that could have been chosen."""
+    jobs = [Job(source, setting) for source in sources for setting in SETTINGS]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(WORKERS, mp_context=context) as pool:
+        return list(pool.map(_with_setting, jobs))
+
+
+def _with_setting(job: Job) -> dict[str, Any]:
+    return judge_setting(_log(job.source), job.method)
 
 
 def _work(job: Job) -> dict[str, Any]:

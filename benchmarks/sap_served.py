@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.sap_builds import PENALTY, TASK, Builds
-from plimsoll_operator.training.when_due import Since, should_train
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.deciding.choosing import cheapest_ceiling
 from plimsoll_predictor.knowledge.expert_names import BOOSTING, CLASSIFIER, MAX_SEEN, REQUEST
 from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.training.train import TrainingPlan, train
+from plimsoll_predictor.training.when_due import Since, should_train
 
 POLICY: Final = Policy(penalty=PENALTY)
 """The defaults, but for what a failed build counts: the score says that."""

@@ -20,6 +20,7 @@ from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
 from plimsoll_operator.controller.tasks.publishing import Publications
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
@@ -94,7 +95,7 @@ async def take_up(store: Store, writer: Writer, board: FeedBoard) -> None:
     """As ``Controller.restore`` restores what the store knows."""
     hub = Hub()
     book = TaskBook(TaskPolicies(Policy(), hub), hub)
-    standings = Standings(store, writer, book)
+    standings = Standings(store, writer, book, ControllerMetrics().restart_seconds)
     publications = Publications(book, standings.fold, board, hub)
     connect_book(hub, book, publications)
     await writer.call(store.totals.mend)

@@ -27,9 +27,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.public_traces import TRACES_FOLDER, trace_paths
 from benchmarks.shift_sizers import Eye, ShiftSizer
 from benchmarks.shifted_traces import LEAST_RUNS, Shifted, joined, scaled, unchanged
-from benchmarks.sizes import TRACES_FOLDER, WIDTH, WORKERS, trace_paths
+from benchmarks.sizes import WIDTH, WORKERS
 from plimsoll_predictor.replay.sizes.engine import DecideAt, replay
 from plimsoll_predictor.replay.sizes.figures import ReplayedRow
 from plimsoll_predictor.replay.sizes.rows import TraceRow

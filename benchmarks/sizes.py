@@ -32,6 +32,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from benchmarks import sizes_left_out, sizes_synthetic
+from benchmarks.public_traces import ROOT, TRACES_FOLDER, trace_paths
 from benchmarks.sizes_bars import (
     BASELINES,
     OPT_IN,
@@ -44,18 +46,21 @@ from benchmarks.sizes_bars import (
     by_setting,
     parity,
 )
+from benchmarks.sizes_unseen import LIVE, unseen_bars
 from plimsoll_predictor.replay.sizes.engine import DecideAt
 from plimsoll_predictor.replay.sizes.playing import Setting, play
 from plimsoll_predictor.replay.sizes.policies import POLICIES
+from plimsoll_predictor.replay.sizes.sizer import Trainings
 from plimsoll_predictor.replay.sizes.traces import Trace, TraceError, read_trace, trace_name
 
-ROOT: Final = Path(__file__).resolve().parents[1]
-TRACES_FOLDER: Final = Path(os.environ.get("TRACES") or ROOT.parent / "shared" / "traces")
-QUICK_TRACES: Final = ("nfcore-eager", "nfcore-rnaseq")
 REPLAY_S, REPLAY_MB = 90.0, 700.0
 WORKERS: Final = 2
 WIDTH: Final = 130
 """Columns of the tables where there is no terminal."""
+PLAYED: Final = (OWN, *(name for name in POLICIES if name.startswith(LIVE)), *BASELINES)
+TRAINED: Final = f"{OWN} with trainings"
+TRAINED_TRACE: Final = "nfcore-eager"
+"""Trainings take a minute and more a trace: one shows what models add."""
 KEYS: Final = (
     "trace",
     "policy",
@@ -66,6 +71,7 @@ KEYS: Final = (
     "cold_gb_h",
     "warm_gb_h",
     "failed_attempts",
+    "lost_h",
     "ms_per_decision",
 )
 
@@ -92,11 +98,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given.json.write_text(json.dumps(figures, indent=2) + "\n")
     console.print(_figures_table(figures))
     console.print(_parity_table(parity(by_setting(figures))))
-    lines = bars(by_setting(figures))
+    lines = bars(by_setting(figures)) + unseen_bars(by_setting(figures))
     lines += _whole_command(paths, console)
     if not given.traces_only:
+        with console.status("measuring: synthetic tasks"):
+            found = sizes_synthetic.all_measured(quick=given.quick)
+        console.print(sizes_synthetic.figures_table(found))
+        lines += sizes_synthetic.bars(found)
         for name in OTHER_BARS:
             lines += _other(name, console, quick=given.quick)
+    if given.leave_one_out:
+        for moment in DecideAt:
+            table, figures_left_out = sizes_left_out.left_out_table(paths, moment, console)
+            console.print(table)
+            beside = given.json.with_name(f"{given.json.stem}-left-out-{moment.value}.json")
+            beside.write_text(json.dumps(figures_left_out, indent=2) + "\n")
     console.print(_bars_table(lines))
     console.print(f"written to {given.json}", markup=False)
     return 0 if all(line.holds for line in lines) else 1
@@ -106,24 +122,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks/sizes.py", description=__doc__)
     parser.add_argument("--traces", type=Path, default=TRACES_FOLDER, help="folder with the traces")
     parser.add_argument("--quick", action="store_true", help="two small traces")
-    parser.add_argument("--traces-only", action="store_true", help="no thesis, no SAP builds")
+    parser.add_argument(
+        "--traces-only", action="store_true", help="no synthetic tasks, thesis, SAP builds"
+    )
+    parser.add_argument(
+        "--leave-one-out", action="store_true", help="choose constants on the other traces, too"
+    )
     parser.add_argument("--json", type=Path, default=ROOT / "bench-sizes.json")
     return parser
-
-
-def trace_paths(folder: Path, *, quick: bool) -> list[Path]:
-    """The traces that have bars.
-
-    Raises TraceError if one is missing.
-    """
-    named = [folder / f"{name}.csv.gz" for name in (QUICK_TRACES if quick else TRACES)]
-    missing = [str(path) for path in named if not path.is_file()]
-    if missing:
-        raise TraceError(
-            f"missing: {', '.join(missing)}; set TRACES to the folder with the public traces"
-            " (docs/replay.md says where they come from)"
-        )
-    return named
 
 
 def _jobs(paths: Sequence[Path]) -> list[Job]:
@@ -134,12 +140,17 @@ def _jobs(paths: Sequence[Path]) -> list[Job]:
         for moment in DecideAt
         for share in (1.0, OPT_IN)
     ]
-    return [
+    trained = [
+        Job(path, OWN, Setting(decide_at=DecideAt.SUBMIT, trainings=Trainings()))
+        for path in sizes
+        if trace_name(path) == TRAINED_TRACE
+    ]
+    return trained + [
         Job(path, name, setting)
-        for name in (OWN, *BASELINES)
+        for name in PLAYED
         for path in sizes
         for setting in settings
-        if name in POLICIES
+        if name in POLICIES and (setting.first_size == 1.0 or not name.startswith(LIVE))
     ]
 
 
@@ -161,7 +172,7 @@ def _replayed(jobs: Sequence[Job], console: Console) -> list[dict[str, Any]]:
         for _ in as_completed(futures):
             progress.advance(bar)
         found = [future.result() for future in futures]
-    places = {name: place for place, name in enumerate((*TRACES, OWN, *BASELINES))}
+    places = {name: place for place, name in enumerate((*TRACES, TRAINED, *PLAYED))}
     found.sort(key=lambda each: (places.get(each["trace"], -1), places[each["policy"]]))
     return found
 
@@ -169,6 +180,8 @@ def _replayed(jobs: Sequence[Job], console: Console) -> list[dict[str, Any]]:
 def _work(job: Job) -> dict[str, Any]:
     played = play(_trace(job.path), POLICIES[job.policy], job.setting)
     figures = played.to_dict()
+    if job.setting.trainings is not None:
+        figures["policy"] = TRAINED
     return {key: figures[key] for key in KEYS}
 
 
@@ -248,7 +261,7 @@ def _figures_table(figures: Sequence[dict[str, Any]]) -> Table:
     table = Table(title="Waste in GB·h", title_justify="left", box=SIMPLE_HEAD)
     for heading in ("trace", "policy", "decided at", "first size"):
         table.add_column(heading)
-    for heading in ("waste", "cold", "warm", "failed", "ms a decision"):
+    for heading in ("waste", "cold", "warm", "failed", "hours lost", "ms a decision"):
         table.add_column(heading, justify="right")
     previous = None
     for each in figures:
@@ -263,6 +276,7 @@ def _figures_table(figures: Sequence[dict[str, Any]]) -> Table:
             f"{each['first_size']:g}",
             *(f"{each[key]:,.1f}" for key in ("waste_gb_h", "cold_gb_h", "warm_gb_h")),
             f"{each['failed_attempts']:,}",
+            f"{each['lost_h']:,.1f}",
             f"{each['ms_per_decision']:.4f}",
             style="bold" if each["policy"] == OWN else "",
         )

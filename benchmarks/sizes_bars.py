@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-TRACES: Final = ("nfcore-methylseq", "nfcore-eager", "nfcore-rnaseq", "nfcore-mag", "cluster-mag")
+FIVE: Final = ("nfcore-methylseq", "nfcore-eager", "nfcore-rnaseq", "nfcore-mag", "cluster-mag")
+"""The traces that the first sizes were found on; each has bars of its own."""
+TRACES: Final = (*FIVE, "nfcore-chipseq")
 BASELINES: Final = ("preset", "max-seen", "max-seen-1.1", "last-20", "tovar", "p95-vpa")
 OWN: Final = "plimsoll"
 OPT_IN: Final = 0.75
@@ -18,15 +20,16 @@ OPT_IN: Final = 0.75
 
 WARM_MEAN: Final = 0.60
 WARM_WORST: Final = 1.00
-TOTALS: Final = dict(zip(TRACES, (0.64, 0.82, 1.00, 0.97, 0.99), strict=True))
+TOTALS: Final = dict(zip(FIVE, (0.64, 0.82, 1.00, 0.97, 0.99), strict=True))
 FAILURES_SHARE: Final = 0.7
 CLUSTER_FAILURES: Final = 380
-AT_START: Final = dict(zip(TRACES, (1900, 1350, 700, 2300, 2780), strict=True))
-OPTED_IN: Final = dict(zip(TRACES, (0.30, 0.42, 0.27, 0.57, 0.60), strict=True))
+AT_START: Final = dict(zip(FIVE, (1900, 1350, 700, 2300, 2780), strict=True))
+OPTED_IN: Final = dict(zip(FIVE, (0.30, 0.42, 0.27, 0.57, 0.60), strict=True))
 MS_PER_DECISION: Final = 0.5
 REPRODUCED_WITHIN: Final = 0.005
 
-# GB·h and failed attempts, decided at submission: found by another program, before this one.
+# GB·h and failed attempts, decided at submission: found by another program, before this one. Of the
+# newest trace it told three.
 PUBLISHED: Final[Mapping[str, Mapping[str, tuple[float, int]]]] = {
     "nfcore-methylseq": dict(
         zip(
@@ -63,6 +66,7 @@ PUBLISHED: Final[Mapping[str, Mapping[str, tuple[float, int]]]] = {
             strict=True,
         )
     ),
+    "nfcore-chipseq": {"preset": (373, 0), "max-seen-1.1": (358, 345), "last-20": (358, 355)},
 }
 
 
@@ -95,12 +99,13 @@ def bars(figures: Figures) -> list[Bar]:
     own = [name for name in traces if (name, OWN, "submit", 1.0) in figures]
     lines = [*_reproduced(figures, traces)]
     if own:
+        of_five = [name for name in own if name in FIVE]
         lines += [
             *_warm(figures, own),
-            *_totals(figures, own),
-            *_failures(figures, own),
-            *_at_start(figures, own),
-            *_opted_in(figures, own),
+            *_totals(figures, of_five),
+            *_failures(figures, of_five),
+            *_at_start(figures, of_five),
+            *_opted_in(figures, of_five),
             *_speed(figures, own),
         ]
     return lines
@@ -108,7 +113,8 @@ def bars(figures: Figures) -> list[Bar]:
 
 def best(figures: Figures, trace: str, what: str) -> float:
     """The best baseline's figure, decided at submission."""
-    return min(float(figures[trace, name, "submit", 1.0][what]) for name in BASELINES)
+    found = (figures.get((trace, name, "submit", 1.0)) for name in BASELINES)
+    return min(float(each[what]) for each in found if each is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,9 +180,11 @@ def _warm(figures: Figures, traces: Sequence[str]) -> Iterator[Bar]:
     }
     if len(traces) == len(TRACES):
         mean = math.prod(shares.values()) ** (1 / len(shares))
-        what = "warm waste ÷ best baseline's, at submit, geometric mean of five traces"
+        what = "warm waste ÷ best baseline's, at submit, geometric mean of six traces"
         yield below(what, mean, WARM_MEAN)
     for trace, share in shares.items():
+        if trace not in FIVE:
+            continue
         yield below(f"{trace}: warm waste ÷ best baseline's, at submit", share, WARM_WORST)
 
 

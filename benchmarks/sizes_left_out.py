@@ -1,0 +1,262 @@
+"""Each trace with the constants that the others choose: part of `make bench-sizes` if asked for.
+
+    .venv/bin/python -P benchmarks/sizes_left_out.py [--traces FOLDER] [--quick] [--start]
+
+Every configuration of GRID plays every trace, which takes a while: it says how far it is. For each
+trace the constants are chosen that do best on the others; docs/replay.md says by what measure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import multiprocessing
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+# Run as a file by `python -P`: the checkout is where benchmarks.* are found.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.public_traces import TRACES_FOLDER, trace_paths
+from benchmarks.sizes_bars import OWN
+from benchmarks.sizes_unseen import RULES
+from plimsoll_predictor.core.durations import words_for_duration
+from plimsoll_predictor.knowledge.constants import SERVED, Constants
+from plimsoll_predictor.replay.sizes.engine import DecideAt, replay
+from plimsoll_predictor.replay.sizes.policies import POLICIES
+from plimsoll_predictor.replay.sizes.sizer import Knobs
+from plimsoll_predictor.replay.sizes.traces import Trace, read_trace, trace_name
+
+GRID: Final[Mapping[str, Sequence[float]]] = MappingProxyType(
+    {
+        "burst_share": (0.1, 0.5),
+        "burst_runs": (1, 4),
+        "outlasting_runs": (1, 6),
+        "outlasting_share": (0.2, 0.6),
+        "outlasting_room": (1.2, 2.2),
+        "price_runtimes": (1.0, 6.0),
+        "restart_s": (20.0, 180.0),
+        "most_failing": (0.01, 0.03),
+        "short_s": (60.0, 600.0),
+    }
+)
+"""Constant -> what is tried in place of what is served; one is changed at a time."""
+OVERHEADS_S: Final = (1200.0, 4800.0)
+"""What is tried as the default price of a failed attempt, in place of what is served."""
+FAILURES_WEIGHT: Final = 0.1
+"""What a logarithm of failed attempts counts beside one of waste: half of them is worth 7%."""
+WORKERS: Final = 2
+WIDTH: Final = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One configuration. overhead_s: None for the policy's default."""
+
+    words: str
+    constants: Constants
+    overhead_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A policy on a trace; tried: None for a rule."""
+
+    path: Path
+    policy: str
+    decide_at: DecideAt
+    tried: Tried | None
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What came of a job."""
+
+    waste_gb_h: float
+    failed_attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A trace, the configuration that the others choose, and the one it would choose itself."""
+
+    trace: str
+    chosen: str
+    found: Figures
+    served: Figures
+    own: str
+    best_own: Figures
+    best_rule_gb_h: float
+
+
+Found = Mapping[tuple[str, str], Figures]
+"""Trace and configuration, or rule, in words -> the figures."""
+
+
+def configurations() -> list[Tried]:
+    """What is served first, then each change of one constant."""
+    changed = [
+        Tried(f"{name} {value:g}", _with(name, value))
+        for name, values in GRID.items()
+        for value in values
+    ]
+    prices = [Tried(f"overhead {each:g} s", SERVED, each) for each in OVERHEADS_S]
+    return [Tried("as served", SERVED), *changed, *prices]
+
+
+def _with(name: str, value: float) -> Constants:
+    changed: dict[str, Any] = {name: value}
+    return replace(SERVED, **changed)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play, choose, print, write."""
+    parser = argparse.ArgumentParser(prog="benchmarks/sizes_left_out.py", description=__doc__)
+    parser.add_argument("--traces", type=Path, default=TRACES_FOLDER, help="folder with the traces")
+    parser.add_argument("--quick", action="store_true", help="two small traces")
+    parser.add_argument("--start", action="store_true", help="decide at start, not at submission")
+    parser.add_argument("--json", type=Path, help="where the figures go, too")
+    given = parser.parse_args(arguments)
+    console = Console(width=None if sys.stdout.isatty() else WIDTH)
+    moment = DecideAt.START if given.start else DecideAt.SUBMIT
+    table, document = left_out_table(trace_paths(given.traces, quick=given.quick), moment, console)
+    console.print(table)
+    if given.json is not None:
+        given.json.write_text(json.dumps(document, indent=2) + "\n")
+        console.print(f"written to {given.json}", markup=False)
+    return 0
+
+
+def left_out_table(
+    paths: Sequence[Path], decide_at: DecideAt, console: Console
+) -> tuple[Table, list[dict[str, Any]]]:
+    """Play all configurations, and tell what came of leaving each trace out."""
+    found = _played(paths, decide_at, console)
+    lines = left_out(found, [trace_name(path) for path in paths])
+    return _table(lines, decide_at), [asdict(line) for line in lines]
+
+
+def left_out(found: Found, traces: Sequence[str]) -> list[LeftOut]:
+    """For each trace, what the others would choose for it."""
+    names = [each.words for each in configurations()]
+    lines = []
+    for trace in traces:
+        others = [each for each in traces if each != trace]
+        chosen = min(names, key=lambda name: sum(_cost(found, each, name) for each in others))
+        own = min(names, key=lambda name: _cost(found, trace, name))
+        lines.append(
+            LeftOut(
+                trace=trace,
+                chosen=chosen,
+                found=found[trace, chosen],
+                served=found[trace, names[0]],
+                own=own,
+                best_own=found[trace, own],
+                best_rule_gb_h=_best_rule(found, trace).waste_gb_h,
+            )
+        )
+    return lines
+
+
+def _best_rule(found: Found, trace: str) -> Figures:
+    return min((found[trace, rule] for rule in RULES), key=lambda each: each.waste_gb_h)
+
+
+def _cost(found: Found, trace: str, name: str) -> float:
+    """A configuration's waste on a trace beside the best rule's, and its failures, in logarithms.
+
+    Failures are weighed beside those of max-seen: the best rule may be the request, without any.
+    """
+    figures, rule = found[trace, name], _best_rule(found, trace)
+    failed = (figures.failed_attempts + 1) / (found[trace, "max-seen-1.1"].failed_attempts + 1)
+    waste = figures.waste_gb_h / rule.waste_gb_h
+    return math.log(waste) + FAILURES_WEIGHT * math.log(failed)
+
+
+def _played(
+    paths: Sequence[Path], decide_at: DecideAt, console: Console
+) -> dict[tuple[str, str], Figures]:
+    largest_first = sorted(paths, key=lambda path: path.stat().st_size, reverse=True)
+    jobs = [Job(path, OWN, decide_at, each) for path in largest_first for each in configurations()]
+    jobs += [Job(path, rule, decide_at, None) for path in largest_first for rule in RULES]
+    found: dict[tuple[str, str], Figures] = {}
+    began_s = time.monotonic()
+    with ProcessPoolExecutor(WORKERS, multiprocessing.get_context("spawn")) as pool:
+        futures = {pool.submit(_work, job): job for job in jobs}
+        for done, future in enumerate(as_completed(futures), start=1):
+            job = futures[future]
+            name = job.tried.words if job.tried else job.policy
+            found[trace_name(job.path), name] = future.result()
+            if done % 10 == 0 or done == len(jobs):
+                passed = words_for_duration(time.monotonic() - began_s)
+                words = f"left out, at {decide_at.value}: {done} of {len(jobs)} replays in {passed}"
+                console.print(words, markup=False)
+    return found
+
+
+def _work(job: Job) -> Figures:
+    knobs = Knobs()
+    if job.tried is not None:
+        knobs = Knobs(constants=job.tried.constants, strictness=job.tried.overhead_s)
+    sizer = POLICIES[job.policy].make(knobs)
+    ended = replay(_trace(job.path).rows, sizer, decide_at=job.decide_at).rows
+    return Figures(
+        waste_gb_h=sum(each.waste_gb_h for each in ended),
+        failed_attempts=sum(each.failed_attempts for each in ended),
+    )
+
+
+@cache
+def _trace(path: Path) -> Trace:
+    return read_trace(path)
+
+
+def _table(lines: Sequence[LeftOut], decide_at: DecideAt) -> Table:
+    table = Table(
+        title=f"Constants that the other traces choose for the one left out, at {decide_at}",
+        caption=(
+            "GB·h wasted / failed attempts; ÷: of the chosen, over the best of"
+            f" {', '.join(RULES)}. One constant is changed at a time:"
+            f" {', '.join(each.words for each in configurations()[1:])}"
+        ),
+        title_justify="left",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    table.add_column("left out", no_wrap=True)
+    table.add_column("chosen by the others")
+    for heading in ("with these", "÷", "as served"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("it would choose")
+    table.add_column("with these", justify="right", no_wrap=True)
+    for line in lines:
+        table.add_row(
+            line.trace,
+            line.chosen,
+            _words(line.found),
+            f"{line.found.waste_gb_h / line.best_rule_gb_h:.3f}",
+            _words(line.served),
+            line.own,
+            _words(line.best_own),
+        )
+    return table
+
+
+def _words(figures: Figures) -> str:
+    return f"{figures.waste_gb_h:,.1f} / {figures.failed_attempts:,}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

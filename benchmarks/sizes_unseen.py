@@ -1,0 +1,61 @@
+"""What sizes must reach on every trace, and on all together: bars on work that nobody tuned for.
+
+Pure: figures in, lines of a table out; see sizes_bars.py for what a figure is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from benchmarks.sizes_bars import OWN, TRACES, Bar, Figures, below
+
+RULES: Final = ("preset", "max-seen-1.1", "last-20")
+"""Those that anybody would use: the request, and two on the largest need."""
+MOMENTS: Final = ("submit", "start")
+TO_BEST_RULE: Final = 1.03
+FAILED: Final = 950
+FAILED_WITH_LIVE: Final = 800
+LIVE: Final = "plimsoll-live"
+"""How names of policies begin that see what running attempts show."""
+LOST_H: Final = MappingProxyType({"submit": 492.1, "start": 499.9})
+"""Hours that failed attempts ran over the six traces, before sizes took bursts into account."""
+LOST_SHARE: Final = 0.65
+
+
+def unseen_bars(figures: Figures) -> list[Bar]:
+    """The bars of the traces that were played."""
+    traces = [name for name in TRACES if (name, OWN, "submit", 1.0) in figures]
+    return [*_beside_rules(figures, traces), *_over_all(figures, traces)]
+
+
+def _beside_rules(figures: Figures, traces: Sequence[str]) -> Iterator[Bar]:
+    for trace in traces:
+        for moment in MOMENTS:
+            own = figures.get((trace, OWN, moment, 1.0))
+            found = [figures.get((trace, rule, moment, 1.0)) for rule in RULES]
+            rules = [each["waste_gb_h"] for each in found if each is not None]
+            if own is not None and len(rules) == len(RULES):
+                what = f"{trace}: all waste ÷ the best of {', '.join(RULES)}, at {moment}"
+                yield below(what, own["waste_gb_h"] / min(rules), TO_BEST_RULE)
+
+
+def _over_all(figures: Figures, traces: Sequence[str]) -> Iterator[Bar]:
+    if len(traces) < len(TRACES):
+        return
+    policies = dict.fromkeys(policy for _, policy, _, _ in figures if policy.startswith(LIVE))
+    for policy in (OWN, *policies):
+        found = [figures.get((trace, policy, "submit", 1.0)) for trace in traces]
+        whole = [each for each in found if each is not None]
+        if len(whole) == len(traces):
+            most = FAILED if policy == OWN else FAILED_WITH_LIVE
+            failed = sum(each["failed_attempts"] for each in whole)
+            yield below(f"{policy}: failed attempts over six traces", failed, most, "{:.0f}")
+    for moment in MOMENTS:
+        found = [figures.get((trace, OWN, moment, 1.0)) for trace in traces]
+        lost_h = [each["lost_h"] for each in found if each is not None]
+        if len(lost_h) == len(traces):
+            before_h = LOST_H[moment]
+            what = f"six traces: hours failed attempts ran ÷ {before_h:g} of before, at {moment}"
+            yield below(what, sum(lost_h) / before_h, LOST_SHARE)
