@@ -15,7 +15,7 @@ WORKERS ?= 2
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-local test-harm test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched
+.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-engines test-airflow test-next-pods test-placing test-local test-harm test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched airflow
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -94,6 +94,20 @@ test-harm: setup cluster-up runtimes ## runs in pairs on the real node, without 
 runtimes: setup
 	@$(BIN)/python -m tests.rigs.runtimes_image
 
+airflow: setup
+	@$(BIN)/python -m tests.rigs.locked_environments airflow
+
+test-airflow: cluster-up airflow ## a real Airflow beside the cluster: too small tasks healed, its past imported
+	$(INSIDE) $(BIN)/pytest --capture=no tests/airflow
+
+test-next-pods: setup cluster-up ## from a kill to the next pod, fifty times: an engine that makes it at once, and Plimsoll
+	$(INSIDE) $(BIN)/pytest --capture=no tests/engines
+
+test-engines: test-airflow test-next-pods ## real workflow engines beside the cluster, which make test leaves out: they take minutes
+
+test-placing: setup ## two real nodes, a core each: what is observed of tasks that share them; on a cluster of its own
+	$(BIN)/pytest tests/placing
+
 test-local: setup cluster-up ## the local cluster itself: brought up, killed, taken away
 	$(INSIDE) $(BIN)/pytest tests/local
 
@@ -167,6 +181,15 @@ bench-shifts: setup ## what noticing that a task has changed saves, on the publi
 bench-forecast: setup ## forecasts of runtimes on the public logs beside their bars, and bench-forecast.json (TRACES=folder of yours)
 	$(BIN)/python -P benchmarks/forecast.py
 
+bench-live: setup cluster-up ## recurring tasks, a burst with and without what running attempts show, on the real node; bench-live.json
+	PYTHONPATH=. $(BIN)/python -P -m benchmarks.live
+
+bench-rescue: setup cluster-up ## growing tasks, without rescue and with it, on the real node; bench-rescue.json
+	PYTHONPATH=. $(BIN)/python -P -m benchmarks.live_rescue
+
+bench-placing: setup ## jobs chosen and placed by whom they get along with, on co-location matrices; bench-placing.json (TRACES=folder of yours)
+	$(BIN)/python -P benchmarks/placing.py
+
 bench-scale: setup ## a million observations on SQLite and PostgreSQL, models of thousands of tasks, and bench-scale.json
 	$(BIN)/python -P benchmarks/scale.py
 
@@ -189,8 +212,10 @@ lock: setup ## rewrite requirements/*.lock from pyproject.toml
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 requirements/build.in -c requirements/dev.lock -o requirements/build.lock
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 requirements/demo.in -c requirements/dev.lock -o requirements/demo.lock
 	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 requirements/mlflow.in -o requirements/mlflow.lock
+	$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --python-version 3.11 requirements/airflow.in -o requirements/airflow.lock
 
 clean: ## end the local cluster and remove what was built here (the cache of binaries stays)
 	-[ ! -f deploy/local/cluster.py ] || $(CLUSTER) down
+	-[ ! -d .local/cluster-placing ] || PLIMSOLL_CLUSTER_HOME=$(CURDIR)/.local/cluster-placing $(CLUSTER) down
 	-[ ! -d .local/test-logs ] || $(PYTHON) -m tests.suites down
-	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html bench-results.json bench-sizes.json bench-forecast.json bench-scale.json harm.json
+	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html bench-results.json bench-sizes.json bench-forecast.json bench-live.json bench-rescue.json bench-placing.json bench-scale.json harm.json
