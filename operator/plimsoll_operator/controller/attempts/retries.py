@@ -150,19 +150,27 @@ class Retries:
     def _ended(self, intent: RetryIntent, done: asyncio.Task[None]) -> None:
         self._under_way.pop(intent.attempt_uid, None)
         if not done.cancelled() and (error := done.exception()) is not None:
-            # It is still intended, and the next start resumes it.
+            # Only the store can refuse here, at the end: the next start resumes what is intended.
             log.error("retry interrupted", pod=intent.new_pod, error=repr(error))
 
     async def _carry_out(self, intent: RetryIntent) -> None:
         pause_s = 0.5
         maker = RetryMaker(kube=self.kube, policies=self.policies, now_s=self.now_s)
         while True:
-            ending = await maker.make(intent)
+            ending = await self._tried(maker, intent)
             if ending is not None:
                 await self._close(intent, ending)
                 return
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+
+    async def _tried(self, maker: RetryMaker, intent: RetryIntent) -> Ending | None:
+        try:
+            return await maker.make(intent)
+        except Exception:
+            # Nobody else makes this retry, so no mistake of ours may end it before its time.
+            log.exception("retry failed, trying again", pod=intent.new_pod)
+            return None
 
     async def _close(self, intent: RetryIntent, ending: Ending) -> None:
         await self.writer.call(self.store.retries.close, intent.attempt_uid, ending.words)

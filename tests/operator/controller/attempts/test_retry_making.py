@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.attempts.retry_pod import planned_manifest
-from plimsoll_operator.controller.attempts.retry_making import RETRY_WITHIN_S
+from plimsoll_operator.controller.attempts.retry_making import RETRY_WITHIN_S, Ending, RetryMaker
 from plimsoll_operator.names import labels
 from plimsoll_predictor.store import RetryIntent
 from tests.builders.ledgers import NOW_S, Inside, a_train, an_inside, decided, killed
@@ -66,6 +66,26 @@ async def test_a_mark_that_others_always_prevent_does_not_hold_up_the_retry(
         server.has(the_killed())
         await inside.see(the_killed())
         await closed(inside, created=1)
+
+
+async def test_a_mistake_of_ours_does_not_end_a_retry_before_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, tried = RetryMaker.make, []
+
+    async def fails_once(maker: RetryMaker, intent: RetryIntent) -> Ending | None:
+        tried.append(intent.pod)
+        if len(tried) == 1:
+            raise KeyError("metadata")
+        return await make(maker, intent)
+
+    monkeypatch.setattr(RetryMaker, "make", fails_once)
+    async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
+        server.has(the_killed())
+        await inside.see(the_killed())
+        await closed(inside, created=1)
+        assert len(tried) == 2
+        assert len(server.created) == 1
 
 
 @pytest.mark.parametrize(
