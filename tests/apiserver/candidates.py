@@ -22,6 +22,8 @@ from tests.rigs.preloaded import Preloaded, start_plimsoll
 LEASE = "plimsoll-controller"
 LEASE_S = 6
 """Shorter than in production, so that the tests are."""
+LINES_TOLD = 60
+"""Of a candidate's log, when its test fails."""
 LOST = 75
 """The exit status of a leader that lost the lead."""
 
@@ -121,10 +123,17 @@ async def a_candidate(
     candidate = Candidate(name, folder, process)
     try:
         yield candidate
+    except AssertionError as error:
+        error.add_note(f"{name} said last:\n{_last_lines(candidate.log)}")
+        raise
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGCONT)
         await candidate.end()
+
+
+def _last_lines(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-LINES_TOLD:])
 
 
 @contextlib.asynccontextmanager

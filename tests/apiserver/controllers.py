@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kubernetes_asyncio import client, config
 
@@ -33,6 +33,8 @@ ENDED = {
     "failed": ("Failed", "Error", 1),
     "stopped": ("Failed", "Error", 137),
 }
+PATIENCE_S: Final = 180.0
+"""A kubelet that fails to mount or start something tries again after up to two minutes."""
 
 
 @dataclass(slots=True)
@@ -223,8 +225,11 @@ def observed(folder: Path, task: TaskId) -> list[Observation]:
         store.close()
 
 
-async def until(what: str, check: Any, within_s: float = 60.0) -> Any:
-    """Wait until ``check`` (plain or async) is true; returns what it returned."""
+async def until(what: str, check: Any, within_s: float = PATIENCE_S) -> Any:
+    """Wait until ``check`` (plain or async) is true; returns what it returned.
+
+    within_s: what is promised; where nothing is, long enough to say that it never comes.
+    """
     deadline_s = asyncio.get_running_loop().time() + within_s
     while True:
         found = check()

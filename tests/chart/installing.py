@@ -17,6 +17,7 @@ import yaml
 from deploy.chart.generated import CHART, CHECKOUT
 from deploy.chart.rendering import NAME
 
+from tests.apiserver.controllers import PATIENCE_S
 from tests.chart.helm import Document, Helm
 from tests.conftest import Cluster
 
@@ -173,7 +174,7 @@ def _remove_everything(cluster: Cluster) -> None:
         cluster.kubectl("delete", kind, *names, "--ignore-not-found", "--timeout=90s")
 
 
-def until(what: str, look: Callable[[], Got | None], within_s: float = 60.0) -> Got:
+def until(what: str, look: Callable[[], Got | None], within_s: float = PATIENCE_S) -> Got:
     """Look again and again; the first thing that is found."""
     give_up_s = time.monotonic() + within_s
     while True:

@@ -13,7 +13,8 @@ from plimsoll_predictor.store import Store
 from tests.apiserver.controllers import Shop, until
 from tests.e2e.workloads import a_pod
 
-ALL_DONE_WITHIN_S = 90.0
+ALL_DONE_WITHIN_S = 240.0
+"""A kubelet that cannot mount or start something at once tries again after up to two minutes."""
 EATS_MIB = 90
 """More than the 64Mi that a pod asks for, less than it gets in its second attempt."""
 
@@ -75,10 +76,28 @@ class Burst:
         settled_s: how long to wait for whoever would do it once more.
         """
         count = len(self.uids)
-        await until("all retried", self.all_succeeded, ALL_DONE_WITHIN_S)
+        try:
+            await until("all retried", self.all_succeeded, ALL_DONE_WITHIN_S)
+        except AssertionError as error:
+            error.add_note(await self._as_it_stands())
+            raise
         expected = {Outcome.OOM_KILLED: count, Outcome.SUCCEEDED: count}
         await until("all observed", lambda: self.outcomes(store) == expected, 30)
         await asyncio.sleep(settled_s)
         assert self.outcomes(store) == expected
         assert [len(pods) for pods in (await self.retries()).values()] == [1] * count
         assert store.retries.waiting() == []
+
+    async def _as_it_stands(self) -> str:
+        """Its pods and what was said of them, a line each."""
+        lines = []
+        for name, pod in (await self.shop.pods()).items():
+            states = [each.state for each in pod.status.container_statuses or ()]
+            why = [each.waiting or each.terminated for each in states]
+            reasons = [each.reason if each else "runs" for each in why]
+            lines.append(f"{name}: {pod.status.phase} {reasons}")
+        found = await self.shop.core.list_namespaced_event(self.shop.namespace)
+        for event in found.items:
+            if event.type == "Warning":
+                lines.append(f"{event.involved_object.name}: {event.reason}: {event.message}")
+        return "\n".join(lines)
