@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -36,6 +38,8 @@ class SnapshotKeeper:
     client: FeedClient
     metrics: AdmissionMetrics
     _written_changes: int = field(default=0, init=False)
+    _disk: threading.Lock = field(default_factory=threading.Lock, init=False)
+    """A write goes on in its thread when whoever waits for it is cancelled; the last one waits."""
 
     def load(self, now_s: float) -> bool:
         """Load the file; True if it was loaded. A bad file is logged and put aside.
@@ -76,9 +80,13 @@ class SnapshotKeeper:
             return
         snapshot = take_snapshot(self.state, self.client.position, time.time())
         try:
-            await asyncio.to_thread(write_snapshot, self.path, snapshot)
+            await asyncio.to_thread(self._write, self.path, snapshot)
         except SnapshotError as error:
             self.metrics.snapshot_errors.inc()
             log.warning("snapshot-not-written", error=str(error))
             return
         self._written_changes = changes
+
+    def _write(self, path: Path, lines: Iterable[bytes]) -> None:
+        with self._disk:
+            write_snapshot(path, lines)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.admission.snapshot import load_snapshot
+from plimsoll_operator.admission import keeping
+from plimsoll_operator.admission.snapshot import load_snapshot, write_snapshot
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.client import Position
 from plimsoll_operator.feed.wire import decode_message
@@ -132,3 +136,28 @@ async def test_a_snapshot_that_cannot_be_written_does_not_stop_serving(tmp_path:
             )
         )
         assert patch_in(await caller.review(POD)) != []
+
+
+async def test_a_write_that_is_broken_off_does_not_spoil_the_last_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its thread goes on when the process ends and writes once more, into the same file."""
+    begun, go_on, written = threading.Event(), threading.Event(), []
+
+    def slow_at_first(path: Path, lines: Iterable[bytes]) -> None:
+        if not begun.is_set():
+            begun.set()
+            go_on.wait(10)
+        write_snapshot(path, lines)
+        written.append(path)
+
+    monkeypatch.setattr(keeping, "write_snapshot", slow_at_first)
+    async with a_server(tmp_path, knowledge_of()) as (_, server, board):
+        await until_true(begun.is_set)
+        board.publish(knowledge_of(JOIN))
+        await until_true(lambda: len(server.state.tasks) == 2)
+        asyncio.get_running_loop().call_later(0.3, go_on.set)
+    await until_true(lambda: len(written) == 2)
+    state = AdmissionState()
+    assert load_snapshot(tmp_path / "snapshot.jsonl", state) is not None
+    assert set(state.tasks) == {TRAIN, JOIN}
