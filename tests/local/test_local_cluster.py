@@ -112,7 +112,12 @@ def test_a_second_cluster_runs_beside_the_first_and_goes_without_a_trace(
         stop_program(other, "kube-apiserver")
         assert not other.is_up()
         start_program(other, "kube-apiserver")
-        until(other.is_up, "the API server, started again")
+        try:
+            until(other.is_up, "the API server, started again")
+        except AssertionError as error:
+            said = (other.layout.logs / "kube-apiserver.log").read_text(errors="replace")
+            error.add_note(f"missing: {other.missing_programs()}; it said last: {said[-4000:]}")
+            raise
 
         # What was run by `enter` belongs to the cluster, too.
         entered = subprocess.Popen(other.enter(["sleep", "1000"]))

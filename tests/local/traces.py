@@ -16,8 +16,11 @@ from deploy.local.namespaces import processes
 
 CLUSTER_COMMAND = CHECKOUT / "deploy" / "local" / "cluster.py"
 
+PATIENCE_S = 180.0
+"""Beside other suites, an API server takes a minute to start."""
 
-def until(probe: Callable[[], Any], what: str, within_s: float = 60.0) -> Any:
+
+def until(probe: Callable[[], Any], what: str, within_s: float = PATIENCE_S) -> Any:
     end_s = time.monotonic() + within_s
     while time.monotonic() < end_s:
         if answer := probe():

@@ -215,10 +215,13 @@ async def test_the_controllers_settings_and_metrics_do(
     server = MlflowServer.at(settings.mlflow_url.get_secret_value())
     assert server.where == f"{mlflow.address}/"
     metrics, writer = ControllerMetrics(), Writer(store)
-    outbox = Outbox(store, writer, lambda result: metrics.tracked_trainings.labels(result).inc())
+    logged = metrics.tracked_trainings
+    outbox = Outbox(store, writer, lambda result: logged.labels(result).inc())
     fail(store, "by/settings")
     async with tracking(server, outbox, TrackingRules(prefix=settings.mlflow_prefix)) as tracker:
-        await until(lambda: store.trainings.untracked() == [])
+        # It is counted once the store knows that it is logged.
+        await until(lambda: logged.labels("logged")._value.get() == 1)
+        assert store.trainings.untracked() == []
         assert tracker is not None
         assert tracker.trouble is None
     await writer.close()

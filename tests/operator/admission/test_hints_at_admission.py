@@ -157,7 +157,9 @@ async def test_a_restarted_replica_hints_by_its_copy_once_the_controller_is_hear
 ) -> None:
     async with a_server(tmp_path, KNOWN) as (_, server, board):
         tell_nodes(board, TRAIN, node_1=3, node_2=0)
-        await until_true(lambda: len(server.state.placing) == 2)
+        # What a replica ends in the middle of, it does not keep.
+        snapshot = tmp_path / "snapshot.jsonl"
+        await until_true(lambda: snapshot.exists() and "node-2" in snapshot.read_text())
     settings = settings_in(tmp_path, "http://127.0.0.1:1")
     async with running(settings) as server, calling(server.port, tmp_path) as caller:
         assert len(server.state.placing) == 2
