@@ -1,13 +1,13 @@
 """Chooses the nodes on which a new task had better run, by who runs there.
 
-Admission asks for each new pod, so all is kept such that a question costs little: a row of counts a
-node, changed as news come. Numpy alone.
+Admission asks for each new pod, and the extender for each pod that is scheduled: so all is kept
+such that a question costs little, a row of counts a node, changed as news come. Numpy alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -148,6 +148,28 @@ class Neighbourhoods:
             return NoHint.UNKNOWN
         costs = self.costs.rows[place]
         return self._best(self._beside[:nodes, :kinds] @ costs, float(costs @ total) / nodes)
+
+    def costs_on(self, kind: str, nodes: Sequence[str], now_s: float) -> Array | NoHint:
+        """Return what a task that is about to start costs on each of these nodes, in slowdowns.
+
+        nan for a node of which nothing was told. now_s: on a clock that cannot jump.
+        O(all nodes × kinds), in numpy.
+        """
+        place = None if self.costs is None else self.costs.place(kind)
+        if self.costs is None or place is None:
+            return NoHint.UNKNOWN
+        self._forget_expected(now_s)
+        kinds = len(self.costs.kinds)
+        asked = np.zeros((MOST_PLACES, 3))
+        asked[:kinds, 0], asked[:kinds, 1] = self.costs.rows[place], self.costs.known[place]
+        asked[:, 2] = 1.0
+        # A last row for nodes of which nothing was told; a row of -1 is the last one.
+        told = np.full((len(self._names) + 1, 3), np.nan)
+        told[:-1] = self._beside[: len(self._names)] @ asked
+        costs, known, residents = told[[self._rows.get(node, -1) for node in nodes]].T
+        if not np.nansum(known) >= LEAST_KNOWN * np.nansum(residents):
+            return NoHint.UNKNOWN
+        return np.asarray(costs, dtype=float)
 
     def expect(self, kind: str, node: str, now_s: float) -> None:
         """Count a task on a node until the news of it are there."""
