@@ -24,11 +24,12 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.admission_inputs import a_model
-from plimsoll_operator.admission.answering import Answerer, Freshness, QuietLog
+from plimsoll_operator.admission.answering import Answerer, Freshness
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.feed.client import FeedClient, FeedSource
 from plimsoll_operator.feed.wire import decode_message
+from plimsoll_operator.metrics.quiet_log import QuietLog
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Placing, Policy
 from plimsoll_predictor.core.task import TaskId

@@ -17,6 +17,7 @@ from plimsoll_operator.cli import (
     controller,
     enforce,
     explain,
+    extender,
     forecast,
     models,
     pause,
@@ -66,6 +67,7 @@ for command in (
     run,
     controller,
     admission,
+    extender,
     agent,
     train,
 ):

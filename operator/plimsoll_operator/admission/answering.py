@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-import structlog
-
 from plimsoll_operator.admission.early import Early, early
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.admission.reviews import (
@@ -19,6 +17,7 @@ from plimsoll_operator.admission.reviews import (
     read_review,
     uid_in,
 )
+from plimsoll_operator.metrics.quiet_log import QuietLog, place_of
 from plimsoll_operator.pods.job_attempts import (
     notes_for_job,
     notes_for_unlabelled_job,
@@ -32,13 +31,9 @@ from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.sized import Sized, Treatment
 from plimsoll_operator.sizing.state import AdmissionState
 
-log = structlog.get_logger()
-
 A = TypeVar("A")
 Notes = Callable[[Mapping[str, Any]], dict[str, str] | None]
 """Returns the annotations for a Job's template; None if its pods are not Plimsoll's."""
-INTERVAL_S: Final = 10.0
-MAX_SUBJECTS: Final = 100
 _EXCLUDED: Final = Sized(Treatment.EXCLUDED, [])
 MAX_SILENCE_S: Final = 600.0
 """A controller that Kubernetes starts again on another node is heard before that."""
@@ -107,31 +102,6 @@ class Freshness:
         if now_s - self.heard_s > self.max_silence_s:
             return "the controller has been silent for too long"
         return None
-
-
-class QuietLog:
-    """A log that a storm of bad requests cannot flood.
-
-    It writes at most one warning per subject in ``INTERVAL_S`` and counts those held back.
-    """
-
-    def __init__(self, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._last_s: dict[str, float] = {}
-        self._held_back: dict[str, int] = {}
-
-    def warning(self, event: str, subject: str, **fields: Any) -> None:
-        """Log ``event``, unless the same event and subject were logged just before."""
-        key = f"{event}/{subject}"
-        now_s = self._monotonic()
-        last_s = self._last_s.get(key)
-        if last_s is not None and now_s - last_s < INTERVAL_S:
-            self._held_back[key] = self._held_back.get(key, 0) + 1
-            return
-        if len(self._last_s) >= MAX_SUBJECTS:
-            self._last_s.clear()
-        self._last_s[key] = now_s
-        log.warning(event, subject=subject, held_back=self._held_back.pop(key, 0), **fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +173,7 @@ class Answerer:
         except Exception as error:  # whatever it is, the object is admitted
             # Not the error's own text: it may quote the pod, and pods carry secrets.
             unanswerable = Unanswerable("error", uid_in(body))
-            return self._let_through(unanswerable, error=_where(error))
+            return self._let_through(unanswerable, error=place_of(error))
 
     def answer_oversized(self, start: bytes) -> bytes:
         """The answer to a request too large to be read; ``start`` is its beginning."""
@@ -247,7 +217,7 @@ class Answerer:
             hinted = hint_for(creation.object, sized, self.state, heard)
             self._expect(creation, sized, hinted, now_s)
         except Exception as error:
-            self.log.warning("no-hint", "error", error=_where(error))
+            self.log.warning("no-hint", "error", error=place_of(error))
             hinted = Hinted(Outcome.ERROR)
         if hinted is None:
             return ()
@@ -290,7 +260,7 @@ class Answerer:
             return patch_for_new_job(creation.object, notes, moment)
         except Exception as error:  # its attempts are written all the same
             self.metrics.failed_open.labels("error").inc()
-            self.log.warning("failed-open", "job", error=_where(error))
+            self.log.warning("failed-open", "job", error=place_of(error))
             return patch_with(creation.object, notes)
 
     def _recognised(self, body: bytes) -> bytes:
@@ -306,12 +276,3 @@ class Answerer:
         self.metrics.failed_open.labels(why.reason).inc()
         self.log.warning("failed-open", why.reason, uid=why.uid[:64], **fields)
         return allowed(why.uid, version=why.version)
-
-
-def _where(error: BaseException) -> str:
-    """An error's class and line, without its text."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    place = f"{trace.tb_frame.f_code.co_qualname}:{trace.tb_lineno}" if trace else "?"
-    return f"{type(error).__name__} in {place}"

@@ -6,37 +6,34 @@ import asyncio
 import contextlib
 import gc
 import random
-import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
 import structlog
 import uvloop
-from aiohttp import web
 
-from plimsoll_operator.admission.answering import Answerer, Freshness, QuietLog
+from plimsoll_operator.admission.answering import Answerer, Freshness
 from plimsoll_operator.admission.certificates import POLL_S, Certificate, CertificateError
 from plimsoll_operator.admission.keeping import SnapshotKeeper
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.admission.pages import Pages
 from plimsoll_operator.admission.server import SizingServer
 from plimsoll_operator.admission.settings import AdmissionSettings
-from plimsoll_operator.feed.client import UNANSWERED, FeedClient, FeedSource
+from plimsoll_operator.feed.client import UNANSWERED, FeedClient
+from plimsoll_operator.metrics.quiet_log import QuietLog
 from plimsoll_operator.processes.ending import (
     Terminated,
     beside,
     unless_terminated,
     when_terminated,
 )
+from plimsoll_operator.processes.serving import again_and_again, feed_source, listening
 from plimsoll_operator.sizing.state import AdmissionState
 
 log = structlog.get_logger()
-
-RESTART_PAUSE_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +92,7 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
     excluded = settings.excluded_namespaces
     answerer = Answerer(state, freshness, metrics, quiet, time.monotonic, excluded)
     client = FeedClient(
-        source=_source(settings),
+        source=feed_source(settings.feed_url, settings.feed_token_file, settings.feed_ca_file),
         state=state,
         heard=lambda: freshness.hear(time.monotonic()),
         failed=lambda reason: _feed_failed(reason, freshness, metrics),
@@ -108,15 +105,17 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
     pages = Pages(metrics, freshness, state, time.monotonic, ready_unheard_at_s)
     # Left in the opposite order: open requests end first, while all else still works.
     async with AsyncExitStack() as stack:
-        metrics_port = await stack.enter_async_context(_listening(pages.app(), settings))
+        metrics_port = await stack.enter_async_context(
+            listening(pages.app(), settings.listen_address, settings.metrics_listen_port)
+        )
         stack.push_async_callback(snapshot.save_now)
         for name, work in (
             ("feed", client.run),
             ("snapshot", partial(snapshot.keep, settings.snapshot_every_s)),
         ):
-            await stack.enter_async_context(beside(_again_and_again(name, work)))
+            await stack.enter_async_context(beside(again_and_again(name, work)))
         certificate = await _certificate(settings, metrics, pages)
-        await stack.enter_async_context(beside(_again_and_again("certificate", certificate.watch)))
+        await stack.enter_async_context(beside(again_and_again("certificate", certificate.watch)))
         server = SizingServer(answerer)
         port = await stack.enter_async_context(
             server.listening(
@@ -149,32 +148,3 @@ async def _certificate(
                 metrics.certificate_errors.inc()
             pages.trouble = str(error)
             await asyncio.sleep(POLL_S)
-
-
-async def _again_and_again(name: str, work: Callable[[], Awaitable[None]]) -> None:
-    """Work beside the server. An error in it is logged and it starts again: pods come first."""
-    while True:
-        try:
-            await work()
-        except Exception:
-            log.exception("background-work-failed", work=name, again_in_s=RESTART_PAUSE_S)
-        await asyncio.sleep(RESTART_PAUSE_S)
-
-
-@asynccontextmanager
-async def _listening(app: web.Application, settings: AdmissionSettings) -> AsyncIterator[int]:
-    runner = web.AppRunner(app, handle_signals=False, access_log=None)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, settings.listen_address, settings.metrics_listen_port)
-        await site.start()
-        yield runner.addresses[0][1]
-    finally:
-        await runner.cleanup()
-
-
-def _source(settings: AdmissionSettings) -> FeedSource:
-    context: ssl.SSLContext | None = None
-    if settings.feed_ca_file is not None:
-        context = ssl.create_default_context(cafile=settings.feed_ca_file)
-    return FeedSource(settings.feed_url, settings.feed_token_file, context)

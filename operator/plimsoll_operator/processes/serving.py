@@ -1,0 +1,53 @@
+"""What processes share that answer requests by what the feed told: ports, and work beside them."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import structlog
+from aiohttp import web
+
+from plimsoll_operator.feed.client import FeedSource
+
+log = structlog.get_logger()
+
+RESTART_PAUSE_S: Final = 5.0
+
+
+async def again_and_again(name: str, work: Callable[[], Awaitable[None]]) -> None:
+    """Work beside the server. An error in it is logged and it starts again: pods come first."""
+    while True:
+        try:
+            await work()
+        except Exception:
+            log.exception("background-work-failed", work=name, again_in_s=RESTART_PAUSE_S)
+        await asyncio.sleep(RESTART_PAUSE_S)
+
+
+@asynccontextmanager
+async def listening(
+    app: web.Application, address: str, port: int, *, grace_s: float = 60.0
+) -> AsyncIterator[int]:
+    """Serve plain HTTP for as long as the context is open, and give the port; 0 takes a free one.
+
+    At its end, begun requests are answered for at most ``grace_s``.
+    """
+    runner = web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=grace_s)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, address, port)
+        await site.start()
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+def feed_source(url: str, token_file: Path, ca_file: Path | None) -> FeedSource:
+    """Return where the feed is. ca_file: certificates to trust; None for the system's."""
+    context = None if ca_file is None else ssl.create_default_context(cafile=ca_file)
+    return FeedSource(url, token_file, context)
