@@ -61,6 +61,13 @@ WRONG: dict[str, tuple[Any, str]] = {
     "agent.controllerUrl": ("plimsoll-controller:8081", "is no URL"),
     "agent.intervalSeconds": (0, "minimum"),
     "agent.cgroupRoot": ("sys/fs/cgroup", "no absolute path"),
+    "extender.enabled": ("later", "want boolean"),
+    "extender.replicas": (0, "minimum"),
+    "extender.clusterIP": ("plimsoll.example", "no address"),
+    "extender.schedulerName": ("My Scheduler", "no name of Kubernetes"),
+    "extender.weight": (0, "minimum"),
+    "extender.nodeCacheCapable": ("yes", "want boolean"),
+    "networkPolicies.schedulerCidrs": (["10.0.0.1"], "no range of addresses"),
     "networkPolicies.enabled": ("on-ish", "want boolean"),
     "networkPolicies.apiServerCidrs": (["10.0.0.1"], "no range of addresses"),
     "networkPolicies.apiServerPorts": ([], "minItems"),
@@ -85,7 +92,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "crds.keep": ("maybe", "want boolean"),
     **{
         f"{process}.{field}": wrong
-        for process in ("admission", "controller", "agent")
+        for process in ("admission", "controller", "agent", "extender")
         for field, wrong in {
             "resources": ({"limits": {"memory": "lots"}}, "no quantity"),
             "podLabels": (MAP_OF_NUMBERS, "want string"),

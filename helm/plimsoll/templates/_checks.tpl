@@ -62,7 +62,7 @@ lookup finds nothing, not even an empty list. */}}
 {{- $name := "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$" -}}
 {{- $cidr := "^[0-9a-fA-F.:]+/[0-9]{1,3}$" -}}
 {{- $v := .Values -}}
-{{- $names := dict "database.existingSecret" $v.database.existingSecret "mlflow.existingSecret" $v.mlflow.existingSecret "persistence.existingClaim" $v.persistence.existingClaim "persistence.storageClassName" $v.persistence.storageClassName "agent.namespace" $v.agent.namespace "certificates.certManager.issuerName" $v.certificates.certManager.issuerName "nameOverride" $v.nameOverride "fullnameOverride" $v.fullnameOverride "admission.priorityClassName" $v.admission.priorityClassName "controller.priorityClassName" $v.controller.priorityClassName "agent.priorityClassName" $v.agent.priorityClassName -}}
+{{- $names := dict "database.existingSecret" $v.database.existingSecret "mlflow.existingSecret" $v.mlflow.existingSecret "persistence.existingClaim" $v.persistence.existingClaim "persistence.storageClassName" $v.persistence.storageClassName "agent.namespace" $v.agent.namespace "certificates.certManager.issuerName" $v.certificates.certManager.issuerName "nameOverride" $v.nameOverride "fullnameOverride" $v.fullnameOverride "admission.priorityClassName" $v.admission.priorityClassName "controller.priorityClassName" $v.controller.priorityClassName "agent.priorityClassName" $v.agent.priorityClassName "extender.priorityClassName" $v.extender.priorityClassName "extender.schedulerName" $v.extender.schedulerName -}}
 {{- range $i, $each := $v.image.pullSecrets }}{{ $_ := set $names (printf "image.pullSecrets[%d]" $i) $each }}{{ end -}}
 {{- range $i, $each := $v.webhook.excludedNamespaces }}{{ $_ := set $names (printf "webhook.excludedNamespaces[%d]" $i) $each }}{{ end -}}
 {{- range $i, $each := $v.networkPolicies.metricsNamespaces }}{{ $_ := set $names (printf "networkPolicies.metricsNamespaces[%d]" $i) $each }}{{ end -}}
@@ -73,6 +73,7 @@ lookup finds nothing, not even an empty list. */}}
 {{- end -}}
 {{- $cidrs := dict -}}
 {{- range $i, $each := $v.networkPolicies.apiServerCidrs }}{{ $_ := set $cidrs (printf "networkPolicies.apiServerCidrs[%d]" $i) $each }}{{ end -}}
+{{- range $i, $each := $v.networkPolicies.schedulerCidrs }}{{ $_ := set $cidrs (printf "networkPolicies.schedulerCidrs[%d]" $i) $each }}{{ end -}}
 {{- range $i, $each := $v.networkPolicies.databaseCidrs }}{{ $_ := set $cidrs (printf "networkPolicies.databaseCidrs[%d]" $i) $each }}{{ end -}}
 {{- range $field, $text := $cidrs -}}
 {{- if not (regexMatch $cidr $text) -}}
@@ -84,9 +85,9 @@ lookup finds nothing, not even an empty list. */}}
 {{- fail (printf "agent.controllerUrl: %q is no URL: write http://HOST:PORT" .) -}}
 {{- end -}}
 {{- end -}}
-{{- with $v.controller.clusterIP -}}
-{{- if not (regexMatch "^([0-9]+([.][0-9]+){3}|[0-9a-fA-F:]+:[0-9a-fA-F:]*)$" .) -}}
-{{- fail (printf "controller.clusterIP: %q is no address: write one of the cluster's Service range, or leave it empty" .) -}}
+{{- range $field, $text := dict "controller.clusterIP" $v.controller.clusterIP "extender.clusterIP" $v.extender.clusterIP -}}
+{{- if and $text (not (regexMatch "^([0-9]+([.][0-9]+){3}|[0-9a-fA-F:]+:[0-9a-fA-F:]*)$" $text)) -}}
+{{- fail (printf "%s: %q is no address: write one of the cluster's Service range, or leave it empty" $field $text) -}}
 {{- end -}}
 {{- end -}}
 {{- with $v.image.digest -}}
@@ -108,7 +109,7 @@ lookup finds nothing, not even an empty list. */}}
 {{- define "plimsoll.sizes" -}}
 {{- $quantity := "^[0-9]+([.][0-9]+)?(m|k|K|M|G|T|Ki|Mi|Gi|Ti)?$" -}}
 {{- $quantities := dict "persistence.size" .Values.persistence.size -}}
-{{- range $process := list "admission" "controller" "agent" -}}
+{{- range $process := list "admission" "controller" "agent" "extender" -}}
 {{- range $kind, $each := (index $.Values $process).resources -}}
 {{- range $resource, $text := $each -}}
 {{- $_ := set $quantities (printf "%s.resources.%s.%s" $process $kind $resource) (toString $text) -}}

@@ -19,7 +19,7 @@
 {{- default .Release.Namespace .Values.agent.namespace -}}
 {{- end }}
 
-{{/* The namespaces that are left alone: by the webhooks, and by both processes if one is asked. */}}
+{{/* The namespaces that are left alone: by the webhooks, and by each process if it is asked. */}}
 {{- define "plimsoll.excludedNamespaces" -}}
 {{- $agents := ternary (list (include "plimsoll.agentNamespace" .)) list .Values.agent.enabled -}}
 {{- concat (list "kube-system" .Release.Namespace) $agents .Values.webhook.excludedNamespaces | uniq | join "," -}}

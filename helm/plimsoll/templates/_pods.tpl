@@ -1,4 +1,4 @@
-{{/* What the pods of all three processes have in common. Each takes root, component, values. */}}
+{{/* What the pods of all processes have in common. Each takes root, component, values. */}}
 
 {{/* Pod Security `restricted`, and a read-only root file system beyond it. */}}
 {{- define "plimsoll.containerSecurity" -}}

@@ -22,7 +22,7 @@ import orjson
 import structlog
 
 from plimsoll_operator.feed.item_keys import ItemKey
-from plimsoll_operator.feed.wire import VERSION, ChangeKind, FeedChange, encode_message
+from plimsoll_operator.feed.wire import VERSION, ChangeKind, FeedChange, Reader, encode_message
 from plimsoll_operator.pods.autoscalers import Autoscaler
 from plimsoll_operator.sizing.bounds.nodes import NO_NODES, Nodes
 from plimsoll_predictor.core.policy import Policy
@@ -70,8 +70,8 @@ class FeedBoard:
         """epoch: differs for every board ever made, such as a UUID; it has no slash."""
         self.epoch = epoch
         self.revision = 0
-        self.readers = 0
-        """Questions that wait for news at this moment."""
+        self._reading = Counter[Reader]()
+        """Questions that wait for news at this moment, by who asks."""
         self.untold = Counter(dict.fromkeys((kind.value for kind in ChangeKind), 0))
         """How many changes were too large, or lost their room to others, by kind."""
         self._max_message_bytes = max_message_bytes
@@ -174,8 +174,19 @@ class FeedBoard:
         }
         self._put((ChangeKind.DEFAULTS, ""), data)
 
+    @property
+    def readers(self) -> int:
+        """Admission's questions that wait for news at this moment."""
+        return self._reading[Reader.ADMISSION]
+
     async def wait(
-        self, since: int, epoch: str | None, timeout_s: float, *, version: int = VERSION
+        self,
+        since: int,
+        epoch: str | None,
+        timeout_s: float,
+        *,
+        version: int = VERSION,
+        reader: Reader = Reader.ADMISSION,
     ) -> bytes:
         """The message of what changed after ``since``, without changes if the time is over.
 
@@ -183,12 +194,12 @@ class FeedBoard:
         """
         if epoch == self.epoch and since == self.revision:
             changed = self._changed
-            self.readers += 1
+            self._reading[reader] += 1
             try:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(changed.wait(), timeout_s)
             finally:
-                self.readers -= 1
+                self._reading[reader] -= 1
         return self.message(since, epoch, version=version)
 
     def message(self, since: int, epoch: str | None, *, version: int = VERSION) -> bytes:

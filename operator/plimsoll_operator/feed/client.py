@@ -21,6 +21,7 @@ from plimsoll_operator.feed.wire import (
     BadMessage,
     ChangeKind,
     FeedMessage,
+    Reader,
     decode_message,
 )
 from plimsoll_operator.sizing.state import AdmissionState
@@ -72,6 +73,7 @@ class FeedClient:
     heard: Callable[[], None]
     failed: Callable[[str], None]
     jitter: random.Random
+    reader: Reader = Reader.ADMISSION
     position: Position = Position()
     changes: int = 0
     """How many messages changed the state; the keeper of its copy compares it."""
@@ -102,6 +104,8 @@ class FeedClient:
         # Until the controller was heard, sizes are not lowered: it must not wait for news first.
         wait_s = WAIT_S if self._answered else 0.0
         query = {"since": str(self.position.revision), "wait_s": str(wait_s), "v": str(VERSION)}
+        if self.reader is not Reader.ADMISSION:
+            query["reader"] = self.reader.value
         if self.position.epoch is not None:
             query["epoch"] = self.position.epoch
         token = await asyncio.to_thread(read_token, self.source.token_file)

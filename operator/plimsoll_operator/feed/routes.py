@@ -1,4 +1,4 @@
-"""The feed over HTTP, served by the controller: ``GET /v1/feed?epoch=&since=&wait_s=&v=``."""
+"""The feed over HTTP, served by the controller: ``/v1/feed?epoch=&since=&wait_s=&v=&reader=``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from aiohttp import web
 
 from plimsoll_operator.feed.board import FeedBoard
-from plimsoll_operator.feed.wire import FEED_PATH
+from plimsoll_operator.feed.wire import FEED_PATH, Reader
 
 MAX_WAIT_S: Final = 60.0
 
@@ -28,7 +28,10 @@ def board_routes(board: FeedBoard, token: str) -> list[web.RouteDef]:
             return web.Response(status=400, text="since and v are whole numbers, wait_s a number\n")
         wait_s = min(wait_s, MAX_WAIT_S) if math.isfinite(wait_s) else 0.0
         epoch = request.query.get("epoch")
-        body = await board.wait(since, epoch, max(0.0, wait_s), version=version)
+        extends = request.query.get("reader") == Reader.EXTENDER
+        reader = Reader.EXTENDER if extends else Reader.ADMISSION
+        wait_s = max(0.0, wait_s)
+        body = await board.wait(since, epoch, wait_s, version=version, reader=reader)
         return web.Response(body=body, content_type="application/json")
 
     return [web.get(FEED_PATH, feed)]

@@ -42,6 +42,14 @@ VERSION: Final = 2
 """The version of the messages that a reader understands; in version 1 tasks carry models."""
 
 
+class Reader(StrEnum):
+    """Who asks. An older admission does not say it."""
+
+    ADMISSION = "admission"
+    EXTENDER = "extender"
+    """It sizes nobody: that it is there says nothing of admission."""
+
+
 class ChangeKind(StrEnum):
     """The subject of a change."""
 

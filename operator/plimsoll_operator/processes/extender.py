@@ -20,6 +20,7 @@ from plimsoll_operator.extender.scoring import Scorer
 from plimsoll_operator.extender.server import Pages, Questions
 from plimsoll_operator.extender.settings import ExtenderSettings
 from plimsoll_operator.feed.client import FeedClient
+from plimsoll_operator.feed.wire import Reader
 from plimsoll_operator.metrics.quiet_log import QuietLog
 from plimsoll_operator.processes.ending import (
     Terminated,
@@ -96,6 +97,7 @@ async def running_extender(settings: ExtenderSettings) -> AsyncIterator[RunningE
         heard=scorer.hear,
         failed=lambda reason: metrics.feed_errors.labels(reason).inc(),
         jitter=random.Random(),
+        reader=Reader.EXTENDER,
     )
     pages = Pages(scorer, time.monotonic, time.monotonic() + settings.unheard_s)
     questions = Questions(scorer, time.monotonic)

@@ -13,6 +13,7 @@ from plimsoll_operator.extender import scoring
 from plimsoll_operator.extender.breaker import MOST_LATE
 from plimsoll_operator.extender.server import MAX_BODY_BYTES
 from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.feed.wire import Reader
 from plimsoll_operator.processes.extender import RunningExtender, running_extender
 from plimsoll_operator.sizing import node_hint
 from plimsoll_operator.sizing.node_scores import Graded
@@ -55,6 +56,12 @@ async def test_nodes_are_scored_by_who_runs_there(tmp_path: Path) -> None:
         board.set_host("node-1", [])
         await until_true(lambda: len(extender.scorer.state.placing) == 2)
         assert await scheduler.scores(POD, "node-3", "node-1") == [0, 10]
+
+
+async def test_the_controller_does_not_take_it_for_an_admission(tmp_path: Path) -> None:
+    async with an_extender(tmp_path, KNOWN) as (_, _, board):
+        await until_true(lambda: board._reading[Reader.EXTENDER] == 1)
+        assert board.readers == 0
 
 
 async def test_whole_nodes_are_found_by_their_host_names(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from plimsoll_operator.agent.near_limit import NearLimit
 from plimsoll_operator.agent.outbox import Outbox
 from plimsoll_operator.agent.pod_cgroups import Version
 from plimsoll_operator.agent.sampler import Sampler
+from plimsoll_operator.extender.metrics import ExtenderMetrics
 from plimsoll_operator.metrics.controller import ControllerMetrics
 from plimsoll_operator.metrics.live import Live
 from plimsoll_operator.metrics.process import ProcessMetrics
@@ -44,6 +45,7 @@ def registries() -> Iterator[CollectorRegistry]:
     yield controller.registry
     yield ProcessMetrics().registry
     yield AdmissionMetrics().registry
+    yield ExtenderMetrics().registry
     outbox = Outbox(0, 0.0, lambda: 0.0)
     sampler = Sampler(Version.V2, {}, lambda: 0.0)
     near = NearLimit(Version.V2, sampler.last, lambda: 0.0)

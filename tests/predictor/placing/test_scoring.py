@@ -102,7 +102,8 @@ def among(**residents: int) -> Neighbourhoods:
 
 def told(costs: Array | NoHint) -> list[float]:
     assert not isinstance(costs, NoHint), costs
-    return costs.tolist()
+    found: list[float] = costs.tolist()
+    return found
 
 
 def test_costs_are_told_of_the_nodes_that_are_asked_about_in_their_order() -> None:

@@ -1,0 +1,120 @@
+"""What one question of a scheduler costs the extender, by the number of nodes.
+
+    python -P -m benchmarks.extender
+
+One process answers questions about pods of fifty tasks in turn, with names alone and with whole
+nodes. Each burst of pods that are scored is compared with the one beside it of pods that nobody
+labelled: both meet the same weather. The question's JSON is read and the answer's written in both.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.hints import NODES, TASKS, a_state, tell
+from plimsoll_operator.extender.metrics import ExtenderMetrics
+from plimsoll_operator.extender.scoring import Scorer
+from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.metrics.quiet_log import QuietLog
+from plimsoll_predictor.core.policy import Placing
+from tests.builders.pods import APod, a_pod
+from tests.rigs.extenders import by_names, by_nodes
+
+BURST: Final = 50
+ROUNDS: Final = 21
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Of one number of nodes: medians of bursts, a processor's microseconds for an answer.
+
+    ratio: scored over unscored, of pairs of bursts.
+    """
+
+    nodes: int
+    scored_us: float
+    unscored_us: float
+    ratio: float
+    question_bytes: int
+    answer_bytes: int
+    given: float
+
+
+def measure(nodes: int, *, whole: bool) -> Figures:
+    """Answer questions about so many nodes."""
+    board = FeedBoard("bench")
+    tell(board, nodes)
+    state = a_state(board.message(0, None), Placing.ENFORCE)
+    now_s = time.monotonic
+    scorer = Scorer(state, ExtenderMetrics(), QuietLog(now_s), now_s, deadline_s=60.0)
+    scorer.hear()
+    names = [f"node-{number}" for number in range(nodes)]
+    pods = [a_pod().in_namespace(task.namespace).labelled(task.name) for task in TASKS]
+    scored = [_body(pod, names, whole=whole) for pod in pods]
+    unscored = [_body(pod.unlabelled(), names, whole=whole) for pod in pods]
+    _burst_us(scorer, scored)
+    pairs = [(_burst_us(scorer, scored), _burst_us(scorer, unscored)) for _ in range(ROUNDS)]
+    return Figures(
+        nodes=nodes,
+        scored_us=statistics.median(each for each, _ in pairs),
+        unscored_us=statistics.median(each for _, each in pairs),
+        ratio=statistics.median(one / other for one, other in pairs),
+        question_bytes=len(scored[0]),
+        answer_bytes=len(scorer.score(scored[0], now_s())),
+        given=_given(scorer) / (len(pairs) * BURST + BURST + 1),
+    )
+
+
+def _body(pod: APod, names: Sequence[str], *, whole: bool) -> bytes:
+    args: dict[str, Any] = (
+        by_nodes(pod, **{name: name for name in names}) if whole else by_names(pod, *names)
+    )
+    return json.dumps(args, separators=(",", ":")).encode()
+
+
+def _burst_us(scorer: Scorer, bodies: Sequence[bytes]) -> float:
+    began_s = time.process_time()
+    for number in range(BURST):
+        scorer.score(bodies[number % len(bodies)], time.monotonic())
+    return (time.process_time() - began_s) / BURST * 1e6
+
+
+def _given(scorer: Scorer) -> float:
+    scorer.hear()
+    found = scorer.metrics.registry.get_sample_value(
+        "plimsoll_extender_questions_total", {"result": "given"}
+    )
+    return found or 0.0
+
+
+def main() -> None:
+    """Print the table."""
+    table = Table(title="A question of a scheduler, a processor's time")
+    for column in ("nodes", "scored, µs", "nobody's pod, µs", "ratio", "question, kB"):
+        table.add_column(column, justify="right")
+    for column in ("answer, kB", "given"):
+        table.add_column(column, justify="right")
+    for nodes, whole in [*((each, False) for each in NODES), (NODES[-1], True)]:
+        found = measure(nodes, whole=whole)
+        table.add_row(
+            f"{nodes}{', whole' if whole else ''}",
+            f"{found.scored_us:.0f}",
+            f"{found.unscored_us:.0f}",
+            f"{found.ratio:.2f}",
+            f"{found.question_bytes / 1e3:.0f}",
+            f"{found.answer_bytes / 1e3:.0f}",
+            f"{found.given:.0%}",
+        )
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()
