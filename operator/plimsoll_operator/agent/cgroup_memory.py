@@ -82,16 +82,16 @@ Read = Callable[[CgroupFiles, Glance], CgroupSample]
 def glance_v1(files: CgroupFiles) -> Glance:
     """Cheap first look. OSError when the cgroup is gone."""
     return Glance(
-        int(_text(f"{files.memory}/memory.usage_in_bytes")),
-        int(_text(f"{files.memory}/memory.max_usage_in_bytes")),
-        int(_text(f"{files.memory}/memory.failcnt")),
+        int(kernel_text(f"{files.memory}/memory.usage_in_bytes")),
+        int(kernel_text(f"{files.memory}/memory.max_usage_in_bytes")),
+        int(kernel_text(f"{files.memory}/memory.failcnt")),
     )
 
 
 def read_v1(files: CgroupFiles, glance: Glance) -> CgroupSample:
     """All figures of a version 1 cgroup. OSError when it is gone."""
-    stat = _pairs(_text(f"{files.memory}/memory.stat"))
-    limit = int(_text(f"{files.memory}/memory.limit_in_bytes"))
+    stat = _pairs(kernel_text(f"{files.memory}/memory.stat"))
+    limit = int(kernel_text(f"{files.memory}/memory.limit_in_bytes"))
     cpu = _text_if_there(f"{files.cpu}/cpuacct.usage") if files.cpu else None
     return CgroupSample(
         usage_bytes=glance.usage_bytes,
@@ -112,9 +112,9 @@ def read_v1(files: CgroupFiles, glance: Glance) -> CgroupSample:
 def glance_v2(files: CgroupFiles) -> Glance:
     """Cheap first look. OSError when the cgroup is gone."""
     peak = _text_if_there(f"{files.memory}/memory.peak")
-    events = _pairs(_text(f"{files.memory}/memory.events"))
+    events = _pairs(kernel_text(f"{files.memory}/memory.events"))
     return Glance(
-        int(_text(f"{files.memory}/memory.current")),
+        int(kernel_text(f"{files.memory}/memory.current")),
         int(peak) if peak else None,
         events.get("max", 0) + events.get("high", 0),
     )
@@ -122,8 +122,8 @@ def glance_v2(files: CgroupFiles) -> Glance:
 
 def read_v2(files: CgroupFiles, glance: Glance) -> CgroupSample:
     """All figures of a version 2 cgroup. OSError when it is gone."""
-    stat = _pairs(_text(f"{files.memory}/memory.stat"))
-    limit = _text(f"{files.memory}/memory.max").strip()
+    stat = _pairs(kernel_text(f"{files.memory}/memory.stat"))
+    limit = kernel_text(f"{files.memory}/memory.max").strip()
     cpu = _text_if_there(f"{files.cpu}/cpu.stat") if files.cpu else None
     cpu_us = _pairs(cpu).get("usage_usec") if cpu else None
     stolen_pages = stat.get("pgsteal")
@@ -147,12 +147,12 @@ def read_v2(files: CgroupFiles, glance: Glance) -> CgroupSample:
 
 def usage_v1(files: CgroupFiles) -> int:
     """The bytes used, page cache included. OSError when the cgroup is gone."""
-    return int(_text(f"{files.memory}/memory.usage_in_bytes"))
+    return int(kernel_text(f"{files.memory}/memory.usage_in_bytes"))
 
 
 def usage_v2(files: CgroupFiles) -> int:
     """The bytes used, page cache included. OSError when the cgroup is gone."""
-    return int(_text(f"{files.memory}/memory.current"))
+    return int(kernel_text(f"{files.memory}/memory.current"))
 
 
 def _pairs(text: str) -> Mapping[str, int]:
@@ -161,7 +161,8 @@ def _pairs(text: str) -> Mapping[str, int]:
     return dict(zip(words[::2], map(int, words[1::2]), strict=False))
 
 
-def _text(path: str) -> str:
+def kernel_text(path: str) -> str:
+    """Return the first 64 KiB of one of the kernel's files. OSError if it cannot be read."""
     # os.open and os.read: a third of the cost of open(), and this runs a thousand times a second.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -172,6 +173,6 @@ def _text(path: str) -> str:
 
 def _text_if_there(path: str) -> str | None:
     try:
-        return _text(path)
+        return kernel_text(path)
     except FileNotFoundError:
         return None

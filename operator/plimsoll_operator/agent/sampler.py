@@ -93,6 +93,11 @@ class Sampler:
         """How many cgroups are followed."""
         return len(self._watched)
 
+    @property
+    def read_all(self) -> bool:
+        """Say whether the last tick read all figures of every cgroup, also of those at rest."""
+        return self._ticks % FULL_READING_EVERY == 0
+
     def tick(self, pods: list[PodCgroup]) -> list[PeakReport]:
         """Read all ``pods``, and report once what changed and what ended."""
         self._ticks += 1

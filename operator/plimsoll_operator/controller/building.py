@@ -41,6 +41,7 @@ from plimsoll_operator.controller.lending.lending import Lending
 from plimsoll_operator.controller.lending.request_resizer import RequestResizer
 from plimsoll_operator.controller.lending.running_pods import RunningPods
 from plimsoll_operator.controller.placing.encounters import Encounters
+from plimsoll_operator.controller.placing.node_loads import NodeLoads
 from plimsoll_operator.controller.placing.publishing import PlacingNews
 from plimsoll_operator.controller.profiles.gathering import ProfileGatherer
 from plimsoll_operator.controller.profiles.policy_statuses import PolicyStatuses
@@ -123,8 +124,9 @@ class ControllerParts:
             book, self.standings.fold, board, hub, self.live_needs.show
         )
         self.runtimes, self.leaking = Runtimes(store, writer, hub), LeakingTasks(hub)
-        self.encounters, nodes = (
+        self.encounters, self.loads, nodes = (
             Encounters(store, writer, metrics.placing, now_s),
+            NodeLoads(now_s),
             ClusterNodes(),
         )
         self.bounds, self.placing_news = (
@@ -199,6 +201,7 @@ class ControllerParts:
                 living=LivingAttempts(
                     placement=placement,
                     encounters=self.encounters,
+                    loads=self.loads,
                     needs=self.live_needs,
                     sightings=RunSightings(writer, self.runtimes, self.long_runs),
                     standings=self.standings,
@@ -209,6 +212,7 @@ class ControllerParts:
                 peaks=self.peaks,
                 placement=placement,
                 encounters=self.encounters,
+                loads=self.loads,
                 nodes=nodes,
                 lifts=Lifts(
                     store=store,

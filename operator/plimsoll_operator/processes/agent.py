@@ -15,6 +15,8 @@ from plimsoll_operator.agent.alarm_sender import AlarmSender
 from plimsoll_operator.agent.known_needs import KnownNeeds
 from plimsoll_operator.agent.metrics import AgentMetrics, shown
 from plimsoll_operator.agent.near_limit import FAST_S, NearLimit
+from plimsoll_operator.agent.node_meter import NodeMeter
+from plimsoll_operator.agent.node_use_sender import NodeUseSender
 from plimsoll_operator.agent.outbox import Outbox
 from plimsoll_operator.agent.pod_cgroups import (
     PodCgroup,
@@ -69,8 +71,11 @@ class _Loop:
             lambda: pods_used_bytes(self.hierarchy, self.kubepods),
             self.near_limit.raised,
         )
+        controller = Controller(settings)
+        self.node_meter = NodeMeter(settings.node_name, self.sampler.last, time.monotonic)
+        self.node_use = NodeUseSender(controller.send)
         seed = zlib.crc32(settings.node_name.encode())
-        self.sender = Sender(outbox, Controller(settings).post, seed, known.learn)
+        self.sender = Sender(outbox, self.node_use.after(controller.post), seed, known.learn)
         self.metrics = AgentMetrics(outbox, self.sampler, self.near_limit, self.alarms)
         log.info(
             "agent measures",
@@ -130,7 +135,16 @@ class _Loop:
             log.warning("reports dropped, too many or too old", dropped=self.outbox.dropped)
         if reports:
             self.sender.wake()
+        if self.sampler.read_all:
+            self._measure_node(pods)
         return any(report.final for report in reports)
+
+    def _measure_node(self, pods: list[PodCgroup]) -> None:
+        """Nothing that may be wrong with it stops peaks and alarms."""
+        try:
+            self.node_use.offer(self.node_meter.measure(pods))
+        except Exception as error:
+            log.warning("the node's use cannot be read", why=str(error))
 
     def _wait_for_kubepods(self, stop: threading.Event) -> tuple[Path, ...]:
         while not stop.is_set():

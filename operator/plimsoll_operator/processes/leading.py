@@ -16,6 +16,7 @@ from aiohttp import web
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.controller.controller import Controller
 from plimsoll_operator.controller.serving.alarm_routes import alarm_routes
+from plimsoll_operator.controller.serving.node_use_routes import node_use_routes
 from plimsoll_operator.controller.serving.page_routes import LiveTasks, page_app
 from plimsoll_operator.controller.serving.peak_routes import PodFacts, peak_routes
 from plimsoll_operator.controller.serving.web import Face, Readiness, listening
@@ -162,6 +163,7 @@ def _answer(face: Face, controller: Controller, store: Store, tokens: BearerToke
                 heard,
             ),
             *alarm_routes(controller.rescues.hear, tokens.peaks or unknown),
+            *node_use_routes(controller.loads.take, tokens.peaks or unknown),
             own,
         ]
         face.lead(routes, lambda: controller.started)

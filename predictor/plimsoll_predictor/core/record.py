@@ -220,7 +220,9 @@ class Observation:
     neighbours: tuple[str, ...] = ()
     """Tasks that ran beside it when it started, as ``namespace/name``."""
     beside: Mapping[str, float] | None = None
-    """How many of each task ran beside it on average; None if nobody saw all of its time."""
+    """How many of each task ran beside it on average; None if nobody saw all of its time.
+
+    Under ``placing.kinds.UNLABELLED``: cores that pods of no task used there, if an agent said."""
     workflow_run: str | None = column(Unit.TEXT)
     """The run of a workflow it was part of; None if nobody said. Not ``run``, the task's own."""
     item: str | None = column(Unit.TEXT)
@@ -247,6 +249,12 @@ class Observation:
     """``cluster_cpu_share`` when it was submitted."""
     submitted_waiting_pods: int | None = column(Unit.PODS)
     """``waiting_pods`` when it was submitted, without itself."""
+    node_use_cpu_share: float | None = column(Unit.SHARE)
+    """Share of its node's CPU that was busy when it started, as the node's agent read it.
+
+    With all that runs there; None where no agent said."""
+    node_use_memory_share: float | None = column(Unit.SHARE)
+    """Share of its node's memory that was in use and could not be reclaimed, likewise."""
     cause: Cause | None = column(Unit.CAUSE)  # noqa: RUF009 - it is fixed, as numbers are
     """Why it did not succeed; None if it did, or if it was written before causes were kept."""
 

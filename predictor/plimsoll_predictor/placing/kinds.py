@@ -8,6 +8,9 @@ from typing import Final
 
 OTHERS: Final = "(others)"
 """The kind of all tasks that are not told apart, and of neighbours that nobody labelled."""
+UNLABELLED: Final = "(unlabelled)"
+"""Pods of no task beside a run: their count is the cores that they used, averaged over the run. No
+task has such a name. It never runs itself, so it takes no place: it is learned from as OTHERS."""
 MOST_KINDS: Final = 50
 MOST_CANDIDATES: Final = 200
 """Kinds that are counted but not told apart yet."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from plimsoll_predictor.placing.encounter import MOST_BESIDE
-from plimsoll_predictor.placing.kinds import OTHERS
+from plimsoll_predictor.placing.kinds import OTHERS, UNLABELLED
 
 T = TypeVar("T")
 
@@ -138,10 +138,15 @@ class Stays:
 def bounded_beside(
     beside: Mapping[str, float], most_bytes: int = MOST_BESIDE_BYTES
 ) -> dict[str, float]:
-    """Return it in so many bytes of JSON: the kinds that were there longest, others as one."""
+    """Return it in so many bytes of JSON: the kinds that were there longest, others as one.
+
+    UNLABELLED is never one of the others: it counts cores, they count tasks.
+    """
     kept: dict[str, float] = {}
     others, left_bytes = 0.0, most_bytes - _entry_bytes(OTHERS)
-    for kind, count in sorted(beside.items(), key=lambda item: (-item[1], item[0])):
+    for kind, count in sorted(
+        beside.items(), key=lambda item: (item[0] != UNLABELLED, -item[1], item[0])
+    ):
         left_bytes -= _entry_bytes(kind)
         if left_bytes < 0 or kind == OTHERS:
             others += count
@@ -149,6 +154,13 @@ def bounded_beside(
             kept[kind] = rounded
     rounded = round(min(others, MOST_BESIDE), 3)
     return {**kept, OTHERS: rounded} if rounded else kept
+
+
+def with_unlabelled(beside: Mapping[str, float], cores: float | None) -> dict[str, float]:
+    """Add what ran there without a label. cores: that it used on average; None if nobody said."""
+    if cores is None:
+        return dict(beside)
+    return bounded_beside({**beside, UNLABELLED: cores})
 
 
 def _entry_bytes(kind: str) -> int:

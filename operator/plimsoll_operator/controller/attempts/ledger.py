@@ -32,6 +32,7 @@ from plimsoll_operator.controller.attempts.peak_book import PeakBook
 from plimsoll_operator.controller.hub.habits import FirstTimes, read_patiently
 from plimsoll_operator.controller.hub.hub import AttemptEnded, Hub
 from plimsoll_operator.controller.placing.encounters import Encounters
+from plimsoll_operator.controller.placing.node_loads import NodeLoads, NodeUsed
 from plimsoll_operator.controller.profiles.profiles import MetTasks
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
@@ -40,6 +41,7 @@ from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Cause, Observation, Outcome
+from plimsoll_predictor.placing.stays import with_unlabelled
 from plimsoll_predictor.store import Novelty, Store, Writer
 
 log = structlog.get_logger()
@@ -60,6 +62,7 @@ class AttemptLedger:
     peaks: PeakBook
     placement: Placement
     encounters: Encounters
+    loads: NodeLoads
     nodes: ClusterNodes
     lifts: Lifts
     _done: FirstTimes = field(init=False, default_factory=FirstTimes)
@@ -81,6 +84,7 @@ class AttemptLedger:
         if gone:
             self.placement.end(watched.status.uid)
             self.encounters.gone(watched.status)
+            self.loads.gone(watched.status)
             self.living.needs.gone(watched.status.uid)
 
     async def _see_life(
@@ -145,7 +149,8 @@ class AttemptLedger:
         beside = self.encounters.ended(watched.task, status)
         attempt = replace(watched.attempt, node_type=self.nodes.type_of(status.node))
         observation = observe(attempt, status, end, peak, surroundings)
-        return replace(observation, beside=beside), end.why
+        observation = replace(observation, beside=beside)
+        return _among_load(observation, self.loads.ended(status)), end.why
 
     async def _peak(self, watched: WatchedPod, status: AttemptStatus) -> PeakReport | None:
         """Return the best report so far: from memory, else (after a restart) from the store."""
@@ -171,6 +176,20 @@ class AttemptLedger:
         measured = watched.measured_container(status)
         best = self.peaks.best(status.uid, measured, watched.attempt.containers)
         return within_sandbox(best, watched.sandbox_limit_bytes)
+
+
+def _among_load(observation: Observation, used: NodeUsed | None) -> Observation:
+    """Add the load of its node, where its agent was heard at the start."""
+    if used is None:
+        return observation
+    beside = observation.beside
+    return replace(
+        observation,
+        # Where nobody saw all of its time, nothing is said of any neighbours.
+        beside=None if beside is None else with_unlabelled(beside, used.unlabelled_cores),
+        node_use_cpu_share=used.cpu_share,
+        node_use_memory_share=used.memory_share,
+    )
 
 
 def _log(observation: Observation, why: str) -> None:

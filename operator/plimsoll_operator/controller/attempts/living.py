@@ -15,6 +15,7 @@ from plimsoll_operator.controller.attempts.live_needs import LiveNeeds
 from plimsoll_operator.controller.hub.habits import FirstTimes
 from plimsoll_operator.controller.learning.standings import Standings
 from plimsoll_operator.controller.placing.encounters import Encounters
+from plimsoll_operator.controller.placing.node_loads import NodeLoads
 from plimsoll_operator.controller.profiles.profiles import TaskProfiles
 from plimsoll_operator.controller.runtimes.living_runs import RunSightings
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
@@ -148,6 +149,7 @@ class LivingAttempts:
 
     placement: Placement
     encounters: Encounters
+    loads: NodeLoads
     needs: LiveNeeds
     sightings: RunSightings
     standings: Standings
@@ -160,6 +162,7 @@ class LivingAttempts:
         """Note an attempt that has not ended."""
         self._place(watched, status)
         self.encounters.living(watched.task, status)
+        self.loads.living(status)
         self.needs.started(watched, status)
         asked = _asked(watched.attempt, self.placement.submitted(status.uid))
         await self.sightings.living(pod, watched.task, status, asked)

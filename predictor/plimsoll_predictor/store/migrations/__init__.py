@@ -18,9 +18,9 @@ from plimsoll_predictor.store.database.database import Database
 from plimsoll_predictor.store.database.errors import StoreError
 from plimsoll_predictor.store.database.schema import compatibility, metadata
 
-HEAD: Final = "0010"
+HEAD: Final = "0011"
 """The newest revision; lets a store that is up to date open without loading Alembic."""
-KNOWN: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
+KNOWN: Final = tuple(f"{step:04}" for step in range(1, int(HEAD) + 1))
 OLDEST: Final = "0006"
 """Code that knows this step works on today's schema: later ones only added to it. So an older
 Plimsoll may go on beside a newer one, and be gone back to. A step that does more than add tables,

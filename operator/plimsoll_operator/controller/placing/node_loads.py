@@ -1,0 +1,174 @@
+"""Knows how busy nodes are, by their agents, and so among what load each attempt started and ran.
+
+All of it is in memory only: a controller that starts knows nothing of what runs already.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from plimsoll_operator.attempts.node_use import NodeUse
+from plimsoll_operator.controller.hub.habits import FirstTimes
+from plimsoll_operator.pods.status import AttemptStatus
+
+NODES_KEPT: Final = 5_000
+"""Names come from agents; the node heard longest ago is forgotten first."""
+FRESH_S: Final = 120.0
+"""An older reading says nothing of now, and is dropped."""
+SEEN_AT_ONCE_S: Final = 30.0
+"""What is seen later than this, as after a restart, started under another load."""
+SETTLING_S: Final = 30.0
+"""So long after the first reading none is believed: a controller that has just begun does not know
+yet which pods are tasks."""
+LEAST_COVERED: Final = 0.5
+"""Of an attempt's time: with less of it read, the load at its start stands for all."""
+PODS_KEPT: Final = 50_000
+LIVES_KEPT: Final = 2
+"""Of a pod that restarts in place: the one that lives, and the one before, whose end comes late."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUsed:
+    """What was in use on an attempt's node.
+
+    cpu_share, memory_share: of all the node has, at the start; None if its agent could not tell.
+    unlabelled_cores: that pods of no task used, averaged over the attempt; at its start, if less
+        than LEAST_COVERED of its time was read. Pods of tasks that are switched off are such pods.
+    """
+
+    cpu_share: float | None
+    memory_share: float | None
+    unlabelled_cores: float
+
+
+@dataclass(slots=True)
+class _Node:
+    """The newest reading, and sums over all. heard_s: by a clock that never jumps."""
+
+    heard_s: float
+    newest: NodeUsed
+    core_s: float = 0.0
+    """Core seconds of pods of no task."""
+    covered_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Began:
+    """What stood at an attempt's start."""
+
+    node: _Node
+    used: NodeUsed
+    core_s: float
+    covered_s: float
+
+
+_Lives = OrderedDict[str, _Began | NodeUsed | None]
+"""Attempts of one pod: what stood at the start, or what it ran among once it ended."""
+
+
+@dataclass(slots=True)
+class NodeLoads:
+    """Readings by node, and attempts by pod. On one event loop.
+
+    now_s: Unix seconds. monotonic_s: what readings are aged by, as agents' clocks may be wrong.
+    """
+
+    now_s: Callable[[], float] = time.time
+    monotonic_s: Callable[[], float] = time.monotonic
+    nodes_kept: int = NODES_KEPT
+    pods_kept: int = PODS_KEPT
+    _nodes: OrderedDict[str, _Node] = field(init=False, default_factory=OrderedDict)
+    _pods: OrderedDict[str, _Lives] = field(init=False, default_factory=OrderedDict)
+    """Pods of tasks, seen longest ago first."""
+    _first_s: float | None = field(init=False, default=None)
+    _gone: FirstTimes = field(init=False, default_factory=FirstTimes)
+    """Pods of tasks whose cgroups agents may still read."""
+
+    def __len__(self) -> int:
+        """How many nodes are known."""
+        return len(self._nodes)
+
+    def take(self, use: NodeUse) -> None:
+        """Take in a reading. Cost: a look-up for each of its pods."""
+        now_s = self.monotonic_s()
+        if self._first_s is None:
+            self._first_s = now_s
+        if now_s - self._first_s < SETTLING_S:
+            return
+        cores = sum(each for uid, each in use.pods_cores.items() if not self._is_task(uid))
+        used = NodeUsed(use.cpu_share, use.memory_share, cores)
+        node = self._nodes.setdefault(use.node, _Node(now_s, used))
+        node.heard_s, node.newest = now_s, used
+        node.core_s += cores * use.over_s
+        node.covered_s += use.over_s
+        self._nodes.move_to_end(use.node)
+        self._drop_old(now_s)
+
+    def newest(self, node: str) -> NodeUsed | None:
+        """Return the newest reading of a node; None if its agent was not heard lately."""
+        known = self._fresh(node)
+        return None if known is None else known.newest
+
+    def living(self, status: AttemptStatus) -> None:
+        """Note an attempt that waits or runs, as often as it is seen."""
+        lives = self._lives(status)
+        if status.started_s is None or status.node is None or status.attempt_uid in lives:
+            return
+        late = self.now_s() - status.started_s > SEEN_AT_ONCE_S
+        node = None if late else self._fresh(status.node)
+        lives[status.attempt_uid] = (
+            None if node is None else _Began(node, node.newest, node.core_s, node.covered_s)
+        )
+        if len(lives) > LIVES_KEPT:
+            lives.popitem(last=False)
+
+    def ended(self, status: AttemptStatus) -> NodeUsed | None:
+        """Return what an attempt ran among, once or again; None if nobody saw its start."""
+        if status.uid in self._gone:
+            return None
+        lives = self._lives(status)
+        began = lives.get(status.attempt_uid)
+        if isinstance(began, _Began):
+            began = lives[status.attempt_uid] = _over_its_time(began, status)
+        return began
+
+    def gone(self, status: AttemptStatus) -> None:
+        """Note that the pod is gone from the API server."""
+        if self._pods.pop(status.uid, None) is not None:
+            self._gone.add(status.uid)
+
+    def _lives(self, status: AttemptStatus) -> _Lives:
+        lives = self._pods.setdefault(status.uid, OrderedDict())
+        self._pods.move_to_end(status.uid)
+        if len(self._pods) > self.pods_kept:
+            self._pods.popitem(last=False)
+        return lives
+
+    def _is_task(self, pod_uid: str) -> bool:
+        return pod_uid in self._pods or pod_uid in self._gone
+
+    def _fresh(self, name: str) -> _Node | None:
+        node = self._nodes.get(name)
+        return node if node and self.monotonic_s() - node.heard_s <= FRESH_S else None
+
+    def _drop_old(self, now_s: float) -> None:
+        while self._nodes:
+            name, oldest = next(iter(self._nodes.items()))
+            if len(self._nodes) <= self.nodes_kept and now_s - oldest.heard_s <= FRESH_S:
+                return
+            del self._nodes[name]
+
+
+def _over_its_time(began: _Began, status: AttemptStatus) -> NodeUsed:
+    covered_s = began.node.covered_s - began.covered_s
+    times = (status.started_s, status.finished_s)
+    runtime_s = 0.0 if None in times else (times[1] or 0.0) - (times[0] or 0.0)
+    used = began.used
+    if covered_s <= 0 or covered_s < LEAST_COVERED * runtime_s:
+        return used
+    cores = (began.node.core_s - began.core_s) / covered_s
+    return NodeUsed(used.cpu_share, used.memory_share, max(0.0, cores))
