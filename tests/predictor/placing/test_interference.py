@@ -16,8 +16,8 @@ from plimsoll_predictor.placing.interference import (
     USUAL,
     Interference,
 )
-from plimsoll_predictor.placing.kinds import OTHERS
-from plimsoll_predictor.placing.matrix import TELLING, Array
+from plimsoll_predictor.placing.kinds import OTHERS, UNLABELLED
+from plimsoll_predictor.placing.matrix import TELLING, Array, Matrix
 
 KINDS = ("a", "b", "c", "d")
 THETA = {
@@ -235,3 +235,37 @@ def test_few_runs_that_scatter_much_are_not_told_as_facts() -> None:
         interference.learn(Encounter(f"k{draw.randrange(3)}", beside, draw.gauss(0.1, 0.8)))
     assert interference.matrix().known_pairs == 0
     assert interference.noise > 0.5
+
+
+def slowed_by_load(of_a_core: float, *, seen: bool) -> Matrix:
+    """Learned from 400 runs beside unlabelled load. of_a_core: what a core of it costs, as ln.
+
+    seen: whether agents tell of it.
+    """
+    draw, model = random.Random(5), Interference()
+    for _ in range(400):
+        cores, b = draw.uniform(0, 4), float(draw.random() < 0.5)
+        slow = of_a_core * cores + 0.3 * b + draw.gauss(0, 0.1)
+        beside = {"b": b, UNLABELLED: cores} if seen else {"b": b}
+        model.learn(Encounter("a", beside, slow))
+        model.learn(Encounter("b", {}, draw.gauss(0, 0.1)))
+    return model.matrix()
+
+
+def test_runs_slowed_by_unlabelled_load_teach_what_it_costs() -> None:
+    matrix = slowed_by_load(0.15, seen=True)
+    of_load, of_b = matrix.slowdown("a", UNLABELLED), matrix.slowdown("a", "b")
+    assert of_load.low > 1
+    assert np.log(of_load.times) == pytest.approx(0.15, abs=0.02)
+    assert np.log(of_b.times) == pytest.approx(0.3, abs=0.05)
+    assert np.log(slowed_by_load(0.0, seen=True).slowdown("a", UNLABELLED).times) == pytest.approx(
+        0.0, abs=0.02
+    )
+
+
+def test_unlabelled_load_takes_no_place_and_changes_nothing_where_no_agent_tells() -> None:
+    with_load, without = slowed_by_load(0.15, seen=True), slowed_by_load(0.15, seen=False)
+    assert with_load.kinds == without.kinds == (OTHERS, "a", "b")
+    # As before there was any: of those who are not told apart nothing is known.
+    assert without.slowdown("a", UNLABELLED) == without.slowdown("a", OTHERS)
+    assert not without.slowdown("a", UNLABELLED).known

@@ -10,8 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll_predictor.placing.encounter import MOST_BESIDE
-from plimsoll_predictor.placing.kinds import OTHERS
-from plimsoll_predictor.placing.stays import MOST_BESIDE_BYTES, Stay, Stays, bounded_beside
+from plimsoll_predictor.placing.kinds import OTHERS, UNLABELLED
+from plimsoll_predictor.placing.stays import (
+    MOST_BESIDE_BYTES,
+    Stay,
+    Stays,
+    bounded_beside,
+    with_unlabelled,
+)
 
 
 def stay(kind: str, started_s: float, ended_s: float | None = None, node: str = "n") -> Stay:
@@ -141,6 +147,25 @@ def test_what_is_stored_is_bounded(beside: dict[str, float]) -> None:
     assert all(0 < count <= MOST_BESIDE for count in bounded.values())
     plain = {name: count for name, count in bounded.items() if name.isascii() and name.isalnum()}
     assert len(orjson.dumps(plain)) <= MOST_BESIDE_BYTES
+
+
+def test_unlabelled_load_always_has_its_own_entry() -> None:
+    beside = {f"shop/{'x' * 100}-{number}": float(number + 1) for number in range(10)}
+    bounded = with_unlabelled(bounded_beside(beside), 0.25)
+    assert bounded[UNLABELLED] == 0.25
+    assert len(orjson.dumps(bounded)) <= MOST_BESIDE_BYTES
+    assert sum(bounded.values()) == pytest.approx(sum(beside.values()) + 0.25)
+
+
+@pytest.mark.parametrize(
+    ("cores", "entry"), [(1.23456, 1.235), (0.0, None), (0.0001, None), (1e9, MOST_BESIDE)]
+)
+def test_unlabelled_load_is_in_cores_and_bounded(cores: float, entry: float | None) -> None:
+    assert with_unlabelled({"shop/a": 0.5}, cores).get(UNLABELLED) == entry
+
+
+def test_without_an_agent_nothing_is_added() -> None:
+    assert with_unlabelled({"shop/a": 0.5}, None) == {"shop/a": 0.5}
 
 
 def test_the_longest_neighbours_keep_their_names() -> None:

@@ -18,6 +18,7 @@ from plimsoll_predictor.core.record import (
     PeakSource,
     Unit,
 )
+from plimsoll_predictor.placing.kinds import UNLABELLED
 from plimsoll_predictor.store import Store
 from plimsoll_predictor.tables.history import read_history, write_history
 from tests.builders.stores import JOIN, TRAIN, open_store_at
@@ -89,6 +90,22 @@ def test_what_ran_beside_it_stays_as_it_was_seen_first(store: Store) -> None:
     for seen in (None, {"shop/other": 0.5}, {}, None):
         store.observations.record([replace(full(), beside=seen)])
     assert store.observations.of_task(TRAIN) == [full()]
+
+
+def test_the_use_of_its_node_costs_an_observation_some_bytes(tmp_path: Path) -> None:
+    def stored_bytes(name: str, **used: Any) -> int:
+        store = open_store_at(f"sqlite:///{tmp_path}/{name}.db")
+        plain = replace(full(), beside={"shop/other": 0.5}, node_use_cpu_share=None)
+        plain = replace(plain, node_use_memory_share=None)
+        runs = [replace(plain, attempt_uid=f"uid-{n:05}", **used) for n in range(2_000)]
+        store.observations.record(runs)
+        store.close()
+        return (tmp_path / f"{name}.db").stat().st_size
+
+    used = {"node_use_cpu_share": 0.4321, "node_use_memory_share": 0.1234}
+    beside = {"shop/other": 0.5, UNLABELLED: 1.234}
+    grown = stored_bytes("with", **used, beside=beside) - stored_bytes("without")
+    assert 0 < grown <= 2_000 * 48
 
 
 @pytest.mark.parametrize("name", ["h.csv", "h.csv.gz", "h.parquet"])

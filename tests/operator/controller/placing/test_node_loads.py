@@ -1,0 +1,261 @@
+"""What the controller knows of nodes' load, and what it writes down with an attempt."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.attempts.node_use import NodeUse
+from plimsoll_operator.controller.placing.node_loads import (
+    FRESH_S,
+    LIVES_KEPT,
+    SEEN_AT_ONCE_S,
+    SETTLING_S,
+    NodeLoads,
+    NodeUsed,
+)
+from plimsoll_operator.pods.status import AttemptStatus
+from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.placing.kinds import UNLABELLED
+from tests.builders.ledgers import TRAIN, Inside, a_train, an_inside, ended
+from tests.builders.rescues import running
+
+
+def a_status(
+    uid: str = "a",
+    started_s: float | None = 1_000.0,
+    finished_s: float | None = None,
+    restarts: int = 0,
+) -> AttemptStatus:
+    return AttemptStatus(
+        uid=uid,
+        phase="Running",
+        pod_reason=None,
+        disruption=None,
+        restarts=restarts,
+        ended=finished_s is not None,
+        terminated=None,
+        container_id=None,
+        submitted_s=started_s,
+        started_s=started_s,
+        finished_s=finished_s,
+        node="n1",
+        being_deleted=False,
+    )
+
+
+class Loads:
+    """NodeLoads at times of ours, with tasks told apart by now."""
+
+    def __init__(self, **bounds: int) -> None:
+        self.now_s, self.monotonic_s = 1_000.0, 50.0
+        self.of = NodeLoads(lambda: self.now_s, lambda: self.monotonic_s, **bounds)
+        self.reads(0.0)
+        self.passes(SETTLING_S)
+
+    def passes(self, seconds: float) -> None:
+        self.now_s += seconds
+        self.monotonic_s += seconds
+
+    def reads(self, cpu: float | None = 0.5, node: str = "n1", **pods: float) -> None:
+        use = NodeUse(node=node, over_s=10.0, cpu_share=cpu, memory_share=0.4, pods_cores=pods)
+        self.of.take(use)
+
+    def begins(self, uid: str = "a") -> None:
+        self.of.living(a_status(uid, self.now_s))
+        self.started_s = self.now_s
+
+    def ends(self, uid: str = "a", **other: Any) -> NodeUsed | None:
+        return self.of.ended(a_status(uid, self.started_s, self.now_s, **other))
+
+
+def test_an_attempt_is_told_what_was_in_use_when_it_began() -> None:
+    loads = Loads()
+    loads.reads(0.5, batch=1.5)
+    loads.begins()
+    loads.passes(60.0)
+    loads.reads(0.9, batch=1.5)
+    first = loads.ends()
+    # A sixth of its time was read: the start's load stands for all.
+    assert first == NodeUsed(0.5, 0.4, 1.5)
+    loads.reads(0.9, batch=9.0)
+    assert loads.ends() is first  # as often as it is asked
+
+
+def test_unlabelled_load_is_averaged_over_the_run() -> None:
+    loads = Loads()
+    loads.reads(batch=1.0)
+    loads.begins()
+    for cores in (1.0, 2.0, 6.0):
+        loads.passes(10.0)
+        loads.reads(batch=cores, a=0.9)
+    used = loads.ends()
+    assert used is not None
+    assert used.unlabelled_cores == pytest.approx(3.0)
+
+
+def test_pods_of_tasks_are_not_unlabelled_whether_they_wait_run_or_are_gone() -> None:
+    loads = Loads()
+    loads.of.living(a_status("waits", None))
+    loads.of.living(a_status("gone"))
+    loads.of.ended(a_status("gone", 1_000.0, 1_010.0))
+    loads.of.gone(a_status("gone"))
+    loads.of.ended(a_status("never-seen-alive", 1_000.0, 1_010.0))
+    pods = {"waits": 1.0, "gone": 1.0, "never-seen-alive": 1.0, "stranger": 0.25}
+    loads.reads(**pods)
+    newest = loads.of.newest("n1")
+    assert newest is not None
+    assert newest.unlabelled_cores == 0.25
+    # What is asked again after all is not taken for a pod that lives.
+    assert loads.of.ended(a_status("gone", 1_000.0, 1_010.0)) is None
+
+
+def test_without_agents_nothing_is_known() -> None:
+    loads = Loads()
+    assert loads.of.newest("n1") is None
+    loads.begins()
+    loads.passes(10.0)
+    loads.reads()
+    assert loads.ends() is None
+
+
+def test_a_reading_too_old_says_nothing_and_is_dropped() -> None:
+    loads = Loads()
+    loads.reads()
+    loads.passes(FRESH_S)
+    assert loads.of.newest("n1") is not None
+    loads.passes(1.0)
+    assert loads.of.newest("n1") is None
+    loads.begins()
+    assert loads.ends() is None
+    loads.reads(node="n2")
+    assert len(loads.of) == 1
+
+
+def test_an_attempt_that_ran_before_anybody_looked_gets_nothing_invented() -> None:
+    loads = Loads()
+    loads.reads()
+    loads.of.living(a_status("a", loads.now_s - SEEN_AT_ONCE_S - 1))
+    loads.passes(10.0)
+    loads.reads()
+    assert loads.of.ended(a_status("a", 1_000.0, 1_100.0)) is None
+
+
+def test_a_controller_that_begins_believes_nothing_until_it_knows_the_tasks() -> None:
+    loads = Loads()
+    loads.of = NodeLoads(lambda: loads.now_s, lambda: loads.monotonic_s)
+    for _ in range(3):
+        loads.reads(train=1.0)
+        assert loads.of.newest("n1") is None
+        loads.passes(SETTLING_S / 3)
+    loads.reads()
+    assert loads.of.newest("n1") is not None
+
+
+@pytest.mark.parametrize("ahead_s", [-20.0, 300.0])
+def test_a_nodes_clock_may_be_off(ahead_s: float) -> None:
+    loads = Loads()
+    loads.reads(batch=1.0)
+    began_s = loads.now_s + ahead_s
+    loads.of.living(a_status("a", began_s))
+    loads.passes(20.0)
+    loads.reads(batch=2.0)
+    loads.reads(batch=2.0)
+    found = loads.of.ended(a_status("a", began_s, began_s + 20.0))
+    assert found == NodeUsed(0.5, 0.4, 2.0)
+
+
+def test_a_wall_clock_that_jumps_neither_ages_nor_renews_a_reading() -> None:
+    loads = Loads()
+    loads.reads()
+    loads.now_s += 1e6
+    assert loads.of.newest("n1") is not None
+    loads.now_s -= 2e6
+    loads.monotonic_s += FRESH_S + 1
+    assert loads.of.newest("n1") is None
+
+
+def test_each_life_of_a_pod_has_a_start_of_its_own() -> None:
+    loads = Loads()
+    for restarts in range(2 * LIVES_KEPT):
+        loads.reads(restarts / 10)
+        status = a_status("a", loads.now_s, restarts=restarts)
+        loads.of.living(status)
+        used = loads.of.ended(a_status("a", loads.now_s, loads.now_s, restarts=restarts))
+        assert used is not None
+        assert used.cpu_share == restarts / 10
+
+
+def test_nodes_and_pods_are_bounded() -> None:
+    loads = Loads(nodes_kept=10, pods_kept=10)
+    for number in range(50):
+        loads.reads(node=f"n{number}")
+        loads.begins(f"p{number}")
+    assert len(loads.of) == 10
+    assert loads.of.newest("n49") is not None
+    assert loads.of.newest("n39") is None
+    loads.reads(p0=1.0, p49=1.0)
+    newest = loads.of.newest("n1")
+    assert newest is not None
+    assert newest.unlabelled_cores == 1.0
+
+
+def test_a_node_that_was_forgotten_meanwhile_leaves_the_start_to_stand() -> None:
+    loads = Loads(nodes_kept=1)
+    loads.reads(batch=1.0)
+    loads.begins()
+    loads.reads(node="another")
+    for _ in range(6):
+        loads.passes(10.0)
+        loads.reads(batch=5.0)
+    assert loads.ends() == NodeUsed(0.5, 0.4, 1.0)
+
+
+BEGAN_S = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+"""Of the pods that ``running`` makes."""
+END = "2026-01-01T00:01:01Z"
+"""After the controller has begun to look."""
+
+
+def settle(inside: Inside, cores: float) -> None:
+    """Its agent was heard for a while."""
+    loads, clock_s = inside.controller.loads, iter((0.0, SETTLING_S))
+    loads.monotonic_s = lambda: next(clock_s, SETTLING_S)
+    loads.now_s = lambda: BEGAN_S + 5.0
+    pods = {"uid-one": 0.9, "uid-of-nobody": cores}
+    for _ in range(2):
+        loads.take(
+            NodeUse(node="node-1", over_s=10.0, cpu_share=0.7, memory_share=0.3, pods_cores=pods)
+        )
+
+
+def of_run(inside: Inside) -> Observation:
+    (found,) = inside.store.observations.of_task(TRAIN)
+    return found
+
+
+async def test_the_ledger_writes_down_the_load_of_the_node(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(a_train("one"))  # it waits; its own use is not unlabelled
+        settle(inside, cores=1.25)
+        await inside.see(running("one"))
+        await inside.see(ended(running("one"), at=END))
+        found = of_run(inside)
+        assert (found.node_use_cpu_share, found.node_use_memory_share) == (0.7, 0.3)
+        assert found.beside == {UNLABELLED: 1.25}
+        # An end that is seen again after a restart knows less, and takes nothing away.
+    async with an_inside(tmp_path) as again:
+        await again.see(ended(running("one"), at=END))
+        assert of_run(again) == found
+
+
+async def test_without_an_agent_the_ledger_writes_what_it_wrote_before(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(running("one"))
+        await inside.see(ended(running("one"), at=END))
+        found = of_run(inside)
+        assert (found.node_use_cpu_share, found.node_use_memory_share) == (None, None)
+        assert found.beside == {}
