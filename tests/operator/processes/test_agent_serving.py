@@ -13,11 +13,14 @@ from pathlib import Path
 import psutil
 import pytest
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from plimsoll_operator.agent.pod_cgroups import Version
 from plimsoll_operator.agent.spool import FILE_NAME
+from plimsoll_operator.attempts.node_use import NodeUse
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
+from plimsoll_operator.controller.serving.node_use_routes import node_use_routes
 from plimsoll_operator.controller.serving.peak_routes import peak_routes
 from plimsoll_predictor.core.units import MIB
 from tests.builders.cgroup_trees import CONTAINER, UID
@@ -42,6 +45,10 @@ class Site:
     def __init__(self) -> None:
         self.book = PeakBook()
         self.finals: list[PeakReport] = []
+        self.uses: list[NodeUse] = []
+        self.refused = 0
+        self.is_older = False
+        """Whether it is from before agents told the use of nodes."""
         self.port = 0
         self._runner: web.AppRunner | None = None
 
@@ -49,13 +56,23 @@ class Site:
         self.finals.extend(reports)
 
     async def open(self) -> None:
-        app = web.Application()
+        app = web.Application(middlewares=[self._count])
         app.add_routes(peak_routes(self.book, self.persist, "secret"))
+        if not self.is_older:
+            app.add_routes(node_use_routes(self.uses.append, "secret"))
         self._runner = web.AppRunner(app)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
         await site.start()
         self.port = self._runner.addresses[0][1]
+
+    @web.middleware
+    async def _count(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except web.HTTPNotFound:
+            self.refused += 1
+            raise
 
     async def close(self) -> None:
         if self._runner is not None:
@@ -156,6 +173,42 @@ async def test_a_pods_life_is_reported_to_its_end(site: Site, agent: Agent, pod:
     assert best is not None
     assert best.limit_bytes == 300 * MIB
     assert {report.container_id for report in site.finals} == {None, CONTAINER}
+
+
+BUSY = "while True: pass"
+
+
+async def test_the_use_of_the_node_and_of_a_busy_pod_is_told(
+    site: Site, agent: Agent, pod: RealPod
+) -> None:
+    agent.start()
+    pod.start(BUSY)
+    await until(lambda: any(UID in use.pods_cores for use in site.uses))
+    use = next(use for use in site.uses if UID in use.pods_cores)
+    assert use.node == "n1"
+    assert use.cpu_share is not None
+    assert use.memory_share is not None
+    # What one pod computed, the node did.
+    assert use.pods_cores[UID] <= 1.2 * (os.cpu_count() or 1) * use.cpu_share
+
+
+async def test_an_older_controller_that_knows_no_use_of_nodes_has_all_peaks(
+    site: Site, agent: Agent, pod: RealPod
+) -> None:
+    await site.close()
+    site.is_older = True
+    await site.open()
+    agent.start()
+    child = pod.limit(300 * MIB).start(HOLD_THEN_WAIT)
+    await until(lambda: site.refused >= 1)
+    child.kill()
+    child.wait()
+    pod.remove_container()
+    await until(lambda: site.book.final(UID))
+    best = site.best()
+    assert best is not None
+    assert best.need_peak_bytes >= 120_000_000
+    assert site.uses == []
 
 
 @pytest.mark.slow
