@@ -103,9 +103,8 @@ def test_pods_of_tasks_are_not_unlabelled_whether_they_wait_run_or_are_gone() ->
     loads.of.living(a_status("gone"))
     loads.of.ended(a_status("gone", 1_000.0, 1_010.0))
     loads.of.gone(a_status("gone"))
-    loads.of.ended(a_status("never-seen-alive", 1_000.0, 1_010.0))
-    pods = {"waits": 1.0, "gone": 1.0, "never-seen-alive": 1.0, "stranger": 0.25}
-    loads.reads(**pods)
+    loads.of.ended(a_status("never_alive", 1_000.0, 1_010.0))
+    loads.reads(waits=1.0, gone=1.0, never_alive=1.0, stranger=0.25)
     newest = loads.of.newest("n1")
     assert newest is not None
     assert newest.unlabelled_cores == 0.25
