@@ -66,12 +66,15 @@ class Wire:
             while data := source.recv(65536):
                 while self.silent and not self.ended:
                     time.sleep(0.02)
-                target.sendall(data)
-                if to_server and self.cut_after is not None and self.cut_after in data:
+                cuts = to_server and self.cut_after is not None and self.cut_after in data
+                if cuts:
                     self.cut_after = None
                     self.cuts += 1
-                    # First ours: the server does what it was told before it hears of the end.
+                    # Before the server hears it: its answer may be quicker than we are.
                     _shut(source)
+                target.sendall(data)
+                if cuts:
+                    # The server does what it was told before it hears of the end.
                     time.sleep(0.2)
         _shut(source)
         _shut(target)
