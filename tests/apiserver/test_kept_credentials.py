@@ -115,11 +115,11 @@ async def test_the_leader_makes_what_is_secret_and_mends_what_others_break(
             shop.namespace,
             {"webhooks": [{"name": "size.plimsoll.dev", "clientConfig": {"caBundle": ""}}]},
         )
-        await until("trusted again", lambda: is_served(objects), 20)
+        await until("trusted again", lambda: is_served(objects))
         assert await secret(objects, TLS) == before
 
         await patch(shop, TLS, {"tls.key": base64.b64encode(b"half a k").decode()})
-        await until("mended", lambda: _differs(objects, before), 40)
+        await until("mended", lambda: _differs(objects, before))
         assert await is_served(objects)
         # What replicas still show is trusted until they have read the new one.
         assert read_authorities(before["ca.crt"])[0] in await trusted(objects)
@@ -129,7 +129,7 @@ async def test_the_leader_makes_what_is_secret_and_mends_what_others_break(
         ]
 
         await patch(shop, TOKENS[0], {"token": base64.b64encode(b"short").decode()})
-        await until("another token", lambda: _answers_newest(one, objects, for_feed), 20)
+        await until("another token", lambda: _answers_newest(one, objects, for_feed))
         assert await feeds(one, for_feed) == 401
         assert one.logged("token mended: its secret held none of use")
         assert await one.metric('plimsoll_kept{what="certificate"}') == 1
@@ -166,7 +166,7 @@ async def test_without_the_right_to_read_secrets_the_leader_says_so_and_works_on
             await until("one leads", one.leads)
             shown = await token(objects, TOKENS[0])
             await may()
-            await until("it says so", lambda: _kept_is(one, "certificate", 0), 30)
+            await until("it says so", lambda: _kept_is(one, "certificate", 0))
             (said, *_) = [
                 each
                 for each in one.logged("cannot be kept; looking again")
@@ -181,7 +181,7 @@ async def test_without_the_right_to_read_secrets_the_leader_says_so_and_works_on
                 await tasks.pod("still-seen")
                 await until("still observing", lambda: _known(one))
             await may(SECRETS)
-            await until("kept again", lambda: _kept_is(one, "certificate", 1), 30)
+            await until("kept again", lambda: _kept_is(one, "certificate", 1))
             assert one.process.returncode is None
 
 

@@ -167,7 +167,7 @@ async def metric(folder: Path, name: str) -> float:
     """One of the running controller's metrics."""
     (serves, *_) = await until("it serves", lambda: logged(folder, "controller serves")[-1:])
     url = f"http://127.0.0.1:{serves['port']}/metrics"
-    with await asyncio.to_thread(urllib.request.urlopen, url, timeout=10) as answer:
+    with await asyncio.to_thread(urllib.request.urlopen, url, timeout=60) as answer:
         text = answer.read().decode()
     (value,) = (line.split()[-1] for line in text.splitlines() if line.split()[0] == name)
     return float(value)

@@ -167,7 +167,11 @@ async def test_a_profile_tells_what_happened(shop: Shop, cluster: Cluster, tmp_p
         status = (await shop.profile("train"))["status"]
         assert status["phase"] == "ColdStart"
         assert status["mode"] == "enforce"
-        assert any("OOM" in note or "killed" in note for note in await shop.events("Lifted"))
+
+        async def is_told() -> bool:
+            return any("OOM" in note or "killed" in note for note in await shop.events("Lifted"))
+
+        await until("it is told", is_told)
 
 
 async def _second_pod(shop: Shop, first: str) -> str | None:

@@ -102,7 +102,7 @@ async def _tell(folder: Path, report: PeakReport) -> dict[str, int]:
         body,
         {"Authorization": "Bearer secret", "Content-Type": "application/json"},
     )
-    with await asyncio.to_thread(urllib.request.urlopen, request, timeout=10) as answer:
+    with await asyncio.to_thread(urllib.request.urlopen, request, timeout=60) as answer:
         found: dict[str, Any] = json.load(answer)
     known: dict[str, int] = found["known_bytes"]
     return known

@@ -9,10 +9,10 @@ from kubernetes_asyncio import client
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.profile.events import CONTROLLER
-from tests.apiserver.controllers import Shop, until
+from tests.apiserver.controllers import PATIENCE_S, Shop, until
 from tests.e2e.workloads import Manifest, a_pod
 
-WITHIN_S = 120.0
+WITHIN_S = PATIENCE_S
 """For what takes seconds on an idle machine: tests may share theirs."""
 
 

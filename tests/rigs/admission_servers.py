@@ -124,7 +124,7 @@ def patch_in(response: dict[str, Any]) -> list[dict[str, Any]]:
     return operations
 
 
-async def until_true(condition: Callable[[], bool], within_s: float = 20.0) -> None:
+async def until_true(condition: Callable[[], bool], within_s: float = 120.0) -> None:
     """Wait until something came to be; an AssertionError if it does not in a generous time."""
     async with asyncio.timeout(within_s):
         while not condition():
