@@ -56,7 +56,7 @@ def one_round(path: str, prefix: str, life_s: float) -> list[str]:
     said = b""
     kill_at_s: float | None = None
     while kill_at_s is None or time.monotonic() < kill_at_s:
-        wait_s = 10.0 if kill_at_s is None else max(0.0, kill_at_s - time.monotonic())
+        wait_s = 120.0 if kill_at_s is None else max(0.0, kill_at_s - time.monotonic())
         if select.select([reading], [], [], wait_s)[0]:
             said += os.read(reading, 65536)
         if kill_at_s is None:

@@ -88,7 +88,7 @@ def test_a_sender_keeps_trying_until_the_controller_is_back() -> None:
     sender.start()
     sender.wake()
     until(lambda: post.taken == ["a"])
-    sender.stop(5.0)
+    sender.stop(60.0)
     assert post.calls == 3
 
 
@@ -96,7 +96,7 @@ def test_a_sender_that_stops_sends_what_is_left() -> None:
     post = RecordingPost(lambda _: Answer.TAKEN)
     sender = Sender(an_outbox("a"), post, seed=1)
     sender.start()
-    sender.stop(5.0)
+    sender.stop(60.0)
     assert post.taken == ["a"]
 
 
@@ -106,7 +106,7 @@ def test_an_agent_with_nothing_to_report_says_that_it_lives() -> None:
     sender.start()
     sender.beat()
     until(lambda: post.calls == 1)
-    sender.stop(5.0)
+    sender.stop(60.0)
     assert (post.calls, post.taken) == (1, [])
 
 
@@ -115,7 +115,7 @@ def test_a_report_says_it_as_well() -> None:
     sender = Sender(an_outbox("a"), post, seed=1)
     sender.beat()
     sender.start()
-    sender.stop(5.0)
+    sender.stop(60.0)
     assert (post.calls, post.taken) == (1, ["a"])
 
 

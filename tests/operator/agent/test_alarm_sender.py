@@ -34,8 +34,8 @@ class Wire:
 
 def sent(wire: Wire, count: int) -> AlarmSender:
     sender = AlarmSender("node-1", wire.send, lambda: 4096)
-    sender.start()
     sender.offer([an_alarm(f"train-{n}") for n in range(count)])
+    sender.start()
     wire.held.set()
     sender.stop(WITHIN_S)
     return sender

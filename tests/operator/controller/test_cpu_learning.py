@@ -61,7 +61,7 @@ async def test_a_run_teaches_what_it_used(tmp_path: Path) -> None:
         (observation,) = inside.store.observations.of_task(TRAIN)
         assert (observation.request_cores, observation.allocated_cores) == (4.0, 1.0)
         assert (observation.mean_cores, observation.peak_cores) == (1.5, 2.5)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             # Written beside the profile, whose API server is away: that must not matter.
             keeping = asyncio.create_task(inside.controller.profiles.run())
             while inside.known.cpu is None:

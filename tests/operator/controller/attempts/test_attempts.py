@@ -47,7 +47,7 @@ async def until_peaked(inside: Inside, peak_bytes: int) -> None:
         written = [each.peak_bytes for each in inside.store.observations.of_task(TRAIN)]
         return written == [peak_bytes] == [inside.known.max_need_bytes]
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         while not peaked():
             await asyncio.sleep(0.01)
 

@@ -31,7 +31,7 @@ async def closed(inside: Inside, **results: int) -> None:
         counts = inside.controller.retries.results
         return {key.replace("-", "_"): count for key, count in counts.items() if count}
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         while inside.store.retries.waiting() or counted() != results:
             await asyncio.sleep(0.01)
 
