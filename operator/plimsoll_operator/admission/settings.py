@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
 
-from pydantic import Field, HttpUrl, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import Field
 
 from plimsoll_operator.admission.answering import MAX_SILENCE_S
-from plimsoll_operator.names.namespaces import OWN_NAMESPACE, excluded_namespaces
-from plimsoll_operator.names.service_urls import with_brackets
+from plimsoll_operator.feed.settings import FeedReaderSettings
 
 
-class AdmissionSettings(BaseSettings):
+class AdmissionSettings(FeedReaderSettings):
     """Where admission listens, what it reads, and how long it trusts what it knows.
 
-    No field is named ``port``: Kubernetes sets ``PLIMSOLL_PORT`` for a Service called plimsoll.
+    Until it has heard a feed or read its copy, pods are admitted unchanged.
     """
 
-    model_config = SettingsConfigDict(
-        env_prefix="PLIMSOLL_", frozen=True, extra="ignore", env_ignore_empty=True
-    )
-
-    listen_address: str = "0.0.0.0"
-    """Address of both ports."""
     listen_port: int = Field(default=9443, ge=0, le=65535)
     """Port of the HTTPS server; 0 takes a free one."""
-    metrics_listen_port: int = Field(default=9090, ge=0, le=65535)
-    """Plain HTTP port of /metrics, /healthz and /readyz; 0 takes a free one."""
     certificate_file: Path
     """PEM; loaded again when it changes."""
     key_file: Path
     """PEM; loaded again when it changes."""
-    feed_url: str
-    """The controller, such as http://10.96.0.7:8081; a bare IPv6 address gets its brackets."""
-    feed_token_file: Path
-    """Holds the bearer token of the feed; read for every question."""
-    feed_ca_file: Path | None = None
-    """Certificates to trust for an https feed; None for the system's."""
     snapshot_file: Path | None = None
     """Copy of the state, for a restart; None writes none."""
     snapshot_every_s: float = Field(default=5.0, gt=0)
@@ -47,23 +30,5 @@ class AdmissionSettings(BaseSettings):
     """When the controller was not heard for longer, pods are left as they are."""
     max_silence_s: float = Field(default=MAX_SILENCE_S, gt=0)
     """When the controller was not heard for longer, sizes are raised only, never lowered."""
-    unheard_s: float = Field(default=10.0, ge=0)
-    """After this long without any feed it is ready all the same, and admits pods unchanged."""
-    excluded_namespaces: Annotated[frozenset[str], NoDecode] = excluded_namespaces(OWN_NAMESPACE)
-    """Namespaces whose pods and Jobs are left alone, whoever asks; split by commas."""
-    drain_s: float = Field(default=5.0, ge=0)
-    """After SIGTERM, how long new requests are still taken: endpoints are removed with a delay."""
     grace_s: float = Field(default=10.0, ge=0)
-    """Then, how long begun requests may take."""
-
-    @field_validator("excluded_namespaces", mode="before")
-    @classmethod
-    def _are_namespaces(cls, names: Any) -> Any:
-        return excluded_namespaces(names)
-
-    @field_validator("feed_url")
-    @classmethod
-    def _is_url(cls, text: str) -> str:
-        text = with_brackets(text)
-        HttpUrl(text)
-        return text
+    """After ``drain_s``, how long begun requests may take."""
