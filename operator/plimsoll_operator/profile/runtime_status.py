@@ -111,4 +111,6 @@ def _trend_fields(runtimes_s: Sequence[float]) -> Mapping[str, str | None]:
     last, before = runtimes_s[-RECENT_RUNS:], runtimes_s[:-RECENT_RUNS]
     usual, usually = (words_for_duration(median(times_s)) for times_s in (last, before))
     words = f"{trend}: the last {len(last)} runs usually took {usual}, the earlier ones {usually}"
+    if trend is Trend.STEADY and not 1 / TREND_FROM < median(last) / median(before) < TREND_FROM:
+        words += ", but single runs differ as much"
     return {"trend": trend.value, "trendWords": words}

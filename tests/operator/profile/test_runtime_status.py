@@ -55,6 +55,16 @@ def test_a_runtime_of_a_clock_that_counts_whole_seconds_may_be_0() -> None:
     assert status["shape"]
 
 
+def test_a_steady_task_whose_medians_differ_says_why_that_is_no_trend() -> None:
+    earlier_s, last_s = [5.0, 7.0, 15.0] * 7, [5.0, 9.0, 15.0, 5.0, 9.0] * 4
+    status = runtime_status(RuntimeFacts(facts([1.0] * 9).forecast, earlier_s + last_s))
+    assert status is not None
+    assert status["trendWords"] == (
+        "steady: the last 20 runs usually took 9 s, the earlier ones 7 s, "
+        "but single runs differ as much"
+    )
+
+
 def test_a_run_more_does_not_make_the_status_tremble() -> None:
     chance = random.Random(2)
     runtimes_s = [600.0 * chance.lognormvariate(0, 0.1) for _ in range(300)]
