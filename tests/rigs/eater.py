@@ -13,6 +13,8 @@
 /task spin SECONDS                use all the CPU one thread can get
 /task turns N MILLIONS MS         N times: so many steps of arithmetic, then a pause; how long all
                                   took, in ms, is the container's termination message
+/task walk MIB MILLIONS           so many steps from one place to another of MIB, by chance; tells
+                                  how long it took in the same way
 /task heap MIB                    end with exit 1 if the limit is below MIB
 /task cache PERCENT               take that share of the limit
 """
@@ -27,7 +29,7 @@ from deploy.local.archive import write_image
 from deploy.local.images import compile_static, load_image
 from deploy.local.layout import Layout
 
-IMAGE = "localhost/plimsoll-eater:8"
+IMAGE = "localhost/plimsoll-eater:9"
 STREAMER_MIB = 8
 """What streaming holds beside the file's pages."""
 
@@ -80,6 +82,10 @@ static int fill(unsigned mib) {
   while (read(file, buffer, 1 << 20) > 0);
   return 0;
 }
+static int tell_since(double began) {
+  int file = open("/dev/termination-log", O_WRONLY);
+  return file < 0 || dprintf(file, "%.0f", (seconds_now() - began) * 1000) < 0;
+}
 static int turns(unsigned times, unsigned millions, unsigned pause_ms) {
   struct timespec pause = {pause_ms / 1000, pause_ms % 1000 * 1000000L};
   double began = seconds_now();
@@ -88,8 +94,18 @@ static int turns(unsigned times, unsigned millions, unsigned pause_ms) {
     for (unsigned long step = 0; step < millions * 1000000UL; step++) done += step;
     nanosleep(&pause, 0);
   }
-  int file = open("/dev/termination-log", O_WRONLY);
-  return file < 0 || dprintf(file, "%.0f", (seconds_now() - began) * 1000) < 0;
+  return tell_since(began);
+}
+static int walk(unsigned mib, unsigned millions) {
+  size_t places = (size_t)mib << 17, at = 1;
+  volatile unsigned long long *room = calloc(places, 8);
+  if (!room || !places) return 1;
+  double began = seconds_now();
+  for (size_t step = 0; step < millions * 1000000UL; step++) {
+    at = (at * 6364136223846793005ULL + 1442695040888963407ULL + room[at % places]);
+    room[(at >> 20) % places]++;
+  }
+  return tell_since(began);
 }
 static unsigned limit_mib(void) {
   const char *paths[] = {"/sys/fs/cgroup/memory.max",
@@ -170,6 +186,7 @@ int main(int argc, char **argv) {
   }
   if (!strcmp(argv[1], "turns"))
     return turns(number(argc, argv, 2), number(argc, argv, 3), number(argc, argv, 4));
+  if (!strcmp(argv[1], "walk")) return walk(number(argc, argv, 2), number(argc, argv, 3));
   if (!strcmp(argv[1], "child") || !strcmp(argv[1], "worker")) {
     int status = 0;
     pid_t child = fork();

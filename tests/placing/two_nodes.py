@@ -1,0 +1,39 @@
+"""A cluster of two real nodes, beside the checkout's own, for a block."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+from deploy.local import lifecycle
+from deploy.local.layout import Layout, layout_from
+from deploy.local.namespaces import move_into_network
+
+from tests.conftest import Cluster
+
+
+@contextlib.contextmanager
+def two_nodes() -> Iterator[Cluster]:
+    """Bring it up, with this process in its network, and take it down however the block ends."""
+    home = layout_from(os.environ).home
+    handle = lifecycle.Cluster(Layout(home.with_name(f"{home.name}-placing")), dict(os.environ))
+    before = os.environ.get("KUBECACHEDIR")
+    # By address, which all clusters share, kubectl would take another one's kinds for ours.
+    os.environ["KUBECACHEDIR"] = str(handle.layout.home / "kubectl-cache")
+    try:
+        lifecycle.up(handle, lambda text: print(text, file=sys.stderr), nodes=2)
+        try:
+            leave = move_into_network(handle.layout.netns)
+            try:
+                yield Cluster(handle)
+            finally:
+                leave()
+        finally:
+            lifecycle.down(handle)
+    finally:
+        if before is None:
+            del os.environ["KUBECACHEDIR"]
+        else:
+            os.environ["KUBECACHEDIR"] = before
