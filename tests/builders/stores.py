@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+from sqlalchemy import event
 
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
@@ -73,3 +78,21 @@ def open_store(folder: Path, *, busy_timeout_s: float = 5.0, now_s: float = NOON
 def open_store_at(url: str, *, busy_timeout_s: float = 5.0, now_s: float = NOON_S) -> Store:
     """The store of an address, at a standing clock."""
     return Store.open(url, clock=lambda: now_s, busy_timeout_s=busy_timeout_s)
+
+
+@contextmanager
+def noting_threads(store: Store) -> Iterator[set[int]]:
+    """Numbers of the threads that connect to the database or ask it, and may have to wait."""
+    engine, threads = store._database.engine, set[int]()
+
+    def note(*_: object) -> None:
+        threads.add(threading.get_ident())
+
+    waits = ("do_connect", "before_cursor_execute", "commit")
+    for each in waits:
+        event.listen(engine, each, note, insert=True)
+    try:
+        yield threads
+    finally:
+        for each in waits:
+            event.remove(engine, each, note)

@@ -39,11 +39,18 @@ def known(*lifts: Lift, mode: Mode = Mode.ENFORCE) -> Knowledge:
     return Knowledge(task=TRAIN, policy=Policy(mode=mode), lifts={run(): lift for lift in lifts})
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits for a lift does so beyond any pause of the machine."""
+    monkeypatch.setattr("plimsoll_operator.admission.early.LONGEST_S", 3600.0)
+
+
 def waited(server: Running, result: str) -> float:
     name = "plimsoll_admission_waited_total"
     return server.metrics.registry.get_sample_value(name, {"result": result}) or 0.0
 
 
+@pytest.mark.usefixtures("patient")
 async def test_it_gets_the_lift_that_comes_meanwhile(tmp_path: Path) -> None:
     async with a_server(tmp_path, known()) as (caller, server, board):
         review = asyncio.create_task(caller.review(a_try(2)))
@@ -63,6 +70,7 @@ async def test_without_a_lift_it_is_answered_by_what_is_known(tmp_path: Path) ->
         assert (waited(server, "lifted"), waited(server, "in-vain")) == (0, 1)
 
 
+@pytest.mark.usefixtures("patient")
 async def test_where_too_many_wait_it_is_answered_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +84,7 @@ async def test_where_too_many_wait_it_is_answered_at_once(
         await first
 
 
+@pytest.mark.usefixtures("patient")
 async def test_who_waits_is_answered_when_the_server_drains(tmp_path: Path) -> None:
     async with a_server(tmp_path, known()) as (caller, server, _):
         review = asyncio.create_task(caller.review(a_try(2)))

@@ -149,6 +149,7 @@ def test_an_agent_sends_once_a_second_at_most() -> None:
         return Reply(Answer.TAKEN, "")
 
     sender = Sender(outbox, post, seed=1)
+    began_s = time.monotonic()
     sender.start()
     number = 0
     while not three.is_set():
@@ -157,7 +158,8 @@ def test_an_agent_sends_once_a_second_at_most() -> None:
         sender.wake()
         three.wait(0.05)
     sender.stop(60.0)
-    assert at_s[3] - at_s[1] >= 1.9
+    # One that comes late is followed in time for the pace, so none is measured from another.
+    assert all(at - began_s >= 0.95 * number for number, at in enumerate(at_s[:4]))
 
 
 def test_a_pace_does_not_hold_back_the_last_reports() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import re
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ import time
 from plimsoll_operator.leadership.watchdog import Watchdog, boot_clock_s
 watchdog = Watchdog(0.3)
 watchdog.renewed(boot_clock_s())
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -41,17 +42,21 @@ def a_watchdog(clock: Clock) -> tuple[Watchdog, queue.SimpleQueue[str]]:
 @pytest.mark.slow
 def test_a_process_that_hangs_is_ended_with_a_line_that_says_why() -> None:
     done = subprocess.run(
-        [sys.executable, "-P", "-c", HANGS], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-P", "-c", HANGS],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
     )
     assert done.returncode == LOST
-    assert "the lease was not renewed for 0." in done.stderr
+    assert re.search(r"the lease was not renewed for \d+\.\d s", done.stderr)
 
 
 @pytest.mark.slow
 def test_the_last_line_can_be_read_whatever_the_reason_holds() -> None:
     ends = "from plimsoll_operator.leadership.watchdog import end_process; end_process('\"a\"\\n')"
     done = subprocess.run(
-        [sys.executable, "-P", "-c", ends], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-P", "-c", ends], capture_output=True, text=True, timeout=180, check=False
     )
     assert done.returncode == LOST
     assert json.loads(done.stderr)["why"] == '"a"\n'
@@ -68,7 +73,7 @@ def test_a_leader_that_renews_goes_on_and_one_that_does_not_is_ended() -> None:
     with pytest.raises(queue.Empty):
         ends.get(timeout=0.5)
     clock.now_s += 0.2
-    assert "not renewed for 6.1 s" in ends.get(timeout=10)
+    assert "not renewed for 6.1 s" in ends.get(timeout=180)
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ sys.exit(main([], plan, Path(folder)))
 """
 MAKEFILE = """
 meet-%:
-	@touch $@; timeout 60 sh -c 'until [ -e meet-1 -a -e meet-2 ]; do sleep 0.1; done'; echo met $@
+	@touch $@; timeout 180 sh -c 'until [ -e meet-1 -a -e meet-2 ]; do sleep 0.1; done'; echo met $@
 fails:
 	@echo words of the failure; exit 3
 passes:
@@ -46,6 +46,7 @@ strays:
 traceless:
 	@echo "NOT RUN: no folder of traces"
 """
+WITHIN_S = 180.0
 SERVER = """
 import time
 from tests.rigs.databases import postgresql_server
@@ -76,7 +77,7 @@ def start(folder: Path, *lanes: str) -> subprocess.Popen[str]:
 def test_lanes_run_beside_each_other(folder: Path) -> None:
     """Each waits for the other's file: one after the other, neither would end."""
     process = start(folder, "one=meet-1", "two=meet-2")
-    said = process.communicate(timeout=90)[0]
+    said = process.communicate(timeout=2 * WITHIN_S)[0]
     assert process.returncode == 0, said
     assert {"met meet-1", "met meet-2", "was last"} <= set(said.splitlines())
     assert "all passed" in said
@@ -84,7 +85,7 @@ def test_lanes_run_beside_each_other(folder: Path) -> None:
 
 def test_one_that_fails_fails_all_and_the_others_run_to_their_ends(folder: Path) -> None:
     process = start(folder, "one=fails,passes", "two=meet-1,last", "three=meet-2")
-    said = process.communicate(timeout=90)[0]
+    said = process.communicate(timeout=2 * WITHIN_S)[0]
     assert process.returncode == 1
     assert "words of the failure" in said
     assert re.search(r"^fails +0:\d\d +FAILED \(2\)$", said, re.MULTILINE), said
@@ -94,12 +95,12 @@ def test_one_that_fails_fails_all_and_the_others_run_to_their_ends(folder: Path)
 
 def test_what_one_prints_stays_in_one_piece(folder: Path) -> None:
     process = start(folder, "one=meet-1,passes", "two=meet-2,fails,last")
-    said = process.communicate(timeout=90)[0]
+    said = process.communicate(timeout=2 * WITHIN_S)[0]
     assert "===== passes\nfirst line\nsecond line\n=====" in said
 
 
 def until(look: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + 60
+    end_s = time.monotonic() + WITHIN_S
     while not look():
         assert time.monotonic() < end_s
         time.sleep(0.05)
@@ -118,7 +119,7 @@ def test_interrupted_it_ends_all_that_it_has_started(
     process, begun = start(folder, f"one={target}"), folder / "waits.pid"
     until(begun.exists)
     process.send_signal(how)
-    said = process.communicate(timeout=60)[0]
+    said = process.communicate(timeout=WITHIN_S)[0]
     assert process.returncode == 130, said
     until(lambda: is_gone(begun.read_text().strip()))
     assert "was last" not in said
@@ -132,7 +133,7 @@ def test_killed_it_leaves_nothing_running_and_the_next_one_waits_for_that(folder
 
     def passes() -> bool:
         following = start(folder, "one=passes")
-        said = following.communicate(timeout=60)[0]
+        said = following.communicate(timeout=WITHIN_S)[0]
         assert following.returncode == 0 or "runs in this checkout already" in said, said
         return following.returncode == 0
 
@@ -142,7 +143,7 @@ def test_killed_it_leaves_nothing_running_and_the_next_one_waits_for_that(folder
 def test_what_a_run_left_that_was_killed_with_its_guard_is_ended_by_the_next(folder: Path) -> None:
     stray = killed(folder, with_its_guard=True)
     assert not is_gone(stray)
-    said = start(folder, "one=passes").communicate(timeout=60)[0]
+    said = start(folder, "one=passes").communicate(timeout=WITHIN_S)[0]
     assert "all passed" in said
     until(lambda: is_gone(stray))
 
@@ -155,7 +156,7 @@ def killed(folder: Path, *, with_its_guard: bool = False) -> str:
     run.kill()
     if with_its_guard:
         os.kill(int(guard), signal.SIGKILL)
-    run.communicate(timeout=60)
+    run.communicate(timeout=WITHIN_S)
     return begun.read_text().strip()
 
 
@@ -177,14 +178,14 @@ def test_a_database_server_ends_with_whoever_is_killed_while_using_it() -> None:
     servers = [each for each in started if not is_gone(each)]
     assert servers
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=WITHIN_S)
     until(lambda: all(map(is_gone, servers)))
     until(lambda: not Path(folder).exists())
 
 
 def test_what_has_nothing_to_run_on_is_not_said_to_have_passed(folder: Path) -> None:
     process = start(folder, "one=traceless,passes")
-    said = process.communicate(timeout=60)[0]
+    said = process.communicate(timeout=WITHIN_S)[0]
     assert process.returncode == 0
     assert re.search(r"^traceless +0:\d\d +NOT RUN: no folder of traces$", said, re.MULTILINE), said
     assert said.rstrip().endswith("all but traceless passed")
@@ -203,21 +204,27 @@ def test_a_second_run_is_refused_while_the_first_goes_on(folder: Path) -> None:
         assert first.stdout is not None
         assert "waits begins" in first.stdout.readline()
         second = start(folder, "one=passes")
-        said = second.communicate(timeout=60)[0]
+        said = second.communicate(timeout=WITHIN_S)[0]
         assert second.returncode == 2
         assert "runs in this checkout already" in said
     finally:
         first.terminate()
-        first.communicate(timeout=60)
+        first.communicate(timeout=WITHIN_S)
 
 
 class Noting(Run):
-    """A run whose targets take a moment each, and note on which cluster they were."""
+    """A run whose targets note on which cluster they were; ``long`` ends after ``last``."""
+
+    last = "fourth"
+    long_ends: asyncio.Event
 
     async def target(self, command: Sequence[str], environment: dict[str, str]) -> None:
         home = Path(environment["PLIMSOLL_CLUSTER_HOME"]).name
         self.ended.append(Ended(f"{command[-1]} on {home}", 0, 0.0))
-        await asyncio.sleep(1.0 if command[-1] == "long" else 0.1)
+        if command[-1] == "long":
+            await self.long_ends.wait()
+        elif command[-1] == self.last:
+            self.long_ends.set()
 
 
 @pytest.mark.slow
@@ -226,6 +233,7 @@ async def test_what_no_lane_has_begun_is_run_once_by_the_cluster_that_is_free(
 ) -> None:
     lanes = (Lane("one", ("long",)), Lane("two", ("short",)))
     run = Noting(Plan(lanes, shared=("third", "fourth")), tmp_path, tmp_path / "home")
+    run.long_ends = asyncio.Event()
     up = asyncio.create_task(asyncio.sleep(0))
     await asyncio.gather(*(run.lane(lane, up) for lane in lanes))
     assert [each.target for each in run.ended] == [

@@ -121,7 +121,7 @@ def _cgroup_root(pod: RealPod, folder: Path) -> str:
 
 
 async def until(holds: Callable[[], object]) -> None:
-    for _ in range(1000):
+    for _ in range(9000):
         if holds():
             return
         await asyncio.sleep(0.02)
@@ -150,18 +150,25 @@ def agent(site: Site, pod: RealPod, tmp_path: Path) -> Iterator[Agent]:
 
 
 HOLD_THEN_WAIT = """
-import time
+import sys, time
 held = b'x' * 120_000_000
-time.sleep(0.8)
+sys.stdin.read()
 del held
-time.sleep(60)
+time.sleep(600)
 """
+
+
+def let_go(child: subprocess.Popen[bytes]) -> None:
+    """Have a child that holds memory free it, and wait."""
+    assert child.stdin is not None
+    child.stdin.close()
 
 
 async def test_a_pods_life_is_reported_to_its_end(site: Site, agent: Agent, pod: RealPod) -> None:
     agent.start()
     child = pod.limit(300 * MIB).start(HOLD_THEN_WAIT)
     await until(lambda: (best := site.best()) and best.need_peak_bytes >= 120_000_000)
+    let_go(child)
     assert not site.book.final(UID)
 
     child.kill()
@@ -201,6 +208,8 @@ async def test_an_older_controller_that_knows_no_use_of_nodes_has_all_peaks(
     agent.start()
     child = pod.limit(300 * MIB).start(HOLD_THEN_WAIT)
     await until(lambda: site.refused >= 1)
+    await until(lambda: (best := site.best()) and best.need_peak_bytes >= 120_000_000)
+    let_go(child)
     child.kill()
     child.wait()
     pod.remove_container()
@@ -217,7 +226,7 @@ async def test_a_killed_agent_carries_on_and_loses_no_peak_and_no_end(
 ) -> None:
     await site.close()  # nobody listens: what is known is in the agent's file only
     agent.start()
-    child = pod.start("held = b'x' * 120_000_000; import time; time.sleep(60)")
+    child = pod.start("held = b'x' * 120_000_000; import time; time.sleep(600)")
     await until(lambda: b'"need_peak_bytes":12' in agent.spooled())
     agent.kill()
     child.kill()
@@ -236,7 +245,7 @@ async def test_an_end_while_the_controller_is_away_arrives_when_it_is_back(
     site: Site, agent: Agent, pod: RealPod
 ) -> None:
     agent.start()
-    child = pod.start("held = b'x' * 120_000_000; import time; time.sleep(60)")
+    child = pod.start("held = b'x' * 120_000_000; import time; time.sleep(600)")
     await until(lambda: (best := site.best()) and best.need_peak_bytes >= 120_000_000)
     await site.close()
     child.kill()

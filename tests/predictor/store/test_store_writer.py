@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -20,7 +21,7 @@ from plimsoll_predictor.store import (
     Writer,
 )
 from plimsoll_predictor.store.database.database import Database
-from tests.builders.stores import NOON_S, TRAIN, an_attempt, open_store_at
+from tests.builders.stores import NOON_S, TRAIN, an_attempt, noting_threads, open_store_at
 
 
 @asynccontextmanager
@@ -58,8 +59,9 @@ def a_decision(uid: str, words: str = "a test") -> DecisionRecord:
 
 
 async def until_in_trouble(writer: Writer) -> str:
-    while writer.trouble is None:
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(180):
+        while writer.trouble is None:
+            await asyncio.sleep(0.01)
     return writer.trouble
 
 
@@ -137,7 +139,7 @@ async def test_a_write_under_way_says_how_long_it_has_taken(store_url: str) -> N
         assert writer.busy_s == 0.0
         with locked(store_url):
             waiting = asyncio.create_task(writer.record(an_attempt("u1").built))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while writer.busy_s == 0.0:
                     await asyncio.sleep(0.01)
         await waiting
@@ -149,21 +151,16 @@ async def test_a_locked_store_stops_neither_the_loop_nor_reads_and_loses_nothing
     store_url: str,
 ) -> None:
     async with writing(store_url, busy_timeout_s=0.1) as (store, writer):
-        with locked(store_url):
+        with locked(store_url), noting_threads(store) as threads:
             waiting = [
                 asyncio.create_task(writer.record(an_attempt(f"u{n}").built)) for n in range(50)
             ]
-            ticks = 0
-            end_s = asyncio.get_running_loop().time() + 2
-            while asyncio.get_running_loop().time() < end_s:
-                await asyncio.sleep(0.01)
-                ticks += 1
-            assert "is locked by another process" in (writer.trouble or "")
+            assert "is locked by another process" in await until_in_trouble(writer)
             assert await writer.read(store.observations.of_task, TRAIN) == []
             assert not any(task.done() for task in waiting)
         assert [each.new for each in await asyncio.gather(*waiting)] == [True] * 50
-        # 200 ticks if nothing else wants the processor; one, had the loop waited for the lock.
-        assert ticks >= 50
+        assert threads
+        assert threading.get_ident() not in threads, "the event loop waits for no lock"
         assert writer.trouble is None
         assert len(store.observations.of_task(TRAIN)) == 50
 

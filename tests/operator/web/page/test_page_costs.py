@@ -21,6 +21,8 @@ from tests.builders.reports import START_S, an_attempt
 from tests.rigs.page_readers import asking, bare, statements_of
 
 TASK_PATH = "/tasks/shop/train-demand"
+HELD_S = 180.0
+"""The page's threads, where nothing lets them go before."""
 
 
 @pytest.fixture(scope="module")
@@ -104,15 +106,16 @@ async def test_too_many_readers_are_told_to_come_back(
     cluster: ACluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(serving, "MOST_WAITING", 4)
+    monkeypatch.setattr(serving, "PATIENCE_S", HELD_S)
     gate = threading.Event()
     async with asking(cluster) as reader:
         # The page's threads have their hands full until the gate opens.
-        held = [reader.pages._threads.submit(gate.wait, 20) for _ in range(serving.THREADS)]
+        held = [reader.pages._threads.submit(gate.wait, HELD_S) for _ in range(serving.THREADS)]
         asked = [asyncio.create_task(reader.get(f"/?q={n}")) for n in range(6)]
         done, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
         gate.set()
         statuses = sorted([(await each)[0].status for each in asked])
-        assert all(each.result(5) for each in held)
+        assert all(each.result(HELD_S) for each in held)
     assert {each.result()[0].status for each in done} == {503}
     assert statuses == [200] * 4 + [503] * 2
 
@@ -124,7 +127,7 @@ async def test_a_store_that_hangs_keeps_nobody_waiting_for_ever(
     gate = threading.Event()
     async with asking(cluster) as reader:
         for _ in range(serving.THREADS):
-            reader.pages._threads.submit(gate.wait, 20)
+            reader.pages._threads.submit(gate.wait, HELD_S)
         answer, text = await reader.get("/")
         gate.set()
     assert answer.status == 503

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import pytest
 from plimsoll_predictor.store import RetryIntent, Store, StoreError, Writer
 from plimsoll_predictor.store.database import postgresql as connections
 from plimsoll_predictor.store.database.database import Database
-from tests.builders.stores import NOON_S, TRAIN, an_attempt, open_store_at
+from tests.builders.stores import NOON_S, TRAIN, an_attempt, noting_threads, open_store_at
 from tests.rigs.cut_wires import Wire, a_wire
 from tests.rigs.databases import PostgreSQL, postgresql_server
 
@@ -66,20 +67,10 @@ def an_intent(uid: str = "u") -> RetryIntent:
 
 
 async def until_in_trouble(writer: Writer) -> str:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(180):
         while writer.trouble is None:
             await asyncio.sleep(0.01)
     return writer.trouble
-
-
-async def ticks_of(seconds: float) -> int:
-    """How often the event loop came round, of a hundred times a second."""
-    loop, ticks = asyncio.get_running_loop(), 0
-    end_s = loop.time() + seconds
-    while loop.time() < end_s:
-        await asyncio.sleep(0.01)
-        ticks += 1
-    return ticks
 
 
 @pytest.mark.slow
@@ -88,7 +79,7 @@ async def test_a_server_that_stops_and_starts_again_loses_nothing(away: Server, 
     store = open_store_at(away.url)
     writer = Writer(store)
     assert (await writer.record(an_attempt("before").built)).new
-    with away.server.away(how):
+    with away.server.away(how), noting_threads(store) as threads:
         waiting = [
             asyncio.create_task(writer.record(an_attempt(f"u{number}").built))
             for number in range(200)
@@ -96,7 +87,8 @@ async def test_a_server_that_stops_and_starts_again_loses_nothing(away: Server, 
         assert away.database in await until_in_trouble(writer)
         with pytest.raises(StoreError, match="check"):
             await writer.read(store.observations.of_task, TRAIN)
-        assert await ticks_of(1.0) > 25, "the event loop waits for no server"
+        assert threads
+        assert threading.get_ident() not in threads, "the event loop waits for no server"
         assert not any(task.done() for task in waiting)
     assert [each.new for each in await asyncio.gather(*waiting)] == [True] * 200
     assert writer.trouble is None
@@ -109,11 +101,11 @@ async def test_a_server_that_stops_and_starts_again_loses_nothing(away: Server, 
 async def test_a_server_that_stands_still_is_given_up_and_tried_again(
     away: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "ANSWER_WITHIN_S", 1.0)
     store = open_store_at(away.url)
     writer = Writer(store)
     assert (await writer.record(an_attempt("before").built)).new
-    with away.server.frozen():
+    with monkeypatch.context() as hasty, away.server.frozen():
+        hasty.setattr(connections, "ANSWER_WITHIN_S", 1.0)
         waiting = asyncio.create_task(writer.record(an_attempt("meanwhile").built))
         assert re.search("said nothing for 1 s|timeout expired", await until_in_trouble(writer))
         with pytest.raises(StoreError):
@@ -170,14 +162,14 @@ async def test_a_commit_that_never_came_through_is_made_again(away: Server, wire
 async def test_closing_does_not_wait_for_a_server_that_is_gone(
     away: Server, wire: Wire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "ANSWER_WITHIN_S", 1.0)
     store = open_store_at(through(wire, away))
     writer = Writer(store, close_timeout_s=0.5)
     await writer.record(an_attempt("before").built)
+    monkeypatch.setattr(connections, "ANSWER_WITHIN_S", 1.0)
     wire.silent = True
     waiting = asyncio.create_task(writer.record(an_attempt("u").built))
     await until_in_trouble(writer)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await writer.close()
     with pytest.raises(StoreError):
         await waiting
@@ -237,18 +229,19 @@ def test_the_settings_that_end_waiting_reach_the_server(away: Server) -> None:
 def test_a_statement_that_takes_too_long_is_given_up_unless_it_may_take_its_time(
     away: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(connections._SETTINGS, "statement_timeout", "200ms")
-    monkeypatch.setitem(connections._SETTINGS, "idle_in_transaction_session_timeout", "200ms")
-    monkeypatch.setattr(connections, "ANSWER_WITHIN_S", 0.5)
+    # A second is what a busy machine may take for the statements that have nothing to wait for.
+    monkeypatch.setitem(connections._SETTINGS, "statement_timeout", "1s")
+    monkeypatch.setitem(connections._SETTINGS, "idle_in_transaction_session_timeout", "1s")
+    monkeypatch.setattr(connections, "ANSWER_WITHIN_S", 2.0)
     database = Database.connect(away.url, 5.0)
     with pytest.raises(StoreError, match="gave up a statement"), database.read() as connection:
-        connection.exec_driver_sql("SELECT pg_sleep(0.4)")
+        connection.exec_driver_sql("SELECT pg_sleep(60)")
     with database.write_long() as connection:
-        connection.exec_driver_sql("SELECT pg_sleep(0.7)")
-        time.sleep(0.5)
+        connection.exec_driver_sql("SELECT pg_sleep(2.2)")
+        time.sleep(1.2)
         connection.exec_driver_sql("SELECT 1")
     with pytest.raises(StoreError, match="gave up a statement"), database.read() as connection:
-        connection.exec_driver_sql("SELECT pg_sleep(0.4)")
+        connection.exec_driver_sql("SELECT pg_sleep(60)")
     database.close()
 
 
