@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sqlalchemy import event
+from sqlalchemy import Connection
 
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
@@ -82,17 +82,16 @@ def open_store_at(url: str, *, busy_timeout_s: float = 5.0, now_s: float = NOON_
 
 @contextmanager
 def noting_threads(store: Store) -> Iterator[set[int]]:
-    """Numbers of the threads that connect to the database or ask it, and may have to wait."""
+    """Numbers of the threads that turn to the database, and so may have to wait for it."""
     engine, threads = store._database.engine, set[int]()
+    connect = engine.connect
 
-    def note(*_: object) -> None:
+    def noted() -> Connection:
         threads.add(threading.get_ident())
+        return connect()
 
-    waits = ("do_connect", "before_cursor_execute", "commit")
-    for each in waits:
-        event.listen(engine, each, note, insert=True)
+    engine.connect = noted  # type: ignore[method-assign]
     try:
         yield threads
     finally:
-        for each in waits:
-            event.remove(engine, each, note)
+        engine.connect = connect  # type: ignore[method-assign]
