@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from tests.apiserver.controllers import PATIENCE_S
 from tests.conftest import Cluster
 
 CRDS = Path(__file__).parents[2] / "deploy" / "crds"
@@ -18,7 +20,25 @@ CRDS = Path(__file__).parents[2] / "deploy" / "crds"
 def install_crds(cluster: Cluster) -> None:
     """Apply both and wait until they are served."""
     cluster.kubectl("apply", "-f", str(CRDS))
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(CRDS))
+    await_kinds(cluster, "-f", str(CRDS))
+
+
+def await_kinds(cluster: Cluster, *which: str) -> None:
+    """Wait until definitions are served. which: as ``kubectl get`` takes them."""
+    # `kubectl wait` takes a definition that has no condition yet for a broken one.
+    give_up_s = time.monotonic() + PATIENCE_S
+    while not all(map(_is_served, _all(cluster.get(*which)))):
+        assert time.monotonic() < give_up_s, f"not served: {' '.join(which)}"
+        time.sleep(0.2)
+
+
+def _all(found: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(found.get("items", [found]))
+
+
+def _is_served(definition: Mapping[str, Any]) -> bool:
+    conditions = definition.get("status", {}).get("conditions") or []
+    return ("Established", "True") in {(each["type"], each["status"]) for each in conditions}
 
 
 @contextmanager

@@ -29,13 +29,13 @@ def foreign_kinds(cluster: Cluster, names: Sequence[str]) -> Iterator[None]:
     for each in files:
         cluster.kubectl("apply", "--server-side", "-f", str(each))
     kinds = [f"crd/{name}" for name in names]
-    served = ["wait", "--for=condition=Established", "--timeout=30s", *kinds]
+    served = ["wait", "--for=condition=Established", "--timeout=240s", *kinds]
     # kubectl takes a definition that has no condition yet for a broken one.
     until("the kinds are served", lambda: cluster.kubectl(*served))
     try:
         yield
     finally:
-        cluster.kubectl("delete", *kinds, "--timeout=60s")
+        cluster.kubectl("delete", *kinds, "--timeout=240s")
 
 
 def _file(name: str) -> str:

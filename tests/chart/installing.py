@@ -45,7 +45,7 @@ class Release:
         """Run ``helm upgrade`` with the same values and some more, until all is Ready again."""
         return self.helm.do(
             "upgrade", NAME, str(CHART), "-n", NAME, "--reuse-values", "--wait",
-            "--timeout", "90s", *words,
+            "--timeout", "240s", *words,
         )  # fmt: skip
 
     def pods(self, component: str) -> list[Document]:
@@ -105,7 +105,7 @@ def install(helm: Helm, cluster: Cluster, values: Mapping[str, Any]) -> Release:
     file.write_text(json.dumps(values))
     words = ["--namespace", NAME, "--create-namespace", "--values", str(file)]
     began_s = time.monotonic()
-    done = helm.run("install", NAME, str(CHART), *words, "--wait", "--timeout", "90s")
+    done = helm.run("install", NAME, str(CHART), *words, "--wait", "--timeout", "240s")
     assert done.returncode == 0, f"{done.stderr}\n{_story(cluster)}"
     _await_agents(cluster)
     return Release(helm, cluster, values, time.monotonic() - began_s, done.stdout)
@@ -117,7 +117,7 @@ def _await_agents(cluster: Cluster) -> None:
         "items"
     ]:
         name, namespace = agents["metadata"]["name"], agents["metadata"]["namespace"]
-        cluster.kubectl("rollout", "status", f"daemonset/{name}", "-n", namespace, "--timeout=90s")
+        cluster.kubectl("rollout", "status", f"daemonset/{name}", "-n", namespace, "--timeout=240s")
 
 
 def _story(cluster: Cluster) -> str:
@@ -163,7 +163,7 @@ def _remove_everything(cluster: Cluster) -> None:
     # longest of their grace periods, however soon they end.
     for namespace in (NAME, AGENTS):
         cluster.kubectl("delete", "deployments,daemonsets,jobs", "--all", "-n", namespace)
-        cluster.kubectl("delete", "pods", "--all", "-n", namespace, "--now", "--timeout=90s")
+        cluster.kubectl("delete", "pods", "--all", "-n", namespace, "--now", "--timeout=240s")
     for kind, names in (
         ("namespace", [NAME, AGENTS]),
         ("persistentvolume", [f"{NAME}-store"]),
@@ -171,7 +171,7 @@ def _remove_everything(cluster: Cluster) -> None:
         ("clusterrole", roles),
         ("customresourcedefinition", CRD_NAMES),
     ):
-        cluster.kubectl("delete", kind, *names, "--ignore-not-found", "--timeout=90s")
+        cluster.kubectl("delete", kind, *names, "--ignore-not-found", "--timeout=240s")
 
 
 def until(what: str, look: Callable[[], Got | None], within_s: float = PATIENCE_S) -> Got:

@@ -42,7 +42,7 @@ EVERYTHING: dict[str, Any] = {
 def knowing(cluster: Cluster) -> Iterator[Cluster]:
     """A cluster that knows what the Prometheus operator and cert-manager bring."""
     namespaces = [NAME, AGENTS]
-    cluster.kubectl("delete", "namespace", *namespaces, "--ignore-not-found", "--timeout=90s")
+    cluster.kubectl("delete", "namespace", *namespaces, "--ignore-not-found", "--timeout=240s")
     with foreign_kinds(cluster, (*CERT_MANAGER, *PROMETHEUS)):
         for namespace in namespaces:
             cluster.kubectl("create", "namespace", namespace)

@@ -59,7 +59,7 @@ def test_a_missing_database_secret_is_named_and_waited_for(
         url = "--from-literal=url=sqlite:////var/lib/plimsoll/plimsoll.db"
         cluster.kubectl("create", "secret", "generic", SECRET, "-n", NAME, url)
         rolled = ["rollout", "status", "-n", NAME, f"deployment/{NAME}-controller"]
-        cluster.kubectl(*rolled, "--timeout=90s")
+        cluster.kubectl(*rolled, "--timeout=240s")
         upgraded = cluster_helm.do("upgrade", NAME, str(CHART), "-n", NAME, "--values", str(file))
         assert "MISSING" not in upgraded
 
@@ -126,7 +126,7 @@ def test_a_cluster_without_a_place_for_the_store_is_told_at_once(
     cluster_helm: Helm, cluster: Cluster
 ) -> None:
     with a_place(cluster):
-        cluster.kubectl("delete", "persistentvolume", f"{NAME}-store", "--timeout=90s")
+        cluster.kubectl("delete", "persistentvolume", f"{NAME}-store", "--timeout=240s")
         refused = cluster_helm.run("install", NAME, str(CHART), "-n", NAME, "--wait")
         assert "the cluster has no default StorageClass" in refused.stderr
         assert cluster_helm.do("list", "-n", NAME, "--all", "--short") == ""

@@ -11,6 +11,7 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.profile.events import CONTROLLER
 from tests.apiserver.controllers import PATIENCE_S, Shop, until
 from tests.e2e.workloads import Manifest, a_pod
+from tests.rigs.eater import goes_on
 
 WITHIN_S = PATIENCE_S
 """For what takes seconds on an idle machine: tests may share theirs."""
@@ -65,6 +66,11 @@ async def running(shop: Shop, name: str) -> None:
     await until(f"pod {name} runs", lambda: _in_phase(shop, name, "Running"), WITHIN_S)
 
 
+async def go_on(uid: str) -> None:
+    """End the pause that a pod's program is in, or comes to next."""
+    await until("a program that pauses", lambda: goes_on(uid), WITHIN_S)
+
+
 async def ended(shop: Shop, name: str) -> Any:
     """Wait for a pod's end; the pod."""
     return await until(
@@ -86,9 +92,14 @@ async def retries_of(shop: Shop, uid: str) -> list[Any]:
     ]
 
 
-async def retried(shop: Shop, uid: str) -> Any:
-    """Wait for the one retry of a killed pod, and its end; the pod."""
+async def retried(shop: Shop, uid: str, *, pauses: bool = False) -> Any:
+    """Wait for the one retry of a killed pod, and its end; the pod.
+
+    pauses: whether it does until the test lets it go on, as the killed one did.
+    """
     (retry,) = await until("a retry", lambda: retries_of(shop, uid), WITHIN_S)
+    if pauses:
+        await go_on(retry.metadata.uid)
     return await ended(shop, retry.metadata.name)
 
 

@@ -12,7 +12,7 @@ import pytest
 from plimsoll_operator.processes.run_webhook import TIMEOUT_S
 from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster
-from tests.e2e.plimsolls import ADMISSION, CONTROLLER, Plimsoll
+from tests.e2e.plimsolls import ADMISSION, CONTROLLER, Plimsoll, wait_for_admission
 from tests.e2e.seeing import WITHIN_S, create, decision_of, memory_of, sizes_in_mode
 from tests.e2e.workloads import a_pod, an_airflow_try
 
@@ -43,10 +43,12 @@ async def test_without_admission_pods_are_created_as_they_were_written(
     assert decision_of(await create(shop, a_pod("sized", "eat 8")))["mode"] == "enforce"
 
 
+@pytest.mark.alone
 async def test_a_hanging_admission_costs_no_more_than_the_webhooks_timeout(
     shop: Shop, plimsoll: Plimsoll, cluster: Cluster
 ) -> None:
     counted = failed_open(cluster)
+    wait_for_admission(cluster, TIMEOUT_S)
     with plimsoll.hanging(ADMISSION):
         # The client gives up, and the test fails, where the API server would wait any longer.
         created = shop.core.create_namespaced_pod(
@@ -54,6 +56,7 @@ async def test_a_hanging_admission_costs_no_more_than_the_webhooks_timeout(
         )
         assert left_alone(await created)
         assert failed_open(cluster) == counted + 1
+    wait_for_admission(cluster)
     await until("admission answers again", lambda: plimsoll.serves(ADMISSION), WITHIN_S)
     assert decision_of(await create(shop, a_pod("after", "eat 8")))["mode"] == "enforce"
 

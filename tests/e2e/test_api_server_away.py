@@ -10,8 +10,8 @@ from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import Shop, until
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll
-from tests.e2e.seeing import WITHIN_S, create, decision_of, ended, retried, running
-from tests.e2e.workloads import a_pod
+from tests.e2e.seeing import WITHIN_S, create, decision_of, ended, go_on, retried, running
+from tests.e2e.workloads import LONG_S, a_pod
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
@@ -19,20 +19,23 @@ pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 async def test_what_ended_while_the_api_server_was_away_is_observed_and_healed(
     shop: Shop, plimsoll: Plimsoll, cluster: Cluster
 ) -> None:
-    fitting = (await create(shop, a_pod("fitting", "eat 40 6", task="fitting"))).metadata.uid
-    heavy = (await create(shop, a_pod("heavy", "eat 90 1 6", task="heavy"))).metadata.uid
+    fitting = (
+        await create(shop, a_pod("fitting", f"eat 40 {LONG_S}", task="fitting"))
+    ).metadata.uid
+    heavy = (await create(shop, a_pod("heavy", f"eat 90 0 {LONG_S}", task="heavy"))).metadata.uid
     for name in ("fitting", "heavy"):
         await running(shop, name)
     stop_program(cluster.handle, "kube-apiserver")
     try:
         # The agent does not need the API server; its last word tells that a pod has ended.
         for uid in (fitting, heavy):
+            await go_on(uid)
             await until("its end", lambda uid=uid: final_peak(plimsoll, uid), WITHIN_S)
     finally:
         start_program(cluster.handle, "kube-apiserver")
         await until("the API server", cluster.handle.is_up, WITHIN_S)
 
-    assert (await retried(shop, heavy)).status.phase == "Succeeded"
+    assert (await retried(shop, heavy, pauses=True)).status.phase == "Succeeded"
     (seen,) = await until("seen", lambda: plimsoll.observations(shop.task("fitting")), WITHIN_S)
     assert seen.outcome is Outcome.SUCCEEDED
     assert seen.peak_bytes is not None

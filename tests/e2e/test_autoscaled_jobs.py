@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 
 from tests.apiserver.controllers import Shop, until
+from tests.apiserver.crds import await_kinds
 from tests.apiserver.people import an_admin
 from tests.builders.autoscalers import VPA_KIND, a_vpa
 from tests.conftest import Cluster
@@ -39,7 +40,7 @@ SAYS = "the VerticalPodAutoscaler report-vpa sets its memory, so Plimsoll leaves
 async def autoscaled(shop: Shop, cluster: Cluster) -> AsyncIterator[Shop]:
     """A namespace with an autoscaler for a CronJob, which Plimsoll has heard of."""
     cluster.apply(VPA_KIND)
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", VPA)
+    await_kinds(cluster, "crd", VPA)
     try:
         cluster.apply(a_vpa(target=CRONJOB, namespace=shop.namespace))
         yield shop

@@ -79,7 +79,7 @@ def admin(cluster: Cluster) -> Iterator[Person]:
     try:
         cluster.apply(a_pod(image))
         cluster.kubectl(
-            *("wait", "pod/leader", "-n", NAMESPACE, "--for=condition=Ready", "--timeout=90s")
+            *("wait", "pod/leader", "-n", NAMESPACE, "--for=condition=Ready", "--timeout=240s")
         )
         person = an_admin(cluster, PLIMSOLL_INSTALLED_IN=NAMESPACE)
         taken = person.plimsoll("import", str(HISTORY), "--strict")

@@ -104,7 +104,7 @@ def pod(
     cluster.apply({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": files})
     cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": a_spec(image)})
     cluster.kubectl(
-        "wait", "pod/admission", "-n", namespace, "--for=condition=Ready", "--timeout=60s"
+        "wait", "pod/admission", "-n", namespace, "--for=condition=Ready", "--timeout=240s"
     )
     return RunningPod(cluster, namespace)
 

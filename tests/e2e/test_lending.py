@@ -16,13 +16,16 @@ from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import Shop, a_shop, until
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import AGENT, CONTROLLER, Plimsoll
-from tests.e2e.seeing import WITHIN_S, create, ended, memory_of, sizes_in_mode
-from tests.e2e.workloads import a_pod
+from tests.e2e.seeing import WITHIN_S, create, ended, go_on, memory_of, sizes_in_mode
+from tests.e2e.workloads import LONG_S, a_pod
+from tests.rigs.eater import goes_on
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
 ASKED = "512Mi"
-SLOWLY = "5 1 " * 40
+SLOWLY = "5 2 " * 40
+FLAT_THEN_SLOWLY = f"steps 64 {LONG_S} {SLOWLY}"
+"""It is flat until the test has seen that it lends."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -37,11 +40,14 @@ async def lending(plimsoll: Plimsoll, cluster: Cluster) -> AsyncIterator[Shop]:
 async def test_a_flat_pod_lends_and_has_all_again_before_it_uses_more_than_it_kept(
     lending: Shop, plimsoll: Plimsoll
 ) -> None:
-    await create(lending, a_pod("early", f"steps 64 20 {SLOWLY}", task="early", memory=ASKED))
+    pod = a_pod("early", FLAT_THEN_SLOWLY, task="early", memory=ASKED)
+    uid = (await create(lending, pod)).metadata.uid
     kept = await _lends(lending, "early")
     assert kept < 160 * MIB
     assert memory_of((await lending.pods())["early"])[1] == ASKED
+    await go_on(uid)
     await _has_all_again(lending, "early")
+    await until("all its steps are taken", lambda: not goes_on(uid), WITHIN_S)
     assert (await ended(lending, "early")).status.phase == "Succeeded"
     back = _said(plimsoll, "takes back", "early")
     assert (back["why"], back["held_bytes"]) == ("grew", kept)
@@ -60,7 +66,7 @@ async def test_a_flat_pod_lends_and_has_all_again_before_it_uses_more_than_it_ke
 async def test_a_pod_that_nobody_measures_any_more_has_all_again(
     lending: Shop, plimsoll: Plimsoll
 ) -> None:
-    await create(lending, a_pod("silent", "steps 64 600", task="silent", memory=ASKED))
+    await create(lending, a_pod("silent", f"steps 64 {LONG_S}", task="silent", memory=ASKED))
     await _lends(lending, "silent")
     with plimsoll.without(AGENT):
         await _has_all_again(lending, "silent")
@@ -70,9 +76,11 @@ async def test_a_pod_that_nobody_measures_any_more_has_all_again(
 async def test_another_controller_knows_what_is_lent_and_takes_it_back(
     lending: Shop, plimsoll: Plimsoll
 ) -> None:
-    await create(lending, a_pod("passed-on", f"steps 64 60 {SLOWLY}", task="on", memory=ASKED))
+    pod = a_pod("passed-on", FLAT_THEN_SLOWLY, task="on", memory=ASKED)
+    uid = (await create(lending, pod)).metadata.uid
     kept = await _lends(lending, "passed-on")
     await plimsoll.killed(CONTROLLER)
+    await go_on(uid)
     await _has_all_again(lending, "passed-on")
     back = _said(plimsoll, "takes back", "passed-on")
     assert back["why"] == "grew"
@@ -82,8 +90,8 @@ async def test_another_controller_knows_what_is_lent_and_takes_it_back(
 async def test_a_pod_of_a_policy_without_a_word_on_lending_keeps_its_request(
     shop: Shop, lending: Shop
 ) -> None:
-    await create(shop, a_pod("kept", "steps 64 600", task="kept", memory=ASKED))
-    await create(lending, a_pod("later", "steps 64 600", task="later", memory=ASKED))
+    await create(shop, a_pod("kept", f"steps 64 {LONG_S}", task="kept", memory=ASKED))
+    await create(lending, a_pod("later", f"steps 64 {LONG_S}", task="later", memory=ASKED))
     # It came later, and lends by now.
     await _lends(lending, "later")
     assert memory_of((await shop.pods())["kept"]) == (ASKED, ASKED)

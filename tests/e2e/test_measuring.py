@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll_operator.agent.spool import Spool
+from plimsoll_operator.agent.spool import FILE_NAME, Spool
 from plimsoll_operator.attempts.observation import END_SEEN_WITHIN_S
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.units import MIB
 from tests.apiserver.controllers import Shop, until
 from tests.e2e.plimsolls import AGENT, Plimsoll
-from tests.e2e.seeing import WITHIN_S, create, ended, running
-from tests.e2e.workloads import Manifest, a_pod
+from tests.e2e.seeing import WITHIN_S, create, ended, go_on, running
+from tests.e2e.workloads import LONG_S, Manifest, a_pod
 from tests.rigs.eater import STREAMER_MIB
 from tests.rigs.real_pods import a_cold_file
 
@@ -65,9 +65,13 @@ async def test_a_pod_of_a_moment_is_measured(shop: Shop, plimsoll: Plimsoll) -> 
 async def test_an_agent_killed_while_a_pod_runs_still_learns_its_peak(
     shop: Shop, plimsoll: Plimsoll
 ) -> None:
-    await create(shop, a_pod("watched", "eat 40 6", task="watched"))
+    watched = a_pod("watched", f"eat 40 {LONG_S}", task="watched")
+    uid = (await create(shop, watched)).metadata.uid
     await running(shop, "watched")
     await plimsoll.killed(AGENT)
+    killed_s = time.time()
+    await until("another agent measures", lambda: noted_since(plimsoll, killed_s), WITHIN_S)
+    await go_on(uid)
     seen = await measured(plimsoll, shop, "watched")
     assert seen.peak_bytes is not None
     assert 40 * MIB <= seen.peak_bytes <= 56 * MIB
@@ -77,11 +81,12 @@ async def test_a_pod_whose_end_no_agent_saw_is_observed_and_teaches_no_need(
     shop: Shop, plimsoll: Plimsoll
 ) -> None:
     """What was seen of it is half a run: learned, it would make the next run's size too small."""
-    uid = (await create(shop, a_pod("left", "eat 40 8", task="left"))).metadata.uid
+    uid = (await create(shop, a_pod("left", f"eat 40 {LONG_S}", task="left"))).metadata.uid
     await running(shop, "left")
     await until("it was seen to eat", lambda: noted_peak(plimsoll, uid) >= 40 * MIB, WITHIN_S)
     before = plimsoll.pid(AGENT)
     with plimsoll.without(AGENT):
+        await go_on(uid)
         (container,) = (await ended(shop, "left")).status.container_statuses
         finished_s = container.state.terminated.finished_at.timestamp()
         await gone_for(finished_s, END_SEEN_WITHIN_S)
@@ -99,6 +104,11 @@ async def gone_for(since_s: float, seconds: float) -> None:
 
 def told_last(plimsoll: Plimsoll, uid: str) -> bool:
     return any(report["final"] for report in plimsoll.store.peaks.of_pod(uid))
+
+
+def noted_since(plimsoll: Plimsoll, since_s: float) -> bool:
+    """Whether an agent has written down what it follows since then, in Unix seconds."""
+    return (plimsoll.state / "agent" / FILE_NAME).stat().st_mtime > since_s
 
 
 def noted_peak(plimsoll: Plimsoll, uid: str) -> int:

@@ -9,6 +9,8 @@ from plimsoll_operator.names import labels
 from tests.rigs.eater import a_spec
 
 Manifest = dict[str, Any]
+LONG_S = 3600
+"""A pause that the test ends: see `go_on`."""
 
 
 def a_pod(

@@ -82,7 +82,11 @@ class Burst:
             error.add_note(await self._as_it_stands())
             raise
         expected = {Outcome.OOM_KILLED: count, Outcome.SUCCEEDED: count}
-        await until("all observed", lambda: self.outcomes(store) == expected, 30)
+
+        def settled() -> bool:
+            return self.outcomes(store) == expected and store.retries.waiting() == []
+
+        await until("all observed, and no retry waits", settled)
         await asyncio.sleep(settled_s)
         assert self.outcomes(store) == expected
         assert [len(pods) for pods in (await self.retries()).values()] == [1] * count

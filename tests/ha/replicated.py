@@ -47,7 +47,7 @@ class Replicated:
         """Restart a Deployment's pods one after another, until all are others."""
         name = f"deployment/{NAME}-{deployment}"
         await self.kubectl("rollout", "restart", "-n", NAME, name)
-        await self.kubectl("rollout", "status", "-n", NAME, name, "--timeout=120s")
+        await self.kubectl("rollout", "status", "-n", NAME, name, "--timeout=240s")
 
     async def scaled(self, deployment: str, count: int) -> None:
         """Ask for so many pods of a Deployment, without waiting for them."""
@@ -62,7 +62,7 @@ class Replicated:
             words = ("get", "pods", "-n", NAME, "-l", selector, "-o", "name")
             return len((await self.kubectl(*words)).split()) == count
 
-        await until(f"{count} pods of {component}", found, 90)
+        await until(f"{count} pods of {component}", found)
 
     def leader(self) -> str | None:
         """The pod that leads and is ready, as the controller's Service sees it."""
@@ -111,7 +111,7 @@ def a_replicated_release(
         policy={"mode": "enforce"},
         database={"existingSecret": _SECRET, "key": "url"},
         controller={"clusterIP": CONTROLLER_ADDRESS, "replicas": 2},
-        webhook={"excludedNamespaces": [UNTOUCHED, PLAIN]},
+        webhook={"excludedNamespaces": [UNTOUCHED, PLAIN], "timeoutSeconds": 5},
     )
     with a_place(cluster):
         cluster.apply(

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 from deploy.local.images import load_image
 
-from tests.apiserver.crds import install_crds
+from tests.apiserver.crds import await_kinds, install_crds
 from tests.conftest import Cluster
 from tests.harm import table
 from tests.harm.catalogue import ALL
@@ -60,7 +60,7 @@ def foreign_kinds(cluster: Cluster) -> Iterator[None]:
     names = [str(kind["metadata"]["name"]) for kind in kinds]
     for kind in kinds:
         cluster.apply(kind)
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", *names)
+    await_kinds(cluster, "crd", *names)
     try:
         yield
     finally:

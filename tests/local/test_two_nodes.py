@@ -41,7 +41,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[conftest.Cluster]:
         for name in FOR_S:
             cluster.apply(a_pod_of(name))
         for name in FOR_S:
-            cluster.kubectl("wait", "--for=condition=Ready", f"pod/on-{name}", "--timeout=60s")
+            cluster.kubectl("wait", "--for=condition=Ready", f"pod/on-{name}", "--timeout=240s")
         yield cluster
     finally:
         down(handle)

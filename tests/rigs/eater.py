@@ -15,12 +15,19 @@
                                   took, in ms, is the container's termination message
 /task walk MIB MILLIONS           so many steps from one place to another of MIB, by chance; tells
                                   how long it took in the same way
+/task heed BASE AFTER MIB KIB_S HOLDS
+                                  as pace, but by a MiB a second at most where its limit is near
 /task heap MIB                    end with exit 1 if the limit is below MIB
 /task cache PERCENT               take that share of the limit
+
+A pause in whole seconds is over at once when the process is sent SIGUSR1, see `goes_on`.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -29,20 +36,29 @@ from deploy.local.archive import write_image
 from deploy.local.images import compile_static, load_image
 from deploy.local.layout import Layout
 
-IMAGE = "localhost/plimsoll-eater:9"
+IMAGE = "localhost/plimsoll-eater:10"
 STREAMER_MIB = 8
 """What streaming holds beside the file's pages."""
 
 _SOURCE = r"""
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#define NEAR_MIB 24
 static unsigned number(int argc, char **argv, int at) {
   return argc > at ? (unsigned)strtoul(argv[at], 0, 10) : 0;
+}
+static void rest(unsigned seconds) {
+  struct timespec most = {seconds, 0};
+  sigset_t go_on;
+  sigemptyset(&go_on);
+  sigaddset(&go_on, SIGUSR1);
+  sigtimedwait(&go_on, 0, &most);
 }
 static void eat(unsigned mib) {
   for (unsigned i = 0; i < mib; i++) memset(malloc(1 << 20), 1, 1 << 20);
@@ -69,6 +85,16 @@ static void pace(unsigned mib, unsigned kib_s) {
       struct timespec pause = {(time_t)ahead, (long)((ahead - (time_t)ahead) * 1e9)};
       nanosleep(&pause, 0);
     }
+  }
+}
+static unsigned limit_mib(void);
+static void heed(unsigned base, unsigned mib, unsigned kib_s) {
+  for (unsigned i = 0; i < mib; i++) {
+    unsigned near = base + i + NEAR_MIB >= limit_mib();
+    long long step_ns = near ? 1000000000LL : 1024 * 1000000000LL / kib_s;
+    struct timespec pause = {step_ns / 1000000000LL, step_ns % 1000000000LL};
+    eat(1);
+    nanosleep(&pause, 0);
   }
 }
 static int fill(unsigned mib) {
@@ -133,35 +159,46 @@ static int stream(const char *path) {
 }
 int main(int argc, char **argv) {
   if (argc < 3) return 2;
+  sigset_t go_on;
+  sigemptyset(&go_on);
+  sigaddset(&go_on, SIGUSR1);
+  sigprocmask(SIG_BLOCK, &go_on, 0);
   if (!strcmp(argv[1], "eat")) {
-    sleep(number(argc, argv, 4));
+    rest(number(argc, argv, 4));
     eat(number(argc, argv, 2));
-    sleep(number(argc, argv, 3));
+    rest(number(argc, argv, 3));
     return 0;
   }
   if (!strcmp(argv[1], "grow")) {
     grow(number(argc, argv, 2), number(argc, argv, 3));
-    sleep(number(argc, argv, 4));
+    rest(number(argc, argv, 4));
     return 0;
   }
   if (!strcmp(argv[1], "steps")) {
     for (int at = 2; at < argc; at += 2) {
       eat(number(argc, argv, at));
-      sleep(number(argc, argv, at + 1));
+      rest(number(argc, argv, at + 1));
     }
     return 0;
   }
   if (!strcmp(argv[1], "pace")) {
     eat(number(argc, argv, 2));
-    sleep(number(argc, argv, 3));
+    rest(number(argc, argv, 3));
     pace(number(argc, argv, 4), number(argc, argv, 5));
-    sleep(number(argc, argv, 6));
+    rest(number(argc, argv, 6));
+    return 0;
+  }
+  if (!strcmp(argv[1], "heed")) {
+    eat(number(argc, argv, 2));
+    rest(number(argc, argv, 3));
+    heed(number(argc, argv, 2), number(argc, argv, 4), number(argc, argv, 5));
+    rest(number(argc, argv, 6));
     return 0;
   }
   if (!strcmp(argv[1], "fill")) {
     eat(8);
     if (fill(number(argc, argv, 2))) return 1;
-    sleep(number(argc, argv, 3));
+    rest(number(argc, argv, 3));
     return 0;
   }
   if (!strcmp(argv[1], "stream")) {
@@ -210,6 +247,29 @@ def load_eater(layout: Layout) -> str:
         write_image(Path(scratch) / "root", IMAGE, ["/task"], archive)
         load_image(layout, archive)
     return IMAGE
+
+
+def goes_on(uid: str) -> bool:
+    """End the pause of a pod's programs, the next one if they are in none; whether there is one.
+
+    Only on the machine that the node runs on.
+    """
+    found = False
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            is_it = uid in (each / "cgroup").read_text()
+            if is_it and (each / "cmdline").read_bytes().startswith(b"/task") and _listens(each):
+                os.kill(int(each.name), signal.SIGUSR1)
+                found = True
+        except OSError:
+            continue  # it has ended meanwhile
+    return found
+
+
+def _listens(process: Path) -> bool:
+    """Whether it has got so far that the signal waits for it."""
+    blocked = re.search(r"^SigBlk:\s*([0-9a-f]+)$", (process / "status").read_text(), re.MULTILINE)
+    return blocked is not None and bool(int(blocked[1], 16) >> signal.SIGUSR1 - 1 & 1)
 
 
 def an_eating_pod(name: str, *, eats_mib: int, limit_mib: int, for_s: int = 0) -> dict[str, Any]:
