@@ -10,10 +10,13 @@ import pytest
 from kubernetes_asyncio import client
 
 from tests.apiserver.candidates import LEASE, LOST, Candidate, a_candidate, environment
-from tests.apiserver.controllers import Shop, until
+from tests.apiserver.controllers import PATIENCE_S, Shop, until
 from tests.conftest import Cluster
 
 pytestmark = [pytest.mark.cluster]
+
+SHORT_S = 15
+"""A lease that runs out while the test waits."""
 
 
 async def holder(shop: Shop) -> str | None:
@@ -49,7 +52,7 @@ async def test_of_two_controllers_one_leads_and_the_other_follows_when_it_ends(
 async def test_a_leader_that_hangs_is_replaced_and_ends_itself_when_it_wakes(
     shop: Shop, knowing_cluster: Cluster, tmp_path: Path
 ) -> None:
-    told = environment(shop, tmp_path)
+    told = environment(shop, tmp_path, LEASE_S=str(SHORT_S))
     async with (
         a_candidate(knowing_cluster.kubeconfig, tmp_path, "one", told) as one,
         a_candidate(knowing_cluster.kubeconfig, tmp_path, "two", told) as two,
@@ -58,7 +61,7 @@ async def test_a_leader_that_hangs_is_replaced_and_ends_itself_when_it_wakes(
         first.process.send_signal(signal.SIGSTOP)
         await until("the other leads", second.leads)
         first.process.send_signal(signal.SIGCONT)
-        assert await asyncio.wait_for(first.process.wait(), 10) == LOST
+        assert await asyncio.wait_for(first.process.wait(), PATIENCE_S) == LOST
         assert first.logged("lost the lead, ending at once")
         assert await holder(shop) == second.name
 

@@ -70,16 +70,14 @@ async def test_of_all_that_is_taken_away_while_it_runs_each_is_said_and_a_kill_i
             await shop.end("before", "succeeded")
             await until("observed", lambda: observed(tmp_path, shop.task()))
             await may(shop, [])
-            await until("it says so", lambda: _said(tmp_path, "resourcequotas"), 60)
-            for what in ("pods", "nodes", "limitranges", "sizingpolicies", "taskprofiles"):
-                assert _said(tmp_path, what), what
+            await until("it says so", lambda: _all_said(tmp_path))
             await shop.pod("killed")
             await shop.end("killed", "killed")
             await until("it is refused", lambda: logged(tmp_path, "retry refused"))
             assert controller.process.returncode is None
             assert len(await shop.pods()) == 2
             await may(shop, ROLE["rules"])
-            await until("retried", lambda: _pods_are(shop, 3), 180)
+            await until("retried", lambda: _pods_are(shop, 3))
             await a_later_kill_is_retried(cluster)
             assert await _pods_are(shop, 3)
             assert len(observed(tmp_path, shop.task())) == 2
@@ -88,6 +86,11 @@ async def test_of_all_that_is_taken_away_while_it_runs_each_is_said_and_a_kill_i
 
 def _said(folder: Path, what: str) -> bool:
     return any(f" on {what}" in str(each["found"]) for each in logged(folder, "trouble"))
+
+
+def _all_said(folder: Path) -> bool:
+    kinds = ("resourcequotas", "pods", "nodes", "limitranges", "sizingpolicies", "taskprofiles")
+    return all(_said(folder, each) for each in kinds)
 
 
 async def _pods_are(shop: Shop, count: int) -> bool:

@@ -25,7 +25,7 @@ async def test_an_import_beside_a_running_controller_is_taken_up(
         await until("the task is known", lambda: shop.profile("train"))
         for runs in (3, 7):
             _import(shop, tmp_path, runs)
-            await until(f"{runs} runs", lambda runs=runs: _runs(shop, runs), within_s=90)
+            await until(f"{runs} runs", lambda runs=runs: _runs(shop, runs))
 
 
 async def test_a_policys_status_says_whether_it_is_in_force(

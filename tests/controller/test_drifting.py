@@ -26,15 +26,15 @@ async def test_a_shift_of_level_shows_as_a_condition_and_as_one_event(
     async with a_controller(cluster.kubeconfig, tmp_path):
         await until("the task is known", lambda: shop.profile("train"))
         _import(shop, tmp_path, high)
-        await until("20 runs", lambda: _runs(shop, 20), within_s=90)
+        await until("20 runs", lambda: _runs(shop, 20))
         assert (await _drifting(shop))["status"] == "False"
         _import(shop, tmp_path, [*high, *low[:8]])
-        await until("the shift shows", lambda: _is_drifting(shop), within_s=90)
+        await until("the shift shows", lambda: _is_drifting(shop))
         said = (await _drifting(shop))["message"]
         assert "those before 6.05Gi to 6.79Gi" in said
         assert await until("an Event", lambda: shop.events("Drifting")) == [said]
         _import(shop, tmp_path, [*high, *low])
-        await until("one run more", lambda: _runs(shop, 29), within_s=90)
+        await until("one run more", lambda: _runs(shop, 29))
     async with a_controller(cluster.kubeconfig, tmp_path):
         await shop.pod("later")
         await until("the profile goes on", lambda: _is_drifting(shop))

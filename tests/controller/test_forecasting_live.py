@@ -23,7 +23,7 @@ pytestmark = pytest.mark.cluster
 
 HEADER = "namespace,task,run,finished_s,runtime_s,outcome,peak_bytes"
 TYPE = "n2-standard-8"
-SEEN_S = 2.0
+SEEN_S = 6.0
 """Within so long a change of a pod is seen."""
 
 
@@ -35,25 +35,25 @@ async def test_a_run_that_runs_long_is_told_once_and_its_end_is_held_against_its
             await a_pod(shop, "first", node)
             await until("the task is known", lambda: shop.profile("train"))
             _import(shop, tmp_path, runs=40)
-            found = await until("a forecast", lambda: _runtime(shop, 40), within_s=90)
+            found = await until("a forecast", lambda: _runtime(shop, 40))
             assert found["text"] == f"{found['p50']}-{found['p95']}".replace(" ", "")
             assert 55 <= found["p50Seconds"] <= 66
             assert found["longerThanTwice"] < 0.1
             assert (found["trend"], found["shape"].split(":")[0]) == ("steady", "steady")
             await a_pod(shop, "late", node)
             await begin(shop, "late", ago=timedelta(hours=2))
-            [told] = await until("an Event", lambda: shop.events("RunningLong"), within_s=90)
+            [told] = await until("an Event", lambda: shop.events("RunningLong"))
             assert told.startswith("running for 2h; 99 of 100 runs of ")
             assert "1 in 2" in told
         async with a_controller(cluster.kubeconfig, tmp_path):
             await shop.end("late", "succeeded")
-            await until("its runtime is learned", lambda: _runtime(shop, 41), within_s=90)
+            await until("its runtime is learned", lambda: _runtime(shop, 41))
             await a_pod(shop, "swift", node)
             await asyncio.sleep(SEEN_S)
             await begin(shop, "swift", ago=timedelta())
             await asyncio.sleep(SEEN_S)
             await shop.end("swift", "succeeded")
-            await until("another is learned", lambda: _runtime(shop, 42), within_s=90)
+            await until("another is learned", lambda: _runtime(shop, 42))
             assert await shop.events("RunningLong") == [told], "told once, restarts or not"
     _check_history(shop, tmp_path)
 

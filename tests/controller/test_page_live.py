@@ -57,6 +57,6 @@ async def test_the_page_follows_what_people_set_and_what_the_profile_says(
         await until("its profile is told", lambda: says(task, "Conditions", "ModelReady"))
         assert await says(task, 'data-label="killed at">128Mi')
         await shop.enforce()
-        await until("it is enforced", lambda: says(index, enforce), within_s=15)
+        await until("it is enforced", lambda: says(index, enforce))
         await say(own, "cluster", paused=True)
-        await until("it is paused", lambda: says(index, "<b>Paused.</b>", "phase Paused"), 15)
+        await until("it is paused", lambda: says(index, "<b>Paused.</b>", "phase Paused"))

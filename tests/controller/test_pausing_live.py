@@ -16,7 +16,7 @@ from kubernetes_asyncio import client
 
 from plimsoll_operator.names import labels
 from tests.apiserver.controllers import Shop, a_controller, observed, until
-from tests.apiserver.sentinels import a_later_kill_is_retried, attempts_are_counted
+from tests.apiserver.sentinels import a_later_kill_is_retried, attempts_are_counted, is_in_force
 from tests.apiserver.waiting import LARGE, logged, queued, request_of, teach
 from tests.builders.pods import APod, a_pod
 from tests.conftest import Cluster
@@ -129,6 +129,7 @@ async def test_while_paused_nothing_is_retried_or_resized_and_all_is_observed(
     await say(own, "cluster", paused=True)
     async with a_controller(cluster.kubeconfig, tmp_path):
         await until("late binding", lambda: logged(tmp_path, "late binding is on"))
+        await until("the pause", lambda: is_in_force(own, "cluster"))
         names = await queued(shop, 5)
         await teach(shop, tmp_path)
         await shop.pod("heavy")
