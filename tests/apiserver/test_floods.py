@@ -49,8 +49,8 @@ async def test_a_thousand_kills_of_one_task_are_all_observed_and_told_of_within_
     await in_turns([shop.end(name, "killed") for name in names])
     began_s = time.monotonic()
     async with a_controller(cluster.kubeconfig, tmp_path):
-        await until("all observed", lambda: len(observed(tmp_path, shop.task())) == FLOOD, 180)
-        await until("told, or not", lambda: _all_told_or_not(tmp_path), 120)
+        await until("all observed", lambda: len(observed(tmp_path, shop.task())) == FLOOD)
+        await until("told, or not", lambda: _all_told_or_not(tmp_path))
         suppressed = await metric(tmp_path, 'plimsoll_events_total{result="suppressed"}')
         minutes = (time.monotonic() - began_s) / 60
     found = await client.EventsV1Api(shop.core.api_client).list_namespaced_event(shop.namespace)
@@ -79,12 +79,12 @@ async def test_a_role_that_lacks_something_shows_on_every_profile_until_it_is_gi
         async with a_controller(kubeconfig, tmp_path):
             await shop.pod("one")
             await shop.end("one", "succeeded")
-            found = await until("it shows", lambda: _degraded_as(shop, "Forbidden"), 90)
+            found = await until("it shows", lambda: _degraded_as(shop, "Forbidden"))
             assert 'lacks the verb "create" on pods' in found["message"]
             assert "killed bare pods are not run again" in found["message"]
             body = {"metadata": {"name": shop.namespace}, "rules": ROLE["rules"]}
             await rbac.replace_cluster_role(shop.namespace, body)
-            await until("it is given", lambda: _degraded_as(shop, "AllWell"), 120)
+            await until("it is given", lambda: _degraded_as(shop, "AllWell"))
 
 
 async def _degraded_as(shop: Shop, reason: str) -> dict[str, Any] | None:
@@ -221,7 +221,7 @@ async def test_without_a_watch_on_pods_the_controller_lives_says_so_and_goes_on_
         body = {"metadata": {"name": shop.namespace}, "rules": [fewer, *others]}
         await rbac.replace_cluster_role(shop.namespace, body)
         async with a_controller(kubeconfig, tmp_path) as controller:
-            found = await until("it shows", lambda: _degraded_as(shop, "Forbidden"), 90)
+            found = await until("it shows", lambda: _degraded_as(shop, "Forbidden"))
             assert 'lacks the verb "watch" on pods: no pod is seen' in found["message"]
             await asyncio.sleep(10)
             assert controller.process.returncode is None
@@ -229,4 +229,4 @@ async def test_without_a_watch_on_pods_the_controller_lives_says_so_and_goes_on_
             await rbac.replace_cluster_role(shop.namespace, body)
             await shop.pod("one")
             await shop.end("one", "succeeded")
-            await until("observed", lambda: observed(tmp_path, shop.task()), 120)
+            await until("observed", lambda: observed(tmp_path, shop.task()))

@@ -60,7 +60,7 @@ async def test_with_older_definitions_runs_are_observed_and_what_they_drop_is_sa
         install_crds(older_definitions)
         await shop.pod("two")
         await shop.end("two", "succeeded")
-        await until("all is well", lambda: _degraded_as(shop, "AllWell"), 120)
+        await until("all is well", lambda: _degraded_as(shop, "AllWell"))
         assert "runs" in (await shop.profile("train"))["status"]
         assert controller.process.returncode is None
     (said,) = logged(tmp_path, "the definition of TaskProfile is of an older version")

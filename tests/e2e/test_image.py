@@ -302,5 +302,5 @@ def test_it_ends_soon_when_asked_to(pod: RunningPod) -> None:
     """Its first process takes signals itself: no shell stands in between."""
     began_s = time.monotonic()
     where = ("pod", pod.name, "-n", pod.namespace)
-    pod.cluster.kubectl("delete", *where, "--grace-period=60")
-    assert time.monotonic() - began_s < 30.0
+    pod.cluster.kubectl("delete", *where, "--grace-period=600")
+    assert time.monotonic() - began_s < 300.0, "it ended by itself, and not by its grace period"

@@ -29,8 +29,8 @@ async def test_with_both_processors_busy_it_costs_little_more_than_any_webhook(
             a_load(replicated.cluster, SHOP) as load,
             a_load(replicated.cluster, PLAIN) as plain,
         ):
-            await until("decided", load.decides, 60)
-            await until("patched", plain.decides, 60)
+            await until("decided", load.decides)
+            await until("patched", plain.decides)
             without, least, with_it = list[Counted](), list[Counted](), list[Counted]()
             # By turns: whatever else the machine does hits all alike.
             for _ in range(TURNS):

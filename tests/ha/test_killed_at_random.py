@@ -30,8 +30,8 @@ pytestmark = [pytest.mark.node]
 SEED = 20261121
 TRAINED_TASKS, PAST_RUNS = 40, 30
 PODS_EVERY_S = 3.0
-TRAINERS_WITHIN_S = 60.0
-SETTLED_WITHIN_S = 150.0
+TRAINERS_WITHIN_S = 240.0
+SETTLED_WITHIN_S = 240.0
 
 
 def teach_a_past(shop: Shop, store: Store) -> None:

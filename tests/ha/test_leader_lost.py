@@ -48,7 +48,7 @@ class Pair:
                     return leader, other
             return None
 
-        roles: tuple[Candidate, Candidate] = await until("one leads, one stands by", found, 60)
+        roles: tuple[Candidate, Candidate] = await until("one leads, one stands by", found)
         return roles
 
 
@@ -83,6 +83,7 @@ def at_s(record: dict[str, str]) -> float:
     return datetime.fromisoformat(record["timestamp"]).timestamp()
 
 
+@pytest.mark.alone
 async def test_each_kill_is_retried_once_when_the_leader_is_killed_in_a_burst(
     own: Shop, shop: Shop, node: Cluster, postgresql: PostgreSQL, tmp_path: Path
 ) -> None:
@@ -90,10 +91,10 @@ async def test_each_kill_is_retried_once_when_the_leader_is_killed_in_a_burst(
         leader, other = await pair.roles()
         burst = Burst(shop, "killed")
         await burst.begin(PODS, OVER_S)
-        await until("some are over", burst.some_are_over, 60)
+        await until("some are over", burst.some_are_over)
         lost_s = datetime.now().timestamp()
         await leader.end(signal.SIGKILL)
-        (started,) = await until("another leads", lambda: other.logged("controller started"), 60)
+        (started,) = await until("another leads", lambda: other.logged("controller started"))
         assert await burst.killed() >= 1
         takes_s = at_s(started) - lost_s
         await burst.nothing_lost_nothing_doubled(pair.store, 2 * LEASE_S / 5)
@@ -101,6 +102,7 @@ async def test_each_kill_is_retried_once_when_the_leader_is_killed_in_a_burst(
     assert takes_s <= TAKES_OVER_WITHIN_S
 
 
+@pytest.mark.alone
 async def test_each_kill_is_retried_once_when_the_leader_is_cut_off_in_a_burst(
     own: Shop, shop: Shop, node: Cluster, postgresql: PostgreSQL, tmp_path: Path
 ) -> None:
@@ -108,13 +110,13 @@ async def test_each_kill_is_retried_once_when_the_leader_is_cut_off_in_a_burst(
         leader, other = await pair.roles()
         burst = Burst(shop, "cut")
         await burst.begin(PODS, OVER_S)
-        await until("some are over", burst.some_are_over, 60)
+        await until("some are over", burst.some_are_over)
         lost_s = datetime.now().timestamp()
         pair.networks[leader.name].cut()
         assert await asyncio.wait_for(leader.process.wait(), LEASE_S) == LOST
         ended_s = datetime.now().timestamp() - lost_s
         assert not other.logged("leads")  # never two at once
-        (started,) = await until("another leads", lambda: other.logged("controller started"), 60)
+        (started,) = await until("another leads", lambda: other.logged("controller started"))
         takes_s = at_s(started) - lost_s
         await burst.nothing_lost_nothing_doubled(pair.store, 2 * LEASE_S / 5)
     FIGURES.note("ha.leader_cut_off_ends_itself_s", f"{ended_s:.1f} (< {LEASE_S})")
@@ -130,11 +132,11 @@ async def test_a_controller_whose_database_is_down_waits_for_it_and_says_so(
     with contextlib.ExitStack() as away:
         away.enter_context(postgresql.away())
         async with a_candidate(node.kubeconfig, tmp_path, "early", told) as early:
-            await until("it says why it waits", lambda: _says_why(early), 60)
+            await until("it says why it waits", lambda: _says_why(early))
             assert (await early.get("/healthz"))[0] == 200
             assert not early.logged("leads")
             away.close()
-            await until("it leads", early.leads, 60)
+            await until("it leads", early.leads)
             assert await early.get("/readyz") == (200, "ok\n")
 
 

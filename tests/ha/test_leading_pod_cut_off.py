@@ -44,7 +44,7 @@ async def a_pair(replicated: Replicated) -> tuple[dict[str, Any], str]:
         (other,) = others
         return (names[leader], other) if replicated.stands_by(other) else None
 
-    pair: tuple[dict[str, Any], str] = await until("one leads, one stands by", found, 90)
+    pair: tuple[dict[str, Any], str] = await until("one leads, one stands by", found)
     return pair
 
 
@@ -58,6 +58,7 @@ def ended_itself(replicated: Replicated, pod: str, restarts: int) -> float | Non
     return datetime.fromisoformat(last["finishedAt"]).timestamp()
 
 
+@pytest.mark.alone
 async def test_each_kill_is_retried_once_when_the_leading_pod_is_cut_off_in_a_burst(
     replicated: Replicated, shop: Shop
 ) -> None:
@@ -66,14 +67,14 @@ async def test_each_kill_is_retried_once_when_the_leading_pod_is_cut_off_in_a_bu
     (status,) = leader["status"]["containerStatuses"]
     burst = Burst(shop, "pod-cut")
     await burst.begin(PODS, OVER_S)
-    await until("some are over", burst.some_are_over, 60)
+    await until("some are over", burst.some_are_over)
     with contextlib.closing(Store.open(replicated.url)) as store:
         with cut_off(replicated.cluster, leader["status"]["podIP"]):
             lost_s = datetime.now().timestamp()
             restarts = status["restartCount"]
-            ended_s = await until("it ends", lambda: ended_itself(replicated, name, restarts), 30)
+            ended_s = await until("it ends", lambda: ended_itself(replicated, name, restarts))
             (started,) = await until(
-                "another leads", lambda: replicated.logged(other, "controller started"), 60
+                "another leads", lambda: replicated.logged(other, "controller started")
             )
             (leads,) = replicated.logged(other, "leads")
             await until("the Service leads to it", lambda: replicated.leader() == other, 30)

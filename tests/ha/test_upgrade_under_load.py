@@ -22,7 +22,7 @@ async def test_a_rolling_restart_under_load_fails_no_creation_and_delays_none(
     replicated: Replicated,
 ) -> None:
     async with a_load(replicated.cluster, SHOP) as load:
-        await until("decided", load.decides, 60)
+        await until("decided", load.decides)
         before = await load.for_s(BASELINE_S, unlabelled())
         async with load.going_on(labelled()) as counted:
             await asyncio.sleep(2)
@@ -54,7 +54,7 @@ async def test_pods_created_as_fast_as_the_cluster_takes_them_are_all_decided_in
         a_load(replicated.cluster, SHOP, dry_run=False) as load,
         a_load(replicated.cluster, UNTOUCHED, dry_run=False) as untouched,
     ):
-        await until("decided", dry.decides, 60)
+        await until("decided", dry.decides)
         before = await untouched.for_s(BASELINE_S, kept(), 0.0)
         async with load.going_on(kept(), 0.0) as counted:
             await asyncio.sleep(2)

@@ -122,7 +122,7 @@ class Whole:
         process = self.processes[name]
         for _ in range(times):
             if chance.random() > STARTING_SHARE:
-                await until(f"{name} is at work", process.works, 120)
+                await until(f"{name} is at work", process.works)
                 await asyncio.sleep(chance.uniform(0.0, LONGEST_WORK_S))
             else:
                 await asyncio.sleep(chance.uniform(2 * RESTARTS_AFTER_S, LONGEST_START_S))

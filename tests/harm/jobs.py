@@ -11,7 +11,7 @@ from tests.harm.scenario import Past, Scenario
 from tests.harm.watching import MAIN
 
 INDEXED: dict[str, Any] = {"completionMode": "Indexed", "completions": 2, "parallelism": 2}
-TAKES_S, DEADLINE_S = 30, 60
+TAKES_S, DEADLINE_S = 95, 190
 """A second attempt, after the Job controller's 10 s, would end after the deadline."""
 ENDS_WITH_137 = {
     "rules": [

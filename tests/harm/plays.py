@@ -14,11 +14,12 @@ from tests.harm.manifests import a_container, a_pod, eats, memory
 from tests.harm.scenario import Ending, Manifest
 from tests.harm.stage import Stage
 from tests.harm.watching import Seen
+from tests.rigs.eater import goes_on as goes_on_now
 
 Play = Callable[[Stage], Awaitable[Ending]]
 
-WITHIN_S: Final = 240.0
-RETRY_WITHIN_S: Final = 60.0
+WITHIN_S: Final = 480.0
+RETRY_WITHIN_S: Final = 180.0
 """A failed bare pod that Plimsoll has not made again by then stays failed."""
 NEXT_JOB_AFTER_S: Final = 6.0
 STAYS_S: Final = 15.0
@@ -192,6 +193,26 @@ def meanwhile(play: Play, said: Manifest) -> Play:
         ending = asyncio.create_task(goes())
         await stage.until(lambda: ending.done() or any(map(_runs, stage.pods)), WITHIN_S)
         await stage.create(copy.deepcopy(said))
+        return await ending
+
+    return playing
+
+
+def once_it_lends(play: Play) -> Play:
+    """A run whose pod pauses until it lends: without Plimsoll, until it runs."""
+
+    async def playing(stage: Stage) -> Ending:
+        async def goes() -> Ending:
+            return await play(stage)
+
+        def lends(seen: Seen) -> bool:
+            return _runs(seen) and (stage.plimsoll is None or labels.LENT in seen.annotations)
+
+        ending = asyncio.create_task(goes())
+        await stage.until(lambda: ending.done() or any(map(lends, stage.pods)), WITHIN_S)
+        await stage.until(
+            lambda: ending.done() or any(goes_on_now(seen.uid) for seen in stage.pods), WITHIN_S
+        )
         return await ending
 
     return playing

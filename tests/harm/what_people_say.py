@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from plimsoll_operator.names import labels
+from tests.e2e.workloads import LONG_S
 from tests.harm import engines
 from tests.harm.manifests import a_container, a_job, a_pod, a_template, eats, memory
-from tests.harm.plays import bare, burst, jobs, meanwhile
+from tests.harm.plays import bare, burst, jobs, meanwhile, once_it_lends
 from tests.harm.scenario import ASKED_MIB, NEEDS_MIB, Manifest, Past, Scenario
 
-SAID_WITHIN_S = 12
+SAID_WITHIN_S = 30
 """From a pod's start to its kill: enough for people's words to be known everywhere."""
 LENDS_MIB, LENDS_ASKED_MIB = 64, 512
 LATE_MIB = (80, 80, 80)
@@ -45,7 +46,7 @@ def runs(command: str, asked_mib: int) -> dict[str, Any]:
     return a_container(["/task", *command.split()], memory(asked_mib, asked_mib))
 
 
-FLAT_THEN_LATE = f"steps {LENDS_MIB} 14 " + " ".join(f"{mib} 1" for mib in LATE_MIB)
+FLAT_THEN_LATE = f"steps {LENDS_MIB} {LONG_S} " + " ".join(f"{mib} 1" for mib in LATE_MIB)
 GROWS = f"pace {RESCUED_PAST_MIB - 4} 3 {RESCUED_NEEDS_MIB - RESCUED_PAST_MIB + 4} {KIB_S} 1"
 
 SCENARIOS = (
@@ -64,8 +65,8 @@ SCENARIOS = (
     ),
     Scenario(
         "a Job tried once that lends, and grows late",
-        plays=jobs(
-            a_job("lender", a_template(runs(FLAT_THEN_LATE, LENDS_ASKED_MIB)), backoffLimit=0)
+        plays=once_it_lends(
+            jobs(a_job("lender", a_template(runs(FLAT_THEN_LATE, LENDS_ASKED_MIB)), backoffLimit=0))
         ),
         past=None,
         around=(a_policy(lending="auto"),),
