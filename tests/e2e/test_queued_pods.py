@@ -29,17 +29,17 @@ pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
 LARGE, SMALL = 200, 24
 CORRECTED_WITHIN_S = 60.0
-"""Seconds on an idle machine; tests may share theirs."""
 
 
 async def ran(shop: Shop, cluster: Cluster, task: str, size: int, mode: str) -> Batch:
     batch = Batch(shop, task, size, f"{too_large_mib(cluster)}Mi")
     async with a_closed_node(cluster):
         await batch.queue(mode)
-    await batch.run(stalled_s=60.0)
+    await batch.run(stalled_s=WITHIN_S)
     return batch
 
 
+@pytest.mark.alone
 async def test_two_hundred_queued_pods_are_corrected_within_seconds_of_the_first_end(
     plimsoll: Plimsoll, shop: Shop, cluster: Cluster
 ) -> None:
