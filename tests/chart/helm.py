@@ -26,7 +26,7 @@ class Helm:
     program: Path
     cluster: Cluster | None = None
 
-    def run(self, *words: str, within_s: float = 120.0) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, within_s: float = 300.0) -> subprocess.CompletedProcess[str]:
         """Run it to the end, however that is."""
         command, environment = [str(self.program), *words], dict(os.environ)
         if self.cluster is not None:
