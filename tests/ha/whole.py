@@ -86,6 +86,10 @@ class Restarted:
             log.seek(self._began_at)
             return AT_WORK[self.name] in log.read()
 
+    def runs(self) -> bool:
+        """Whether there is one: after a kill, there is none for a moment."""
+        return self._process is not None and self._process.is_alive()
+
     def kill(self) -> None:
         """Kill -9, whatever it is doing."""
         assert self._process is not None
@@ -126,6 +130,7 @@ class Whole:
                 await asyncio.sleep(chance.uniform(0.0, LONGEST_WORK_S))
             else:
                 await asyncio.sleep(chance.uniform(2 * RESTARTS_AFTER_S, LONGEST_START_S))
+                await until(f"{name} is started", process.runs)
             process.kill()
 
     async def kill_trainers(self, times: int, chance: random.Random) -> None:
