@@ -47,8 +47,9 @@ async def test_without_admission_pods_are_created_as_they_were_written(
 async def test_a_hanging_admission_costs_no_more_than_the_webhooks_timeout(
     shop: Shop, plimsoll: Plimsoll, cluster: Cluster
 ) -> None:
-    counted = failed_open(cluster)
     wait_for_admission(cluster, TIMEOUT_S)
+    await sizes_in_mode(shop, "enforce")  # the API server reads the change while it asks
+    counted = failed_open(cluster)
     with plimsoll.hanging(ADMISSION):
         # The client gives up, and the test fails, where the API server would wait any longer.
         created = shop.core.create_namespaced_pod(
