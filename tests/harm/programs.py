@@ -7,7 +7,7 @@ from typing import Any
 from tests.harm.engines import TRAININGS, polled
 from tests.harm.manifests import a_container, a_job, a_pod, a_template, eats, memory
 from tests.harm.plays import bare, jobs, of_class
-from tests.harm.scenario import ASKED_MIB, Past, Scenario
+from tests.harm.scenario import ASKED_MIB, NEEDS_MIB, Past, Scenario
 from tests.rigs.runtimes_image import IMAGE, JAVA, PYTHON
 
 TRIES = 4
@@ -32,6 +32,31 @@ def resuming() -> dict[str, Any]:
     """Killed by its author's own limit the first time, and done the second time, in place."""
     container = a_container((*PYTHON, "resume", "/state", "90"), memory(64, 64), image=IMAGE)
     return {**container, "volumeMounts": [{"name": "state", "mountPath": "/state"}]}
+
+
+HOLDS: Any = {"volumeMounts": [{"name": "shared", "mountPath": "/shared"}]}
+SHARES: dict[str, Any] = {"volumes": [{"name": "shared", "emptyDir": {}}]}
+ENDS_ITS_PROXY = f"""
+import time
+held = bytearray({NEEDS_MIB} << 20)
+held[::4096] = b"1" * len(range(0, len(held), 4096))
+time.sleep(1)
+open("/shared/done", "w")
+"""
+WAITS_FOR_ITS_TASK = """
+import os, time
+while not os.path.exists("/shared/done"):
+    time.sleep(0.2)
+"""
+
+
+def proxied() -> dict[str, Any]:
+    """A task, and a proxy that goes on until the task tells it to end."""
+    does = (*PYTHON[:-1], "-c")
+    task = a_container((*does, ENDS_ITS_PROXY), image=IMAGE)
+    proxy = a_container((*does, WAITS_FOR_ITS_TASK), memory(48, 48), image=IMAGE)
+    containers = [{**task, **HOLDS}, {**proxy, **HOLDS, "name": "proxy"}]
+    return {"containers": containers, **SHARES}
 
 
 SCENARIOS = (
@@ -165,6 +190,15 @@ SCENARIOS = (
     Scenario(
         "a BestEffort pod",
         plays=of_class("BestEffort", a_pod("besteffort", a_container(eats(), {}))),
+    ),
+    Scenario(
+        "a Job whose proxy waits for its task's word",
+        plays=jobs(a_job("proxied", a_template(**proxied()), backoffLimit=TRIES - 1)),
+        lowers=True,
+    ),
+    Scenario(
+        "a bare pod whose proxy waits for its task's word",
+        plays=bare(a_pod("proxied", **proxied())),
     ),
     Scenario(
         "a Job with a sidecar",

@@ -42,6 +42,11 @@ SCENARIOS = (
         past=Past((BURST_PAST_MIB,) * 12),
     ),
     Scenario(
+        "a Job where a quota counts pods until they are deleted",
+        plays=jobs(a_job("counted", backoffLimit=3)),
+        around=_around("ResourceQuota", hard={"count/pods": "1"}),
+    ),
+    Scenario(
         "a pod near the largest that a LimitRange allows",
         plays=jobs(a_job("near", a_template(a_container(eats(112))), backoffLimit=1)),
         around=_around(

@@ -14,6 +14,7 @@ from plimsoll_operator.pods.attempts import MOST_ATTEMPTS
 from plimsoll_operator.pods.owners import controller_of
 from plimsoll_operator.pods.spec import (
     RestartPolicy,
+    labels_of,
     mapping,
     metadata_of,
     restart_policy,
@@ -28,6 +29,8 @@ _HOOKS: Final = frozenset({"helm.sh/hook", "argocd.argoproj.io/hook"})
 _OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _FINAL: Final = ("FailJob", "FailIndex")
+_KUEUES_DEADLINE: Final = "kueue.x-k8s.io/max-exec-time-seconds"
+"""Label of a Job that Kueue stops for good after so many seconds."""
 
 
 def attempts_of_job(job: Mapping[str, Any]) -> int:
@@ -38,6 +41,8 @@ def attempts_of_job(job: Mapping[str, Any]) -> int:
     """
     spec = mapping(job.get("spec"))
     if spec.get("activeDeadlineSeconds") is not None or _ends_by_policy(spec):
+        return 1
+    if _KUEUES_DEADLINE in labels_of(job) or _may_become_any_number(spec):
         return 1
     per_index = _count(spec.get("backoffLimitPerIndex"))
     limit = _count(spec.get("backoffLimit"))
@@ -163,6 +168,14 @@ def _runs(spec: Mapping[str, Any]) -> int:
     """Return how many pods have to succeed; without completions, all that run beside each other."""
     parallelism, completions = _count(spec.get("parallelism")), _count(spec.get("completions"))
     return max(1, (parallelism or 1) if completions is None else completions)
+
+
+def _may_become_any_number(spec: Mapping[str, Any]) -> bool:
+    """Say whether nobody knows yet how many pods will share the Job's attempts.
+
+    Workers of a queue that are held back by ``parallelism: 0`` may be let go in any number.
+    """
+    return spec.get("completions") is None and _count(spec.get("parallelism")) == 0
 
 
 def _ends_by_policy(spec: Mapping[str, Any]) -> bool:

@@ -9,7 +9,15 @@ from __future__ import annotations
 from typing import Final
 
 from plimsoll_operator.pods.engines.table import ENGINES
-from plimsoll_operator.pods.spec import Pod, annotations_of, labels_of, metadata_of
+from plimsoll_operator.pods.spec import (
+    Pod,
+    annotations_of,
+    labels_of,
+    mapping,
+    metadata_of,
+    sequence,
+    spec_of,
+)
 
 _LABELS: Final = frozenset(
     {
@@ -39,9 +47,17 @@ _NOTEBOOK: Final = "singleuser-server"
 def is_polled(pod: Pod) -> bool:
     """Say whether a bare pod is one of a maker that polls it."""
     labels = labels_of(pod)
+    if _is_attended(pod):
+        return True
     if not _LABELS.isdisjoint(labels) or labels.get("component") == _NOTEBOOK:
         return True
     return not _ANNOTATIONS.isdisjoint(annotations_of(pod)) or _named_by_gitlab(pod)
+
+
+def _is_attended(pod: Pod) -> bool:
+    """Say whether somebody may sit at its input, as of ``kubectl run -i``: for them it is over."""
+    containers = sequence(spec_of(pod).get("containers"))
+    return any(mapping(container).get("stdin") is True for container in containers)
 
 
 def _named_by_gitlab(pod: Pod) -> bool:

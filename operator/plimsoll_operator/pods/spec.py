@@ -55,6 +55,8 @@ class RestartPolicy(StrEnum):
     NEVER = "Never"
 
 
+_MIRROR: Final = "kubernetes.io/config.mirror"
+"""Annotation of the pod by which a node shows a static pod at the API server."""
 _RESTARTING: Final = (RestartPolicy.ALWAYS, RestartPolicy.ON_FAILURE)
 
 
@@ -113,6 +115,8 @@ def sized_container(pod: Pod) -> SizedContainer | NotSizable:
     of_pod = mapping(spec.get("resources"))
     if of_pod and any(_asked(of_pod, kind, "memory") for kind in _KINDS):
         return NotSizable("its memory is set for the whole pod (spec.resources), not per container")
+    if _MIRROR in annotations_of(pod):
+        return NotSizable("it is a static pod, which its node runs as a file there says")
     if _is_for_windows(spec):
         return NotSizable("it is for Windows nodes, where no memory is measured")
     containers = sequence(spec.get("containers"))

@@ -207,6 +207,15 @@ def replaced() -> Happening:
     return Happening(EventReason.LIFTED, note, "replaced")
 
 
+def freed() -> Happening:
+    """A pod was deleted for its owner to replace: its task ended, and another container goes on."""
+    note = (
+        "deleted, so that its owner makes a pod with more memory: its task ended at a size below"
+        " what was written, and another of its containers goes on"
+    )
+    return Happening(EventReason.LIFTED, note, "replaced")
+
+
 def stuck() -> Happening:
     """A killed container restarts at its old size, because nobody would make its pod again."""
     note = (

@@ -43,6 +43,7 @@ from plimsoll_operator.sizing.keeping_class import (
     limits_in_class,
     memory_in_class,
 )
+from plimsoll_operator.sizing.no_next_pod import why_none_may_follow
 from plimsoll_operator.sizing.own_retries import killed, not_below_retry
 from plimsoll_operator.sizing.patch import (
     Memory,
@@ -144,7 +145,7 @@ def _sized(read: ReadPod, state: AdmissionState) -> Sized:
     decision = _decided(read, features, state)
     wanted = _wanted(read, decision)
     if is_lowered(read.was, wanted):
-        decision, wanted = _held(read, decision, wanted)
+        decision, wanted = _held(read, decision, wanted, state)
     enforced = policy.mode is Mode.ENFORCE
     decision, wanted = _in_class(read, decision, wanted)
     decision, wanted = within_limit_of_others(read, decision, wanted)
@@ -222,7 +223,9 @@ def _limits(read: ReadPod, limits: Limits) -> Limits:
     return limits_in_class(read.as_written, read.container, read.was, limits)
 
 
-def _held(read: ReadPod, decision: Decision, wanted: Memory) -> tuple[Decision, Memory]:
+def _held(
+    read: ReadPod, decision: Decision, wanted: Memory, state: AdmissionState
+) -> tuple[Decision, Memory]:
     """Return a decision for less than was written, or what is left of it where a safeguard holds.
 
     The limit stays as written then, and the request is raised at most.
@@ -231,7 +234,12 @@ def _held(read: ReadPod, decision: Decision, wanted: Memory) -> tuple[Decision, 
     # A lift may be closed while the pod it was made for still waits.
     number = max(decision.attempt, read.note.attempt if read.note else 1)
     attempts = attempts_of(read.body, read.identity, knowledge.policy, number)
-    held = why_not_lowered(attempts, read.unhealed) or _held_by_failures(read, wanted)
+    namespace = state.namespace(read.identity.task.namespace).bounds
+    held = (
+        why_not_lowered(attempts, read.unhealed)
+        or why_none_may_follow(read, namespace)
+        or _held_by_failures(read, wanted)
+    )
     if held is None:
         return decision, wanted
     request_bytes = max(wanted.request_bytes or 0, was.request_bytes or 0)

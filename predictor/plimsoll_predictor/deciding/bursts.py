@@ -17,7 +17,9 @@ def fails_in_burst(run: str | None, knowledge: Knowledge, constants: Constants =
 
     run: the key of one that was killed now; it counts once.
     """
-    failing = len(knowledge.lifts) + (run not in knowledge.lifts)
+    # An eviction says nothing of a size, and its lift of none that was too small.
+    others = (lift.after_bytes for key, lift in knowledge.lifts.items() if key != run)
+    failing = 1 + sum(after_bytes > 0 for after_bytes in others)
     return shows_burst(failing, knowledge.runs, constants)
 
 

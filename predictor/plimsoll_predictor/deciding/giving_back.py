@@ -1,12 +1,15 @@
 """Gives a run back what its author wrote, after an attempt that had less. Pure.
 
-Three things lead here: a program that failed by itself at a lower size (``own_failures.py``), an
-attempt that its node ended for want of memory at a lower request, and a kill at a lower size while
-its task is paused or not enforced any more. Nobody knows of the first two what the run needs, and
-in the last one no size may be decided. What was written is known, and no gamble.
+Four things lead here: a program that failed by itself at a lower size (``own_failures.py``), an
+attempt that its node ended for want of memory at a lower request, a kill at a lower size while
+its task is paused or not enforced any more, and an attempt that was used up otherwise, whatever it
+had. Nobody knows of the first two what the run needs, and in the third no size may be decided. What
+was written is known, and no gamble.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.knowledge.knowledge import Lift
@@ -32,6 +35,15 @@ def no_less_than_written(ended: Observation, lift: Lift | None) -> Lift:
     if lift is not None and (lift.as_written or _covers(lift, ended)):
         return lift
     return lift_to_written(ended)
+
+
+def after_used(ended: Observation, lift: Lift | None) -> Lift:
+    """The lift that the run keeps after an attempt was used up by something else than its memory.
+
+    An eviction, say. Whoever makes the attempts has counted it, so that none is left for a gamble.
+    """
+    kept = no_less_than_written(ended, lift)
+    return kept if kept is lift else replace(kept, after_bytes=0)
 
 
 def _covers(lift: Lift, ended: Observation) -> bool:

@@ -82,6 +82,11 @@ def test_how_often_a_run_is_surely_tried(job: dict[str, Any], attempts: int) -> 
     assert attempts_of_job(job) == attempts
 
 
+def test_a_deadline_that_kueue_keeps_counts_as_the_jobs_own() -> None:
+    job = {**a_job(), "metadata": {"labels": {"kueue.x-k8s.io/max-exec-time-seconds": "600"}}}
+    assert attempts_of_job(job) == 1
+
+
 def test_an_index_is_a_run_and_each_of_its_pods_an_attempt() -> None:
     first, again = (
         a_pod().named(f"train-3-{ending}", uid=ending).owned_by_job(index=3) for ending in "ab"

@@ -152,7 +152,10 @@ def ending(action: str, operator: str, *codes: int) -> dict[str, Any]:
         pytest.param(a_job(backoffLimit=6, completions=90), 1, id="90, one after the other"),
         pytest.param(a_job(backoffLimit=6, parallelism=2, completions=3), 3, id="three share six"),
         pytest.param(a_job(backoffLimit=6, parallelism=3), 3, id="three workers of a queue"),
-        pytest.param(a_job(backoffLimit=2, parallelism=0), 3, id="suspended by its parallelism"),
+        pytest.param(a_job(backoffLimit=6, parallelism=0), 1, id="any number may share them later"),
+        pytest.param(
+            a_job(backoffLimit=2, parallelism=0, completions=1), 3, id="held back, but one"
+        ),
         pytest.param(
             a_job(backoffLimitPerIndex=0, completions=90, parallelism=90), 1, id="none an index"
         ),

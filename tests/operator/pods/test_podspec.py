@@ -86,6 +86,11 @@ def test_a_pod_for_windows_is_left_alone_and_said(spec: dict[str, Any]) -> None:
     assert "Windows" in refused(a_pod().with_spec(**spec))
 
 
+def test_a_static_pod_is_left_alone_as_its_node_reads_its_memory_from_a_file() -> None:
+    shown = a_pod().annotated({"kubernetes.io/config.mirror": "a6b9"})
+    assert "static pod" in refused(shown)
+
+
 @pytest.mark.parametrize(
     "spec",
     [

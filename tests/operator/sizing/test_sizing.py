@@ -191,7 +191,8 @@ def test_a_limit_below_the_request_is_set_right() -> None:
 
 def test_only_the_sized_container_changes() -> None:
     pod = (
-        ASKING.with_container("shipper")
+        ASKING.owned_by_job()
+        .with_container("shipper")
         .asking("64Mi", of="shipper")
         .with_init_container("fetch", resources={"requests": {"memory": "1Gi"}})
         .with_sidecar("proxy", resources={"limits": {"memory": "32Mi"}})

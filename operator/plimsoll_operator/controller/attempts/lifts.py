@@ -18,6 +18,7 @@ import asyncio
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Final
 from weakref import WeakValueDictionary
 
 from prometheus_client import Counter
@@ -36,12 +37,19 @@ from plimsoll_operator.profile import events
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.record import Observation, Outcome
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.deciding.giving_back import lift_to_written, no_less_than_written
+from plimsoll_predictor.deciding.giving_back import (
+    after_used,
+    lift_to_written,
+    no_less_than_written,
+)
 from plimsoll_predictor.deciding.lift_reasons import lift_reasons
 from plimsoll_predictor.deciding.lifting import FailedAttempt, Leaking, next_allocation
 from plimsoll_predictor.deciding.own_failures import lift_after_failure
 from plimsoll_predictor.knowledge.knowledge import Lift
 from plimsoll_predictor.store import Store, Writer
+
+_COUNTING: Final = frozenset({Retrier.JOB, Retrier.ENGINE, Retrier.REMAKER})
+"""Who counts the attempts that it makes, whatever they ended of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +90,10 @@ class Lifts:
             return True
         if await self._got_through(ended):
             return True
-        counted = watched.retrier in (Retrier.JOB, Retrier.ENGINE, Retrier.REMAKER)
+        if not failed.failed_by_itself:
+            await self._used(ended)
+            return True
+        counted = watched.retrier in _COUNTING
         async with self._turns.setdefault((failed.task, failed.run), asyncio.Lock()):
             there = self.book.look(failed.task).lifts.get(failed.run)
             lift = lift_after_failure(failed, watched.attempts, there, counted=counted)
@@ -105,10 +116,30 @@ class Lifts:
         Other evictions have nothing to do with its size. What people allow now does not matter: see
         ``healing.py``.
         """
-        evicted, attempts = ended.observation, ended.watched.attempts
-        if not evicted.was_pressed_out or attempts.left == 0 or await self._got_through(ended):
+        attempts = ended.watched.attempts
+        if attempts.left == 0 or await self._got_through(ended):
             return True
-        return await self.retries.follow(ended, await self._give_back(ended))
+        if ended.observation.was_pressed_out:
+            return await self.retries.follow(ended, await self._give_back(ended))
+        await self._used(ended)
+        return True
+
+    async def _used(self, ended: AttemptEnded) -> None:
+        """Have no later attempt of the run lowered: its maker has counted this one, too.
+
+        Nobody tells admission how many evictions came before, so that it could not say how many
+        attempts are left.
+        """
+        used, watched = ended.observation, ended.watched
+        if watched.retrier not in _COUNTING or not watched.attempts.left:
+            return
+        if self._healing(ended) is not Healing.ALL:
+            return
+        async with self._turns.setdefault((used.task, used.run), asyncio.Lock()):
+            there = self.book.look(used.task).lifts.get(used.run)
+            kept = after_used(used, there)
+            if kept is not there:
+                await self._put(used, replace(kept, killed_s=self._killed_s(used)))
 
     async def _give_back(self, ended: AttemptEnded) -> Lift:
         """Have no attempt of the run get less than was written. Return the next one's lift."""

@@ -1,4 +1,6 @@
-"""Deletes a killed pod whose container would restart in place with the memory that was too small.
+"""Deletes a killed pod that would not end: in place, its container restarts with too little memory.
+
+So does a pod whose task was killed while another of its containers goes on (``held_up.py``).
 
 A container restarted in place keeps its old limit; see kubernetes/kubernetes#138760. A deletion
 helps only where the next pod is sure to come and sure to be found as the same run: a Job makes one,
@@ -19,6 +21,7 @@ from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import ApiError, Changed, NotFound
 from plimsoll_operator.pods.identity import Retrier
 from plimsoll_operator.profile import events
+from plimsoll_operator.profile.events import Happening
 
 log = structlog.get_logger()
 
@@ -26,15 +29,20 @@ NEXT_IS_LIFTED: Final = frozenset({Retrier.JOB, Retrier.REMAKER})
 """Who surely makes another pod, which has the same run's key."""
 
 
-async def replace_pod(kube: Kube, announcer: Announcer, ended: AttemptEnded) -> None:
-    """Delete a pod whose owner makes the next one, which admission lifts; else say why not."""
+async def replace_pod(
+    kube: Kube, announcer: Announcer, ended: AttemptEnded, happening: Happening
+) -> None:
+    """Delete a pod whose owner makes the next one, which admission lifts; else say why not.
+
+    happening: what is said of a pod that is deleted.
+    """
     if ended.watched.retrier not in NEXT_IS_LIFTED:
         announcer.announce(events.stuck(), ended.pod)
         return
     meta = ended.pod["metadata"]
     try:
         await kube.delete_pod(meta["namespace"], meta["name"], meta["uid"])
-        announcer.announce(events.replaced(), ended.pod)
+        announcer.announce(happening, ended.pod)
     except (NotFound, Changed):
         return
     except ApiError as error:

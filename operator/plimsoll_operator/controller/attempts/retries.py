@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from plimsoll_operator.attempts.held_up import is_held_up
 from plimsoll_operator.attempts.retry_pod import NextAttempt, retry_name
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.announcing.announcer import Announcer
-from plimsoll_operator.controller.attempts.replacing import replace_pod
+from plimsoll_operator.controller.attempts.replacing import NEXT_IS_LIFTED, replace_pod
 from plimsoll_operator.controller.attempts.retry_making import (
     EXCLUDED,
     KEYS,
@@ -79,16 +80,21 @@ class Retries:
         if not _may_follow(status):
             return True
         if watched.retrier is not Retrier.PLIMSOLL:
-            restarts = restart_policy(ended.pod) is not RestartPolicy.NEVER
             # A pod that its node evicted has failed as a whole: it is not restarted in place.
-            if restarts and status.phase != "Failed":
-                await replace_pod(self.kube, self.announcer, ended)
+            if status.phase != "Failed":
+                await self._replace(ended)
             return True
         if watched.retry is not Retry.AUTO:
             return True
         if status.phase == "Failed" and not self._is_history(status):
             await self._intend(ended, lift)
         return status.phase in ("Failed", "Succeeded")
+
+    async def _replace(self, ended: AttemptEnded) -> None:
+        if restart_policy(ended.pod) is not RestartPolicy.NEVER:
+            await replace_pod(self.kube, self.announcer, ended, events.replaced())
+        elif ended.watched.retrier in NEXT_IS_LIFTED and is_held_up(ended.pod, ended.watched):
+            await replace_pod(self.kube, self.announcer, ended, events.freed())
 
     async def pass_over(self, ended: AttemptEnded) -> None:
         """Store that an attempt killed as written in a pause is not retried after a restart."""

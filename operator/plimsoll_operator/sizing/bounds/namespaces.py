@@ -16,6 +16,7 @@ from plimsoll_operator.sizing.bounds.quotas import (
     MEMORY,
     Quota,
     Resource,
+    counts_ended_pods,
     counts_sized_pods_only,
     read_quota,
 )
@@ -28,6 +29,7 @@ class NamespaceBounds:
     least, most: of a container; pod_least, pod_most: of all containers together.
     max_ratio, pod_max_ratio: limit over request at most, of a container and of all together.
     counts_sized: whether some quota counts a BestEffort pod as soon as it has a size.
+    counts_ended: whether some quota counts pods after their end as well.
     """
 
     least: int | None = None
@@ -38,6 +40,7 @@ class NamespaceBounds:
     pod_max_ratio: float | None = None
     quotas: tuple[Quota, ...] = ()
     counts_sized: bool = False
+    counts_ended: bool = False
 
 
 UNBOUNDED: Final = NamespaceBounds()
@@ -67,6 +70,7 @@ def read_namespace(
         pod_max_ratio=_least_ratio(pod, resource),
         quotas=tuple(quota for quota in read if (quota.request, quota.limit) != (None, None)),
         counts_sized=any(counts_sized_pods_only(mapping(quota)) for quota in quotas),
+        counts_ended=any(counts_ended_pods(mapping(quota)) for quota in quotas),
     )
 
 

@@ -70,6 +70,11 @@ def counts_sized_pods_only(quota: Mapping[str, Any]) -> bool:
     return any(scope.name == "NotBestEffort" for scope in _scopes(mapping(quota.get("spec"))))
 
 
+def counts_ended_pods(quota: Mapping[str, Any]) -> bool:
+    """Say whether a quota counts pods until they are deleted. ``pods`` leaves out ended ones."""
+    return "count/pods" in mapping(mapping(quota.get("spec")).get("hard"))
+
+
 def counts(quota: Quota, pod: Pod) -> bool:
     """Say whether the quota counts a pod that asks for something."""
     return all(_meets(scope, pod) for scope in quota.scopes)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll_predictor.core.units import MIB
 from tests.builders.ledgers import a_train, an_inside, decided, ended, killed
 from tests.builders.pod_servers import a_pod_server
 from tests.builders.pods import APod
@@ -45,6 +46,49 @@ async def test_a_pod_is_deleted_only_where_the_next_one_is_sure_to_be_lifted(
         await inside.see(killed(pod, phase="Running"))
         assert server.deleted == ([name] if is_deleted else [])
         assert len(inside.known.lifts) == is_deleted, "nobody makes a next attempt of the others"
+
+
+def beside(pod: APod, state: str) -> APod:
+    """A pod whose task was killed at 128Mi, and whose proxy is in this state."""
+    with_proxy = killed(pod.with_container("proxy"), phase="Running").built()
+    started = {"startedAt": "2026-01-01T00:00:00Z"}
+    proxy = {"name": "proxy", "restartCount": 0, "state": {state: started}}
+    with_proxy["status"]["containerStatuses"].append(proxy)
+    return APod(with_proxy)
+
+
+LOWERED = decided(a_train(), was_bytes=256 * MIB)
+
+
+@pytest.mark.parametrize(
+    ("pod", "is_deleted"),
+    [
+        pytest.param(beside(LOWERED.owned_by_job(), "running"), True, id="a Job's"),
+        pytest.param(
+            beside(LOWERED.owned_by("PyTorchJob", "b", version="kubeflow.org/v1"), "running"),
+            True,
+            id="a PyTorchJob's",
+        ),
+        pytest.param(beside(LOWERED.owned_by_job(), "terminated"), False, id="the proxy ended"),
+        pytest.param(
+            beside(decided(a_train()).owned_by_job(), "running"), False, id="killed as written"
+        ),
+        pytest.param(beside(LOWERED, "running"), False, id="bare"),
+        pytest.param(
+            beside(LOWERED.labelled(dag_id="n", task_id="t", run_id="1"), "running"),
+            False,
+            id="an engine's, which looks at its container",
+        ),
+    ],
+)
+async def test_a_pod_whose_proxy_waits_for_its_killed_task_is_replaced(
+    tmp_path: Path, pod: APod, is_deleted: bool
+) -> None:
+    """The task would have told it to end; else the pod runs for ever, and its Job waits for it."""
+    async with a_pod_server() as server, an_inside(tmp_path, host=server.url) as inside:
+        name = server.has(pod)["metadata"]["name"]
+        await inside.see(pod)
+        assert server.deleted == ([name] if is_deleted else [])
 
 
 async def test_a_pod_whose_work_is_done_is_never_deleted_or_copied(tmp_path: Path) -> None:

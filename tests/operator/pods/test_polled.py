@@ -1,0 +1,25 @@
+"""Bare pods at whose input somebody sits."""
+
+from __future__ import annotations
+
+import pytest
+
+from plimsoll_operator.pods.identity import Retrier, identify
+from tests.builders.pods import a_pod
+
+
+@pytest.mark.parametrize(
+    ("fields", "retrier"),
+    [
+        pytest.param({"stdin": True, "tty": True}, Retrier.MAKER, id="kubectl run -it"),
+        pytest.param({"stdin": False}, Retrier.PLIMSOLL, id="nobody"),
+        pytest.param({"stdin": "yes"}, Retrier.PLIMSOLL, id="nonsense"),
+    ],
+)
+def test_a_pod_that_somebody_talks_to_is_never_copied(
+    fields: dict[str, object], retrier: Retrier
+) -> None:
+    """``kubectl run -i`` says how the first pod ended, and deletes it with ``--rm``."""
+    identity = identify(a_pod().with_container("shell", **fields).built())
+    assert identity is not None
+    assert identity.retrier is retrier
