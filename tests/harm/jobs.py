@@ -57,6 +57,11 @@ SCENARIOS = (
     ),
     Scenario(
         "a Job restarted in place (OnFailure)",
+        plays=jobs(a_job("inplace", a_template(restartPolicy="OnFailure"), backoffLimit=6)),
+        lowers=True,
+    ),
+    Scenario(
+        "a Job restarted in place, tried four times",
         plays=jobs(a_job("inplace", a_template(restartPolicy="OnFailure"), backoffLimit=3)),
     ),
     Scenario(

@@ -222,6 +222,24 @@ def _runs(seen: Seen) -> bool:
     return seen.started and not seen.ends
 
 
+def left_alone(job: Manifest, *, for_s: float) -> Play:
+    """A Job whose first pod runs when Plimsoll's controller goes, and is not back for a while."""
+    name = job["metadata"]["name"]
+
+    async def play(stage: Stage) -> Ending:
+        if stage.plimsoll is None:
+            return await jobs(job)(stage)
+        await stage.create(copy.deepcopy(job))
+        await stage.until(lambda: any(map(_runs, stage.pods)), WITHIN_S)
+        before = stage.plimsoll.pid(CONTROLLER)
+        with stage.plimsoll.without(CONTROLLER):
+            await asyncio.sleep(for_s)
+        await stage.plimsoll.back(CONTROLLER, before)
+        return await stage.jobs_end([name], WITHIN_S)
+
+    return play
+
+
 def while_nothing_heals(job: Manifest) -> Play:
     """A Job that begins and ends while nobody watches it for Plimsoll."""
 

@@ -6,12 +6,21 @@ from typing import Any
 
 from tests.harm.engines import polled
 from tests.harm.manifests import a_container, a_job, a_pod, a_template, eats, memory
-from tests.harm.plays import burst, evicted, jobs, too_large, while_nothing_heals
+from tests.harm.plays import (
+    burst,
+    evicted,
+    jobs,
+    left_alone,
+    too_large,
+    while_nothing_heals,
+)
 from tests.harm.scenario import NEEDS_MIB, Ending, Manifest, Past, Scenario
 
 BURST = 12
 BURST_MIB, BURST_PAST_MIB = 64, 100
 LARGEST_MIB = 128
+AWAY_S = 30
+"""Enough for a controller that is upgraded, and for restarts in place."""
 
 
 def _around(kind: str, **spec: Any) -> tuple[Manifest, ...]:
@@ -102,6 +111,19 @@ SCENARIOS = (
     Scenario(
         "a Job tried four times while Plimsoll's controller is down",
         plays=while_nothing_heals(a_job("unhealed", backoffLimit=3)),
+        alone=True,
+    ),
+    Scenario(
+        "a Job restarted in place, whose healer goes for 30 s",
+        plays=left_alone(
+            a_job(
+                "left",
+                a_template(a_container(eats(after_s=4)), restartPolicy="OnFailure"),
+                backoffLimit=5,
+            ),
+            for_s=AWAY_S,
+        ),
+        lowers=True,
         alone=True,
     ),
 )

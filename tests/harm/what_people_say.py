@@ -94,7 +94,7 @@ SCENARIOS = (
     Scenario(
         "a Job restarted in place, paused while it runs",
         plays=meanwhile(
-            jobs(a_job("inplace", a_template(late(), restartPolicy="OnFailure"), backoffLimit=3)),
+            jobs(a_job("inplace", a_template(late(), restartPolicy="OnFailure"), backoffLimit=6)),
             a_policy(paused=True),
         ),
         lowers=True,

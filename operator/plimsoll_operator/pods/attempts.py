@@ -10,12 +10,26 @@ from typing import Final
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.identity import Retrier, RunIdentity
-from plimsoll_operator.pods.spec import Pod, annotations_of, spec_of, text_of
+from plimsoll_operator.pods.spec import (
+    Pod,
+    RestartPolicy,
+    annotations_of,
+    restart_policy,
+    spec_of,
+    text_of,
+)
 from plimsoll_predictor.core.policy import Policy, Retry
 from plimsoll_predictor.deciding.safeguards import SPARED, Attempts
 
 MOST_ATTEMPTS: Final = 1000
 """A larger number is as good as this one."""
+RESTARTS: Final = 2
+"""Of attempts that are restarted in place, so many are never risked either.
+
+The kubelet restarts the container at the size that was too small, at once, after 10 s and after 20
+s more, until the controller has replaced its pod; a Job counts each restart. A controller that is
+replaced itself may need that long.
+"""
 
 
 def attempts_of(pod: Pod, identity: RunIdentity, policy: Policy, lifted: int = 1) -> Attempts:
@@ -25,10 +39,14 @@ def attempts_of(pod: Pod, identity: RunIdentity, policy: Policy, lifted: int = 1
     lifted: the attempt by Plimsoll's own count: the run's lift, or the decision on a watched pod.
     """
     most, by = _most(pod, identity, policy)
-    # Plimsoll retries what was killed and nothing else, so there is nothing to spare.
-    spared = 0 if identity.retrier is Retrier.PLIMSOLL else SPARED
     number = max(lifted, identity.attempt)
-    return Attempts(most, number, by, policy.max_lifts, spared)
+    return Attempts(most, number, by, policy.max_lifts, _spared(pod, identity))
+
+
+def _spared(pod: Pod, identity: RunIdentity) -> int:
+    if identity.retrier is Retrier.PLIMSOLL:
+        return 0  # Plimsoll retries what was killed and nothing else
+    return SPARED if restart_policy(pod) is RestartPolicy.NEVER else SPARED + RESTARTS
 
 
 def _most(pod: Pod, identity: RunIdentity, policy: Policy) -> tuple[int | None, str]:

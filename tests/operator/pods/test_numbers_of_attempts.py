@@ -48,6 +48,14 @@ def to_risk(pod: APod, policy: Policy = POLICY, lifted: int = 1) -> int | None:
         pytest.param(a_pod().owned_by_job(attempts=2), 0, id="backoffLimit 1 is for evictions"),
         pytest.param(a_pod().owned_by_job(attempts=3), 1, id="backoffLimit 2"),
         pytest.param(a_pod().owned_by_job(attempts=7), 3, id="more than lifts help"),
+        pytest.param(
+            a_pod().restarting("OnFailure").owned_by_job(attempts=6), 2, id="OnFailure, the default"
+        ),
+        pytest.param(
+            a_pod().restarting("OnFailure").owned_by_job(attempts=4),
+            0,
+            id="OnFailure, no more than its restarts while the controller is away",
+        ),
         pytest.param(a_pod().owned_by_job(attempts=None), None, id="a Job nobody saw"),
         pytest.param(
             a_pod().with_spec(activeDeadlineSeconds=3600), 0, id="a bare pod with a deadline"
