@@ -225,6 +225,15 @@ def test_a_kept_request_that_a_limit_range_forbids_is_raised_to_its_minimum() ->
     assert memory_of(after(pod, state)) == ("256Mi", "1Gi")
 
 
+def test_a_pod_on_a_node_that_its_author_names_is_lowered_and_not_raised() -> None:
+    pinned = ASKING.with_spec(nodeName="node-1")
+    assert memory_of(after(pinned, state_of(knowledge_of()))) == (FITS, FITS)
+    small = pinned.asking("512Mi").limited("512Mi")
+    assert memory_of(after(small, state_of(knowledge_of()))) == ("512Mi", "512Mi")
+    roomy = pinned.asking("512Mi").limited("2Gi")
+    assert memory_of(after(roomy, state_of(knowledge_of()))) == ("512Mi", "2Gi")
+
+
 def test_the_largest_node_holds_back_a_raise_and_cuts_no_request() -> None:
     state = state_of(knowledge_of(max_need_bytes=20 * GIB))
     state.nodes = nodes_of(a_node("10Gi"))

@@ -6,6 +6,7 @@ its author wrote it. Nobody knows how many pods come before the quota's use is c
 what other replicas of admission answer meanwhile. So a first attempt asks for no more than its
 author did wherever a quota counts it: then, whatever happens, the quota is no fuller than without
 Plimsoll. A run that was killed at its request may ask for more, and waits until the quota has it.
+The same holds for a pod whose author names its node, which nobody makes wait until there is room.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from typing import Final
 from plimsoll_operator.pods.spec import (
     NotSizable,
     Pod,
+    metadata_of,
     other_memory_bytes,
     other_millicores,
     overhead_of,
     sized_container,
+    spec_of,
 )
 from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
 from plimsoll_operator.sizing.bounds.nodes import Nodes
@@ -168,8 +171,20 @@ def _rooms(
     if namespace.counts_sized and amounts.request is None and is_best_effort(pod):
         # With a size it would be counted by quotas that do not count it now.
         rooms.append(_Room(0, "a BestEffort pod's share of a quota"))
+    if _is_put_on_a_node(pod) and not _was_killed_as_written(amounts, amounts.request):
+        # No scheduler looks for room: the kubelet refuses a pod for good that has too little.
+        rooms.append(_Room(amounts.request or 0, "its request (its author names its node)"))
     counted = [quota for quota in namespace.quotas if counts(quota, pod)]
     return rooms + list(_quota_rooms(amounts, counted))
+
+
+def _is_put_on_a_node(pod: Pod) -> bool:
+    """Say whether whoever creates the pod names its node. Of one that is there, a scheduler may."""
+    return bool(spec_of(pod).get("nodeName")) and "resourceVersion" not in metadata_of(pod)
+
+
+def _was_killed_as_written(amounts: PodAmounts, written: int | None) -> bool:
+    return amounts.killed is not None and amounts.killed >= (written or 0)
 
 
 def _quota_rooms(amounts: PodAmounts, quotas: Iterable[Quota]) -> Iterable[_Room]:
@@ -181,7 +196,7 @@ def _quota_rooms(amounts: PodAmounts, quotas: Iterable[Quota]) -> Iterable[_Room
             if hard is None:
                 continue
             # What Plimsoll made smaller waits for no quota that its author would not wait for.
-            if amounts.killed is not None and amounts.killed >= (written or 0):
+            if _was_killed_as_written(amounts, written):
                 yield _Room(max(0, hard - others - amounts.overhead), "its quota")
             else:
                 yield _Room(written or 0, f"its {kind} (a quota counts it)")

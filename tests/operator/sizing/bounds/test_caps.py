@@ -117,6 +117,20 @@ def test_a_first_attempt_asks_for_no_more_than_its_author_where_a_quota_counts_i
     assert bounds_of(quotas=(a_quota({"requests.cpu": "8"}),), memory=asked).room_bytes is None
 
 
+def test_a_pod_whose_author_names_its_node_asks_for_no_more_until_it_was_killed_as_written() -> (
+    None
+):
+    """Its kubelet fails it as OutOfmemory where that is not free, and no scheduler has looked."""
+    pinned = a_pod().asking("1Gi").with_spec(nodeName="node-1").built()
+    for killed, room_bytes in ((None, GIB), (GIB // 2, GIB), (GIB, None)):
+        memory = PodAmounts(request=GIB, limit=2 * GIB, killed=killed)
+        found = bounds_for(pinned, memory, read_namespace([], []), NO_NODES)
+        assert found.room_bytes == room_bytes
+    pinned["metadata"]["resourceVersion"] = "7"  # its node may be the scheduler's choice
+    there = bounds_for(pinned, PodAmounts(request=GIB), read_namespace([], []), NO_NODES)
+    assert there.room_bytes is None
+
+
 def test_what_is_used_of_a_quota_changes_nothing() -> None:
     quota = a_quota({"requests.memory": "8Gi"}, {"requests.memory": "8Gi"})
     assert bounds_of(quotas=(quota,), memory=PodAmounts(request=5 * GIB)).room_bytes == 5 * GIB

@@ -48,6 +48,10 @@ def bounds(
     return cpu_bounds_for((pod or a_pod()).built(), 0, CpuAsk(1000, limit), namespace, nodes)
 
 
+def test_a_pod_whose_author_names_its_node_asks_for_no_more_cpu() -> None:
+    assert bounds(pod=a_pod().with_spec(nodeName="node-1")) == CpuBounds(None, 1000)
+
+
 def test_a_sandbox_takes_its_share_of_a_quota_and_a_node() -> None:
     sandboxed = a_pod().with_spec(overhead={"memory": "1Gi", "cpu": "250m"})
     assert bounds(pod=sandboxed, node="10") == CpuBounds(None, 8750)
