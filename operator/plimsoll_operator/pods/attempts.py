@@ -38,9 +38,9 @@ def attempts_of(pod: Pod, identity: RunIdentity, policy: Policy, lifted: int = 1
     policy: of the task, with the pod's own words over it.
     lifted: the attempt by Plimsoll's own count: the run's lift, or the decision on a watched pod.
     """
-    most, by = _most(pod, identity, policy)
+    most, by, by_people = _most(pod, identity, policy)
     number = max(lifted, identity.attempt)
-    return Attempts(most, number, by, policy.max_lifts, _spared(pod, identity))
+    return Attempts(most, number, by, policy.max_lifts, _spared(pod, identity), by_people)
 
 
 def _spared(pod: Pod, identity: RunIdentity) -> int:
@@ -49,23 +49,24 @@ def _spared(pod: Pod, identity: RunIdentity) -> int:
     return SPARED if restart_policy(pod) is RestartPolicy.NEVER else SPARED + RESTARTS
 
 
-def _most(pod: Pod, identity: RunIdentity, policy: Policy) -> tuple[int | None, str]:
+def _most(pod: Pod, identity: RunIdentity, policy: Policy) -> tuple[int | None, str, bool]:
+    """Return how many there are in all, who says so, and whether that is people's word alone."""
     one = _only_one(pod, identity, policy)
     if one is not None:
-        return 1, one
+        return 1, one, False
     if identity.retrier is Retrier.PLIMSOLL:
-        return policy.max_lifts + 1, "Plimsoll makes them"
+        return policy.max_lifts + 1, "Plimsoll makes them", False
     written = written_attempts(text_of(pod, labels.ATTEMPTS))
     if written is not None:
-        return written, f"{labels.ATTEMPTS} says {written}"
+        return written, f"{labels.ATTEMPTS} says {written}", True
     by_job = written_attempts(annotations_of(pod).get(labels.JOB_ATTEMPTS))
     if identity.retrier is Retrier.JOB and by_job is not None:
-        return by_job, f"its Job makes {by_job}"
+        return by_job, f"its Job makes {by_job}", False
     if identity.attempts is not None:
-        return identity.attempts, f"its engine makes {identity.attempts}"
+        return identity.attempts, f"its engine makes {identity.attempts}", False
     if policy.attempts is not None and identity.retrier is not Retrier.JOB:
-        return policy.attempts, f"the policy says {policy.attempts}"
-    return None, f"{labels.ATTEMPTS} on the pod can"
+        return policy.attempts, f"the policy says {policy.attempts}", True
+    return None, f"{labels.ATTEMPTS} on the pod can", False
 
 
 def _only_one(pod: Pod, identity: RunIdentity, policy: Policy) -> str | None:

@@ -67,7 +67,11 @@ from plimsoll_predictor.core.decision import Ask, Decision, Reason
 from plimsoll_predictor.core.policy import Limits, Mode
 from plimsoll_predictor.core.units import words_for_bytes
 from plimsoll_predictor.deciding.decide import decide
-from plimsoll_predictor.deciding.safeguards import why_failures_hold, why_not_lowered
+from plimsoll_predictor.deciding.safeguards import (
+    why_failures_hold,
+    why_not_believed,
+    why_not_lowered,
+)
 
 _KEEPS: Final = frozenset({Reason.COLD_START, Reason.KEPT, Reason.NOT_LOWERED})
 """Decisions for what the author wrote, raised to a minimum at most."""
@@ -237,6 +241,7 @@ def _held(
     namespace = state.namespace(read.identity.task.namespace).bounds
     held = (
         why_not_lowered(attempts, read.unhealed)
+        or why_not_believed(attempts, knowledge, read.identity.run, read.now_s)
         or why_none_may_follow(read, namespace)
         or _held_by_failures(read, wanted)
     )

@@ -16,6 +16,10 @@ SPARED: Final = 1
 """Of the attempts that a Job or an engine makes, so many are never risked. Their author allowed
 them for failures of other kinds, such as an eviction."""
 
+ANSWERED_WITHIN_S: Final = 6 * 3600.0
+"""Within it the next attempt of a killed run has succeeded, if somebody made it. Where runs take
+longer, the task's other runs have what was written meanwhile."""
+
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
@@ -24,6 +28,7 @@ class Attempts:
     most: how many in all, by whoever makes them; None if nobody says.
     number: which of them this one is; 1 for a run's first.
     by: who says so, for people.
+    by_people: whether that is the word of people, which may not be true.
     max_lifts: of the policy; after so many, more memory is not tried.
     spared: how many of them are never risked.
     """
@@ -33,6 +38,7 @@ class Attempts:
     by: str = ""
     max_lifts: int = 3
     spared: int = 0
+    by_people: bool = False
 
     @property
     def left(self) -> int | None:
@@ -79,6 +85,27 @@ def why_failures_hold(knowledge: Knowledge, run: str | None, limit_bytes: int | 
         return f"attempt {lift.attempt} of this run, whose attempt before ended too early{at}"
     floor = knowledge.floor
     return floor.words if floor is not None and floor.forbids(limit_bytes) else None
+
+
+def why_not_believed(
+    attempts: Attempts, knowledge: Knowledge, run: str | None, now_s: float | None
+) -> str | None:
+    """The reason for which people's word on the attempts counts for nothing; None if it counts.
+
+    A run of the task was killed long ago, and none of its later attempts has succeeded: it seems
+    that nobody made one. now_s: Unix seconds; None if nobody knows.
+    """
+    if not attempts.by_people or now_s is None:
+        return None
+    for other, lift in knowledge.lifts.items():
+        killed_s = lift.killed_s
+        if other != run and lift.after_bytes and killed_s and now_s - killed_s > ANSWERED_WITHIN_S:
+            at = words_for_bytes(lift.after_bytes)
+            return (
+                f"a run was killed at {at}, and for hours nobody is seen to have made its next"
+                f" attempt, whatever is said{_by(attempts)}"
+            )
+    return None
 
 
 def _by(attempts: Attempts) -> str:

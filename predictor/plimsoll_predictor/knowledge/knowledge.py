@@ -34,12 +34,15 @@ class Lift:
     as_written: bool = False
     """Whether its attempts get no less than their author wrote, as after a failure by itself."""
     killed_s: float | None = field(default=None, compare=False)
-    """The run's latest kill, Unix seconds; None where nobody needs it, as in the feed."""
+    """The run's latest kill, Unix seconds; None if nobody said. The feed tells the first one since
+    the lift was made: a later one alone is no news for it."""
 
     @property
     def told(self) -> tuple[int | bool, ...]:
-        """What the feed tells of it. An older reader knows no ``as_written``."""
+        """What the feed tells of it. An older reader knows no ``as_written``, nor the time."""
         told = self.allocation_bytes, self.attempt, self.after_bytes
+        if self.killed_s is not None:
+            return (*told, self.as_written, int(self.killed_s))
         return (*told, True) if self.as_written else told
 
 

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from plimsoll_operator.names.labels import ATTEMPTS
 from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_operator.sizing.bounds.namespaces import NamespaceBounds
+from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_predictor.core.policy import Limits
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.knowledge.floor import Floor, FloorKind
@@ -156,3 +158,47 @@ def test_the_ratio_of_a_whole_pods_limits_holds_for_a_lowered_size() -> None:
     request, limit = memory_of(after(pod, state))
     ratio = (parse_bytes(limit) + 4 * GIB) / (parse_bytes(request) + 100 * MIB)
     assert ratio <= 2.0
+
+
+KILLED_S = 1_767_225_600.0
+HOURS = 3600.0
+RAY = ASKING.owned_by("RayJob", "r", version="ray.io/v1")
+BY_PEOPLE = RAY.annotated({ATTEMPTS: "3"})
+
+
+def hours_after(
+    pod: APod, hours: float, lift: Lift | None = None, said: int | None = None
+) -> tuple[str, dict[str, object]]:
+    """The size of a pod so many hours after another run's kill, and its decision."""
+    killed = lift or Lift(2 * GIB, 2, GIB, killed_s=KILLED_S)
+    known = knowledge_of()
+    known = replace(known, lifts={"run:other": killed})
+    known = replace(known, policy=replace(known.policy, attempts=said))
+    told = Knowledge.from_dict(known.to_dict())  # as admission hears of it
+    patch = size(pod.built(), state_of(told), now_s=KILLED_S + hours * HOURS).patch
+    sized = pod.patched(patch)
+    return str(memory_of(sized)[0]), decision_of(sized)
+
+
+def test_people_are_not_believed_once_nobody_made_a_killed_runs_next_attempt() -> None:
+    memory, note = hours_after(BY_PEOPLE, 7)
+    assert memory == "4Gi"
+    assert "nobody is seen to have made its next attempt" in str(note["why"])
+    assert "plimsoll.dev/attempts says 3" in str(note["why"])
+    assert hours_after(RAY, 7, said=3)[0] == "4Gi", "a policy is the word of people, too"
+
+
+@pytest.mark.parametrize(
+    ("pod", "hours", "lift"),
+    [
+        pytest.param(BY_PEOPLE, 5, None, id="it may still come"),
+        pytest.param(ASKING.owned_by_job(), 7, None, id="a Job's own number"),
+        pytest.param(ASKING, 7, None, id="Plimsoll makes them"),
+        pytest.param(BY_PEOPLE, 7, Lift(2 * GIB, 2, GIB), id="nobody says when it was killed"),
+        pytest.param(
+            BY_PEOPLE, 7, Lift(GIB, 2, 0, as_written=True, killed_s=KILLED_S), id="an eviction"
+        ),
+    ],
+)
+def test_who_may_still_be_believed_is(pod: APod, hours: float, lift: Lift | None) -> None:
+    assert hours_after(pod, hours, lift)[0] == FITS
