@@ -24,6 +24,7 @@ from plimsoll_operator.pods.spec import (
     sized_container,
     spec_of,
 )
+from plimsoll_operator.pods.status import read_time
 from plimsoll_operator.sizing.decision_note import DecisionNote, read_note
 from plimsoll_operator.sizing.patch import Memory, is_lowered, pod_with
 from plimsoll_operator.sizing.pod_sizing import size
@@ -39,6 +40,9 @@ LEAST_VERSION: Final = (1, 33)
 RESIZE: Final = "pods/resize"
 LEAST_CHANGE: Final = 0.05
 """The least change, as a share of the container's request; a smaller one is not worth the calls."""
+WAITS_RAISED_S: Final = 6 * 3600.0
+"""A pod that asks for more than its author wrote, and found no node for so long, may find none.
+It gets what was written then, which may fit beside pods that never end."""
 WHILE_WAITING: Final = "resized while waiting: "
 KUEUE_GATES: Final = "kueue.x-k8s.io/"
 """Kueue has counted such a pod against its own quota, at the size that it was created with."""
@@ -140,6 +144,8 @@ def resize_for(pod: Pod, state: AdmissionState, now_s: float | None = None) -> R
         return Left(_WHY_UNSIZED.get(sized.treatment, "nothing in it can be sized"))
     if note.mode is not Mode.ENFORCE:
         return Left("its mode is not enforce")
+    if _found_no_room(pod, note, wanted, now_s):
+        wanted, note = _as_written(note)
     memory = _allowed(pod, container, wanted)
     if memory is None or memory.request_bytes is None:
         return Left("the size would change its QoS class, which is set when it is created")
@@ -179,6 +185,29 @@ def unapplied(pod: Pod) -> DecisionNote | None:
 def _is_held_by_kueue(pod: Pod) -> bool:
     gates = sequence(spec_of(pod).get("schedulingGates"))
     return any(str(mapping(gate).get("name")).startswith(KUEUE_GATES) for gate in gates)
+
+
+def _found_no_room(pod: Pod, note: DecisionNote, wanted: Memory, now_s: float | None) -> bool:
+    """Say whether the pod waits for its raise, and has waited too long. A lift is no raise."""
+    created_s = read_time(metadata_of(pod).get("creationTimestamp"))
+    if now_s is None or created_s is None or now_s - created_s < WAITS_RAISED_S:
+        return False
+    raised = (wanted.request_bytes or 0) > (note.was_request_bytes or 0) > 0
+    return raised and note.attempt == 1 and not sequence(spec_of(pod).get("schedulingGates"))
+
+
+def _as_written(note: DecisionNote) -> tuple[Memory, DecisionNote]:
+    hours, size = round(WAITS_RAISED_S / 3600), words_for_bytes(note.was_request_bytes or 0)
+    kept = replace(
+        note,
+        allocation_bytes=note.was_request_bytes,
+        bin=None,
+        probability=None,
+        model=None,
+        reason=Reason.KEPT,
+        why=f"the request of {size} is kept: in {hours} hours no node had room for more",
+    )
+    return Memory(note.was_request_bytes, note.was_limit_bytes), kept
 
 
 def _allowed(pod: Pod, container: SizedContainer, wanted: Memory) -> Memory | None:

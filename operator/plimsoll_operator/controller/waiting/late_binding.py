@@ -33,7 +33,8 @@ PLANNING_SHARE: Final = 0.1
 """The largest part of the event loop's time for looking through one task's waiting pods."""
 YIELD_EVERY: Final = 50
 CHECK_AGAIN_S: Final = 600.0
-"""An API server that cannot resize may be upgraded, and a role may be given the right."""
+"""An API server that cannot resize may be upgraded, a role may be given the right, and a pod may
+have waited for long by then."""
 DENIED_PAUSE_S: Final = 5.0
 """The first pause; each further pause is twice as long, up to CHECK_AGAIN_S."""
 EVERYWHERE: Final = PolicyChanged(None)
@@ -123,6 +124,7 @@ class LateBinding:
         """Plan and resize until a group of exceptions ends it, ``NotAllowed`` if RBAC refuses."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._plan())
+            group.create_task(self._look_again())
             for _ in range(AT_ONCE):
                 group.create_task(self._resize())
 
@@ -160,6 +162,12 @@ class LateBinding:
                     self._fresh.pop(uid, None)
                     self._look_at(uid, None)
                     await _yield_now_and_then(number)
+
+    async def _look_again(self) -> None:
+        """Decide all that wait again from time to time: some have waited too long for a raise."""
+        while True:
+            await asyncio.sleep(CHECK_AGAIN_S)
+            self.policy_changed(EVERYWHERE)
 
     async def _look_through(self, task: TaskId) -> None:
         self._learned.pop(task, None)

@@ -305,3 +305,24 @@ def test_an_api_server_that_cannot_resize_is_named(
 ) -> None:
     why = why_not(version, resources)
     assert why is None if words is None else words in (why or "")
+
+
+def test_a_raised_pod_that_finds_no_room_for_hours_asks_for_what_was_written_again() -> None:
+    """Else it waits for ever where others never leave, and would have run as it was written."""
+    created = {"creationTimestamp": "2026-01-01T00:00:00Z"}
+    small = WAITING.asking("512Mi").limited("512Mi").with_status(phase="Pending", **PASSED_OVER)
+    built = sized(small, KNOWN).built()
+    built["metadata"] |= created
+    raised = APod(built)
+    assert memory_of(raised)[0] == format_bytes(FITS)
+    began_s = 1_767_225_600.0
+    assert isinstance(resize_for(raised.built(), KNOWN, began_s + 5 * 3600), Left)
+    found = resize_for(raised.built(), KNOWN, began_s + 6 * 3600)
+    assert isinstance(found, Resize)
+    assert found.memory == Memory(512 * MIB, 512 * MIB)
+    assert (found.note.was_request_bytes, found.note.reason) == (512 * MIB, Reason.KEPT)
+    assert "in 6 hours no node had room for more" in found.note.why
+    as_it_was = noted(raised, found).asking("512Mi").limited("512Mi")
+    assert isinstance(resize_for(as_it_was.built(), KNOWN, began_s + 7 * 3600), Left), "for good"
+    gated = raised.with_spec(**GATED).built()
+    assert isinstance(resize_for(gated, KNOWN, began_s + 7 * 3600), Left), "nobody looked yet"
