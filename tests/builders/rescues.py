@@ -31,6 +31,7 @@ AUTO = {"mode": "enforce", "rescue": "auto"}
 def running(name: str = "train-1", node: str = "node-1") -> APod:
     pod = decided(a_train(name)).with_spec(nodeName=node)
     built = pod.with_status(phase="Running", containerStatuses=[RUNNING]).built()
+    built["metadata"]["resourceVersion"] = "1"  # it is there, and a scheduler chose its node
     return APod(built)
 
 
