@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.knowledge.knowledge import Lift
+from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from tests.builders.ledgers import (
     NOW_S,
     TRAIN,
@@ -141,3 +141,14 @@ async def test_a_node_whose_clock_is_ahead_does_not_keep_a_lift(tmp_path: Path) 
         later = made(sibling("next", 0, attempt=2), "2026-01-01T00:01:10Z")
         await inside.see(ended(later, at="2026-01-01T00:01:20Z"))
         assert lifts_of(inside) == []
+
+
+async def test_admission_is_told_when_the_run_was_killed_also_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    """By that it sees a lift that nobody used."""
+    for _ in range(2):
+        async with an_inside(tmp_path) as inside:
+            await inside.see(killed(a_try("try-1", 0), at=at(5)))
+            (lift,) = Knowledge.from_dict(inside.known.to_dict()).lifts.values()
+            assert lift.killed_s == 1_767_225_605
