@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -74,6 +75,38 @@ def test_all_ways_to_the_newest_schema_end_in_the_same_tables(
         options = {"compare_type": True, "version_table": VERSION_TABLE}
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, metadata) == []
+
+
+def _where(index: Mapping[str, Any]) -> dict[str, str]:
+    return {"dialect_options": str({k: str(v) for k, v in index["dialect_options"].items()})}
+
+
+def everything_of(url: str) -> dict[str, Any]:
+    """All that a database says of its tables, whatever the order of their columns."""
+    with writing_to(url) as connection:
+        asked = sa.inspect(connection)
+        return {
+            table: (
+                sorted(map(repr, asked.get_columns(table))),
+                asked.get_pk_constraint(table),
+                sorted(map(str, asked.get_unique_constraints(table))),
+                sorted(str({**i, **_where(i)}) for i in asked.get_indexes(table)),
+                connection.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar(),
+            )
+            for table in asked.get_table_names()
+        }
+
+
+@pytest.mark.slow
+def test_a_new_store_is_made_at_once_as_all_steps_would_make_it(empty_url: str) -> None:
+    open_store_at(empty_url).close()
+    at_once = everything_of(empty_url)
+    with writing_to(empty_url) as connection:
+        for table in at_once:
+            connection.exec_driver_sql(f"DROP TABLE {table}")
+    make_store_of(KNOWN[0], empty_url)
+    open_store_at(empty_url).close()
+    assert at_once == everything_of(empty_url)
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """The store's schema, step by step.
 
-A new step: add a module to ``versions``, point ``HEAD`` at it, change ``schema.py`` alike; the
-tests compare the migrated database with ``schema.py``.
+A new step: add a module to ``versions``, point ``HEAD`` at it, change ``schema.py`` alike. An empty
+database gets the tables of ``schema.py`` at once; the tests compare them with what the steps make.
 
 In: a database of any version. Out: one of the newest. May import: ``store.database``,
 ``store.attempts``.
@@ -26,6 +26,13 @@ OLDEST: Final = "0006"
 Plimsoll may go on beside a newer one, and be gone back to. A step that does more than add tables,
 indexes, and columns that may be empty, is to be named here itself."""
 VERSION_TABLE: Final = "plimsoll_schema"
+_REVISIONS: Final = sa.Table(
+    VERSION_TABLE,
+    sa.MetaData(),
+    sa.Column("version_num", sa.String(32), nullable=False),
+    sa.PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc"),
+)
+"""As Alembic makes it, which writes the steps down there."""
 
 
 def migrate(database: Database) -> None:
@@ -36,21 +43,36 @@ def migrate(database: Database) -> None:
     with database.read() as connection:
         if _revision(connection, database.where) == HEAD:
             return
-    from alembic import command  # 0.4 s that an up-to-date store does not pay
-    from alembic.config import Config
-
     with database.write_long() as connection:
         # Asked again under the write lock: another process may have migrated meanwhile.
-        if _revision(connection, database.where) == HEAD:
+        revision = _revision(connection, database.where)
+        if revision == HEAD:
             return
-        config = Config()
-        config.set_main_option("script_location", "plimsoll_predictor.store:migrations")
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
-        # Not a step's: it is what today's code makes of the rows, whatever step was the last.
-        totals.add_up_all(connection)
+        if revision is None:
+            _make_all(connection)
+        else:
+            _go_on_from_older(connection)
         connection.execute(compatibility.delete())
         connection.execute(compatibility.insert().values(oldest=OLDEST))
+
+
+def _make_all(connection: sa.Connection) -> None:
+    """Make the newest schema in an empty database, without the steps to it."""
+    _REVISIONS.create(connection)
+    metadata.create_all(connection, checkfirst=False)
+    connection.execute(_REVISIONS.insert().values(version_num=HEAD))
+
+
+def _go_on_from_older(connection: sa.Connection) -> None:
+    from alembic import command  # 0.4 s that only an older store pays
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", "plimsoll_predictor.store:migrations")
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+    # Not a step's: it is what today's code makes of the rows, whatever step was the last.
+    totals.add_up_all(connection)
 
 
 def _revision(connection: sa.Connection, where: str) -> str | None:
@@ -63,9 +85,7 @@ def _revision(connection: sa.Connection, where: str) -> str | None:
                 f"store {where} holds tables of something else ({names}); give Plimsoll its own"
             )
         return None
-    revision = connection.execute(
-        sa.select(sa.column("version_num")).select_from(sa.table(VERSION_TABLE))
-    ).scalar()
+    revision = connection.execute(sa.select(_REVISIONS.c.version_num)).scalar()
     if revision is not None and revision not in KNOWN:
         if (_oldest(connection) if compatibility.name in tables else revision) <= HEAD:
             return HEAD
