@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -20,6 +21,11 @@ from tests.rigs.databases import PostgreSQL, postgresql_server
 from tests.rigs.drawing import register_profiles
 
 register_profiles()
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected out of the collector's sight: it is much, and none of it garbage."""
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
