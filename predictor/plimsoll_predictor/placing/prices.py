@@ -10,7 +10,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from plimsoll_predictor.placing.costs import Costs
 from plimsoll_predictor.placing.kinds import OTHERS
@@ -34,6 +33,8 @@ def cost_of_pairs(slowdowns: Array) -> Array:
 
 def shadow_prices(slowdowns: Array, shares: Array, start: Array | None = None) -> Array:
     """Return a price a kind, in slowdowns. shares: of runs. start: earlier prices."""
+    from scipy.special import logsumexp  # 0.2 s that a start without prices does not pay
+
     costs = cost_of_pairs(slowdowns)
     smoothing = max(1e-6, SMOOTHING * float(costs.mean()))
     log_shares = np.log(np.maximum(shares, LEAST_SHARE))
