@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from kubernetes_asyncio import client
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.controller.controller import Controller
 from plimsoll_operator.controller.settings import ControllerSettings
+from plimsoll_operator.credentials.issuing import issue
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.names.labels import DECISION
 from plimsoll_operator.sizing.decision_note import DecisionNote, note_to_json
@@ -54,6 +57,12 @@ class Inside:
         return self.controller.book.look(TRAIN)
 
 
+@cache
+def _authority() -> bytes:
+    """One certificate: a client would else read all that this machine trusts, for some 10 ms."""
+    return issue(["nobody"], datetime.now(UTC), timedelta(days=1)).authority
+
+
 @asynccontextmanager
 async def an_inside(
     folder: Path,
@@ -68,7 +77,10 @@ async def an_inside(
     """
     store = Store.open(f"sqlite:///{folder}/store.db", clock=_now_s)
     spawner = Spawner(store_url="", command=("false",))
-    async with client.ApiClient(client.Configuration(host=host)) as api:
+    address = client.Configuration(host=host)
+    address.ssl_ca_cert = str(folder / "authority.pem")
+    (folder / "authority.pem").write_bytes(_authority())
+    async with client.ApiClient(address) as api:
         settings = ControllerSettings(mode=mode, instance="test", excluded_namespaces=excluded)
         controller = Controller(settings, Kube(api), store, spawner, _now_s)
         controller.book.policies.set_namespace_spec("shop", said)
