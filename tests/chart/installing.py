@@ -13,19 +13,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
 from deploy.chart.generated import CHART, CHECKOUT
 from deploy.chart.rendering import NAME
 
 from tests.apiserver.controllers import PATIENCE_S
-from tests.chart.helm import Document, Helm
+from tests.chart.helm import Document, Helm, documents_in
 from tests.conftest import Cluster
 
 AGENTS = "plimsoll-agent"
 CONTROLLER_ADDRESS = "10.96.200.81"
 """Of the cluster's Service range: agents in a namespace of their own reach it without DNS."""
 OWNER = 65532
-CRDS = [yaml.safe_load(each.read_text()) for each in (CHECKOUT / "deploy" / "crds").glob("*.yaml")]
+CRDS = [
+    crd
+    for each in (CHECKOUT / "deploy" / "crds").glob("*.yaml")
+    for crd in documents_in(each.read_text())
+]
 CRD_NAMES = sorted(crd["metadata"]["name"] for crd in CRDS)
 RESTRICTED = "pod-security.kubernetes.io/enforce"
 Got = TypeVar("Got")

@@ -11,7 +11,7 @@ from deploy.chart.generated import CHECKOUT
 from deploy.chart.rendering import NAME, VALUE_SETS
 
 from tests.chart.foreign_kinds import CERT_MANAGER, PROMETHEUS, foreign_kinds
-from tests.chart.helm import Document, Helm, named
+from tests.chart.helm import Document, Helm, documents_in, named
 from tests.chart.installing import AGENTS
 from tests.conftest import Cluster
 
@@ -73,7 +73,7 @@ def test_the_api_server_takes_all_options_together(knowing: Cluster, helm: Helm)
 
 def test_the_api_server_takes_the_manifests_for_people_without_helm(knowing: Cluster) -> None:
     text = (CHECKOUT / "deploy" / "plimsoll.yaml").read_text()
-    documents = [each for each in yaml.safe_load_all(text) if each]
+    documents = documents_in(text)
     assert documents[0]["kind"] == "Namespace"
     _accepted(knowing, documents)
 

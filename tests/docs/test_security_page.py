@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import yaml
 
+from tests.chart.helm import documents_in
 from tests.docs.pages import ROOT, Page
 
-RENDERED = [
-    each
-    for each in yaml.safe_load_all((ROOT / "tests/chart/golden/default.yaml").read_text())
-    if each
-]
+RENDERED = documents_in((ROOT / "tests/chart/golden/default.yaml").read_text())
 TEXT = " ".join(Page("docs/security.md").text.split())
 WORDS = {
     "pods": "pods with get, list, watch, create, delete, patch",
