@@ -24,6 +24,7 @@ from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
 from tests.rigs.command_lines import PLIMSOLL
+from tests.rigs.pauses import pause_s
 from tests.rigs.preloaded import Preloaded, start_plimsoll
 
 RFC_3339 = "%Y-%m-%dT%H:%M:%SZ"
@@ -128,6 +129,15 @@ class Shop:
             "plimsoll.dev", "v1alpha1", self.namespace, "sizingpolicies", body
         )
 
+    async def pod_now(self, name: str) -> Any:
+        """One pod as it is; None if there is none."""
+        try:
+            return await self.core.read_namespaced_pod(name, self.namespace)
+        except client.ApiException as error:
+            if error.status != 404:
+                raise
+            return None
+
     async def profile(self, name: str) -> Mapping[str, Any]:
         """One TaskProfile; empty while there is none."""
         try:
@@ -230,13 +240,14 @@ async def until(what: str, check: Any, within_s: float = PATIENCE_S) -> Any:
 
     within_s: what is promised; where nothing is, long enough to say that it never comes.
     """
-    deadline_s = asyncio.get_running_loop().time() + within_s
+    began_s = asyncio.get_running_loop().time()
     while True:
         found = check()
         if asyncio.iscoroutine(found):
             found = await found
         if found:
             return found
-        if asyncio.get_running_loop().time() > deadline_s:
+        waited_s = asyncio.get_running_loop().time() - began_s
+        if waited_s > within_s:
             raise AssertionError(f"not within {within_s:.0f} s: {what}")
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(pause_s(waited_s))

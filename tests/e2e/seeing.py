@@ -79,7 +79,7 @@ async def ended(shop: Shop, name: str) -> Any:
 
 
 async def _in_phase(shop: Shop, name: str, *phases: str) -> Any:
-    pod = (await shop.pods()).get(name)
+    pod = await shop.pod_now(name)
     return pod if pod is not None and pod.status.phase in phases else None
 
 
@@ -106,12 +106,10 @@ async def retried(shop: Shop, uid: str, *, pauses: bool = False) -> Any:
 async def reasons_of(shop: Shop, pod: str) -> set[str]:
     """Reasons of the Events that Plimsoll sent on a pod."""
     # As core/v1: the client refuses kubelet's own Events where they are read as events.k8s.io.
-    found = await shop.core.list_namespaced_event(shop.namespace)
-    return {
-        event.reason
-        for event in found.items
-        if event.involved_object.name == pod and event.reporting_component == CONTROLLER
-    }
+    found = await shop.core.list_namespaced_event(
+        shop.namespace, field_selector=f"involvedObject.name={pod}"
+    )
+    return {event.reason for event in found.items if event.reporting_component == CONTROLLER}
 
 
 async def told(shop: Shop, pod: str, reason: str) -> None:
