@@ -19,7 +19,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.hints import NODES, TASKS, a_state, tell
+from benchmarks.hints import NODES, TASKS, a_state, hosts_of, tell
 from plimsoll_operator.extender.metrics import ExtenderMetrics
 from plimsoll_operator.extender.scoring import Scorer
 from plimsoll_operator.feed.board import FeedBoard
@@ -51,12 +51,12 @@ class Figures:
 def measure(nodes: int, *, whole: bool) -> Figures:
     """Answer questions about so many nodes."""
     board = FeedBoard("bench")
-    tell(board, nodes)
+    names = hosts_of(nodes)
+    tell(board, names)
     state = a_state(board.message(0, None), Placing.ENFORCE)
     now_s = time.monotonic
     scorer = Scorer(state, ExtenderMetrics(), QuietLog(now_s), now_s, deadline_s=60.0)
     scorer.hear()
-    names = [f"node-{number}" for number in range(nodes)]
     pods = [a_pod().in_namespace(task.namespace).labelled(task.name) for task in TASKS]
     scored = [_body(pod, names, whole=whole) for pod in pods]
     unscored = [_body(pod.unlabelled(), names, whole=whole) for pod in pods]

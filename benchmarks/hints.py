@@ -69,7 +69,7 @@ class Figures:
 def measure(nodes: int) -> Figures:
     """Decide pods with so many nodes."""
     board = FeedBoard("bench")
-    tell(board, nodes)
+    tell(board, hosts_of(nodes))
     first = board.message(0, None)
     states = [a_state(first, placing) for placing in (Placing.NEVER, Placing.ENFORCE)]
     answerers = [an_answerer(state) for state in states]
@@ -94,15 +94,21 @@ def measure(nodes: int) -> Figures:
     )
 
 
-def tell(board: FeedBoard, nodes: int) -> None:
-    """Nodes with tasks drawn on them, and costs of pairs as drawn."""
+def hosts_of(nodes: int) -> list[str]:
+    """Names of so many nodes."""
+    return [f"node-{number}" for number in range(nodes)]
+
+
+def tell(board: FeedBoard, hosts: Sequence[str], namespace: str = "shop") -> None:
+    """Nodes with tasks drawn on them, and costs of pairs as drawn. namespace: of the tasks."""
     draw = np.random.default_rng(SEED)
     places = len(TASKS) + 1
     rows = draw.lognormal(-1.0, 0.8, (places, places))
-    board.set_pairs(Costs((OTHERS, *map(str, TASKS)), rows, np.ones((places, places))))
-    for number in range(nodes):
-        kinds = sorted({int(kind) for kind in draw.integers(0, places, RESIDENTS)})
-        board.set_host(f"node-{number}", [(kind, 1) for kind in kinds])
+    kinds = (OTHERS, *(f"{namespace}/{task.name}" for task in TASKS))
+    board.set_pairs(Costs(kinds, rows, np.ones((places, places))))
+    for host in hosts:
+        residents = sorted({int(kind) for kind in draw.integers(0, places, RESIDENTS)})
+        board.set_host(host, [(kind, 1) for kind in residents])
 
 
 def a_state(message: bytes, placing: Placing) -> AdmissionState:

@@ -228,9 +228,11 @@ class Answerer:
         self, creation: Creation, sized: Sized, hinted: Hinted | None, now_s: float
     ) -> None:
         """Count the pod on its best node until the feed does: the next ones may come at once."""
-        best = None if hinted is None else hinted.best
-        if best is not None and sized.identity is not None and not creation.tried:
-            self.state.placing.expect(str(sized.identity.task), best, now_s)
+        if hinted is None or hinted.best is None:
+            return
+        best = hinted.best
+        if sized.identity is not None and not creation.tried:
+            self.state.placing.expect(str(sized.identity.task), best, now_s, hinted.need)
 
     def _unhealed(self) -> str | None:
         return self.freshness.unhealed(self.monotonic()) or self.state.unhealed

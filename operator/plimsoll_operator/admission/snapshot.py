@@ -105,7 +105,7 @@ def load_snapshot(path: Path, state: AdmissionState) -> Loaded | None:
         if "items" in header:
             read.siblings = Siblings.from_dict(header["items"])
         # A version that knew nothing of one wrote none: the feed tells it if asked anew.
-        complete = not bad and "items" in header and "placing" in header
+        complete = not bad and "items" in header and "loads" in mapping(header.get("placing"))
         position = Position(header["epoch"], int(header["revision"])) if complete else Position()
         loaded = Loaded(position=position, saved_s=float(header["saved_s"]), bad_entries=bad)
     except (KeyError, TypeError, ValueError) as error:
@@ -130,6 +130,7 @@ def _lines(state: AdmissionState, position: Position, saved_s: float) -> Iterato
         "placing": {
             "pairs": None if state.placing.costs is None else state.placing.costs.to_document(),
             "hosts": dict(state.placing.residents()),
+            "loads": {host: load.to_document() for host, load in state.placing.loads().items()},
         },
     }
     yield orjson.dumps(header) + b"\n"
@@ -176,6 +177,8 @@ def _placing_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"kind": ChangeKind.PAIRS.value, "name": "", "data": placing["pairs"]}
     for host, residents in mapping(placing.get("hosts")).items():
         yield {"kind": ChangeKind.HOST.value, "name": host, "data": {"residents": residents}}
+    for host, load in mapping(placing.get("loads")).items():
+        yield {"kind": ChangeKind.LOAD.value, "name": host, "data": load}
 
 
 def _put_aside(path: Path) -> str:

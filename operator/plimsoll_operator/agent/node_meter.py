@@ -41,11 +41,12 @@ class CpuTimes:
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """At the reading before. pods_cpu_s: pod UID -> CPU seconds used so far."""
+    """At the reading before, by pod UIDs. pods_cpu_s: CPU seconds used so far."""
 
     at_s: float
     times: CpuTimes | None
     pods_cpu_s: Mapping[str, float]
+    pods_bytes: Mapping[str, int]
 
 
 class NodeMeter:
@@ -78,15 +79,20 @@ class NodeMeter:
             cpu_share=_busy_share(before.times, now.times),
             memory_share=memory_share(_text_or_nothing(self._meminfo)),
             pods_cores=_cores(before.pods_cpu_s, now.pods_cpu_s, over_s),
+            pods_bytes=_largest(now.pods_bytes),
         )
 
     def _reading(self, pods: Iterable[PodCgroup]) -> _Before:
         cpu_s: dict[str, float] = {}
+        used_bytes: dict[str, int] = {}
         for pod in pods:
             sample = self._sampled((pod.uid, None))
-            if sample is not None and sample.cpu_s is not None:
+            if sample is None:
+                continue
+            used_bytes[pod.uid] = max(0, sample.usage_bytes - sample.reclaimable_bytes)
+            if sample.cpu_s is not None:
                 cpu_s[pod.uid] = sample.cpu_s
-        return _Before(self._now_s(), cpu_times(_text_or_nothing(self._stat)), cpu_s)
+        return _Before(self._now_s(), cpu_times(_text_or_nothing(self._stat)), cpu_s, used_bytes)
 
 
 def cpu_times(stat: str) -> CpuTimes | None:
@@ -145,6 +151,10 @@ def _cores(
     }
     used = ((uid, each) for uid, each in cores.items() if each >= LEAST_CORES)
     return dict(heapq.nlargest(MOST_PODS, used, key=lambda pair: pair[1]))
+
+
+def _largest(used_bytes: Mapping[str, int]) -> dict[str, int]:
+    return dict(heapq.nlargest(MOST_PODS, used_bytes.items(), key=lambda pair: pair[1]))
 
 
 def _text_or_nothing(path: str) -> str:

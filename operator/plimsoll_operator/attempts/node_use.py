@@ -11,7 +11,7 @@ from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta
 
-from plimsoll_operator.attempts.peaks import Cores, Id
+from plimsoll_operator.attempts.peaks import Cores, Id, Memory
 
 NODE_USE_PATH: Final = "/v1/node-use"
 """The path on which the controller takes a ``NodeUse``; it answers with nothing."""
@@ -31,6 +31,8 @@ class NodeUse:
         None where /proc does not say it.
     pods_cores: pod UID -> cores that it used meanwhile, of all pods that used some: the agent does
         not know which of them are tasks.
+    pods_bytes: pod UID -> memory that it uses at the end and that cannot be reclaimed, of all pods.
+        None from an agent that does not tell it.
     """
 
     node: Annotated[str, Meta(min_length=1, max_length=253)]
@@ -38,3 +40,4 @@ class NodeUse:
     cpu_share: Share | None = None
     memory_share: Share | None = None
     pods_cores: Annotated[dict[Id, Cores], Meta(max_length=MOST_PODS)] = field(default_factory=dict)
+    pods_bytes: Annotated[dict[Id, Memory], Meta(max_length=MOST_PODS)] | None = None

@@ -43,6 +43,8 @@ from plimsoll_operator.controller.lending.running_pods import RunningPods
 from plimsoll_operator.controller.placing.encounters import Encounters
 from plimsoll_operator.controller.placing.node_loads import NodeLoads
 from plimsoll_operator.controller.placing.publishing import PlacingNews
+from plimsoll_operator.controller.placing.starts import Starts
+from plimsoll_operator.controller.placing.told import ToldNodes
 from plimsoll_operator.controller.profiles.gathering import ProfileGatherer
 from plimsoll_operator.controller.profiles.policy_statuses import PolicyStatuses
 from plimsoll_operator.controller.profiles.profiles import MetTasks, TaskProfiles
@@ -131,7 +133,13 @@ class ControllerParts:
         )
         self.bounds, self.placing_news = (
             ClusterBounds(board, policies, nodes),
-            PlacingNews(self.encounters, nodes, policies, board),
+            PlacingNews(
+                self.encounters,
+                nodes,
+                policies,
+                told := ToldNodes(board),
+                self.loads,
+            ),
         )
 
         # These parts show it.
@@ -202,6 +210,7 @@ class ControllerParts:
                     placement=placement,
                     encounters=self.encounters,
                     loads=self.loads,
+                    starts=Starts(told.here, nodes, metrics.placing, now_s, time.monotonic),
                     needs=self.live_needs,
                     sightings=RunSightings(writer, self.runtimes, self.long_runs),
                     standings=self.standings,

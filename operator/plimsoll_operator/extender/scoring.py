@@ -85,7 +85,8 @@ class Scorer:
         if found.best is not None:
             # Until the feed tells it, so that a burst is not sent to one node. Where several are
             # best the scheduler chooses by what it has assigned itself.
-            self.state.placing.expect(str(found.task), question.hosts[found.best], now_s)
+            host = question.hosts[found.best]
+            self.state.placing.expect(str(found.task), host, now_s, found.need)
         self._note(found.graded, began_s)
         return text
 

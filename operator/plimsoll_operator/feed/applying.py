@@ -29,9 +29,12 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.placing.costs import Costs
+from plimsoll_predictor.placing.loads import NodeLoad
 
 _Data: TypeAlias = Mapping[str, Any] | None
 
+OF_THE_MOMENT: Final = (ChangeKind.PAIRS, ChangeKind.HOST, ChangeKind.LOAD)
+"""What changes each second, and says nothing of any task."""
 _WORDS_CHARS: Final = 200
 """It becomes part of each pod's annotation."""
 
@@ -59,6 +62,8 @@ def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, 
     # Before others come: there is room for so many and no more.
     for name in message.removed.hosts:
         yield ChangeKind.HOST, name, None
+    for name in message.removed.loads:
+        yield ChangeKind.LOAD, name, None
     for kind, entries in (
         (ChangeKind.NAMESPACE, message.namespaces),
         # Models come before tasks, so that no task lacks the model that it uses.
@@ -67,6 +72,7 @@ def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, 
         (ChangeKind.ITEM, message.items),
         (ChangeKind.PAIRS, message.pairs),
         (ChangeKind.HOST, message.hosts),
+        (ChangeKind.LOAD, message.loads),
     ):
         for name, data in entries.items():
             yield kind, name, data
@@ -106,7 +112,7 @@ def _forget(state: AdmissionState, kind: ChangeKind, name: str) -> None:
     if kind is ChangeKind.TASK:
         with contextlib.suppress(ValueError):
             state.tasks.pop(TaskId.parse(name), None)
-    elif kind in (ChangeKind.PAIRS, ChangeKind.HOST):
+    elif kind in OF_THE_MOMENT:
         _APPLY[kind](state, name, None)
 
 
@@ -165,6 +171,15 @@ def _apply_host(state: AdmissionState, name: str, data: _Data) -> None:
         state.placing.put(name, from_document(_Host, data, "a host").residents)
 
 
+def _apply_load(state: AdmissionState, name: str, data: _Data) -> None:
+    if data is None:
+        state.placing.forget_load(name)
+    elif len(name) > MAX_LABEL_CHARS:
+        raise ValueError("no host has so long a name")
+    else:
+        state.placing.put_load(name, NodeLoad.from_document(data))
+
+
 def _apply_task(state: AdmissionState, name: str, data: _Data) -> None:
     task = TaskId.parse(name)
     if data is None:
@@ -194,4 +209,5 @@ _APPLY: Final[Mapping[ChangeKind, Callable[[AdmissionState, str, _Data], None]]]
     ChangeKind.ITEM: _apply_item,
     ChangeKind.PAIRS: _apply_pairs,
     ChangeKind.HOST: _apply_host,
+    ChangeKind.LOAD: _apply_load,
 }

@@ -32,6 +32,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.placing.costs import Costs
+from plimsoll_predictor.placing.loads import NodeLoad
 
 MAX_MESSAGE_BYTES: Final = 2**20
 """A reader decodes a message at once, between two pods that it answers: so they are small."""
@@ -151,6 +152,14 @@ class FeedBoard:
     def remove_host(self, host: str) -> None:
         """Tell that a node takes no pods any more."""
         self._drop((ChangeKind.HOST, host))
+
+    def set_load(self, host: str, load: NodeLoad) -> None:
+        """Tell what is left of a node; the caller bounds their number."""
+        self._put((ChangeKind.LOAD, host), load.to_document())
+
+    def remove_load(self, host: str) -> None:
+        """Tell that nobody knows any more what is left of a node."""
+        self._drop((ChangeKind.LOAD, host))
 
     def set_defaults(
         self,

@@ -14,12 +14,11 @@ import aiohttp
 import structlog
 
 from plimsoll_operator.credentials.token_file import read_token
-from plimsoll_operator.feed.applying import BadEntry, apply, steps
+from plimsoll_operator.feed.applying import OF_THE_MOMENT, BadEntry, apply, steps
 from plimsoll_operator.feed.wire import (
     FEED_PATH,
     VERSION,
     BadMessage,
-    ChangeKind,
     FeedMessage,
     Reader,
     decode_message,
@@ -135,7 +134,7 @@ class FeedClient:
         changed = message.full
         for kind, name, data in steps(message):
             # These change each second, and the copy on disk has them as old as all else in it.
-            changed = changed or kind not in (ChangeKind.PAIRS, ChangeKind.HOST)
+            changed = changed or kind not in OF_THE_MOMENT
             try:
                 apply(target, kind, name, data)
             except BadEntry as error:

@@ -8,6 +8,7 @@ r"""The feed's messages: JSON over HTTP.
      "items": {"[\"run\",\"r7\",\"shop/s1\"]": {"needs": [["align", 104857600]]}},
      "pairs": {"": {"kinds": ["(others)", "shop/train"], "hundredths": […], "known": […]}},
      "hosts": {"node-1": {"residents": [[1, 2]]}},
+     "loads": {"node-1": {"millicores": 8000, "idle_millicores": 900, "room_mib": 4096}},
      "removed": {"tasks": ["shop/old"], "namespaces": [], "models": [], "hosts": ["node-9"]}}
 
 ``revision`` is where the next question starts; while it is below ``head`` there is more at once.
@@ -21,8 +22,9 @@ controllers answer so to everybody, and it is read.
 ``items`` are never removed: both sides keep the same number of the latest. Older readers do not
 read them, and a message without them is read.
 ``pairs`` is what tasks cost each other on a node, ``hosts`` who runs on which: by the places of
-``kinds``, and how many. Both are there only while a policy says ``placing``; older readers do not
-read them.
+``kinds``, and how many. ``loads`` is what is left of a node (``placing.loads.NodeLoad``), without
+what is not known, or ``{"pressed": true}``. They are there only while a policy says ``placing``;
+older readers do not read them.
 """
 
 from __future__ import annotations
@@ -64,6 +66,8 @@ class ChangeKind(StrEnum):
     """What tasks cost each other on a node; one entry, without a name."""
     HOST = "hosts"
     """Who runs on a node that takes pods, by the node's host name."""
+    LOAD = "loads"
+    """What is left of a node by what is used there, by the same name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,7 @@ class Removed(msgspec.Struct, frozen=True):
     models: Sequence[str] = ()
     hosts: Sequence[str] = ()
     pairs: Sequence[str] = ()
+    loads: Sequence[str] = ()
 
 
 class FeedMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +106,7 @@ class FeedMessage(msgspec.Struct, frozen=True, kw_only=True):
     models: dict[str, Any] = {}
     hosts: dict[str, Any] = {}
     pairs: dict[str, Any] = {}
+    loads: dict[str, Any] = {}
 
 
 class BadMessage(ValueError):

@@ -16,6 +16,18 @@ class PlacingMetrics:
             "Runs that taught what their neighbours on the node do to a task's runtime.",
             registry=registry,
         )
+        self._starts = Counter(
+            "plimsoll_placing_starts",
+            "Starts of pods whose policy places, by how their node compares with the best one.",
+            ["placing", "node"],
+            registry=registry,
+        )
+        self._lost = Counter(
+            "plimsoll_placing_lost_slowdowns",
+            "What their nodes cost more than the best: 1 is the time that one run takes alone.",
+            ["placing"],
+            registry=registry,
+        )
         self._kinds = Gauge(
             "plimsoll_placing_tasks",
             "Tasks that placing tells apart; all others count as one.",
@@ -26,6 +38,11 @@ class PlacingMetrics:
             "Pairs of these tasks of which is known how much one slows the other.",
             registry=registry,
         )
+
+    def started(self, placing: str, node: str, lost: float) -> None:
+        """Count a pod that started. lost: slowdowns more than on the best node."""
+        self._starts.labels(placing, node).inc()
+        self._lost.labels(placing).inc(lost)
 
     def watch(self, kinds: Callable[[], int], pairs: Callable[[], int]) -> None:
         """Show, from now on, what is known at the moment of a scrape."""

@@ -6,20 +6,26 @@ the pod's author wrote stays: who says by labels of nodes where a pod belongs is
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
 import orjson
 
 from plimsoll_operator.names.labels import HINT, MAX_ALL_ANNOTATIONS_BYTES
+from plimsoll_operator.names.quantity import BadQuantity
 from plimsoll_operator.pods.spec import (
     Pod,
+    SizedContainer,
     annotations_of,
+    container_of,
     mapping,
     metadata_of,
+    millicores_asked,
     sequence,
+    sized_container,
     spec_of,
 )
 from plimsoll_operator.sizing.decision_note import MAX_ANNOTATION_CHARS
@@ -27,7 +33,10 @@ from plimsoll_operator.sizing.patch import Operation
 from plimsoll_operator.sizing.sized import Sized
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Placing
+from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.placing.hinting import MOST_NAMED, Hint, NoHint
+from plimsoll_predictor.placing.loads import UNKNOWN_NEED, Need
 
 HOST_NAME: Final = "kubernetes.io/hostname"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -65,12 +74,13 @@ class Hinted:
     """The hint of one pod.
 
     patch: JSON Patch operations that follow the pod's own. best: where it is likely to start; None
-        without a hint.
+        without a hint. need: what it will use there.
     """
 
     outcome: Outcome
     patch: Sequence[Operation] = ()
     best: str | None = None
+    need: Need = field(default=UNKNOWN_NEED, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +114,35 @@ def hint_for(pod: Pod, sized: Sized, state: AdmissionState, heard: Heard) -> Hin
         return Hinted(Outcome.CHOSEN)
     if not heard.lately:
         return Hinted(Outcome.SILENT)
-    hint = state.placing.hint(str(sized.identity.task), heard.now_s)
+    knowledge = state.knowledge_of(sized.identity.task)
+    need = need_of(pod, knowledge, sized.note.allocation_bytes)
+    hint = state.placing.hint(str(sized.identity.task), heard.now_s, need)
     if isinstance(hint, NoHint):
         return Hinted(Outcome(hint.value))
     if placing is Placing.RECOMMEND:
         return Hinted(Outcome.RECOMMENDED)
     if not _has_room(pod):
         return Hinted(Outcome.NO_ROOM)
-    return Hinted(Outcome.GIVEN, _patch(pod, hint), hint.nodes[0])
+    return Hinted(Outcome.GIVEN, _patch(pod, hint), hint.nodes[0], need)
+
+
+def need_of(pod: Pod, knowledge: Knowledge, decided_bytes: int | None = None) -> Need:
+    """Return what a new pod will use of its node.
+
+    Memory: as was decided for it, else what it asks for. CPU: what its task's runs used, else what
+    it asks for.
+    """
+    container = sized_container(pod)
+    if not isinstance(container, SizedContainer):
+        return UNKNOWN_NEED
+    memory_bytes = decided_bytes or container.request_bytes
+    millicores: float | None = None
+    if knowledge.cpu is not None:
+        millicores = 1000 * knowledge.cpu.high_cores
+    else:
+        with contextlib.suppress(BadQuantity):
+            millicores = millicores_asked(container_of(pod, container.index), "requests")
+    return Need(None if memory_bytes is None else memory_bytes / MIB, millicores)
 
 
 def says_where(pod: Pod) -> bool:

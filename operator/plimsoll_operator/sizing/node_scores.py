@@ -1,4 +1,4 @@
-"""Scores the nodes that a scheduler may choose for one pod, by who runs there. Pure.
+"""Scores the nodes that a scheduler may choose for one pod, by who runs there and their load. Pure.
 
 It goes by the same policies, costs and news as hints at nodes. A scheduler asks of nodes that have
 room and that the pod may go to, so pods that select nodes are scored as well.
@@ -7,17 +7,18 @@ room and that the pod may go to, so pods that select nodes are scored as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from plimsoll_operator.pods.identity import identify
 from plimsoll_operator.pods.spec import Pod, mapping, spec_of
 from plimsoll_operator.policy.pod_policy import resolve_policy
-from plimsoll_operator.sizing.node_hint import PREFERRED, Heard, without_hint
+from plimsoll_operator.sizing.node_hint import PREFERRED, Heard, need_of, without_hint
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Placing
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.placing.hinting import NoHint
+from plimsoll_predictor.placing.loads import UNKNOWN_NEED, Need
 from plimsoll_predictor.placing.scoring import MOST_SCORE, scores_of
 
 
@@ -50,12 +51,13 @@ class Graded(StrEnum):
 class Scores:
     """What the nodes are worth. scores: from 0 to 10, in the order of nodes; None for equal ones.
 
-    task: whose scores they are; None without scores.
+    task: whose scores they are; None without scores. need: what it will use.
     """
 
     graded: Graded
     scores: Sequence[int] | None = None
     task: TaskId | None = None
+    need: Need = field(default=UNKNOWN_NEED, compare=False)
 
     @property
     def best(self) -> int | None:
@@ -77,13 +79,14 @@ def score_nodes(pod: Pod, nodes: Sequence[str], state: AdmissionState, heard: He
         return Scores(Graded.CHOSEN)
     if not heard.lately:
         return Scores(Graded.SILENT)
-    costs = state.placing.costs_on(str(identity.task), nodes, heard.now_s)
+    need = need_of(pod, state.knowledge_of(identity.task))
+    costs = state.placing.costs_on(str(identity.task), nodes, heard.now_s, need)
     scores = costs if isinstance(costs, NoHint) else scores_of(costs)
     if isinstance(scores, NoHint):
         return Scores(Graded(scores.value))
     if placing is Placing.RECOMMEND:
         return Scores(Graded.RECOMMENDED)
-    return Scores(Graded.GIVEN, scores, identity.task)
+    return Scores(Graded.GIVEN, scores, identity.task, need)
 
 
 def _placing(pod: Pod, task: TaskId, state: AdmissionState) -> Placing:

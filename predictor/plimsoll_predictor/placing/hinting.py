@@ -1,4 +1,4 @@
-"""Chooses the nodes on which a new task had better run, by who runs there.
+"""Chooses the nodes on which a new task had better run, by who runs there and what is used there.
 
 Admission asks for each new pod, and the extender for each pod that is scheduled: so all is kept
 such that a question costs little, a row of counts a node, changed as news come. Numpy alone.
@@ -7,7 +7,7 @@ such that a question costs little, a row of counts a node, changed as news come.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -15,6 +15,17 @@ from typing import Final
 import numpy as np
 
 from plimsoll_predictor.placing.costs import MOST_PLACES, Costs
+from plimsoll_predictor.placing.loads import (
+    COLUMNS,
+    IDLE,
+    PRESSED,
+    ROOM,
+    UNKNOWN_NEED,
+    USUAL_CORES,
+    Need,
+    NodeLoad,
+    costs_with_loads,
+)
 from plimsoll_predictor.placing.matrix import Array
 
 MOST_NODES: Final = 1000
@@ -32,6 +43,9 @@ One that ended sooner may never be told."""
 MOST_AWAITED: Final = 5000
 MOST_RESIDENTS: Final = 1000
 """Tasks of one kind on one node that are counted."""
+MOST_LOADS: Final = 2 * MOST_NODES
+"""Nodes of which a load is kept; some of them take no pods now."""
+_NO_KIND: Final = -1
 _SPREAD: Final = 1e-3
 _TURNS: Final = np.arange(2 * MOST_NODES) * 0.6180339887498949 % 1.0 * _SPREAD
 """Far below LEAST_GAIN: of nodes that are alike, each question finds others first."""
@@ -65,15 +79,26 @@ class Neighbourhoods:
         self._beside: Array = np.zeros((0, MOST_PLACES))
         """A row a node: how many of each kind are there, or awaited."""
         self._awaited: Array = np.zeros((0, MOST_PLACES))
+        self._promised: Array = np.zeros((0, COLUMNS))
+        """What those who are awaited will use; counted from the load that is told."""
+        self._loads: dict[str, NodeLoad] = {}
+        self._load_rows: Array = np.full((0, COLUMNS), np.nan)
+        """The same as a table; nan where nothing was told."""
+        self._avoided: set[str] = set()
         self._total: Array = np.zeros(MOST_PLACES)
         """The sum of all rows."""
         self._residents = 0.0
         """The sum of that: counts are whole numbers, so that it returns to exactly zero."""
-        self._expected: deque[tuple[float, str, int]] = deque()
-        """Until when, on which node, of which kind."""
+        self._expected: deque[tuple[float, str, int, Array]] = deque()
+        """Until when, on which node, of which kind, and what it will use."""
         self._arrived = Counter[tuple[str, int]]()
         """How many of those have been told since, the oldest first."""
         self._questions = 0
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        """The nodes; not to be changed."""
+        return self._names
 
     def __len__(self) -> int:
         """How many nodes there are."""
@@ -107,12 +132,38 @@ class Neighbourhoods:
         last = self._names.pop()
         if last != node:
             self._rows[last], self._names[row] = row, last
-        for rows in (self._beside, self._awaited):
+        for rows, nothing in self._tables():
             rows[row] = rows[len(self._names)]
-            rows[len(self._names)] = 0.0
+            rows[len(self._names)] = nothing
         self._expected = deque(each for each in self._expected if each[1] != node)
         for gone in [each for each in self._arrived if each[0] == node]:
             del self._arrived[gone]
+
+    def put_load(self, node: str, load: NodeLoad) -> None:
+        """Set what is left of a node, told before the node itself or after.
+
+        Raises:
+            ValueError: for a node too many.
+        """
+        if node not in self._loads and len(self._loads) >= MOST_LOADS:
+            raise ValueError(f"there are loads of more than {MOST_LOADS} nodes")
+        self._loads[node] = load
+        (self._avoided.add if load.pressed else self._avoided.discard)(node)
+        row = self._rows.get(node)
+        if row is not None:
+            self._load_rows[row] = load.row()
+
+    def forget_load(self, node: str) -> None:
+        """Note that nobody knows any more what is left of a node."""
+        self._loads.pop(node, None)
+        self._avoided.discard(node)
+        row = self._rows.get(node)
+        if row is not None:
+            self._load_rows[row] = np.nan
+
+    def loads(self) -> Mapping[str, NodeLoad]:
+        """Return what is left of each node."""
+        return self._loads
 
     def copy(self) -> Neighbourhoods:
         """Return what was told, without who is awaited."""
@@ -121,6 +172,9 @@ class Neighbourhoods:
         copied._names, copied._rows = [*self._names], {**self._rows}
         copied._beside = self._beside - self._awaited
         copied._awaited = np.zeros_like(self._awaited)
+        copied._promised = np.zeros_like(self._promised)
+        copied._loads, copied._avoided = {**self._loads}, {*self._avoided}
+        copied._load_rows = self._load_rows.copy()
         copied._total = copied._beside.sum(axis=0)
         copied._residents = float(copied._total.sum())
         return copied
@@ -131,10 +185,10 @@ class Neighbourhoods:
             counts = self._beside[row]
             yield node, [(int(place), int(counts[place])) for place in np.flatnonzero(counts)]
 
-    def hint(self, kind: str, now_s: float) -> Hint | NoHint:
+    def hint(self, kind: str, now_s: float, need: Need = UNKNOWN_NEED) -> Hint | NoHint:
         """Choose nodes for a task that is about to start. now_s: on a clock that cannot jump.
 
-        O(nodes × kinds), in numpy.
+        need: what it will use. O(nodes × kinds), in numpy.
         """
         place = None if self.costs is None else self.costs.place(kind)
         if self.costs is None or place is None:
@@ -146,19 +200,58 @@ class Neighbourhoods:
         total = self._total[:kinds]
         if self.costs.known[place] @ total < LEAST_KNOWN * self._residents:
             return NoHint.UNKNOWN
-        costs = self.costs.rows[place]
-        return self._best(self._beside[:nodes, :kinds] @ costs, float(costs @ total) / nodes)
+        costs, beside = self.costs.rows[place], self._beside[:nodes, :kinds]
+        if not self._loads:
+            return self._best(beside @ costs, float(costs @ total) / nodes)
+        pairs, residents = (beside @ np.stack((costs, np.ones(kinds)), axis=1)).T
+        scores = costs_with_loads(pairs, residents, self._left(), need)
+        return self._best(scores, float(scores.mean()))
 
-    def costs_on(self, kind: str, nodes: Sequence[str], now_s: float) -> Array | NoHint:
+    def costs_on(
+        self, kind: str, nodes: Sequence[str], now_s: float, need: Need = UNKNOWN_NEED
+    ) -> Array | NoHint:
         """Return what a task that is about to start costs on each of these nodes, in slowdowns.
 
-        nan for a node of which nothing was told. now_s: on a clock that cannot jump.
-        O(all nodes × kinds), in numpy.
+        nan for a node of which nothing was told. now_s: on a clock that cannot jump. need: what it
+        will use. Where pairs are not known, loads alone count, if any are. O(all nodes × kinds), in
+        numpy.
         """
+        self._forget_expected(now_s)
+        rows = [self._rows.get(node, -1) for node in nodes]
+        pairs = self._pairs_on(kind, rows)
+        if not self._loads:
+            return pairs if isinstance(pairs, NoHint) else pairs[0]
+        # Of a row of -1, of which nothing was told, nan remains.
+        left = np.vstack((self._left(), np.full(COLUMNS, np.nan)))[rows]
+        if isinstance(pairs, NoHint):
+            told = ~np.isnan(left).all(axis=1)
+            if not told.any() and self._avoided.isdisjoint(nodes):
+                return pairs
+            pairs = np.where(told, 0.0, np.nan), np.zeros(len(nodes))
+        costs = costs_with_loads(*pairs, left, need)
+        return self._avoiding(costs, nodes)
+
+    def expect(self, kind: str, node: str, now_s: float, need: Need = UNKNOWN_NEED) -> None:
+        """Count a task on a node until the news of it are there."""
+        place = None if self.costs is None else self.costs.place(kind)
+        row = self._rows.get(node)
+        if row is None or (place is None and not self._loads):
+            return
+        will_use = np.zeros(COLUMNS)
+        cores = 1000 * USUAL_CORES if need.millicores is None else need.millicores
+        will_use[IDLE], will_use[ROOM] = np.rint(cores), np.rint(need.memory_mib or 0.0)
+        place = _NO_KIND if place is None else place
+        self._count(row, place, 1.0)
+        self._promised[row] += will_use
+        self._expected.append((now_s + AWAITED_S, node, place, will_use))
+        if len(self._expected) > MOST_AWAITED:
+            self._forget_first()
+
+    def _pairs_on(self, kind: str, rows: Sequence[int]) -> tuple[Array, Array] | NoHint:
+        """What a task and those on each row lose by each other, and how many are there."""
         place = None if self.costs is None else self.costs.place(kind)
         if self.costs is None or place is None:
             return NoHint.UNKNOWN
-        self._forget_expected(now_s)
         kinds = len(self.costs.kinds)
         asked = np.zeros((MOST_PLACES, 3))
         asked[:kinds, 0], asked[:kinds, 1] = self.costs.rows[place], self.costs.known[place]
@@ -166,21 +259,25 @@ class Neighbourhoods:
         # A last row for nodes of which nothing was told; a row of -1 is the last one.
         told = np.full((len(self._names) + 1, 3), np.nan)
         told[:-1] = self._beside[: len(self._names)] @ asked
-        costs, known, residents = told[[self._rows.get(node, -1) for node in nodes]].T
+        costs, known, residents = told[rows].T
         if not np.nansum(known) >= LEAST_KNOWN * np.nansum(residents):
             return NoHint.UNKNOWN
-        return np.asarray(costs, dtype=float)
+        return costs, residents
 
-    def expect(self, kind: str, node: str, now_s: float) -> None:
-        """Count a task on a node until the news of it are there."""
-        place = None if self.costs is None else self.costs.place(kind)
-        row = self._rows.get(node)
-        if place is None or row is None:
-            return
-        self._count(row, place, 1.0)
-        self._expected.append((now_s + AWAITED_S, node, place))
-        if len(self._expected) > MOST_AWAITED:
-            self._forget_first()
+    def _left(self) -> Array:
+        """What is left of each node once those who are awaited are there."""
+        nodes = len(self._names)
+        return np.asarray(self._load_rows[:nodes] - self._promised[:nodes])
+
+    def _avoiding(self, costs: Array, nodes: Sequence[str]) -> Array:
+        """Add what nodes under pressure cost more than others do."""
+        if self._avoided.isdisjoint(nodes):
+            return costs
+        avoided = np.array([node in self._avoided for node in nodes])
+        known = costs[~avoided & ~np.isnan(costs)]
+        costs[avoided] = PRESSED + (float(known.max()) if len(known) else 0.0)
+        # Where nothing is known of the others, they are still better.
+        return costs if len(known) else np.where(avoided, costs, 0.0)
 
     def _best(self, scores: Array, mean: float) -> Hint | NoHint:
         """Choose by what a task costs on each node. mean: of the scores."""
@@ -206,12 +303,21 @@ class Neighbourhoods:
         if row >= MOST_NODES:
             raise ValueError(f"there are more than {MOST_NODES} nodes")
         if row == len(self._beside):
-            more = np.zeros((min(MOST_NODES, max(8, 2 * row)) - row, MOST_PLACES))
-            self._beside = np.concatenate((self._beside, more))
-            self._awaited = np.concatenate((self._awaited, more))
+            rows = min(MOST_NODES, max(8, 2 * row))
+            tables = [_grown(table, rows, nothing) for table, nothing in self._tables()]
+            self._beside, self._awaited, self._promised, self._load_rows = tables
         self._names.append(node)
         self._rows[node] = row
+        if (load := self._loads.get(node)) is not None:
+            self._load_rows[row] = load.row()
         return row
+
+    def _tables(self) -> Iterator[tuple[Array, float]]:
+        """All that has a row a node, and what stands in a row of nobody."""
+        yield self._beside, 0.0
+        yield self._awaited, 0.0
+        yield self._promised, 0.0
+        yield self._load_rows, np.nan
 
     def _arrive(self, node: str, row: int, told: Array) -> None:
         """Await those no more by whom a node has more than before."""
@@ -224,6 +330,8 @@ class Neighbourhoods:
             self._count(row, int(place), -float(arrived[place]))
 
     def _count(self, row: int, place: int, by: float) -> None:
+        if place == _NO_KIND:
+            return
         self._beside[row, place] += by
         self._awaited[row, place] += by
         self._total[place] += by
@@ -234,10 +342,16 @@ class Neighbourhoods:
             self._forget_first()
 
     def _forget_first(self) -> None:
-        _, node, place = self._expected.popleft()
+        _, node, place, will_use = self._expected.popleft()
+        self._promised[self._rows[node]] -= will_use
         if (node, place) not in self._arrived:
             self._count(self._rows[node], place, -1.0)
             return
         self._arrived[node, place] -= 1
         if not self._arrived[node, place]:
             del self._arrived[node, place]
+
+
+def _grown(table: Array, rows: int, nothing: float) -> Array:
+    more = np.full((rows - len(table), table.shape[1]), nothing)
+    return np.concatenate((table, more))

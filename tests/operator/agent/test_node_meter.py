@@ -110,6 +110,7 @@ def test_the_use_of_a_node_and_of_its_pods_is_told(node: MeteredNode) -> None:
         cpu_share=0.3,
         memory_share=0.6,
         pods_cores={uid(1): 0.5, uid(3): 0.25},
+        pods_bytes={uid(1): MIB, uid(2): MIB, uid(3): MIB},
     )
 
 

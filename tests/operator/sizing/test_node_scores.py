@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from plimsoll_operator.sizing.node_hint import MOST_SILENCE_S, PREFERRED, Heard,
 from plimsoll_operator.sizing.node_scores import Graded, Scores, score_nodes
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.cpu import CpuUse
 from plimsoll_predictor.core.policy import Mode, Placing
 from plimsoll_predictor.placing.costs import Costs
 from plimsoll_predictor.placing.kinds import OTHERS
+from plimsoll_predictor.placing.loads import NodeLoad
 from tests.builders.hostile_pods import hostile_pods, oddly_typed_pods
 from tests.builders.pods import APod, a_pod
 from tests.rigs.admission_servers import TRAIN, knowledge_of
@@ -41,6 +44,44 @@ def test_the_node_has_most_on_which_least_is_lost() -> None:
     found = scored(POD)
     assert found == Scores(Graded.GIVEN, [0, 10, 5], TRAIN)
     assert found.best == 1
+
+
+def test_a_node_on_which_a_task_has_no_memory_loses_to_one_where_tasks_slow_each_other() -> None:
+    state = a_state()
+    state.placing.put_load("free", NodeLoad(8000, 6000, 1024))
+    state.placing.put_load("half", NodeLoad(8000, 6000, 4096))
+    # The costs are 0.8, 0.5 of a run for the GiB that finds no room, and 0.4.
+    assert scored(POD, state).scores == [0, 8, 10]
+    assert scored(POD.asking("1Gi"), state).scores == [0, 10, 5]
+
+
+def test_what_others_use_of_the_processors_counts_by_what_the_tasks_runs_used() -> None:
+    state = a_state()
+    state.placing.put_load("free", NodeLoad(2000, 0, 64_000))
+    pod = POD.with_cpu("1")
+    assert scored(pod, state).scores == [0, 8, 10], "it would take 1.5 times as long"
+    state.tasks[TRAIN] = replace(state.tasks[TRAIN], cpu=CpuUse(runs=9, high_cores=0.02))
+    assert scored(pod, state).scores == [0, 10, 5]
+
+
+def test_a_node_under_pressure_has_no_score_whoever_runs_there() -> None:
+    state = a_state()
+    state.placing.remove("free")
+    state.placing.put_load("free", NodeLoad(pressed=True))
+    assert scored(POD, state).scores == [6, 0, 10]
+
+
+def test_where_nobody_knows_who_slows_whom_loads_alone_count() -> None:
+    state = a_state()
+    state.placing.costs = None
+    assert scored(POD, state) == Scores(Graded.UNKNOWN)
+    state.placing.put_load("busy", NodeLoad(8000, 6000, 0))
+    assert scored(POD, state) == Scores(Graded.ALIKE), "the others are not known to be better"
+    state.placing.put_load("half", NodeLoad(8000, 6000, 64_000))
+    assert scored(POD, state).scores == [0, 5, 10]
+    state.placing.forget_load("busy")
+    state.placing.forget_load("half")
+    assert scored(POD, state) == Scores(Graded.UNKNOWN)
 
 
 def test_where_several_are_best_none_is_the_best() -> None:

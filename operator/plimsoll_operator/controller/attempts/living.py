@@ -16,6 +16,7 @@ from plimsoll_operator.controller.hub.habits import FirstTimes
 from plimsoll_operator.controller.learning.standings import Standings
 from plimsoll_operator.controller.placing.encounters import Encounters
 from plimsoll_operator.controller.placing.node_loads import NodeLoads
+from plimsoll_operator.controller.placing.starts import Starts
 from plimsoll_operator.controller.profiles.profiles import TaskProfiles
 from plimsoll_operator.controller.runtimes.living_runs import RunSightings
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
@@ -25,6 +26,8 @@ from plimsoll_operator.sizing.decision_note import DecisionNote
 from plimsoll_predictor.core.policy import Mode
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.experts.charging import DECIDED, GIVEN
+from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.placing.loads import Expected
 from plimsoll_predictor.runtimes.features.asked import Asked, numeric
 
 MAX_NEIGHBOURS: Final = 50
@@ -150,6 +153,7 @@ class LivingAttempts:
     placement: Placement
     encounters: Encounters
     loads: NodeLoads
+    starts: Starts
     needs: LiveNeeds
     sightings: RunSightings
     standings: Standings
@@ -161,8 +165,10 @@ class LivingAttempts:
     async def see(self, pod: Pod, watched: WatchedPod, status: AttemptStatus) -> None:
         """Note an attempt that has not ended."""
         self._place(watched, status)
+        expected = _expected(watched, self.needs.book.look(watched.task))
+        self.starts.living(watched, status, expected)
         self.encounters.living(watched.task, status)
-        self.loads.living(status)
+        self.loads.living(status, expected)
         self.needs.started(watched, status)
         asked = _asked(watched.attempt, self.placement.submitted(status.uid))
         await self.sightings.living(pod, watched.task, status, asked)
@@ -181,6 +187,19 @@ class LivingAttempts:
             self.placement.start(status.uid, status.node, placed, now_s - status.started_s)
         elif status.submitted_s is not None:
             self.placement.wait(status.uid, now_s - status.submitted_s)
+
+
+def _expected(watched: WatchedPod, knowledge: Knowledge) -> Expected:
+    """Return what an attempt will use: as was decided, else as its task did, else as it asks.
+
+    Of memory not more than its limit, at which it would be killed.
+    """
+    decided = None if watched.note is None else watched.note.allocation_bytes
+    need_bytes = decided or knowledge.max_need_bytes or watched.attempt.request_memory_ran_bytes
+    if need_bytes is not None and watched.limit_bytes is not None:
+        need_bytes = min(need_bytes, watched.limit_bytes)
+    cores = watched.cpu_request if knowledge.cpu is None else knowledge.cpu.high_cores
+    return Expected(need_bytes, cores)
 
 
 def _asked(attempt: Attempt, load: Load | None) -> Asked:

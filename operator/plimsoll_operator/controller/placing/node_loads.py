@@ -1,4 +1,4 @@
-"""Knows how busy nodes are, by their agents, and so among what load each attempt started and ran.
+"""Knows how busy nodes are, by their agents: what each attempt started among, and what is left.
 
 All of it is in memory only: a controller that starts knows nothing of what runs already.
 """
@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from plimsoll_operator.attempts.node_use import NodeUse
 from plimsoll_operator.controller.hub.habits import FirstTimes
+from plimsoll_operator.controller.tasks.nodes import Capacity
 from plimsoll_operator.pods.status import AttemptStatus
+from plimsoll_predictor.placing.loads import Expected, NodeLoad, Reading, Size, load_of
 
 NODES_KEPT: Final = 5_000
 """Names come from agents; the node heard longest ago is forgotten first."""
 FRESH_S: Final = 120.0
 """An older reading says nothing of now, and is dropped."""
+STALE_S: Final = 30.0
+"""Of what is left of a node, a reading says nothing that is older; agents read once in ten seconds.
+"""
 SEEN_AT_ONCE_S: Final = 30.0
 """What is seen later than this, as after a restart, started under another load."""
 SETTLING_S: Final = 30.0
@@ -27,6 +32,7 @@ yet which pods are tasks."""
 LEAST_COVERED: Final = 0.5
 """Of an attempt's time: with less of it read, the load at its start stands for all."""
 PODS_KEPT: Final = 50_000
+NOTHING_EXPECTED: Final = Expected()
 LIVES_KEPT: Final = 2
 """Of a pod that restarts in place: the one that lives, and the one before, whose end comes late."""
 
@@ -51,6 +57,7 @@ class _Node:
 
     heard_s: float
     newest: NodeUsed
+    reading: Reading
     core_s: float = 0.0
     """Core seconds of pods of no task."""
     covered_s: float = 0.0
@@ -84,6 +91,8 @@ class NodeLoads:
     _nodes: OrderedDict[str, _Node] = field(init=False, default_factory=OrderedDict)
     _pods: OrderedDict[str, _Lives] = field(init=False, default_factory=OrderedDict)
     """Pods of tasks, seen longest ago first."""
+    _running: dict[str, dict[str, Expected]] = field(init=False, default_factory=dict)
+    """Node -> pods of tasks that run there, and what they will use."""
     _first_s: float | None = field(init=False, default=None)
     _gone: FirstTimes = field(init=False, default_factory=FirstTimes)
     """Pods of tasks whose cgroups agents may still read."""
@@ -101,8 +110,9 @@ class NodeLoads:
             return
         cores = sum(each for uid, each in use.pods_cores.items() if not self._is_task(uid))
         used = NodeUsed(use.cpu_share, use.memory_share, cores)
-        node = self._nodes.setdefault(use.node, _Node(now_s, used))
-        node.heard_s, node.newest = now_s, used
+        reading = Reading(use.cpu_share, use.memory_share, self._of_tasks(use.pods_bytes))
+        node = self._nodes.setdefault(use.node, _Node(now_s, used, reading))
+        node.heard_s, node.newest, node.reading = now_s, used, reading
         node.core_s += cores * use.over_s
         node.covered_s += use.over_s
         self._nodes.move_to_end(use.node)
@@ -113,9 +123,22 @@ class NodeLoads:
         known = self._fresh(node)
         return None if known is None else known.newest
 
-    def living(self, status: AttemptStatus) -> None:
-        """Note an attempt that waits or runs, as often as it is seen."""
+    def left_on(self, node: str, capacity: Capacity) -> NodeLoad | None:
+        """Return what is left of a node; None if its agent was not heard for STALE_S.
+
+        O(tasks on it).
+        """
+        known = self._nodes.get(node)
+        if known is None or self.monotonic_s() - known.heard_s > STALE_S:
+            return None
+        size = Size(capacity.memory_bytes, capacity.millicores)
+        return load_of(size, known.reading, self._running.get(node, {}).items())
+
+    def living(self, status: AttemptStatus, expected: Expected = NOTHING_EXPECTED) -> None:
+        """Note an attempt that waits or runs, as often as it is seen. expected: its use."""
         lives = self._lives(status)
+        if status.started_s is not None and status.node is not None:
+            self._running.setdefault(status.node, {})[status.uid] = expected
         if status.started_s is None or status.node is None or status.attempt_uid in lives:
             return
         late = self.now_s() - status.started_s > SEEN_AT_ONCE_S
@@ -131,6 +154,7 @@ class NodeLoads:
         if status.uid in self._gone:
             return None
         lives = self._lives(status)
+        self._runs_no_more(status.uid, status.node)
         began = lives.get(status.attempt_uid)
         if isinstance(began, _Began):
             began = lives[status.attempt_uid] = _over_its_time(began, status)
@@ -138,6 +162,7 @@ class NodeLoads:
 
     def gone(self, status: AttemptStatus) -> None:
         """Note that the pod is gone from the API server."""
+        self._runs_no_more(status.uid, status.node)
         if self._pods.pop(status.uid, None) is not None:
             self._gone.add(status.uid)
 
@@ -145,8 +170,20 @@ class NodeLoads:
         lives = self._pods.setdefault(status.uid, OrderedDict())
         self._pods.move_to_end(status.uid)
         if len(self._pods) > self.pods_kept:
-            self._pods.popitem(last=False)
+            uid, _ = self._pods.popitem(last=False)
+            for node in [node for node, pods in self._running.items() if uid in pods]:
+                self._runs_no_more(uid, node)
         return lives
+
+    def _runs_no_more(self, uid: str, node: str | None) -> None:
+        pods = self._running.get(node or "", {})
+        if pods.pop(uid, None) is not None and not pods:
+            del self._running[node or ""]
+
+    def _of_tasks(self, pods_bytes: Mapping[str, int] | None) -> Mapping[str, int] | None:
+        if pods_bytes is None:
+            return None
+        return {uid: used for uid, used in pods_bytes.items() if self._is_task(uid)}
 
     def _is_task(self, pod_uid: str) -> bool:
         return pod_uid in self._pods or pod_uid in self._gone

@@ -13,9 +13,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final, Protocol
 
+from plimsoll_operator.controller.placing.load_news import LoadNews
+from plimsoll_operator.controller.placing.node_loads import NodeLoads
+from plimsoll_operator.controller.placing.told import ToldNodes
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
-from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_predictor.placing.hinting import MOST_NODES
 from plimsoll_predictor.placing.matrix import Array, Matrix
 from plimsoll_predictor.placing.prices import costs_on_nodes
@@ -45,12 +47,14 @@ class PlacingNews:
         encounters: Encountered,
         nodes: ClusterNodes,
         policies: TaskPolicies,
-        board: FeedBoard,
+        told: ToldNodes,
+        loads: NodeLoads,
     ) -> None:
         self._encounters = encounters
         self._nodes = nodes
         self._policies = policies
-        self._board = board
+        self._nodes_told = told
+        self._loads = LoadNews(loads, nodes, told)
         self._matrix: Matrix | None = None
         """As it was told last."""
         self._prices: Array | None = None
@@ -75,28 +79,28 @@ class PlacingNews:
         matrix = self._encounters.matrix
         if matrix is not self._matrix:
             costs, self._prices = costs_on_nodes(matrix, self._prices)
-            self._board.set_pairs(costs)
+            self._nodes_told.set_pairs(costs)
             self._matrix = matrix
-        self._tell(self._now(matrix))
+        hosts = chosen(self._nodes.hosts())
+        self._tell(self._now(matrix, hosts))
+        self._loads.look(hosts, chosen(self._nodes.strained()))
 
-    def _now(self, matrix: Matrix) -> dict[str, _Residents]:
+    def _now(self, matrix: Matrix, hosts: Mapping[str, str]) -> dict[str, _Residents]:
         residents = self._encounters.residents()
-        return {
-            host: _by_place(residents.get(node, {}), matrix)
-            for node, host in chosen(self._nodes.hosts()).items()
-        }
+        return {host: _by_place(residents.get(node, {}), matrix) for node, host in hosts.items()}
 
     def _tell(self, now: dict[str, _Residents]) -> None:
         before, self._told = self._told, now
         for host in before.keys() - now.keys():
-            self._board.remove_host(host)
+            self._nodes_told.remove_host(host)
         for host, residents in now.items():
             if before.get(host) != residents:
-                self._board.set_host(host, residents)
+                self._nodes_told.set_host(host, residents)
 
     def _withdraw(self) -> None:
+        self._loads.withdraw()
         if self._matrix is not None or self._told:
-            self._board.set_pairs(None)
+            self._nodes_told.set_pairs(None)
             self._tell({})
             self._matrix = self._prices = None
 

@@ -14,6 +14,8 @@ from plimsoll_operator.sizing.node_hint import HOST_NAME
 
 Object: TypeAlias = Mapping[str, Any]
 
+PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure")
+"""Conditions under which a kubelet ends pods."""
 TYPE_LABELS: Final = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 _TYPE_CHARS: Final = 63
 """The longest value that a label may have."""
@@ -38,12 +40,14 @@ class Node:
 
     pressed: whether its kubelet says that it is short of memory.
     host: the name by which pods can prefer it; None where an ordinary pod cannot go now.
+    strained: the same name, where its kubelet says that it is short of anything; else None.
     """
 
     capacity: Capacity
     type: str | None
     pressed: bool = False
     host: str | None = None
+    strained: str | None = None
 
 
 NOTHING: Final = Capacity()
@@ -78,9 +82,19 @@ class ClusterNodes:
         node = self._nodes.get(name)
         return node is not None and node.pressed
 
+    def host_of(self, name: str) -> str | None:
+        """The name by which pods can prefer a node; None where an ordinary one cannot go now."""
+        node = self._nodes.get(name)
+        return None if node is None else node.host
+
     def hosts(self) -> Mapping[str, str]:
         """Return the nodes that take any pod now: node -> its host's name. O(nodes)."""
         return {name: node.host for name, node in self._nodes.items() if node.host is not None}
+
+    def strained(self) -> Mapping[str, str]:
+        """Return the nodes under pressure: node -> its host's name. O(nodes)."""
+        nodes = self._nodes.items()
+        return {name: node.strained for name, node in nodes if node.strained is not None}
 
     def see(self, document: Object, *, gone: bool) -> bool:
         """A node appeared, changed or went. Return whether the classes may have changed."""
@@ -109,10 +123,16 @@ def read_node(document: Object) -> Node:
     capacity = Capacity(
         bytes_or_none(allocatable.get("memory")), millicores_or_none(allocatable.get("cpu"))
     )
-    pressed = _condition(document, "MemoryPressure") == "True"
-    host = labels.get(HOST_NAME) if _is_open(document) and not pressed else None
-    node_type = str(type_name)[:_TYPE_CHARS] if type_name else None
-    return Node(capacity, node_type, pressed, str(host)[:_TYPE_CHARS] if host else None)
+    short_of = {kind for kind in PRESSURES if _condition(document, kind) == "True"}
+    host = labels.get(HOST_NAME)
+    host = str(host)[:_TYPE_CHARS] if host else None
+    return Node(
+        capacity,
+        type=str(type_name)[:_TYPE_CHARS] if type_name else None,
+        pressed="MemoryPressure" in short_of,
+        host=host if _is_open(document) and not short_of else None,
+        strained=host if short_of else None,
+    )
 
 
 def _is_open(document: Object) -> bool:

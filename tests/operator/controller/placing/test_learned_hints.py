@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from plimsoll_operator.controller.hub.hub import Hub
+from plimsoll_operator.controller.placing.node_loads import NodeLoads
 from plimsoll_operator.controller.placing.publishing import PlacingNews
+from plimsoll_operator.controller.placing.told import ToldNodes
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.feed.board import FeedBoard
@@ -67,7 +69,8 @@ async def admission_after(past: Past) -> AdmissionState:
         nodes.see(a_node(name=f"node-{number}"), gone=False)
     for task in (CPU, WAIT):
         board.publish(Knowledge(task=task, policy=POLICY))
-    PlacingNews(past, nodes, TaskPolicies(POLICY, Hub()), board).look()
+    told = ToldNodes(board)
+    PlacingNews(past, nodes, TaskPolicies(POLICY, Hub()), told, NodeLoads()).look()
     state = AdmissionState()
     client = FeedClient(
         FeedSource("", Path()), state, lambda: None, lambda why: pytest.fail(why), random.Random(1)

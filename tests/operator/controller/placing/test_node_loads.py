@@ -14,12 +14,16 @@ from plimsoll_operator.controller.placing.node_loads import (
     LIVES_KEPT,
     SEEN_AT_ONCE_S,
     SETTLING_S,
+    STALE_S,
     NodeLoads,
     NodeUsed,
 )
+from plimsoll_operator.controller.tasks.nodes import Capacity
 from plimsoll_operator.pods.status import AttemptStatus
 from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.core.units import MIB
 from plimsoll_predictor.placing.kinds import UNLABELLED
+from plimsoll_predictor.placing.loads import Expected, NodeLoad
 from tests.builders.ledgers import TRAIN, Inside, a_train, an_inside, ended
 from tests.builders.rescues import running
 
@@ -63,6 +67,16 @@ class Loads:
     def reads(self, cpu: float | None = 0.5, node: str = "n1", **pods: float) -> None:
         use = NodeUse(node=node, over_s=10.0, cpu_share=cpu, memory_share=0.4, pods_cores=pods)
         self.of.take(use)
+
+    def reads_memory(self, **pods_mib: int) -> None:
+        used = {uid: mib * MIB for uid, mib in pods_mib.items()}
+        use = NodeUse(
+            node="n1", over_s=10.0, cpu_share=0.5, memory_share=0.4, pods_cores={}, pods_bytes=used
+        )
+        self.of.take(use)
+
+    def left(self) -> NodeLoad | None:
+        return self.of.left_on("n1", Capacity(1000 * MIB, 4000))
 
     def begins(self, uid: str = "a") -> None:
         self.of.living(a_status(uid, self.now_s))
@@ -258,3 +272,43 @@ async def test_without_an_agent_the_ledger_writes_what_it_wrote_before(tmp_path:
         found = of_run(inside)
         assert (found.node_use_cpu_share, found.node_use_memory_share) == (None, None)
         assert found.beside == {}
+
+
+def test_what_is_left_of_a_node_counts_what_its_tasks_will_still_take() -> None:
+    loads = Loads()
+    assert loads.left() is None
+    for uid in "ab":
+        loads.of.living(a_status(uid, loads.now_s), Expected(300 * MIB, 1.0))
+    loads.reads_memory(a=100, nobody=50)
+    assert loads.left() == NodeLoad(4000, 1000, 600 - 200 - 300), "b began after the reading"
+    loads.reads_memory(a=100, b=350)
+    assert loads.left() == NodeLoad(4000, 2000, 600 - 200), "b has more than was expected"
+    loads.of.ended(a_status("a", 1_000.0, loads.now_s))
+    assert loads.left() == NodeLoad(4000, 2000, 600)
+    loads.of.living(a_status("a", loads.now_s, restarts=1), Expected(300 * MIB, 1.0))
+    loads.of.gone(a_status("a"))
+    assert loads.left() == NodeLoad(4000, 2000, 600)
+
+
+def test_of_an_agent_that_tells_no_memory_of_pods_nobody_is_known_to_grow() -> None:
+    loads = Loads()
+    loads.of.living(a_status("a", loads.now_s), Expected(300 * MIB, 1.0))
+    loads.reads()
+    assert loads.left() == NodeLoad(4000, 2000, 600)
+
+
+def test_a_reading_that_is_some_seconds_old_tells_nothing_of_what_is_left() -> None:
+    loads = Loads()
+    loads.reads_memory()
+    loads.passes(STALE_S)
+    assert loads.left() == NodeLoad(4000, 2000, 600)
+    loads.passes(1.0)
+    assert loads.left() is None
+
+
+def test_tasks_that_run_are_forgotten_with_the_pods_forgotten_first() -> None:
+    loads = Loads(pods_kept=2)
+    for uid in "abc":
+        loads.of.living(a_status(uid, loads.now_s), Expected(100 * MIB))
+    loads.reads_memory()
+    assert loads.left() == NodeLoad(4000, 2000, 600 - 200)

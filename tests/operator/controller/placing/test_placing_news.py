@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from plimsoll_operator.controller.hub.hub import Hub
+from plimsoll_operator.controller.placing.node_loads import NodeLoads
 from plimsoll_operator.controller.placing.publishing import PlacingNews, chosen
+from plimsoll_operator.controller.placing.told import ToldNodes
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.feed.board import FeedBoard
@@ -55,12 +57,15 @@ class Rig:
     known: Known = field(default_factory=Known)
     nodes: ClusterNodes = field(default_factory=ClusterNodes)
     board: FeedBoard = field(default_factory=lambda: FeedBoard("e1"))
+    loads: NodeLoads = field(default_factory=NodeLoads)
     policies: TaskPolicies = field(
         default_factory=lambda: TaskPolicies(Policy(placing=Placing.ENFORCE), Hub())
     )
 
     def __post_init__(self) -> None:
-        self.news = PlacingNews(self.known, self.nodes, self.policies, self.board)
+        self.news = PlacingNews(
+            self.known, self.nodes, self.policies, ToldNodes(self.board), self.loads
+        )
 
     def see(self, *documents: dict[str, Any], gone: bool = False) -> None:
         for document in documents:
