@@ -19,7 +19,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.hints import NODES, TASKS, a_state, hosts_of, tell
+from benchmarks.hints import NODES, TASKS, a_state, hosts_of, tell, tell_loads
 from plimsoll_operator.extender.metrics import ExtenderMetrics
 from plimsoll_operator.extender.scoring import Scorer
 from plimsoll_operator.feed.board import FeedBoard
@@ -36,11 +36,12 @@ ROUNDS: Final = 21
 class Figures:
     """Of one number of nodes: medians of bursts, a processor's microseconds for an answer.
 
-    ratio: scored over unscored, of pairs of bursts.
+    loaded_us: scored, with loads told. ratio: scored over unscored, of bursts beside each other.
     """
 
     nodes: int
     scored_us: float
+    loaded_us: float
     unscored_us: float
     ratio: float
     question_bytes: int
@@ -53,24 +54,37 @@ def measure(nodes: int, *, whole: bool) -> Figures:
     board = FeedBoard("bench")
     names = hosts_of(nodes)
     tell(board, names)
+    scorer = a_scorer(board)
+    tell_loads(board, names)
+    loaded = a_scorer(board)
+    pods = [a_pod().in_namespace(task.namespace).labelled(task.name) for task in TASKS]
+    scored = [_body(pod, names, whole=whole) for pod in pods]
+    unscored = [_body(pod.unlabelled(), names, whole=whole) for pod in pods]
+    for each in (scorer, loaded):
+        _burst_us(each, scored)
+    found = [
+        (_burst_us(scorer, scored), _burst_us(loaded, scored), _burst_us(scorer, unscored))
+        for _ in range(ROUNDS)
+    ]
+    return Figures(
+        nodes=nodes,
+        scored_us=statistics.median(each for each, _, _ in found),
+        loaded_us=statistics.median(each for _, each, _ in found),
+        unscored_us=statistics.median(each for _, _, each in found),
+        ratio=statistics.median(one / other for one, _, other in found),
+        question_bytes=len(scored[0]),
+        answer_bytes=len(scorer.score(scored[0], time.monotonic())),
+        given=_given(scorer) / (len(found) * BURST + BURST + 1),
+    )
+
+
+def a_scorer(board: FeedBoard) -> Scorer:
+    """One that has just heard all that the board tells."""
     state = a_state(board.message(0, None), Placing.ENFORCE)
     now_s = time.monotonic
     scorer = Scorer(state, ExtenderMetrics(), QuietLog(now_s), now_s, deadline_s=60.0)
     scorer.hear()
-    pods = [a_pod().in_namespace(task.namespace).labelled(task.name) for task in TASKS]
-    scored = [_body(pod, names, whole=whole) for pod in pods]
-    unscored = [_body(pod.unlabelled(), names, whole=whole) for pod in pods]
-    _burst_us(scorer, scored)
-    pairs = [(_burst_us(scorer, scored), _burst_us(scorer, unscored)) for _ in range(ROUNDS)]
-    return Figures(
-        nodes=nodes,
-        scored_us=statistics.median(each for each, _ in pairs),
-        unscored_us=statistics.median(each for _, each in pairs),
-        ratio=statistics.median(one / other for one, other in pairs),
-        question_bytes=len(scored[0]),
-        answer_bytes=len(scorer.score(scored[0], now_s())),
-        given=_given(scorer) / (len(pairs) * BURST + BURST + 1),
-    )
+    return scorer
 
 
 def _body(pod: APod, names: Sequence[str], *, whole: bool) -> bytes:
@@ -98,7 +112,14 @@ def _given(scorer: Scorer) -> float:
 def main() -> None:
     """Print the table."""
     table = Table(title="A question of a scheduler, a processor's time")
-    for column in ("nodes", "scored, µs", "nobody's pod, µs", "ratio", "question, kB"):
+    for column in (
+        "nodes",
+        "scored, µs",
+        "with loads, µs",
+        "nobody's pod, µs",
+        "ratio",
+        "question, kB",
+    ):
         table.add_column(column, justify="right")
     for column in ("answer, kB", "given"):
         table.add_column(column, justify="right")
@@ -107,6 +128,7 @@ def main() -> None:
         table.add_row(
             f"{nodes}{', whole' if whole else ''}",
             f"{found.scored_us:.0f}",
+            f"{found.loaded_us:.0f}",
             f"{found.unscored_us:.0f}",
             f"{found.ratio:.2f}",
             f"{found.question_bytes / 1e3:.0f}",

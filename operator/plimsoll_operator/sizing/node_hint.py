@@ -33,8 +33,8 @@ from plimsoll_operator.sizing.patch import Operation
 from plimsoll_operator.sizing.sized import Sized
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Placing
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.placing.hinting import MOST_NAMED, Hint, NoHint
 from plimsoll_predictor.placing.loads import UNKNOWN_NEED, Need
 
@@ -114,8 +114,7 @@ def hint_for(pod: Pod, sized: Sized, state: AdmissionState, heard: Heard) -> Hin
         return Hinted(Outcome.CHOSEN)
     if not heard.lately:
         return Hinted(Outcome.SILENT)
-    knowledge = state.knowledge_of(sized.identity.task)
-    need = need_of(pod, knowledge, sized.note.allocation_bytes)
+    need = need_of(pod, state, sized.identity.task, sized.note.allocation_bytes)
     hint = state.placing.hint(str(sized.identity.task), heard.now_s, need)
     if isinstance(hint, NoHint):
         return Hinted(Outcome(hint.value))
@@ -126,20 +125,25 @@ def hint_for(pod: Pod, sized: Sized, state: AdmissionState, heard: Heard) -> Hin
     return Hinted(Outcome.GIVEN, _patch(pod, hint), hint.nodes[0], need)
 
 
-def need_of(pod: Pod, knowledge: Knowledge, decided_bytes: int | None = None) -> Need:
-    """Return what a new pod will use of its node.
+def need_of(
+    pod: Pod, state: AdmissionState, task: TaskId, decided_bytes: int | None = None
+) -> Need:
+    """Return what a new pod will use of its node; UNKNOWN_NEED where no node's load is known.
 
     Memory: as was decided for it, else what it asks for. CPU: what its task's runs used, else what
     it asks for.
     """
+    if not state.placing.has_loads:
+        return UNKNOWN_NEED
+    cpu = state.knowledge_of(task).cpu
+    millicores = None if cpu is None else 1000 * cpu.high_cores
+    if decided_bytes is not None and millicores is not None:
+        return Need(decided_bytes / MIB, millicores)
     container = sized_container(pod)
     if not isinstance(container, SizedContainer):
         return UNKNOWN_NEED
     memory_bytes = decided_bytes or container.request_bytes
-    millicores: float | None = None
-    if knowledge.cpu is not None:
-        millicores = 1000 * knowledge.cpu.high_cores
-    else:
+    if millicores is None:
         with contextlib.suppress(BadQuantity):
             millicores = millicores_asked(container_of(pod, container.index), "requests")
     return Need(None if memory_bytes is None else memory_bytes / MIB, millicores)

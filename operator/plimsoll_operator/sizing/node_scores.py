@@ -79,7 +79,7 @@ def score_nodes(pod: Pod, nodes: Sequence[str], state: AdmissionState, heard: He
         return Scores(Graded.CHOSEN)
     if not heard.lately:
         return Scores(Graded.SILENT)
-    need = need_of(pod, state.knowledge_of(identity.task))
+    need = need_of(pod, state, identity.task)
     costs = state.placing.costs_on(str(identity.task), nodes, heard.now_s, need)
     scores = costs if isinstance(costs, NoHint) else scores_of(costs)
     if isinstance(scores, NoHint):

@@ -17,11 +17,8 @@ import numpy as np
 from plimsoll_predictor.placing.costs import MOST_PLACES, Costs
 from plimsoll_predictor.placing.loads import (
     COLUMNS,
-    IDLE,
     PRESSED,
-    ROOM,
     UNKNOWN_NEED,
-    USUAL_CORES,
     Need,
     NodeLoad,
     costs_with_loads,
@@ -89,11 +86,16 @@ class Neighbourhoods:
         """The sum of all rows."""
         self._residents = 0.0
         """The sum of that: counts are whole numbers, so that it returns to exactly zero."""
-        self._expected: deque[tuple[float, str, int, Array]] = deque()
-        """Until when, on which node, of which kind, and what it will use."""
+        self._expected: deque[tuple[float, str, int, Array | None]] = deque()
+        """Until when, on which node, of which kind, and what it will use if loads are known."""
         self._arrived = Counter[tuple[str, int]]()
         """How many of those have been told since, the oldest first."""
         self._questions = 0
+
+    @property
+    def has_loads(self) -> bool:
+        """Whether of any node it is known what is left."""
+        return bool(self._loads)
 
     @property
     def hosts(self) -> Sequence[str]:
@@ -237,12 +239,11 @@ class Neighbourhoods:
         row = self._rows.get(node)
         if row is None or (place is None and not self._loads):
             return
-        will_use = np.zeros(COLUMNS)
-        cores = 1000 * USUAL_CORES if need.millicores is None else need.millicores
-        will_use[IDLE], will_use[ROOM] = np.rint(cores), np.rint(need.memory_mib or 0.0)
+        will_use = need.taken() if self._loads else None
         place = _NO_KIND if place is None else place
         self._count(row, place, 1.0)
-        self._promised[row] += will_use
+        if will_use is not None:
+            self._promised[row] += will_use
         self._expected.append((now_s + AWAITED_S, node, place, will_use))
         if len(self._expected) > MOST_AWAITED:
             self._forget_first()
@@ -267,7 +268,8 @@ class Neighbourhoods:
     def _left(self) -> Array:
         """What is left of each node once those who are awaited are there."""
         nodes = len(self._names)
-        return np.asarray(self._load_rows[:nodes] - self._promised[:nodes])
+        told = self._load_rows[:nodes]
+        return told - self._promised[:nodes] if self._expected else told
 
     def _avoiding(self, costs: Array, nodes: Sequence[str]) -> Array:
         """Add what nodes under pressure cost more than others do."""
@@ -343,7 +345,8 @@ class Neighbourhoods:
 
     def _forget_first(self) -> None:
         _, node, place, will_use = self._expected.popleft()
-        self._promised[self._rows[node]] -= will_use
+        if will_use is not None:
+            self._promised[self._rows[node]] -= will_use
         if (node, place) not in self._arrived:
             self._count(self._rows[node], place, -1.0)
             return

@@ -82,6 +82,15 @@ class Need:
     memory_mib: float | None = None
     millicores: float | None = None
 
+    @property
+    def wanted_millicores(self) -> float:
+        """What it wants, or a usual task would."""
+        return 1000 * USUAL_CORES if self.millicores is None else self.millicores
+
+    def taken(self) -> Array:
+        """What it takes of a row of loads, in whole numbers: so that a sum returns to zero."""
+        return np.array([0.0, round(self.wanted_millicores), round(self.memory_mib or 0.0)])
+
 
 UNKNOWN_NEED: Final = Need()
 
@@ -171,23 +180,20 @@ def costs_with_loads(pairs: Array, residents: Array, loads: Array, need: Need) -
     and the residents. That is what pairs cost, too, by who is there: so of the two the larger
     counts, and no contention twice.
     """
-    stretch = _stretch(loads, need)
-    contended = (1.0 + residents) * stretch
-    added = np.maximum(0.0, contended - np.maximum(0.0, np.nan_to_num(pairs)))
-    return np.asarray(pairs + added + KILLED * _without_room(loads, need))
+    contended = (1.0 + residents) * _stretch(loads, need)
+    added = np.maximum(0.0, contended - np.maximum(0.0, pairs))
+    return np.asarray(pairs + added + _killed(loads, need))
 
 
 def _stretch(loads: Array, need: Need) -> Array:
     """How much longer everybody takes for want of processors; 0 where it is not known."""
-    usual = 1000 * USUAL_CORES if need.millicores is None else need.millicores
     # A task with more threads than the node has processors gets all of them at most.
-    wanted = np.minimum(usual, loads[:, CORES])
-    stretch = np.maximum(0.0, wanted - loads[:, IDLE]) / loads[:, CORES]
-    return np.where(stretch > 0.0, stretch, 0.0)  # nan is not
+    wanted = np.fmin(need.wanted_millicores, loads[:, CORES])
+    return np.asarray(np.fmax(0.0, (wanted - loads[:, IDLE]) / loads[:, CORES]))  # nan is not taken
 
 
-def _without_room(loads: Array, need: Need) -> Array:
-    """The share of the need for which there is no memory; 0 where it is not known."""
+def _killed(loads: Array, need: Need) -> Array:
+    """The share of the need for which there is no memory, in runs; 0 where it is not known."""
     needed = max(1.0, need.memory_mib or 0.0)
-    share = np.minimum(1.0, (needed - loads[:, ROOM]) / needed)
-    return np.where(share > 0.0, share, 0.0)
+    without_room = np.fmax(0.0, KILLED - loads[:, ROOM] * (KILLED / needed))
+    return np.asarray(np.minimum(KILLED, without_room))
