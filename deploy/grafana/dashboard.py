@@ -14,7 +14,8 @@ from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from deploy.grafana.panels import ROWS, Kind, Panel
+from deploy.grafana.panel_kinds import Kind, Panel
+from deploy.grafana.panels import ROWS
 
 WHERE: Final = Path(__file__).resolve().parents[2] / "helm/plimsoll/files/dashboard.json"
 COLUMNS: Final = 24

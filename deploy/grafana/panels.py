@@ -2,71 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
-WHERE: Final = 'namespace=~"$namespace"'
-"""Of the scraped pods; the dashboard's variable."""
-RATE: Final = "$__rate_interval"
-
-
-class Kind(StrEnum):
-    """Grafana's panel types."""
-
-    STAT = "stat"
-    SERIES = "timeseries"
-    TABLE = "table"
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """One question. legend: with {{label}} as Grafana fills it in."""
-
-    promql: str
-    legend: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
-    """One panel. bad_from, bad_below: from where a single figure is red. unit: Grafana's id."""
-
-    title: str
-    words: str
-    queries: tuple[Query, ...]
-    kind: Kind = Kind.SERIES
-    unit: str = "short"
-    stacked: bool = False
-    bad_from: float | None = None
-    bad_below: float | None = None
-
-
-def _rate(metric: str, by: str = "", more: str = "") -> str:
-    grouped = f" by ({by})" if by else ""
-    matchers = f"{WHERE}, {more}" if more else WHERE
-    return f"sum{grouped} (rate({metric}{{{matchers}}}[{RATE}]))"
-
-
-def _raised(metric: str, over: str, more: str = "") -> str:
-    matchers = f"{WHERE}, {more}" if more else WHERE
-    return f"sum(increase({metric}{{{matchers}}}[{over}]))"
-
-
-def _stat(title: str, words: str, promql: str, **how: object) -> Panel:
-    return Panel(
-        title=title,
-        words=words,
-        queries=(Query(promql),),
-        kind=Kind.STAT,
-        **how,  # type: ignore[arg-type]
-    )
-
-
-def _quantiles(metric: str) -> tuple[Query, ...]:
-    return tuple(
-        Query(f"histogram_quantile({share}, {_rate(f'{metric}_bucket', 'le')})", f"p{share[2:]}")
-        for share in ("0.50", "0.90", "0.99")
-    )
+from deploy.grafana.panel_kinds import (
+    RATE,
+    WHERE,
+    Kind,
+    Panel,
+    Query,
+    quantiles,
+    raised,
+    rate_of,
+    stat,
+)
+from deploy.grafana.placing_panels import PLACING
 
 
 def _of_process(metric: str, *, rate: bool) -> str:
@@ -77,41 +26,41 @@ def _of_process(metric: str, *, rate: bool) -> str:
 
 
 _SAVED: Final = (
-    f"({_raised('plimsoll_memory_saved_byte_seconds_total', '1d')}"
-    f" - {_raised('plimsoll_memory_added_byte_seconds_total', '1d')})"
-    f" / {_raised('plimsoll_memory_requested_byte_seconds_total', '1d')}"
+    f"({raised('plimsoll_memory_saved_byte_seconds_total', '1d')}"
+    f" - {raised('plimsoll_memory_added_byte_seconds_total', '1d')})"
+    f" / {raised('plimsoll_memory_requested_byte_seconds_total', '1d')}"
 )
 
 _GLANCE: Final = (
-    _stat(
+    stat(
         "Saved, of what was asked for",
         "Memory-time of a day: reserved less than asked for, less what lifts and kills cost.",
         _SAVED,
         unit="percentunit",
         bad_below=0.0,
     ),
-    _stat(
+    stat(
         "OOM kills, a day",
         "Attempts killed within a day at any size.",
-        _raised("plimsoll_oom_kills_total", "1d"),
+        raised("plimsoll_oom_kills_total", "1d"),
         unit="none",
     ),
-    _stat(
+    stat(
         "Leaking tasks",
         "OOM-killed at the most that they may get.",
         f"sum(plimsoll_leaking_tasks{{{WHERE}}})",
         unit="none",
         bad_from=1.0,
     ),
-    _stat("Tasks known", "Tasks known.", f"sum(plimsoll_tasks{{{WHERE}}})", unit="none"),
-    _stat(
+    stat("Tasks known", "Tasks known.", f"sum(plimsoll_tasks{{{WHERE}}})", unit="none"),
+    stat(
         "Admission replicas",
         "That were scraped.",
         f'count(plimsoll_build_info{{{WHERE}, component="admission"}})',
         unit="none",
         bad_below=1.0,
     ),
-    _stat(
+    stat(
         "Controllers that lead",
         "One, at all times.",
         f"sum(plimsoll_leader{{{WHERE}}})",
@@ -125,8 +74,8 @@ _MEMORY: Final = (
         title="Memory of ended attempts",
         words="Memory-time by second: what was asked for, and what was reserved instead.",
         queries=(
-            Query(_rate("plimsoll_memory_requested_byte_seconds_total"), "asked for"),
-            Query(_rate("plimsoll_memory_reserved_byte_seconds_total"), "reserved"),
+            Query(rate_of("plimsoll_memory_requested_byte_seconds_total"), "asked for"),
+            Query(rate_of("plimsoll_memory_reserved_byte_seconds_total"), "reserved"),
         ),
         unit="bytes",
     ),
@@ -134,8 +83,8 @@ _MEMORY: Final = (
         title="Saved and added",
         words="Reserved less than was asked for; and beyond it, or by attempts killed below it.",
         queries=(
-            Query(_rate("plimsoll_memory_saved_byte_seconds_total"), "saved"),
-            Query(_rate("plimsoll_memory_added_byte_seconds_total"), "added"),
+            Query(rate_of("plimsoll_memory_saved_byte_seconds_total"), "saved"),
+            Query(rate_of("plimsoll_memory_added_byte_seconds_total"), "added"),
         ),
         unit="bytes",
     ),
@@ -143,7 +92,7 @@ _MEMORY: Final = (
         title="Reserved and not used",
         words="Above the peak of those that succeeded; all of those that failed.",
         queries=(
-            Query(_rate("plimsoll_memory_wasted_byte_seconds_total", "outcome"), "{{outcome}}"),
+            Query(rate_of("plimsoll_memory_wasted_byte_seconds_total", "outcome"), "{{outcome}}"),
         ),
         unit="bytes",
         stacked=True,
@@ -154,14 +103,14 @@ _ATTEMPTS: Final = (
     Panel(
         title="Attempts ended",
         words="By outcome, a second.",
-        queries=(Query(_rate("plimsoll_attempts_total", "outcome"), "{{outcome}}"),),
+        queries=(Query(rate_of("plimsoll_attempts_total", "outcome"), "{{outcome}}"),),
         unit="ops",
         stacked=True,
     ),
     Panel(
         title="OOM kills",
         words="By the size they happened at: the request, a first size by Plimsoll, a lift.",
-        queries=(Query(_rate("plimsoll_oom_kills_total", "at"), "{{at}}"),),
+        queries=(Query(rate_of("plimsoll_oom_kills_total", "at"), "{{at}}"),),
         unit="ops",
         stacked=True,
     ),
@@ -169,8 +118,8 @@ _ATTEMPTS: Final = (
         title="Lifts and retries",
         words="Sizes raised after a kill; pods that Plimsoll made anew, by result.",
         queries=(
-            Query(_rate("plimsoll_lifts_total"), "lifts"),
-            Query(_rate("plimsoll_retries_total", "result"), "retry {{result}}"),
+            Query(rate_of("plimsoll_lifts_total"), "lifts"),
+            Query(rate_of("plimsoll_retries_total", "result"), "retry {{result}}"),
         ),
         unit="ops",
     ),
@@ -182,7 +131,8 @@ _ADMISSION: Final = (
         words="By what became of them and why, a second.",
         queries=(
             Query(
-                _rate("plimsoll_admission_pods_total", "outcome, reason"), "{{outcome}} {{reason}}"
+                rate_of("plimsoll_admission_pods_total", "outcome, reason"),
+                "{{outcome}} {{reason}}",
             ),
         ),
         unit="ops",
@@ -191,15 +141,15 @@ _ADMISSION: Final = (
     Panel(
         title="Time to answer",
         words="From a request's last byte to its answer.",
-        queries=_quantiles("plimsoll_admission_seconds"),
+        queries=quantiles("plimsoll_admission_seconds"),
         unit="s",
     ),
     Panel(
         title="Let through unsized",
         words="Because something was wrong, by reason, a second.",
         queries=(
-            Query(_rate("plimsoll_admission_failed_open_total", "reason"), "{{reason}}"),
-            Query(_rate("plimsoll_admission_feed_errors_total", "reason"), "feed {{reason}}"),
+            Query(rate_of("plimsoll_admission_failed_open_total", "reason"), "{{reason}}"),
+            Query(rate_of("plimsoll_admission_feed_errors_total", "reason"), "feed {{reason}}"),
         ),
         unit="ops",
     ),
@@ -242,7 +192,7 @@ _LEARNING: Final = (
     Panel(
         title="How long trainings take",
         words="Start of the process to its end.",
-        queries=_quantiles("plimsoll_training_seconds"),
+        queries=quantiles("plimsoll_training_seconds"),
         unit="s",
     ),
     Panel(
@@ -267,13 +217,13 @@ _LEARNING: Final = (
     Panel(
         title="Resizes of waiting pods",
         words="By result, a second.",
-        queries=(Query(_rate("plimsoll_late_binding_resizes_total", "result"), "{{result}}"),),
+        queries=(Query(rate_of("plimsoll_late_binding_resizes_total", "result"), "{{result}}"),),
         unit="ops",
     ),
     Panel(
         title="Freed by resizes",
         words="Bytes a second that waiting pods ask less than before.",
-        queries=(Query(_rate("plimsoll_late_binding_freed_bytes_total"), "freed"),),
+        queries=(Query(rate_of("plimsoll_late_binding_freed_bytes_total"), "freed"),),
         unit="Bps",
     ),
 )
@@ -298,13 +248,13 @@ _PROCESSES: Final = (
     Panel(
         title="Events",
         words="By what became of them, a second.",
-        queries=(Query(_rate("plimsoll_events_total", "result"), "{{result}}"),),
+        queries=(Query(rate_of("plimsoll_events_total", "result"), "{{result}}"),),
         unit="ops",
     ),
     Panel(
         title="Agents: time to read all cgroups",
         words="Each second, of each node's agent.",
-        queries=_quantiles("plimsoll_agent_tick_seconds"),
+        queries=quantiles("plimsoll_agent_tick_seconds"),
         unit="s",
     ),
     Panel(
@@ -312,7 +262,7 @@ _PROCESSES: Final = (
         words="Peaks that the controller has not taken; and an hour's that were given up.",
         queries=(
             Query(f"sum(plimsoll_agent_reports_waiting{{{WHERE}}})", "waiting"),
-            Query(_raised("plimsoll_agent_reports_dropped_total", "1h"), "dropped"),
+            Query(raised("plimsoll_agent_reports_dropped_total", "1h"), "dropped"),
         ),
     ),
 )
@@ -349,8 +299,8 @@ _RUNTIMES: Final = (
         title="Forecasts",
         words="Runs a second: forecast when they were submitted, and held against it at their end.",
         queries=(
-            Query(_rate("plimsoll_run_forecasts_total"), "forecast"),
-            Query(_rate("plimsoll_run_forecasts_scored_total"), "ended"),
+            Query(rate_of("plimsoll_run_forecasts_total"), "forecast"),
+            Query(rate_of("plimsoll_run_forecasts_scored_total"), "ended"),
         ),
         unit="ops",
     ),
@@ -359,8 +309,8 @@ _RUNTIMES: Final = (
         words="Of the runs that ended within an hour; a twentieth is right.",
         queries=(
             Query(
-                f"{_raised('plimsoll_run_beyond_p95_total', '1h')}"
-                f" / {_raised('plimsoll_run_forecasts_scored_total', '1h')}",
+                f"{raised('plimsoll_run_beyond_p95_total', '1h')}"
+                f" / {raised('plimsoll_run_forecasts_scored_total', '1h')}",
                 "beyond P95",
             ),
         ),
@@ -373,6 +323,7 @@ ROWS: Final[tuple[tuple[str, tuple[Panel, ...]], ...]] = (
     ("What it saves", _MEMORY),
     ("Attempts", _ATTEMPTS),
     ("Admission", _ADMISSION),
+    ("Placing", PLACING),
     ("Learning and late binding", _LEARNING),
     ("How long runs take", _RUNTIMES),
     ("Processes", _PROCESSES),

@@ -20,7 +20,8 @@ from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from deploy.grafana.panels import ROWS, Kind, Panel
+from deploy.grafana.panel_kinds import Kind, Panel
+from deploy.grafana.panels import ROWS
 from markupsafe import Markup
 
 from plimsoll_operator.web.plots import svg

@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
-from deploy.grafana.panels import ROWS, Kind, Panel
+from deploy.grafana.panel_kinds import Kind, Panel
+from deploy.grafana.panels import ROWS
 
 from tests.apiserver.controllers import Shop, a_shop, until
 from tests.conftest import Cluster

@@ -12,14 +12,15 @@ import pytest
 from plimsoll_operator.admission import answering
 from plimsoll_operator.feed import client as feed_client
 from plimsoll_operator.feed.board import FeedBoard
-from plimsoll_operator.feed.wire import decode_message
+from plimsoll_operator.feed.wire import ChangeKind, decode_message
 from plimsoll_operator.names import labels
 from plimsoll_operator.processes.admission import Running, running
 from plimsoll_operator.sizing import node_hint
 from plimsoll_operator.sizing.node_hint import MOST_SILENCE_S
 from plimsoll_predictor.core.policy import Placing
 from plimsoll_predictor.placing.hinting import MOST_NODES
-from tests.builders.placing import PREFERRED, tell_nodes
+from plimsoll_predictor.placing.loads import NodeLoad
+from tests.builders.placing import PREFERRED, costs_of, tell_nodes
 from tests.builders.pods import APod, a_pod, memory_of
 from tests.rigs.admission_servers import (
     TRAIN,
@@ -80,6 +81,34 @@ async def test_a_burst_is_not_sent_to_one_node(tmp_path: Path) -> None:
             terms = preferred(await admitted(caller))
             best.add(terms[0]["preference"]["matchExpressions"][0]["values"][0])
         assert len(best) == 6
+
+
+async def test_a_full_node_is_not_preferred_while_that_is_known(tmp_path: Path) -> None:
+    async with a_server(tmp_path, KNOWN) as (caller, server, board):
+        tell_nodes(board, TRAIN, node_1=3, node_2=0, node_3=0)
+        board.set_load("node-2", NodeLoad(8000, 8000, 100))
+        await until_true(lambda: server.state.placing.has_loads)
+        for load in (NodeLoad(8000, 8000, 100), None):
+            if load is None:
+                board.remove_load("node-2")
+                await until_true(lambda: not server.state.placing.has_loads)
+            tried = POD.patched(patch_in(await caller.review(POD, dryRun=True)))
+            assert "node-3" in str(preferred(tried))
+            assert ("node-2" in str(preferred(tried))) is (load is None)
+
+
+async def test_a_burst_takes_what_is_left_of_a_node(tmp_path: Path) -> None:
+    async with a_server(tmp_path, KNOWN) as (caller, server, board):
+        board.set_pairs(costs_of(TRAIN, to_itself=0.0))
+        for name, residents in {"busy": [(0, 9)], "one": [], "other": []}.items():
+            board.set_host(name, residents)
+            board.set_load(name, NodeLoad(32_000, 32_000, 2600))
+        await until_true(lambda: len(server.state.placing.loads()) == 3)
+        best = []
+        for _ in range(4):
+            terms = preferred(await admitted(caller))
+            best.append(terms[0]["preference"]["matchExpressions"][0]["values"][0])
+        assert sorted(best) == ["one", "one", "other", "other"], "there is room for two on each"
 
 
 async def test_a_pod_that_is_only_tried_counts_on_no_node(tmp_path: Path) -> None:
@@ -171,6 +200,32 @@ async def test_a_restarted_replica_hints_by_its_copy_once_the_controller_is_hear
             assert "node-2" in str(preferred(await admitted(caller)))
 
 
+async def test_a_restarted_replica_has_loads_that_have_not_changed_since(tmp_path: Path) -> None:
+    async with a_server(tmp_path, KNOWN) as (_, server, board):
+        tell_nodes(board, TRAIN, node_1=3)
+        board.set_load("node-1", NodeLoad(8000, 10, -100))
+        board.set_load("node-2", NodeLoad(pressed=True))
+        snapshot = tmp_path / "snapshot.jsonl"
+        await until_true(lambda: snapshot.exists() and "pressed" in snapshot.read_text())
+        loads = dict(server.state.placing.loads())
+    async with a_feed(board) as url, running(settings_in(tmp_path, url)) as server:
+        await until_true(lambda: server.freshness.from_feed)
+        assert server.state.placing.loads() == loads
+        board.remove_load("node-1")
+        await until_true(lambda: len(server.state.placing.loads()) == 1)
+
+
+async def test_a_load_that_makes_no_sense_costs_only_its_node(tmp_path: Path) -> None:
+    async with a_server(tmp_path, KNOWN) as (_, server, board):
+        board.set_load("node-1", NodeLoad(8000, 10, 5))
+        await until_true(lambda: server.state.placing.has_loads)
+        board._put((ChangeKind.LOAD, "node-1"), {"millicores": -5})
+        board._put((ChangeKind.LOAD, "x" * 300), {"room_mib": 5})
+        board.set_load("node-2", NodeLoad(8000, 10, 5))
+        await until_true(lambda: "node-2" in server.state.placing.loads())
+        assert [*server.state.placing.loads()] == ["node-2"]
+
+
 class OlderMessage(msgspec.Struct):
     """What an admission reads that knows nothing of hints."""
 
@@ -190,6 +245,9 @@ def test_an_older_admission_reads_past_what_it_does_not_know() -> None:
     board.publish(KNOWN)
     tell_nodes(board, TRAIN, node_1=3, node_2=0)
     board.remove_host("node-2")
+    board.set_load("node-1", NodeLoad(8000, 10, 5))
+    board.set_load("node-2", NodeLoad(8000, 10, 5))
+    board.remove_load("node-2")
     for version in (1, 2):
         text = board.message(1, "e1", version=version)
         older = msgspec.json.decode(text, type=OlderMessage)
@@ -204,3 +262,5 @@ def test_an_older_controller_tells_nothing_of_nodes() -> None:
         b'"tasks":{},"removed":{"tasks":[],"namespaces":[]}}'
     )
     assert decode_message(older).hosts == {}
+    assert decode_message(older).loads == {}
+    assert list(decode_message(older).removed.loads) == []

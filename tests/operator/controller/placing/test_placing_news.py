@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from plimsoll_operator.attempts.node_use import NodeUse
 from plimsoll_operator.controller.hub.hub import Hub
-from plimsoll_operator.controller.placing.node_loads import NodeLoads
+from plimsoll_operator.controller.placing.node_loads import SETTLING_S, STALE_S, NodeLoads
 from plimsoll_operator.controller.placing.publishing import PlacingNews, chosen
 from plimsoll_operator.controller.placing.told import ToldNodes
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
@@ -57,15 +58,32 @@ class Rig:
     known: Known = field(default_factory=Known)
     nodes: ClusterNodes = field(default_factory=ClusterNodes)
     board: FeedBoard = field(default_factory=lambda: FeedBoard("e1"))
-    loads: NodeLoads = field(default_factory=NodeLoads)
     policies: TaskPolicies = field(
         default_factory=lambda: TaskPolicies(Policy(placing=Placing.ENFORCE), Hub())
     )
 
     def __post_init__(self) -> None:
+        self.clock_s = 0.0
+        self.loads = NodeLoads(monotonic_s=lambda: self.clock_s)
         self.news = PlacingNews(
             self.known, self.nodes, self.policies, ToldNodes(self.board), self.loads
         )
+
+    def passes(self, seconds: float) -> None:
+        self.clock_s += seconds
+
+    def reads(self, cpu_share: float) -> None:
+        """The agent of n1 tells its use."""
+        use = NodeUse(node="n1", over_s=10.0, cpu_share=cpu_share, memory_share=0.25)
+        self.loads.take(use)
+        if not self.loads:  # it settles first
+            self.passes(SETTLING_S)
+            self.loads.take(use)
+
+    def look_later(self) -> None:
+        """Look once it is time to look at loads again."""
+        self.news._loads._due_s = 0.0
+        self.news.look()
 
     def see(self, *documents: dict[str, Any], gone: bool = False) -> None:
         for document in documents:
@@ -210,6 +228,48 @@ def test_only_while_a_level_wants_hints_there_are_news(level: str) -> None:
     say(None)
     rig.news.look()
     assert rig.told().hosts == {}
+
+
+def test_a_nodes_load_is_told_by_steps_and_taken_back_when_nobody_hears_of_it(rig: Rig) -> None:
+    rig.reads(cpu_share=0.5)
+    rig.look_later()
+    assert rig.told().loads == {
+        "n1": {"millicores": 8000, "idle_millicores": 4000, "room_mib": 16 * 1024 * 3 // 4}
+    }
+    revision = rig.board.revision
+    rig.reads(cpu_share=0.51)
+    rig.look_later()
+    assert rig.board.revision == revision
+    rig.reads(cpu_share=0.6)
+    rig.look_later()
+    assert set(rig.told(revision).loads) == {"n1"}
+    rig.passes(STALE_S + 1)
+    rig.look_later()
+    assert list(rig.told(revision).removed.loads) == ["n1"]
+
+
+@pytest.mark.parametrize("kind", ["MemoryPressure", "DiskPressure", "PIDPressure"])
+def test_a_node_under_pressure_is_told_to_be_avoided(rig: Rig, kind: str) -> None:
+    document = a_node(name="n2")
+    document["status"]["conditions"] = [{"type": kind, "status": "True"}]
+    rig.see(document)
+    rig.look_later()
+    assert rig.told().loads == {"n2": {"pressed": True}}
+    assert set(rig.told().hosts) == {"n1"}
+    rig.see(a_node(name="n2"))
+    rig.look_later()
+    assert rig.told().loads == {}
+    assert set(rig.told().hosts) == {"n1", "n2"}
+
+
+def test_loads_are_taken_back_where_no_policy_places_any_more(rig: Rig) -> None:
+    rig.reads(cpu_share=0.5)
+    rig.look_later()
+    revision = rig.board.revision
+    rig.known.broken = True
+    with pytest.raises(RuntimeError):
+        asyncio.run(rig.news.run())
+    assert list(rig.told(revision).removed.loads) == ["n1"]
 
 
 async def test_what_cannot_be_kept_up_to_date_is_withdrawn(rig: Rig) -> None:
