@@ -143,6 +143,9 @@ class Bench:
             async with asyncio.timeout(WITHIN_S):
                 with a_process([program, *arguments], log):
                     bound_s = await self._bound(plan.pods)
+        except TimeoutError as error:
+            said = log.read_text(errors="replace")[-2000:]
+            raise SystemExit(f"not all pods were bound within {WITHIN_S:.0f} s: {said}") from error
         finally:
             await _many(self.api.delete(f"{pods}/{name}") for name in names)
         skipped = int(plan.pods * WARM_SHARE)
@@ -240,6 +243,8 @@ async def a_bench(cluster: lifecycle.Cluster, plan: Plan) -> AsyncIterator[Bench
         own = path_of(CORE, "nodes", None, "node-1")
         await api.patch(own, {"spec": {"unschedulable": True}})
         await _many(api.create(nodes, _node(name)) for name in names)
+        # The API server taints new nodes until somebody has seen that they are ready.
+        await _many(api.patch(f"{nodes}/{name}", {"spec": {"taints": None}}) for name in names)
         try:
             await stack.enter_async_context(an_extender(folder, names))
             yield Bench(api, cluster, folder)

@@ -131,8 +131,9 @@ def load_of(size: Size, reading: Reading, running: Iterable[tuple[str, Expected]
     An attempt that the reading does not know began after it: all of it is still to come.
 
     >>> size, reading = Size(100 * MIB, 2000), Reading(0.5, 0.4, {"a": 20 * MIB})
-    >>> load_of(size, reading, [("a", Expected(50 * MIB, 1.0)), ("b", Expected(10 * MIB, 0.4))])
-    NodeLoad(millicores=2000, idle_millicores=600, room_mib=20)
+    >>> running = [("a", Expected(50 * MIB, 1.0)), ("b", Expected(10 * MIB, 0.4))]
+    >>> load_of(size, reading, running).to_document()
+    {'millicores': 2000, 'idle_millicores': 600, 'room_mib': 20}
     """
     growth_bytes, coming_cores = 0, 0.0
     if reading.pods_bytes is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll_operator.agent import node_meter
 from plimsoll_operator.agent.node_meter import NodeMeter, cpu_times, memory_share
 from plimsoll_operator.agent.pod_cgroups import find_hierarchy, find_kubepods, scan
 from plimsoll_operator.agent.sampler import FULL_READING_EVERY, Sampler
@@ -112,6 +113,18 @@ def test_the_use_of_a_node_and_of_its_pods_is_told(node: MeteredNode) -> None:
         pods_cores={uid(1): 0.5, uid(3): 0.25},
         pods_bytes={uid(1): MIB, uid(2): MIB, uid(3): MIB},
     )
+
+
+def test_of_many_pods_the_largest_are_told(
+    node: MeteredNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_meter, "MOST_PODS", 3)
+    for number in range(5):
+        node.pod(number, 1.0)
+    node.ticks()
+    (use,) = node.ticks()
+    assert use.pods_bytes is not None
+    assert len(use.pods_bytes) == 3
 
 
 def test_an_interval_costs_two_files_more(

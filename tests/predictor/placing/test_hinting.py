@@ -16,6 +16,7 @@ from plimsoll_predictor.placing.encounter import Encounter
 from plimsoll_predictor.placing.hinting import (
     AWAITED_S,
     MOST_AWAITED,
+    MOST_LOADS,
     MOST_NAMED,
     MOST_NODES,
     MOST_RESIDENTS,
@@ -25,6 +26,7 @@ from plimsoll_predictor.placing.hinting import (
 )
 from plimsoll_predictor.placing.interference import Interference
 from plimsoll_predictor.placing.kinds import OTHERS
+from plimsoll_predictor.placing.loads import Need, NodeLoad
 from plimsoll_predictor.placing.matrix import TELLING
 from plimsoll_predictor.placing.prices import costs_on_nodes
 
@@ -356,3 +358,61 @@ def test_a_kind_that_is_told_twice_is_bounded_once() -> None:
     nodes = Neighbourhoods()
     nodes.put("a", [(0, 1), (0, MOST_RESIDENTS)])
     assert list(nodes.residents()) == [("a", [(0, MOST_RESIDENTS)])]
+
+
+@given(
+    residents=st.lists(
+        st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=3), min_size=2
+    ),
+    known=st.sampled_from([0.0, 1.0]),
+)
+def test_with_room_everywhere_all_is_as_without_loads(
+    residents: list[list[tuple[int, int]]], known: float
+) -> None:
+    without, roomy = among(*residents, known=known), among(*residents, known=known)
+    for name in roomy.hosts:
+        roomy.put_load(name, NodeLoad(8000, 8000, 64_000))
+    need = Need(1000, 1000)
+    for kind in ("shop/loud", "shop/waiting", "shop/never-seen"):
+        one, other = without.hint(kind, 0.0), roomy.hint(kind, 0.0, need)
+        if isinstance(one, Hint) and isinstance(other, Hint):
+            assert one.nodes == other.nodes
+            assert one.gain == pytest.approx(other.gain)
+        else:
+            assert one == other
+        scores = without.costs_on(kind, without.hosts, 0.0)
+        if not isinstance(scores, NoHint):
+            assert scores == pytest.approx(roomy.costs_on(kind, roomy.hosts, 0.0, need))
+
+
+def test_a_node_that_goes_and_comes_back_has_the_load_that_was_told_of_it() -> None:
+    nodes = among([(LOUD, 1)], [], [])
+    nodes.put_load("n1", NodeLoad(8000, 8000, 0))
+    need = Need(1000, 100)
+    assert names(nodes.hint("shop/loud", 0.0, need))[0] == "n2"
+    nodes.expect("shop/loud", "n1", 0.0, need)
+    nodes.remove("n1")
+    nodes.put("n1", [])
+    assert names(nodes.hint("shop/loud", 0.0, need))[0] == "n2"
+    nodes.forget_load("n1")
+    assert {*names(nodes.hint("shop/loud", 0.0, need))} == {"n1", "n2"}
+
+
+def test_who_is_awaited_takes_what_is_left_until_news_are_due() -> None:
+    nodes = among([(LOUD, 1)], [], [])
+    nodes.costs = Costs(KINDS, np.array(ROWS) * np.array([1, 1, 1, 0]), np.ones((4, 4)))
+    for name in ("n1", "n2"):
+        nodes.put_load(name, NodeLoad(8000, 8000, 1500))
+    need = Need(1000, 100)
+    nodes.expect("shop/waiting", "n1", 0.0, need)
+    assert names(nodes.hint("shop/loud", 1.0, need)) == ("n2",)
+    assert {*names(nodes.hint("shop/loud", AWAITED_S, need))} == {"n1", "n2"}
+
+
+def test_there_are_no_more_loads_than_nodes_and_those_that_are_avoided() -> None:
+    nodes = Neighbourhoods()
+    for number in range(MOST_LOADS):
+        nodes.put_load(f"n{number}", NodeLoad(pressed=True))
+    nodes.put_load("n0", NodeLoad(room_mib=1))
+    with pytest.raises(ValueError, match="more than"):
+        nodes.put_load("another", NodeLoad())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from difflib import get_close_matches
 from typing import Final
 
 from plimsoll_operator.commands.placing.placing_tables import cluster_tables, task_tables
+from plimsoll_operator.commands.placing.starts_told import starts_here
 from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import complain, print_output
 from plimsoll_operator.commands.reaching.stored import existing_store
@@ -37,7 +39,9 @@ def placing_command(task: str | None, store_url: str, output: OutputForm) -> int
         complain(f"plimsoll placing: {error}")
         return 1
     if kind is None:
-        print_output(facts.to_dict(), cluster_tables(facts), output)
+        starts = starts_here()
+        document = {**facts.to_dict(), "starts": [asdict(each) for each in starts]}
+        print_output(document, cluster_tables(facts, starts), output)
     else:
         print_output(facts.task_dict(kind), task_tables(facts, kind), output)
     return 0

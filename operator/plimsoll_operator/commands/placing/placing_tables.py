@@ -11,6 +11,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
+from plimsoll_operator.commands.placing.starts_told import StartsTold
 from plimsoll_operator.commands.printing.tables import panel, plain
 from plimsoll_operator.views.placing_facts import PlacingFacts
 from plimsoll_operator.wording.placing_words import (
@@ -43,9 +44,13 @@ _STYLES: Final = (
 """Below how many times which style holds; brightness falls, so that it is read without hues."""
 
 
-def cluster_tables(facts: PlacingFacts) -> RenderableType:
-    """All tasks: the matrix, a line for each of those in it, and the saving."""
-    return Group(_Matrix(facts), saving_panel(facts.gains))
+def cluster_tables(facts: PlacingFacts, starts: Sequence[StartsTold] = ()) -> RenderableType:
+    """All tasks: the matrix, a line for each of those in it, the saving, and where pods started."""
+    shown = [_Matrix(facts), saving_panel(facts.gains)]
+    if starts:
+        title = "where pods started, since the controller leads"
+        shown.append(panel(title, {each.placing: each.words for each in starts}))
+    return Group(*shown)
 
 
 def task_tables(facts: PlacingFacts, kind: str) -> RenderableType:

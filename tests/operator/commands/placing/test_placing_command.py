@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from rich.console import Console
 
+from plimsoll_operator.commands.placing.placing import placing_command
 from plimsoll_operator.commands.placing.placing_tables import cluster_tables, task_tables
+from plimsoll_operator.commands.placing.starts_told import PORT, starts_here, starts_in
+from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.views.placing_facts import facts_with_gains
 from plimsoll_predictor.placing.placed_run import PlacedRun
 from plimsoll_predictor.store import Store
@@ -94,3 +101,65 @@ def test_a_task_that_is_not_there_is_answered_by_those_that_are(
     done = run_here("placing", task, "--store", url)
     assert (done.returncode, done.stdout) == (1, "")
     assert words in done.stderr
+
+
+METRICS = """# TYPE plimsoll_placing_starts_total counter
+plimsoll_placing_starts_total{placing="recommend",node="best"} 140.0
+plimsoll_placing_starts_total{placing="recommend",node="worse"} 60.0
+plimsoll_placing_starts_total{placing="recommend",node="unknown"} 14.0
+plimsoll_placing_starts_total{placing="enforce",node="best"} 3.0
+# TYPE plimsoll_placing_lost_slowdowns_total counter
+plimsoll_placing_lost_slowdowns_total{placing="recommend"} 24.0
+plimsoll_placing_lost_slowdowns_total{placing="enforce"} 0.0
+"""
+
+
+@contextmanager
+def a_controller(text: str) -> Iterator[int]:
+    """A page of metrics on loopback; its port."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/metrics" else 404)
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("localhost", 0), Page) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+def test_in_the_controllers_pod_the_schedulers_choice_stands_beside_plimsolls(
+    url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    with a_controller(METRICS) as port:
+        monkeypatch.setenv(PORT, str(port))
+        assert placing_command(None, url, OutputForm.JSON) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert placing_command(None, url, OutputForm.TABLE) == 0
+    assert document["starts"] == [
+        {"placing": "enforce", "best": 3, "worse": 0, "others": 0, "lost": 0.0},
+        {"placing": "recommend", "best": 140, "worse": 60, "others": 14, "lost": 24.0},
+    ]
+    shown = capsys.readouterr().out
+    assert "60 of 200 starts were on a worse node than Plimsoll's, by 0.40" in shown
+    assert "all of 3 starts were on the node that Plimsoll would have chosen" in shown
+
+
+@pytest.mark.parametrize("text", ["", "no metrics", "plimsoll_placing_starts_total nan\n"])
+def test_where_nobody_tells_of_starts_all_else_is_told(text: str) -> None:
+    with a_controller(text) as port:
+        assert starts_here({PORT: str(port)}) == []
+    assert starts_here({PORT: str(port)}) == [], "nobody listens any more"
+    assert starts_here({}) == []
+    assert starts_here({PORT: "tcp://10.0.0.1"}) == []
+
+
+def test_starts_that_cannot_be_compared_are_counted_as_such() -> None:
+    (told,) = starts_in('plimsoll_placing_starts_total{placing="recommend",node="unknown"} 7\n')
+    assert told.words == "of 7 starts none can be compared yet"

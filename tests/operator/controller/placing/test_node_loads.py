@@ -312,3 +312,25 @@ def test_tasks_that_run_are_forgotten_with_the_pods_forgotten_first() -> None:
         loads.of.living(a_status(uid, loads.now_s), Expected(100 * MIB))
     loads.reads_memory()
     assert loads.left() == NodeLoad(4000, 2000, 600 - 200)
+
+
+async def test_of_a_running_pod_its_need_is_still_to_come_as_it_was_decided(tmp_path: Path) -> None:
+    async with an_inside(tmp_path) as inside:
+        settle(inside, cores=0.0)
+        await inside.see(running("one"))
+        controller = inside.controller
+        pod = running("one").built()["metadata"]["uid"]
+        node, capacity = "node-1", Capacity(4096 * MIB, 4000)
+
+        def room(used: dict[str, int]) -> int | None:
+            use = NodeUse(node=node, over_s=10.0, cpu_share=0.5, memory_share=0.5, pods_bytes=used)
+            controller.loads.take(use)
+            left = controller.loads.left_on(node, capacity)
+            return None if left is None else left.room_mib
+
+        before, after = room({}), room({pod: 100 * MIB})
+        assert before is not None
+        assert after == before + 100, "what it uses is no more to come"
+        await inside.see(ended(running("one"), at=END))
+        assert room({}) == 2048
+        assert before < 2048
