@@ -5,8 +5,7 @@
 The scheduler is the local cluster's program, in a process of its own with the chart's settings.
 Nodes are objects of which no kubelet knows. A number of pods waits before a scheduler starts; pods
 a second are those bound after the first tenth, until the last. Without and with alternate, and each
-pair met the same weather. Beside them, a scheduler that may not schedule alike pods in batches,
-which version 1.35 does in profiles without an extender only.
+pair met the same weather.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ WARM_SHARE: Final = 0.1
 WITHIN_S: Final = 180.0
 EXTENDER_PORT: Final = 19444
 METRICS_PORT: Final = 19445
-ALONE, EXTENDED, UNBATCHED = "alone", "with the extender", "alone, no batches"
+ALONE, EXTENDED = "alone", "with the extender"
 BAR: Final = 0.8
 """With the extender, of the scheduler's own."""
 
@@ -107,8 +106,7 @@ def configuration(way: str, plan: Plan, kubeconfig: Path, folder: Path) -> list[
         del document["extenders"]
     path = folder / f"{way.replace(' ', '-')}.yaml"
     path.write_text(yaml.safe_dump(document))
-    gates = ["--feature-gates=OpportunisticBatching=false"] if way == UNBATCHED else []
-    return [f"--config={path}", "--secure-port=0", *gates]
+    return [f"--config={path}", "--secure-port=0"]
 
 
 @contextlib.contextmanager
@@ -326,7 +324,7 @@ async def extender_metrics() -> tuple[dict[str, float], float, float]:
 
 async def found_by(bench: Bench, plan: Plan) -> Found:
     """Measure all ways in turn, again and again; a first round warms up."""
-    found = Found({way: [] for way in (ALONE, EXTENDED, UNBATCHED)})
+    found = Found({way: [] for way in (ALONE, EXTENDED)})
     await bench.measure(ALONE, replace(plan, pods=max(20, plan.pods // 4)))
     for number in range(plan.rounds):
         ways = [*found.rates]
@@ -367,9 +365,9 @@ def main() -> int:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=1000)
-    parser.add_argument("--pods", type=int, default=300)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--scored", type=int, nargs="*", default=[0, 100])
+    parser.add_argument("--pods", type=int, default=500)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--scored", type=int, nargs="*", default=[0, 10])
     options = parser.parse_args()
     plans = [Plan(options.nodes, options.pods, options.rounds, each) for each in options.scored]
     cluster = lifecycle.Cluster(layout_from(os.environ), dict(os.environ))

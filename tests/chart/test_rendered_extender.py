@@ -48,6 +48,13 @@ def test_a_scheduler_is_configured_to_ask_for_scores_alone(helm: Helm) -> None:
     ]
 
 
+def test_the_scheduler_looks_for_as_many_nodes_as_it_would_unless_told(helm: Helm) -> None:
+    values = {"enabled": True, "percentageOfNodesToScore": 10}
+    assert configuration(helm.render({"extender": values}))["percentageOfNodesToScore"] == 10
+    found = configuration(helm.render({"extender": {"enabled": True}}))
+    assert "percentageOfNodesToScore" not in found
+
+
 def test_the_extender_gives_up_before_the_scheduler_does() -> None:
     assert ExtenderSettings.model_fields["deadline_s"].default < 0.05
 

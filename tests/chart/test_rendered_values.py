@@ -67,6 +67,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "extender.schedulerName": ("My Scheduler", "no name of Kubernetes"),
     "extender.weight": (0, "minimum"),
     "extender.nodeCacheCapable": ("yes", "want boolean"),
+    "extender.percentageOfNodesToScore": (101, "want 100"),
     "networkPolicies.schedulerCidrs": (["10.0.0.1"], "no range of addresses"),
     "networkPolicies.enabled": ("on-ish", "want boolean"),
     "networkPolicies.apiServerCidrs": (["10.0.0.1"], "no range of addresses"),

@@ -17,6 +17,7 @@ from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.processes.extender import RunningExtender, running_extender
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.knowledge.knowledge import Knowledge
+from plimsoll_predictor.placing.scoring import MOST_SCORE
 from tests.builders.pods import APod
 from tests.rigs.admission_servers import TOKEN, a_feed, until_true
 
@@ -66,11 +67,14 @@ class Scheduler:
             return found
 
     async def scores(self, pod: APod, *names: str) -> Sequence[int]:
-        """The scores of nodes, by names, in the order of the question."""
+        """The scores of nodes, by names, in the order of the question; as a scheduler adds them."""
         found = await self.prioritize(by_names(pod, *names))
-        assert [each["Host"] for each in found] == [*names]
         assert all(each.keys() == {"Host", "Score"} for each in found)
-        return [each["Score"] for each in found]
+        scores = {each["Host"]: each["Score"] for each in found}
+        assert len(scores) == len(found)
+        assert scores.keys() <= {*names}
+        assert all(0 < score <= MOST_SCORE for score in scores.values())
+        return [scores.get(name, 0) for name in names]
 
 
 def extender_settings(folder: Path, feed_url: str, **changes: Any) -> ExtenderSettings:

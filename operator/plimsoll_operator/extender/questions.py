@@ -112,6 +112,9 @@ def _nodes(args: _Args) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def answer(names: Iterable[str], scores: Iterable[int]) -> bytes:
-    """Write a ``HostPriorityList``."""
+    """Write a ``HostPriorityList``, without nodes whose score is 0.
+
+    A scheduler adds nothing to a node that is not in it, and reads the sooner what is short.
+    """
     scored = zip(names, scores, strict=True)
-    return _encoder.encode([_Score(name, score) for name, score in scored])
+    return _encoder.encode([_Score(name, score) for name, score in scored if score])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import repeat
 
 from plimsoll_operator.extender.breaker import Breaker
 from plimsoll_operator.extender.metrics import ExtenderMetrics
@@ -78,8 +77,7 @@ class Scorer:
     def _scored(self, question: Question, began_s: float) -> bytes:
         now_s = self.monotonic()
         found = self._found(question, now_s)
-        scores = repeat(0, len(question.names)) if found.scores is None else found.scores
-        text = answer(question.names, scores)
+        text = EQUAL if found.scores is None else answer(question.names, found.scores)
         if self._is_late(began_s):
             return self.without_scores(Graded.LATE, began_s)
         if found.best is not None:

@@ -90,5 +90,10 @@ def test_no_bytes_break_the_reader(body: bytes) -> None:
 
 
 def test_an_answer_has_the_words_of_a_host_priority_list() -> None:
-    assert answer(["n1", "n2"], [10, 0]) == (b'[{"Host":"n1","Score":10},{"Host":"n2","Score":0}]')
+    assert answer(["n1", "n2"], [10, 3]) == (b'[{"Host":"n1","Score":10},{"Host":"n2","Score":3}]')
     assert answer([], []) == EQUAL
+
+
+def test_a_node_that_gets_nothing_is_not_in_the_answer() -> None:
+    assert answer(["n1", "n2", "n3"], [0, 7, 0]) == b'[{"Host":"n2","Score":7}]'
+    assert answer(["n1"], [0]) == EQUAL
