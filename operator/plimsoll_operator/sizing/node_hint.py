@@ -20,7 +20,6 @@ from plimsoll_operator.pods.spec import (
     Pod,
     SizedContainer,
     annotations_of,
-    container_of,
     mapping,
     metadata_of,
     millicores_asked,
@@ -28,7 +27,7 @@ from plimsoll_operator.pods.spec import (
     sized_container,
     spec_of,
 )
-from plimsoll_operator.sizing.decision_note import MAX_ANNOTATION_CHARS
+from plimsoll_operator.sizing.decision_note import MAX_ANNOTATION_CHARS, DecisionNote
 from plimsoll_operator.sizing.patch import Operation
 from plimsoll_operator.sizing.sized import Sized
 from plimsoll_operator.sizing.state import AdmissionState
@@ -114,7 +113,7 @@ def hint_for(pod: Pod, sized: Sized, state: AdmissionState, heard: Heard) -> Hin
         return Hinted(Outcome.CHOSEN)
     if not heard.lately:
         return Hinted(Outcome.SILENT)
-    need = need_of(pod, state, sized.identity.task, sized.note.allocation_bytes)
+    need = need_of(pod, state, sized.identity.task, sized.note)
     hint = state.placing.hint(str(sized.identity.task), heard.now_s, need)
     if isinstance(hint, NoHint):
         return Hinted(Outcome(hint.value))
@@ -126,7 +125,7 @@ def hint_for(pod: Pod, sized: Sized, state: AdmissionState, heard: Heard) -> Hin
 
 
 def need_of(
-    pod: Pod, state: AdmissionState, task: TaskId, decided_bytes: int | None = None
+    pod: Pod, state: AdmissionState, task: TaskId, decided: DecisionNote | None = None
 ) -> Need:
     """Return what a new pod will use of its node; UNKNOWN_NEED where no node's load is known.
 
@@ -135,18 +134,25 @@ def need_of(
     """
     if not state.placing.has_loads:
         return UNKNOWN_NEED
+    name = None if decided is None else decided.container
+    memory_bytes = None if decided is None else decided.allocation_bytes
+    if memory_bytes is None:  # to find it takes ten microseconds
+        container = sized_container(pod)
+        if not isinstance(container, SizedContainer):
+            return UNKNOWN_NEED
+        name, memory_bytes = container.name, container.request_bytes
     cpu = state.knowledge_of(task).cpu
-    millicores = None if cpu is None else 1000 * cpu.high_cores
-    if decided_bytes is not None and millicores is not None:
-        return Need(decided_bytes / MIB, millicores)
-    container = sized_container(pod)
-    if not isinstance(container, SizedContainer):
-        return UNKNOWN_NEED
-    memory_bytes = decided_bytes or container.request_bytes
-    if millicores is None:
-        with contextlib.suppress(BadQuantity):
-            millicores = millicores_asked(container_of(pod, container.index), "requests")
+    millicores = _millicores(pod, name) if cpu is None else 1000 * cpu.high_cores
     return Need(None if memory_bytes is None else memory_bytes / MIB, millicores)
+
+
+def _millicores(pod: Pod, name: str | None) -> float | None:
+    """What a container asks for; None if it asks for nothing that can be read."""
+    for container in map(mapping, sequence(spec_of(pod).get("containers"))):
+        if container.get("name") == name:
+            with contextlib.suppress(BadQuantity):
+                return millicores_asked(container, "requests")
+    return None
 
 
 def says_where(pod: Pod) -> bool:

@@ -75,6 +75,8 @@ class Neighbourhoods:
         self._rows: dict[str, int] = {}
         self._beside: Array = np.zeros((0, MOST_PLACES))
         """A row a node: how many of each kind are there, or awaited."""
+        self._here: Array = np.zeros(0)
+        """The sum of each row."""
         self._awaited: Array = np.zeros((0, MOST_PLACES))
         self._promised: Array = np.zeros((0, COLUMNS))
         """What those who are awaited will use; counted from the load that is told."""
@@ -123,6 +125,7 @@ class Neighbourhoods:
         self._total += counts - self._beside[row]
         self._residents = float(self._total.sum())
         self._beside[row] = counts
+        self._here[row] = counts.sum()
 
     def remove(self, node: str) -> None:
         """Forget a node; the last one takes its row."""
@@ -173,6 +176,7 @@ class Neighbourhoods:
         copied.costs = self.costs
         copied._names, copied._rows = [*self._names], {**self._rows}
         copied._beside = self._beside - self._awaited
+        copied._here = copied._beside.sum(axis=1)
         copied._awaited = np.zeros_like(self._awaited)
         copied._promised = np.zeros_like(self._promised)
         copied._loads, copied._avoided = {**self._loads}, {*self._avoided}
@@ -202,12 +206,12 @@ class Neighbourhoods:
         total = self._total[:kinds]
         if self.costs.known[place] @ total < LEAST_KNOWN * self._residents:
             return NoHint.UNKNOWN
-        costs, beside = self.costs.rows[place], self._beside[:nodes, :kinds]
+        costs = self.costs.rows[place]
+        pairs = self._beside[:nodes, :kinds] @ costs
         if not self._loads:
-            return self._best(beside @ costs, float(costs @ total) / nodes)
-        pairs, residents = (beside @ np.stack((costs, np.ones(kinds)), axis=1)).T
-        scores = costs_with_loads(pairs, residents, self._left(), need)
-        return self._best(scores, float(scores.mean()))
+            return self._best(pairs, float(costs @ total) / nodes)
+        scores = costs_with_loads(pairs, self._here[:nodes], self._left(), need)
+        return self._best(scores, float(scores.sum()) / nodes)
 
     def costs_on(
         self, kind: str, nodes: Sequence[str], now_s: float, need: Need = UNKNOWN_NEED
@@ -307,7 +311,7 @@ class Neighbourhoods:
         if row == len(self._beside):
             rows = min(MOST_NODES, max(8, 2 * row))
             tables = [_grown(table, rows, nothing) for table, nothing in self._tables()]
-            self._beside, self._awaited, self._promised, self._load_rows = tables
+            self._beside, self._here, self._awaited, self._promised, self._load_rows = tables
         self._names.append(node)
         self._rows[node] = row
         if (load := self._loads.get(node)) is not None:
@@ -317,6 +321,7 @@ class Neighbourhoods:
     def _tables(self) -> Iterator[tuple[Array, float]]:
         """All that has a row a node, and what stands in a row of nobody."""
         yield self._beside, 0.0
+        yield self._here, 0.0
         yield self._awaited, 0.0
         yield self._promised, 0.0
         yield self._load_rows, np.nan
@@ -335,6 +340,7 @@ class Neighbourhoods:
         if place == _NO_KIND:
             return
         self._beside[row, place] += by
+        self._here[row] += by
         self._awaited[row, place] += by
         self._total[place] += by
         self._residents += by
@@ -356,5 +362,5 @@ class Neighbourhoods:
 
 
 def _grown(table: Array, rows: int, nothing: float) -> Array:
-    more = np.full((rows - len(table), table.shape[1]), nothing)
+    more = np.full((rows - len(table), *table.shape[1:]), nothing)
     return np.concatenate((table, more))
