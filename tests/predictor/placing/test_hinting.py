@@ -203,44 +203,65 @@ def test_who_is_awaited_is_bounded() -> None:
     assert names(nodes.hint("shop/loud", AWAITED_S)) == ("n0",)
 
 
+NEED = Need(1000.4, 333.3)
 NODES = st.sampled_from(["a", "b", "c", "d"])
 ASKED = st.sampled_from([*KINDS, "shop/other"])
 RESIDENTS = st.lists(st.tuples(st.integers(-2, MOST_PLACES + 2), st.integers(-5, 10**9)))
+LOADS = st.builds(
+    NodeLoad,
+    st.none() | st.integers(1, 64_000),
+    st.none() | st.integers(0, 64_000),
+    st.none() | st.integers(-(10**6), 10**6),
+    st.booleans(),
+)
 STEPS = st.one_of(
     st.tuples(st.just("put"), NODES, RESIDENTS),
     st.tuples(st.just("remove"), NODES),
     st.tuples(st.just("expect"), ASKED, NODES),
+    st.tuples(st.just("load"), NODES, LOADS),
+    st.tuples(st.just("forget"), NODES),
     st.tuples(st.just("costs"), st.booleans()),
 )
+
+
+def tell(nodes: Neighbourhoods, what: str, told: list[Any], now_s: float) -> None:
+    """One step but for other costs; what makes no sense changes nothing."""
+    with contextlib.suppress(ValueError):
+        if what == "put":
+            nodes.put(*told)
+        elif what == "remove":
+            nodes.remove(*told)
+        elif what == "expect":
+            nodes.expect(told[0], told[1], now_s, NEED)
+        elif what == "load":
+            nodes.put_load(*told)
+        elif what == "forget":
+            nodes.forget_load(*told)
 
 
 @given(steps=st.lists(st.tuples(STEPS, st.floats(0, 30)), max_size=40), kind=ASKED)
 def test_whatever_is_told_a_hint_names_few_nodes_that_are_there(
     steps: list[tuple[tuple[Any, ...], float]], kind: str
 ) -> None:
-    nodes, there, now_s = Neighbourhoods(), set[str](), 0.0
+    nodes, now_s = Neighbourhoods(), 0.0
     for (what, *told), passed_s in steps:
         now_s += passed_s
-        if what == "put":
-            try:
-                nodes.put(*told)
-            except ValueError:
-                continue
-            there.add(str(told[0]))
-        elif what == "remove":
-            nodes.remove(*told)
-            there.discard(str(told[0]))
-        elif what == "expect":
-            nodes.expect(told[0], told[1], now_s)
-        else:
+        tell(nodes, what, told, now_s)
+        if what == "costs":
             nodes.costs = costs() if told[0] else None
-        hint = nodes.hint(kind, now_s)
+        there = {*nodes.hosts}
+        hint = nodes.hint(kind, now_s, NEED)
+        scores = nodes.costs_on(kind, ["a", "elsewhere", "b"], now_s, NEED)
+        assert isinstance(scores, NoHint) or not np.isinf(scores).any()
         if isinstance(hint, Hint):
             assert 1 <= len(set(hint.nodes)) == len(hint.nodes) <= MOST_NAMED
             assert set(hint.nodes) <= there
             assert np.isfinite(hint.gain)
-    assert len(nodes) == len(there)
-    for node in sorted(there):
+    told_only = nodes.copy()
+    nodes.costs_on(kind, [], now_s + AWAITED_S)
+    for one, other in zip(nodes._tables(), told_only._tables(), strict=True):
+        assert np.array_equal(one[0], other[0], equal_nan=True), "nothing awaited is left over"
+    for node in sorted(nodes.hosts):
         nodes.remove(node)
     assert len(nodes) == 0
     assert nodes.hint(kind, now_s) in tuple(NoHint)
@@ -308,14 +329,9 @@ def test_what_is_kept_is_what_would_be_reckoned_anew(
     nodes.costs = costs()
     for what, *told in steps:
         now_s += 1.0
-        if what == "put":
-            with contextlib.suppress(ValueError):
-                nodes.put(*told)
-        elif what == "remove":
-            nodes.remove(*told)
-        elif what == "expect":
-            nodes.expect(told[0], told[1], now_s)
-        else:
+        if what not in ("load", "forget"):
+            tell(nodes, what, told, now_s)
+        if what == "costs":
             nodes.costs = costs(known=0.5 + 0.5 * bool(told[0]))
     anew = Neighbourhoods()
     anew.costs = costs()
