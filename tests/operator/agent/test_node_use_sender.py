@@ -16,6 +16,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from plimsoll_operator.agent.node_use_sender import NodeUseSender
 from plimsoll_operator.agent.sender import Answer, Reply
 from plimsoll_operator.attempts.node_use import LONGEST_WINDOW_S, MOST_PODS, NODE_USE_PATH, NodeUse
+from plimsoll_operator.attempts.peaks import MAX_MEMORY_BYTES
 from plimsoll_operator.controller.serving.node_use_routes import (
     MOST_BYTES,
     BadNodeUseError,
@@ -136,6 +137,10 @@ async def test_a_use_without_the_agents_token_is_not_taken(served: Served) -> No
         {"pods_cores": {"a" * 129: 1.0}},
         {"pods_cores": {f"p{n}": 1.0 for n in range(MOST_PODS + 1)}},
         {"pods_cores": [1.0]},
+        {"pods_bytes": {"a": -1}},
+        {"pods_bytes": {"a": 0.5}},
+        {"pods_bytes": {"a": 2**63}},
+        {"pods_bytes": {f"p{n}": 1 for n in range(MOST_PODS + 1)}},
     ],
     ids=lambda wrong: str(wrong)[:40],
 )
@@ -155,5 +160,6 @@ def test_what_is_no_use_is_refused(body: bytes) -> None:
 
 def test_the_largest_use_is_taken() -> None:
     pods = {f"{n:0>128}": 99_999.123 for n in range(MOST_PODS)}
-    largest = NodeUse(node="n" * 253, over_s=1.0, pods_cores=pods)
+    used = dict.fromkeys(pods, MAX_MEMORY_BYTES)
+    largest = NodeUse(node="n" * 253, over_s=1.0, pods_cores=pods, pods_bytes=used)
     assert read_node_use(orjson.dumps(to_document(largest))) == largest

@@ -13,7 +13,7 @@ from plimsoll_operator.feed.routes import is_bearer
 from plimsoll_predictor.core.documents import from_document
 
 MOST_BYTES: Final = 1 << 16
-"""Two hundred pods, each with the longest id."""
+"""Two hundred pods, each with the longest id, with their cores and their memory."""
 
 
 class BadNodeUseError(ValueError):
