@@ -123,7 +123,10 @@ def a_process(argv: Sequence[str], log: Path) -> Iterator[None]:
 
 @dataclass(slots=True)
 class Bench:
-    """One cluster with nodes that nothing runs on, and an extender that knows them."""
+    """One cluster with nodes that nothing runs on, and an extender that knows them.
+
+    Plans may differ in all but the nodes.
+    """
 
     api: ApiServer
     cluster: lifecycle.Cluster
@@ -354,10 +357,10 @@ def table(found: Found, plan: Plan) -> Table:
 
 async def _measured(cluster: lifecycle.Cluster, plans: Sequence[Plan]) -> list[Found]:
     found = []
-    for plan in plans:
-        async with a_bench(cluster, plan) as bench:
+    async with a_bench(cluster, plans[0]) as bench:
+        for plan in plans:
             found.append(await found_by(bench, plan))
-        Console(width=110).print(table(found[-1], plan))
+            Console(width=110).print(table(found[-1], plan))
     return found
 
 
