@@ -18,10 +18,11 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.processes.run_webhook import NAME
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import MIB
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll, a_plimsoll
 from tests.harm.manifests import a_pod
-from tests.harm.scenario import Ending, Scenario, history
+from tests.harm.scenario import ASKED_MIB, Ending, Scenario, history
 from tests.harm.stage import Stage
 from tests.harm.watching import MARK, Seen, Watched, watched
 from tests.rigs.command_lines import PLIMSOLL
@@ -96,7 +97,11 @@ class _Night:
         together = [each for each in reversed(scenarios) if not each.alone]
         together.sort(key=lambda each: each.past is None or each.past.ran_s <= USUAL_RUN_S)
         ends = dict(await asyncio.gather(*map(played, together)))
-        ends |= dict([await played(each) for each in scenarios if each.alone])
+        for each in [each for each in scenarios if each.alone]:
+            if self.plimsoll is not None and each.lowers:
+                # The one before may have had its controller away, and for that nothing is lowered.
+                await _sizes(stages[each.name], each.task, lowered=True)
+            ends |= dict([await played(each)])
         return [ends[each.name] for each in scenarios]
 
 
@@ -198,17 +203,20 @@ async def _close(stage: Stage, scenario: Scenario) -> None:
         await stage.core.delete_namespace(stage.namespace)
 
 
-async def _sizes(stage: Stage, task: str) -> None:
-    """Wait until admission knows the task; asked without side effect."""
+async def _sizes(stage: Stage, task: str, *, lowered: bool = False) -> None:
+    """Wait until admission knows the task, or lowers its pods; asked without side effect."""
     asking = a_pod("probe")
     asking["metadata"]["labels"][labels.TASK] = task
     deadline_s = time.monotonic() + SIZES_WITHIN_S
     while True:
-        probe = await stage.core.create_namespaced_pod(stage.namespace, asking, dry_run="All")
-        reason = Seen(probe.to_dict()).decision.get("reason")
-        if reason not in {None, "cold-start"}:
+        made = await stage.core.create_namespaced_pod(stage.namespace, asking, dry_run="All")
+        probe = Seen(made.to_dict())
+        given_bytes = probe.given_bytes or ASKED_MIB * MIB
+        if probe.decision.get("reason") not in {None, "cold-start"} and (
+            not lowered or given_bytes < ASKED_MIB * MIB
+        ):
             return
-        assert time.monotonic() < deadline_s, f"admission never heard of {stage.namespace}/{task}"
+        assert time.monotonic() < deadline_s, f"admission never sized {stage.namespace}/{task}"
         await asyncio.sleep(0.5)
 
 
