@@ -1,0 +1,60 @@
+"""How long a job takes that is cut in some way: chunks drawn by what they cost, played."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from plimsoll_predictor.splitting.costs import Z_90, Costs
+from plimsoll_predictor.splitting.drawing import drawn_s
+from plimsoll_predictor.splitting.jobs import Job
+
+DRAWS: Final = 16
+LAST_A_WORKER: Final = 6
+"""Of more chunks only the last are played: those before keep all workers busy in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Makespan:
+    """Seconds from the first worker's creation to the last chunk's end; nine of ten within."""
+
+    mean_s: float
+    low_s: float
+    high_s: float
+
+
+def least_s(chunks: int, job: Job, costs: Costs) -> float:
+    """Return what so many chunks take at least, if no worker ever waits for another."""
+    work_s = job.items * costs.item_s + chunks * (job.wait_s + costs.chunk_s)
+    return job.start_s + work_s / job.workers
+
+
+def expected(sizes: Sequence[int], job: Job, costs: Costs, seed: int) -> Makespan:
+    """Play these chunks on the job's workers. Cost: DRAWS times the last chunks, or fewer."""
+    kept = min(len(sizes), LAST_A_WORKER * job.workers)
+    before = np.asarray(sizes[: len(sizes) - kept], dtype=float)
+    last = np.asarray(sizes[len(sizes) - kept :], dtype=float)
+    busy_s = len(before) * (job.wait_s + costs.chunk_s) + float(before.sum()) * costs.item_s
+    begin_s = job.start_s + busy_s / job.workers
+    times = drawn_s(last, costs, DRAWS, seed) + job.wait_s
+    found = [played_s(row.tolist(), job.workers, begin_s) for row in times]
+    mean = float(np.mean(found))
+    wide = Z_90 * math.hypot(float(np.std(found)), (mean - job.start_s) * _unsure(costs))
+    return Makespan(mean, max(0.0, mean - wide), mean + wide)
+
+
+def played_s(times: Sequence[float], workers: int, begin_s: float) -> float:
+    """Return when the last of these chunks ends, each taken by the first worker that is free."""
+    free = [begin_s] * min(workers, len(times))
+    for seconds in times:
+        heapq.heapreplace(free, free[0] + seconds)
+    return max(free)
+
+
+def _unsure(costs: Costs) -> float:
+    return costs.item_error_s / costs.item_s if costs.item_s > 0 else 0.0

@@ -1,0 +1,174 @@
+"""How much memory a chunk needs: base + slope × items, from the peaks of chunks that finished."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from plimsoll_predictor.splitting.costs import MOST_ITEMS, Z_90
+
+MOST_BYTES: Final = 2**60
+USUAL_NOISE: Final = 0.1
+"""Of a peak, one standard deviation: believed while few have told it."""
+HELD: Final = 5.0
+"""Standard deviations that a container has room for: of a million chunks none is killed."""
+LEASED: Final = 4.5
+"""Those that a lease leaves room for: less, so that a fit that moves a little moves no lease."""
+BASE_SHARE: Final = 0.5
+"""Of a peak, that is no item's: believed while all chunks had one size."""
+FURTHEST: Final = 2
+"""A line is trusted up to so many times the largest chunk whose peak is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peaks:
+    """Bytes of a chunk of n items: base_bytes + n × slope_bytes, and noise as a share of that.
+
+    largest: the largest chunk that told. apart: whether chunks of two sizes told, so that base and
+    slope are told apart; else smaller chunks are believed to need as much. middle: the mean chunk.
+    killed_items, killed_bytes: the smallest chunk that was killed for memory, and in how much; None
+    if none was.
+    """
+
+    base_bytes: float
+    slope_bytes: float
+    noise: float
+    slope_error_bytes: float
+    largest: int
+    middle: float
+    apart: bool
+    killed_items: int | None = None
+    killed_bytes: int | None = None
+
+    def mean_bytes(self, items: float) -> float:
+        """Return the expected peak."""
+        told = items if self.apart else max(items, self.largest)
+        return self.base_bytes + told * self.slope_bytes
+
+    def interval_bytes(self, items: float) -> tuple[float, float]:
+        """Return between what nine of ten chunks of so many items are expected."""
+        return self._off_bytes(items, -Z_90), self._off_bytes(items, Z_90)
+
+    def container_bytes(self, items: float) -> float:
+        """Return what a container needs in which all chunks have so many items at most."""
+        return self._off_bytes(items, HELD)
+
+    def _off_bytes(self, items: float, deviations: float) -> float:
+        """The slope's own error counts by how far it is from the chunks that told."""
+        mean = self.mean_bytes(items)
+        away = abs(items - self.middle) * self.slope_error_bytes
+        return mean * math.exp(deviations * math.hypot(self.noise, away / mean))
+
+    def most_items(self, container_bytes: int) -> int:
+        """Return how many items a chunk may have in so much memory; 1 at least.
+
+        Never more than FURTHEST times the largest that told, and half of what was killed there.
+        """
+        most = FURTHEST * max(1, self.largest)
+        if (
+            self.killed_items is not None
+            and self.killed_bytes is not None
+            and container_bytes <= self.killed_bytes
+        ):
+            most = min(most, self.killed_items // 2)
+        low, high = 1, max(1, most)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._off_bytes(middle, LEASED) <= container_bytes:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+
+@dataclass(slots=True)
+class PeakSums:
+    """Peaks of chunks, in a few numbers however many they are.
+
+    A process's peak never falls: what counts is the largest chunk that a worker had until then.
+    Noise is a share of a peak, so each weighs as the inverse of its square.
+    """
+
+    weight: float = 0.0
+    items: float = 0.0
+    squares: float = 0.0
+    inverse: float = 0.0
+    rates: float = 0.0
+    count: float = 0.0
+    largest: int = 0
+    killed_items: int | None = None
+    killed_bytes: int | None = None
+
+    def add(self, items: int, peak_bytes: int, spilled_bytes: int = 0) -> None:
+        """Add a chunk that finished; what it spilled, it would have held.
+
+        Raises:
+            ValueError: for what no chunk can have had.
+        """
+        if not 0 < items <= MOST_ITEMS:
+            raise ValueError(f"a chunk of {items!r} items; it has 1 to {MOST_ITEMS}")
+        if not (0 < peak_bytes <= MOST_BYTES and 0 <= spilled_bytes <= MOST_BYTES):
+            raise ValueError(f"a peak of {peak_bytes!r} and {spilled_bytes!r} spilled bytes")
+        peak = float(peak_bytes + spilled_bytes)
+        each = 1 / peak**2
+        self.weight += each
+        self.items += items * each
+        self.squares += items * items * each
+        self.inverse += 1 / peak
+        self.rates += items / peak
+        self.count += 1
+        self.largest = max(self.largest, items)
+
+    def killed(self, items: int, container_bytes: int) -> None:
+        """Note that a chunk was killed for memory in so much."""
+        if self.killed_items is None or items < self.killed_items:
+            self.killed_items, self.killed_bytes = items, container_bytes
+
+    def fit(self) -> Peaks | None:
+        """Fit the line, never falling and never below zero; None if no chunk told."""
+        if not self.count:
+            return None
+        line = self._line()
+        base, slope, error = line or self._one_size()
+        # Of (peak - base - slope × items) ÷ peak, as is weighed: the mean of its squares.
+        rest = (
+            self.count
+            - 2 * base * self.inverse
+            - 2 * slope * self.rates
+            + base * base * self.weight
+            + 2 * base * slope * self.items
+            + slope * slope * self.squares
+        )
+        noise = math.sqrt((max(0.0, rest) + 2 * USUAL_NOISE**2) / (max(0.0, self.count - 2) + 2))
+        return Peaks(
+            base_bytes=base,
+            slope_bytes=slope,
+            noise=noise,
+            slope_error_bytes=error * noise,
+            largest=self.largest,
+            middle=self.items / self.weight,
+            apart=line is not None,
+            killed_items=self.killed_items,
+            killed_bytes=self.killed_bytes,
+        )
+
+    def _one_size(self) -> tuple[float, float, float]:
+        peak = self.inverse / self.weight
+        return BASE_SHARE * peak, (1 - BASE_SHARE) * peak / self.largest, 0.0
+
+    def _line(self) -> tuple[float, float, float] | None:
+        """Return base, slope, and the slope's error for a noise of 1; None of one size only."""
+        apart = self.weight * self.squares - self.items**2
+        flat = self.inverse / self.weight
+        steep = self.rates / self.squares
+        if apart <= 1e-9 * self.weight * self.squares:
+            return None
+        base = (self.squares * self.inverse - self.items * self.rates) / apart
+        slope = (self.weight * self.rates - self.items * self.inverse) / apart
+        error = math.sqrt(self.weight / apart)
+        if slope < 0:
+            return flat, 0.0, error
+        if base < 0:
+            return 0.0, steep, error
+        return base, slope, error

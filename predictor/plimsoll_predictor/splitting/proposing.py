@@ -1,0 +1,226 @@
+"""Proposes how a job is cut: chunks, workers and memory, or says that there is nothing to gain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from plimsoll_predictor.splitting.costs import Costs
+from plimsoll_predictor.splitting.jobs import Job
+from plimsoll_predictor.splitting.makespans import Makespan, expected, least_s
+from plimsoll_predictor.splitting.peaks import Peaks
+from plimsoll_predictor.splitting.sizes import (
+    LEAST_WAITS,
+    Bounds,
+    batched_sizes,
+    even_candidates,
+    even_sizes,
+    leased_sizes,
+)
+
+TIME: Final = 0.0
+MEMORY_TIME: Final = 1.0
+MOST_WORSE: Final = 0.1
+"""Of the default's time: a proposal that may take longer by more, nine times of ten, is none."""
+LEAST_GAIN: Final = 0.01
+BATCHES: Final = (4.0, 16.0)
+"""How many times its wait a chunk takes at least, in the decreasing plans that are compared."""
+_SEED: Final = 7
+"""All plans are played on the same draws, so that they differ by what they are."""
+
+
+class Verdict(StrEnum):
+    """What a proposal says."""
+
+    UNKNOWN = "nothing known"
+    NOTHING_TO_GAIN = "nothing to gain"
+    RISKY = "could take longer"
+    CUT = "cut"
+
+
+class Shape(StrEnum):
+    """How chunks follow each other."""
+
+    EVEN = "even"
+    DECREASING = "decreasing"
+    LEASED = "leased"
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What is to be little: time × memory^memory_weight. memory_weight: TIME to MEMORY_TIME.
+
+    most_bytes: of a container; None if no bound is known.
+    """
+
+    memory_weight: float = TIME
+    most_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a weight beyond its range."""
+        if not TIME <= self.memory_weight <= MEMORY_TIME:
+            raise ValueError(f"a weight of memory of {self.memory_weight!r}; it is 0 to 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One way to cut a job. largest: items of its largest chunk.
+
+    memory_bytes: of a container that holds its largest chunk; None if no peak is known.
+    """
+
+    shape: Shape
+    largest: int
+    chunks: int
+    least_waits: float
+    makespan: Makespan
+    memory_bytes: int | None
+
+    def sizes(self, job: Job, costs: Costs) -> Iterator[int]:
+        """Return its chunks, in the order in which they begin."""
+        if self.shape is Shape.EVEN:
+            return even_sizes(job, self.largest)
+        bounds = _bounds(self.largest, self.least_waits)
+        cut = leased_sizes if self.shape is Shape.LEASED else batched_sizes
+        return cut(job, costs, bounds)
+
+    def price(self, aim: Aim) -> float:
+        """Return what it costs by the aim; only to be compared."""
+        memory = self.memory_bytes or 1
+        return self.makespan.mean_s * math.pow(memory, aim.memory_weight)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What is proposed, and beside it what is done now; plans are None where nothing is known.
+
+    workers: that are worth their start; never more than the job has. gain: of the aim's price, 0 to
+    1, expected.
+    """
+
+    verdict: Verdict
+    plan: Plan | None
+    usual: Plan | None
+    workers: int
+    gain: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What past runs told. noise: of makespans, one standard deviation as a share."""
+
+    costs: Costs | None
+    peaks: Peaks | None
+    noise: float
+
+
+def propose(job: Job, known: Known, aim: Aim, usual_items: int) -> Proposal:
+    """Propose the cut whose price is least, if that is less than now by more than the noise.
+
+    usual_items: of the chunks that the job has now, all even.
+    """
+    costs = known.costs
+    if costs is None or costs.item_s <= 0:
+        return Proposal(Verdict.UNKNOWN, None, None, job.workers)
+    usual = _even(job, costs, known.peaks, usual_items)
+    best = min(_plans(job, known, aim), key=lambda plan: plan.price(aim), default=usual)
+    gain = 1 - best.price(aim) / usual.price(aim)
+    workers = worthwhile_workers(job, costs)
+    if gain < max(LEAST_GAIN, _noticed(known.noise, aim)):
+        return Proposal(Verdict.NOTHING_TO_GAIN, usual, usual, workers, max(0.0, gain))
+    if best.makespan.high_s > usual.makespan.high_s * (1 + MOST_WORSE):
+        return Proposal(Verdict.RISKY, usual, usual, workers)
+    return Proposal(Verdict.CUT, best, usual, workers, gain)
+
+
+def propose_leased(job: Job, known: Known, aim: Aim, usual_items: int) -> Proposal:
+    """Propose the largest lease, and with it the memory, by the aim; leases size themselves.
+
+    usual_items: of the leases that workers are given now, at most.
+    """
+    costs = known.costs
+    if costs is None or costs.item_s <= 0:
+        return Proposal(Verdict.UNKNOWN, None, None, job.workers)
+    usual = _leased(job, costs, known.peaks, usual_items)
+    allowed = _allowed(job, known.peaks, aim)
+    sizes = (items for items in even_candidates(job) if items <= allowed)
+    plans = [_leased(job, costs, known.peaks, items) for items in sizes]
+    best = min(plans, key=lambda plan: plan.price(aim), default=usual)
+    gain = 1 - best.price(aim) / usual.price(aim)
+    if gain < max(LEAST_GAIN, _noticed(known.noise, aim)):
+        return Proposal(Verdict.NOTHING_TO_GAIN, usual, usual, job.workers, max(0.0, gain))
+    return Proposal(Verdict.CUT, best, usual, worthwhile_workers(job, costs), gain)
+
+
+def worthwhile_workers(job: Job, costs: Costs) -> int:
+    """Return the fewest workers that are not slower by more than LEAST_GAIN than all of them."""
+    work_s = job.items * costs.item_s
+    if work_s <= 0 or not math.isfinite(work_s):
+        return job.workers
+    all_s = job.bound_s(work_s) * (1 + LEAST_GAIN)
+    fewest = math.ceil(work_s / (all_s - job.start_s))
+    return max(1, min(job.workers, fewest, job.items))
+
+
+def _noticed(noise: float, aim: Aim) -> float:
+    """Return the gain that noise could pretend: of a run's time. Memory is not as noisy."""
+    return noise * (1 - aim.memory_weight / 2)
+
+
+def _plans(job: Job, known: Known, aim: Aim) -> Iterator[Plan]:
+    costs = known.costs
+    if costs is None:
+        return
+    allowed = _allowed(job, known.peaks, aim)
+    best = math.inf
+    for items in even_candidates(job):
+        if items > allowed:
+            continue
+        chunks = -(-job.items // items)
+        if aim.memory_weight == TIME and least_s(chunks, job, costs) >= best:
+            break
+        plan = _even(job, costs, known.peaks, items)
+        best = min(best, plan.makespan.mean_s)
+        yield plan
+    for waits in BATCHES:
+        yield _decreasing(job, known, allowed, waits)
+
+
+def _allowed(job: Job, peaks: Peaks | None, aim: Aim) -> int:
+    if peaks is None or aim.most_bytes is None:
+        return job.items
+    return min(job.items, peaks.most_items(aim.most_bytes))
+
+
+def _even(job: Job, costs: Costs, peaks: Peaks | None, items: int) -> Plan:
+    items = max(1, min(items, job.items))
+    sizes = even_sizes(job, items)
+    return _plan(Shape.EVEN, list(sizes), (job, costs, peaks), 0.0)
+
+
+def _leased(job: Job, costs: Costs, peaks: Peaks | None, items: int) -> Plan:
+    sizes = list(leased_sizes(job, costs, _bounds(items, LEAST_WAITS)))
+    return _plan(Shape.LEASED, sizes, (job, costs, peaks), LEAST_WAITS)
+
+
+def _decreasing(job: Job, known: Known, allowed: int, waits: float) -> Plan:
+    if known.costs is None:
+        raise ValueError("no plan without costs")
+    sizes = batched_sizes(job, known.costs, _bounds(allowed, waits))
+    return _plan(Shape.DECREASING, list(sizes), (job, known.costs, known.peaks), waits)
+
+
+def _plan(
+    shape: Shape, sizes: list[int], known: tuple[Job, Costs, Peaks | None], waits: float
+) -> Plan:
+    job, costs, peaks = known
+    makespan = expected(sizes, job, costs, _SEED)
+    memory = None if peaks is None else math.ceil(peaks.container_bytes(max(sizes)))
+    return Plan(shape, max(sizes), len(sizes), waits, makespan, memory)
+
+
+def _bounds(most_items: int, waits: float) -> Bounds:
+    return Bounds(most_items, math.inf, waits)

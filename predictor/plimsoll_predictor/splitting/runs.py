@@ -1,0 +1,58 @@
+"""What is known of a task's splitting: its chunks' times and peaks, and how well that foretold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Final
+
+from plimsoll_predictor.splitting.costs import ChunkSums, Costs
+from plimsoll_predictor.splitting.peaks import Peaks, PeakSums
+
+KEPT: Final = 0.8
+"""What older runs count after a newer one: the last three are half of what is believed."""
+LEAST_NOISE: Final = 0.01
+USUAL_NOISE: Final = 0.02
+"""Of a makespan, one standard deviation around what its chunks explain, before runs have told."""
+USUAL_RUNS: Final = 1.0
+
+
+@dataclass(slots=True)
+class Past:
+    """A task's runs so far, in bounded space. Numbers of a run are added when it has ended."""
+
+    times: ChunkSums = field(default_factory=ChunkSums)
+    peaks: PeakSums = field(default_factory=PeakSums)
+    runs: int = 0
+    _judged: float = 0.0
+    _surprise: float = 0.0
+
+    def begin(self) -> None:
+        """Let what older runs told count less: a task changes."""
+        self.times.fade(KEPT)
+
+    def ended(self, makespan_s: float, explained_s: float | None = None) -> None:
+        """Count a run. explained_s: what its chunks' own times come to; None if nobody reckoned.
+
+        A machine that is slower for a day is no noise, since it is slower for every cut; nor is an
+        item that took long, since the model expects such. What chunks do not explain is.
+        """
+        self.runs += 1
+        if explained_s and makespan_s > 0:
+            self._surprise = KEPT * self._surprise + math.log(makespan_s / explained_s) ** 2
+            self._judged = KEPT * self._judged + 1
+
+    @property
+    def noise(self) -> float:
+        """How far makespans are from what chunks explain, as a share; one standard deviation."""
+        usual = USUAL_RUNS * USUAL_NOISE**2
+        found = math.sqrt((self._surprise + usual) / (self._judged + USUAL_RUNS))
+        return max(LEAST_NOISE, found)
+
+    def costs(self) -> Costs | None:
+        """Return what items and chunks cost; None if no chunk has told."""
+        return self.times.fit()
+
+    def memory(self) -> Peaks | None:
+        """Return what chunks need; None if no peak is known."""
+        return self.peaks.fit()

@@ -1,0 +1,98 @@
+"""How large the next chunk is: a worker's part of what is left, never less than it costs to get.
+
+The part is Factoring's (Flynn Hummel, Schonberg, Flynn: Factoring, a method for scheduling parallel
+loops, CACM 35(8), 1992): items whose times are alike are given out almost at once, those that
+differ much in ever smaller chunks, so that no worker is left with a long one at the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from plimsoll_predictor.splitting.costs import Costs
+from plimsoll_predictor.splitting.jobs import Job
+
+LEAST_WAITS: Final = 4.0
+"""A chunk takes at least as many times as long as it takes to get it. Of 1, 2 and 4, by simulation
+with seeds of its own, where a wait is 50 ms."""
+TARGET_S: Final = 60.0
+"""No lease is meant to be longer: it is what is lost where a worker dies."""
+GROWTH: Final = 8
+"""A chunk has at most as many times the items of the largest of which the time is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """most_items: of a chunk, such as by memory. target_s: what one is meant to take at most."""
+
+    most_items: int
+    target_s: float = TARGET_S
+    least_waits: float = LEAST_WAITS
+
+
+def next_items(left: int, job: Job, costs: Costs | None, bounds: Bounds) -> int:
+    """Return how many of the ``left`` items the next chunk has: 1 to ``left``.
+
+    costs: None if nothing is known; then it is a single item.
+    """
+    if costs is None or costs.item_s <= 0:
+        return 1
+    part = left / (_rounds(left, job.workers, costs.spread_s / costs.item_s) * job.workers)
+    least = bounds.least_waits * (job.wait_s + costs.chunk_s) / costs.item_s
+    worth_it = max(part, min(least, left / job.workers))
+    most = min(bounds.most_items, max(1.0, bounds.target_s / costs.item_s), left)
+    return max(1, min(int(most), math.ceil(worth_it)))
+
+
+def _rounds(left: int, workers: int, spread: float) -> float:
+    """Return among how many times the workers what is left is shared; 1 without a spread.
+
+    spread: an item's standard deviation, in means.
+    """
+    half = workers / (2 * math.sqrt(left)) * spread
+    return 1 + half * half + half * math.sqrt(half * half + 2)
+
+
+def leased_sizes(job: Job, costs: Costs, bounds: Bounds) -> Iterator[int]:
+    """Return the chunks that leases come to, if costs are what is believed."""
+    left = job.items
+    while left > 0:
+        items = next_items(left, job, costs, bounds)
+        yield items
+        left -= items
+
+
+def batched_sizes(job: Job, costs: Costs, bounds: Bounds) -> Iterator[int]:
+    """Return chunks that are cut before the job begins: as many of one size as there are workers.
+
+    Kubernetes starts indexes in their order, so the large ones come first.
+    """
+    left = job.items
+    while left > 0:
+        items = next_items(left, job, costs, bounds)
+        for _ in range(job.workers):
+            if left > 0:
+                yield min(items, left)
+                left -= items
+
+
+def even_sizes(job: Job, items: int) -> Iterator[int]:
+    """Return chunks of so many items; the last one has the rest."""
+    for first in range(0, job.items, items):
+        yield min(items, job.items - first)
+
+
+def even_candidates(job: Job, chunks_a_worker: int = 1024) -> Iterator[int]:
+    """Return sizes of even chunks, from a worker's whole part down to so many chunks for each."""
+    rounds, before = 1.0, 0
+    while rounds <= chunks_a_worker:
+        items = max(1, -(-job.items // (job.workers * round(rounds))))
+        if items != before:
+            yield items
+        if items == 1:
+            return
+        before = items
+        rounds = max(rounds + 1, rounds * 1.25)

@@ -1,0 +1,73 @@
+"""Guided self-scheduling by what items are found to cost, within a run and from run to run."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from plimsoll_predictor.splitting.costs import MOST_ITEMS, Costs
+from plimsoll_predictor.splitting.jobs import Job
+from plimsoll_predictor.splitting.runs import Past
+from plimsoll_predictor.splitting.sizes import GROWTH, Bounds, next_items
+from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut
+
+FIT_AGAIN: Final = 1.02
+"""Costs are fitted again after so many times as many chunks: a fit is dearer than a chunk."""
+
+
+class Guided:
+    """A worker's part of what is left.
+
+    most_bytes: a worker's memory; None if it is no bound. most_items: of a chunk, if it is bound.
+    """
+
+    def __init__(self, most_bytes: int | None = None, most_items: int | None = None) -> None:
+        self.past = Past()
+        self._most_items = most_items or MOST_ITEMS
+        self._most_bytes = most_bytes
+        self._job = Job(1, 1, 0.0, 0.0)
+        self._costs: Costs | None = None
+        self._bounds = Bounds(1)
+        self._cut = Cut.LEASED
+        self._fit_again = 0.0
+
+    def begin(self, job: Job, cut: Cut) -> None:
+        """Let old runs count less."""
+        self._job, self._cut = job, cut
+        self.past.begin()
+        self._learn()
+
+    def next_items(self, left: int) -> int:
+        """Return a part of what is left; the share if all is cut while nothing is known."""
+        if self._costs is None and self._cut is Cut.BEFORE:
+            return min(left, self._job.share)
+        return next_items(left, self._job, self._costs, self._bounds)
+
+    def done(self, chunk: Chunk) -> None:
+        """Learn from it at once: the next size knows it."""
+        self.past.times.add(chunk.items, chunk.seconds)
+        if chunk.peak_bytes is not None:
+            self.past.peaks.add(chunk.largest or chunk.items, chunk.peak_bytes)
+        if self.past.times.count >= self._fit_again:
+            self._learn()
+
+    def killed(self, items: int, container_bytes: int) -> None:
+        """Hear that a worker was killed for memory: chunks become smaller at once."""
+        self.past.peaks.killed(items, container_bytes)
+        self._learn()
+
+    def ended(self, makespan_s: float) -> None:
+        """Count the run."""
+        self.past.ended(makespan_s)
+
+    def _learn(self) -> None:
+        self._fit_again = self.past.times.count * FIT_AGAIN
+        self._costs = self.past.costs()
+        if self._cut is Cut.BEFORE:
+            self._bounds = Bounds(self._job.items, math.inf)
+            return
+        most = GROWTH * max(1, self.past.times.largest)
+        peaks = self.past.memory() if self._most_bytes is not None else None
+        if self._most_bytes is not None:
+            most = min(most, peaks.most_items(self._most_bytes) if peaks else 1)
+        self._bounds = Bounds(min(most, self._most_items))

@@ -1,0 +1,48 @@
+"""The interface of strategies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from plimsoll_predictor.splitting.jobs import Job
+
+
+class Cut(StrEnum):
+    """When chunks are decided."""
+
+    LEASED = "leased"
+    """One by one, while the job runs."""
+    BEFORE = "cut"
+    """All at the job's creation; each is a pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A chunk that finished. seconds: of its work.
+
+    peak_bytes: of its worker until then, and largest: the largest chunk that this worker had until
+    then, since a process's peak never falls. None if nobody measured.
+    """
+
+    items: int
+    seconds: float
+    peak_bytes: int | None = None
+    largest: int | None = None
+
+
+class Strategy(Protocol):
+    """Chooses sizes. It keeps what it has learned over the runs of one task."""
+
+    def begin(self, job: Job, cut: Cut) -> None:
+        """Hear that a run begins."""
+
+    def next_items(self, left: int) -> int:
+        """Choose how many of the items that are left the next chunk has: 1 to ``left``."""
+
+    def done(self, chunk: Chunk) -> None:
+        """Hear of a chunk that finished; of a job that is cut before, after all were chosen."""
+
+    def ended(self, makespan_s: float) -> None:
+        """Hear that the run has ended."""
