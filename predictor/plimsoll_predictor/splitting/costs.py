@@ -15,6 +15,8 @@ USUAL_SPREAD: Final = 1.0
 """Of an item's time, in means: believed while few chunks have told it."""
 USUAL_WEIGHT: Final = 2.0
 """In chunks: how much that belief weighs."""
+SURE: Final = 2.0
+"""Standard deviations from zero from which on a chunk is believed to cost anything of its own."""
 _ALIKE: Final = 1e-6
 """Sizes that differ by less cannot tell a chunk's cost from an item's."""
 
@@ -105,7 +107,7 @@ class ChunkSums:
         rest = max(0.0, self.squares - chunk_s * self.rates - item_s * self.seconds)
         variance = self._variance(rest, 2, item_s)
         chunk_error_s = math.sqrt(variance * self.items / apart)
-        if chunk_s < chunk_error_s or item_s <= 0:
+        if chunk_s < SURE * chunk_error_s or item_s <= 0:
             return None
         item_error_s = math.sqrt(variance * self.inverse / apart)
         spread_s = math.sqrt(variance)

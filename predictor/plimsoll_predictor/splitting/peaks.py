@@ -17,6 +17,7 @@ LEASED: Final = 4.5
 """Those that a lease leaves room for: less, so that a fit that moves a little moves no lease."""
 BASE_SHARE: Final = 0.5
 """Of a peak, that is no item's: believed while all chunks had one size."""
+_MOST_OFF: Final = 20.0
 FURTHEST: Final = 2
 """A line is trusted up to so many times the largest chunk whose peak is known."""
 
@@ -58,7 +59,8 @@ class Peaks:
         """The slope's own error counts by how far it is from the chunks that told."""
         mean = self.mean_bytes(items)
         away = abs(items - self.middle) * self.slope_error_bytes
-        return mean * math.exp(deviations * math.hypot(self.noise, away / mean))
+        off = deviations * math.hypot(self.noise, away / mean)
+        return mean * math.exp(max(-_MOST_OFF, min(_MOST_OFF, off)))
 
     def most_items(self, container_bytes: int) -> int:
         """Return how many items a chunk may have in so much memory; 1 at least.

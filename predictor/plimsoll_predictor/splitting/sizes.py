@@ -42,7 +42,7 @@ def next_items(left: int, job: Job, costs: Costs | None, bounds: Bounds) -> int:
         return 1
     part = left / (_rounds(left, job.workers, costs.spread_s / costs.item_s) * job.workers)
     least = bounds.least_waits * (job.wait_s + costs.chunk_s) / costs.item_s
-    worth_it = max(part, min(least, left / job.workers))
+    worth_it = max(part, min(least, job.share))
     most = min(bounds.most_items, max(1.0, bounds.target_s / costs.item_s), left)
     return max(1, min(int(most), math.ceil(worth_it)))
 
