@@ -1,0 +1,276 @@
+"""Who does which items of a job: ranges are leased, acknowledged once, and taken back.
+
+In: workers that ask, acknowledge and die, and a clock of the one who keeps this. Out: a range, that
+all is leased, or that all is done. Who keeps it writes ``to_document`` before an answer leaves;
+then a restart loses nothing that a worker was told. What it costs grows with open ranges, not with
+items.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from plimsoll_predictor.core.documents import from_document, to_document
+from plimsoll_predictor.splitting.costs import MOST_ITEMS
+from plimsoll_predictor.splitting.jobs import MOST_WORKERS
+
+LEASE_S: Final = 600.0
+"""So long a lease is a worker's without a word: ten times what one is meant to take. Then it is
+taken back, unless the worker says that it is at work (``renew``)."""
+MOST_NAME_CHARS: Final = 253
+"""Of a worker, which is a pod's name."""
+
+NextItems = Callable[[int], int]
+"""How many items are left -> how many the next lease has; what it says is cut to 1 to that."""
+
+
+class NoLease(StrEnum):
+    """Why a worker gets no range now."""
+
+    WAIT = "wait"
+    """Others have all that is left; some of it may come back."""
+    FINISHED = "finished"
+    """Every item is done."""
+    CROWDED = "crowded"
+    """More workers than any job may have."""
+
+
+class Ack(StrEnum):
+    """What an acknowledgement came to."""
+
+    DONE = "done"
+    """These items are done, by this record."""
+    AGAIN = "again"
+    """This worker's last acknowledgement, once more; it counted once."""
+    REFUSED = "refused"
+    """It never was this worker's lease, or it was taken back: others do these items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A worker's range: items ``first`` to ``first + items - 1``. number: unique in the job.
+
+    granted_s, until_s: on the clock of who keeps leases.
+    """
+
+    number: int
+    worker: str
+    first: int
+    items: int
+    granted_s: float
+    until_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An acknowledgement's answer. lease: that it ended; None unless it is DONE."""
+
+    ack: Ack
+    lease: Lease | None = None
+
+
+Whole = Annotated[int, msgspec.Meta(ge=0, le=MOST_ITEMS)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_NAME_CHARS)]
+
+
+class _Open(msgspec.Struct):
+    number: Whole
+    worker: Name
+    first: Whole
+    items: Annotated[int, msgspec.Meta(ge=1, le=MOST_ITEMS)]
+
+
+class _Document(msgspec.Struct):
+    items: Annotated[int, msgspec.Meta(ge=1, le=MOST_ITEMS)]
+    begun: Whole
+    done: Whole
+    number: Whole
+    back: Annotated[
+        list[tuple[Whole, Annotated[int, msgspec.Meta(ge=1, le=MOST_ITEMS)]]],
+        msgspec.Meta(max_length=MOST_WORKERS),
+    ]
+    leases: Annotated[list[_Open], msgspec.Meta(max_length=MOST_WORKERS)]
+    last: Annotated[dict[Name, Whole], msgspec.Meta(max_length=MOST_WORKERS)]
+
+
+class Leases:
+    """The ranges of one job. A worker has one lease at a time."""
+
+    def __init__(self, items: int) -> None:
+        if not 0 < items <= MOST_ITEMS:
+            raise ValueError(f"a job of {items!r} items; it has 1 to {MOST_ITEMS}")
+        self._items = items
+        self._begun = self._done = self._number = 0
+        self._back: list[tuple[int, int]] = []
+        """Taken back, by first item and how many."""
+        self._open: dict[str, Lease] = {}
+        """By worker."""
+        self._last: dict[str, int] = {}
+        """Worker -> the number of the lease that it acknowledged last; the newest come last."""
+
+    @property
+    def done(self) -> int:
+        """How many items are done."""
+        return self._done
+
+    @property
+    def left(self) -> int:
+        """How many items nobody has."""
+        return self._items - self._begun + sum(items for _, items in self._back)
+
+    @property
+    def open(self) -> tuple[Lease, ...]:
+        """What workers have now."""
+        return tuple(self._open.values())
+
+    def next(self, worker: str, now_s: float, next_items: NextItems) -> Lease | NoLease:
+        """Lease a range; a worker that asks again has its own again, and longer.
+
+        Raises:
+            ValueError: for a worker without a name, or with one that no pod has.
+        """
+        if not 0 < len(worker) <= MOST_NAME_CHARS:
+            raise ValueError(f"a worker's name has 1 to {MOST_NAME_CHARS} characters")
+        if worker in self._open:
+            return self._renewed(self._open[worker], now_s)
+        self.expire(now_s)
+        left = self.left
+        if not left:
+            return NoLease.WAIT if self._done < self._items else NoLease.FINISHED
+        if len(self._open) >= MOST_WORKERS:
+            return NoLease.CROWDED
+        first, items = self._take(max(1, min(left, next_items(left))))
+        self._number += 1
+        lease = Lease(self._number, worker, first, items, now_s, now_s + LEASE_S)
+        self._open[worker] = lease
+        return lease
+
+    def acknowledge(self, worker: str, number: int) -> Answered:
+        """Count a lease as done, once. number: of the lease, as it was granted."""
+        lease = self._open.get(worker)
+        if lease is not None and lease.number == number:
+            del self._open[worker]
+            self._remember(worker, number)
+            self._done += lease.items
+            return Answered(Ack.DONE, lease)
+        if self._last.get(worker) == number:
+            return Answered(Ack.AGAIN)
+        return Answered(Ack.REFUSED)
+
+    def renew(self, worker: str, number: int, now_s: float) -> bool:
+        """Keep a lease for longer; False if it is not this worker's any more."""
+        lease = self._open.get(worker)
+        if lease is None or lease.number != number:
+            return False
+        self._renewed(lease, now_s)
+        return True
+
+    def died(self, worker: str) -> Lease | None:
+        """Take back what a worker has, that can no longer do it; None if it has nothing."""
+        self._last.pop(worker, None)
+        lease = self._open.pop(worker, None)
+        if lease is not None:
+            self._back.append((lease.first, lease.items))
+        return lease
+
+    def expire(self, now_s: float) -> tuple[Lease, ...]:
+        """Take back the leases of workers that said nothing for too long."""
+        late = tuple(lease for lease in self._open.values() if lease.until_s <= now_s)
+        for lease in late:
+            self.died(lease.worker)
+        return late
+
+    def to_document(self) -> dict[str, Any]:
+        """Return it in plain JSON types; without times, since another clock may read it."""
+        leases = [_Open(each.number, each.worker, each.first, each.items) for each in self.open]
+        document = _Document(
+            self._items, self._begun, self._done, self._number, self._back, leases, self._last
+        )
+        written: dict[str, Any] = to_document(document)
+        return written
+
+    @classmethod
+    def from_document(cls, document: object, now_s: float) -> Leases:
+        """Go on where it was written; leases last as if granted now.
+
+        Raises:
+            ValueError: if it is no such document, or its items do not add up to the job's.
+        """
+        read = from_document(_Document, document, "the leases of a job")
+        leases = cls(read.items)
+        leases._begun, leases._done, leases._number = read.begun, read.done, read.number
+        leases._back, leases._last = [*read.back], {**read.last}
+        for each in read.leases:
+            until_s = now_s + LEASE_S
+            lease = Lease(each.number, each.worker, each.first, each.items, now_s, until_s)
+            leases._open[each.worker] = lease
+        _check(read, len(leases._open))
+        return leases
+
+    def _take(self, items: int) -> tuple[int, int]:
+        """What came back goes first, so that what is open stays little."""
+        if not self._back:
+            first, self._begun = self._begun, self._begun + items
+            return first, items
+        first, there = self._back.pop()
+        if items < there:
+            self._back.append((first + items, there - items))
+        return first, min(items, there)
+
+    def _remember(self, worker: str, number: int) -> None:
+        """Of pods that came and went the oldest is forgotten: it no longer repeats itself."""
+        self._last.pop(worker, None)
+        if len(self._last) >= MOST_WORKERS:
+            del self._last[next(iter(self._last))]
+        self._last[worker] = number
+
+    def _renewed(self, lease: Lease, now_s: float) -> Lease:
+        longer = Lease(
+            lease.number,
+            lease.worker,
+            lease.first,
+            lease.items,
+            lease.granted_s,
+            max(lease.until_s, now_s + LEASE_S),
+        )
+        self._open[lease.worker] = longer
+        return longer
+
+
+def _check(read: _Document, workers: int) -> None:
+    """Raise ValueError unless what is open and what is done is what was begun, each item once."""
+    ranges = sorted(_ranges(read))
+    end = 0
+    for first, items in ranges:
+        if first < end or first + items > read.begun:
+            raise ValueError(f"the leases of a job: items from {first} on are there twice")
+        end = first + items
+    if read.begun > read.items or read.done + sum(items for _, items in ranges) != read.begun:
+        raise ValueError("the leases of a job: what is done and open is not what was begun")
+    if workers != len(read.leases):
+        raise ValueError("the leases of a job: a worker has two")
+    if any(each.number > read.number for each in read.leases):
+        raise ValueError("the leases of a job: a lease that was not granted yet")
+
+
+def _ranges(read: _Document) -> Iterator[tuple[int, int]]:
+    yield from read.back
+    for each in read.leases:
+        yield each.first, each.items
+
+
+def lease_seconds(lease: Lease, told_s: float | None, now_s: float) -> float:
+    """Return what a lease took. told_s: by its worker, if it said; it cannot be longer than it was.
+
+    Workers' clocks may be apart: only how long they took is asked for, and bounded by this clock.
+    """
+    most_s = max(0.0, now_s - lease.granted_s)
+    if told_s is None or not math.isfinite(told_s) or told_s < 0:
+        return most_s
+    return min(told_s, most_s)
