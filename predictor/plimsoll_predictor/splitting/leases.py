@@ -2,8 +2,13 @@
 
 In: workers that ask, acknowledge and die, and a clock of the one who keeps this. Out: a range, that
 all is leased, or that all is done. Who keeps it writes ``to_document`` before an answer leaves;
-then a restart loses nothing that a worker was told. What it costs grows with open ranges, not with
-items.
+then a restart loses nothing that a worker was told. What it costs grows with open ranges and
+workers, not with items.
+
+A worker that cannot reach who keeps this may do its share, and no item is done twice: the share of
+a worker that was never heard of is nobody else's. With its first word (``join``) it gives its share
+to all. From then on it does only what it is leased; if it is cut off, it waits or fails, and
+Kubernetes makes the next pod of its index.
 """
 
 from __future__ import annotations
@@ -36,7 +41,7 @@ class NoLease(StrEnum):
     WAIT = "wait"
     """Others have all that is left; some of it may come back."""
     FINISHED = "finished"
-    """Every item is done."""
+    """Every item is done, or in the share of a worker that was not heard of, which does it."""
     CROWDED = "crowded"
     """More workers than any job may have."""
 
@@ -88,27 +93,49 @@ class _Open(msgspec.Struct):
 
 class _Document(msgspec.Struct):
     items: Annotated[int, msgspec.Meta(ge=1, le=MOST_ITEMS)]
+    shares: Annotated[int, msgspec.Meta(ge=0, le=MOST_WORKERS)]
+    silent: Annotated[list[Whole], msgspec.Meta(max_length=MOST_WORKERS)]
     begun: Whole
     done: Whole
     number: Whole
     back: Annotated[
         list[tuple[Whole, Annotated[int, msgspec.Meta(ge=1, le=MOST_ITEMS)]]],
-        msgspec.Meta(max_length=MOST_WORKERS),
+        msgspec.Meta(max_length=3 * MOST_WORKERS),
     ]
     leases: Annotated[list[_Open], msgspec.Meta(max_length=MOST_WORKERS)]
     last: Annotated[dict[Name, Whole], msgspec.Meta(max_length=MOST_WORKERS)]
 
 
-class Leases:
-    """The ranges of one job. A worker has one lease at a time."""
+def share_of(items: int, shares: int, index: int) -> tuple[int, int]:
+    """Return the first item and how many of a worker's share, as it does them on its own.
 
-    def __init__(self, items: int) -> None:
+    A worker computes the same (`items * index // shares`), without asking anybody.
+    """
+    first = items * index // shares
+    return first, items * (index + 1) // shares - first
+
+
+class Leases:
+    """The ranges of one job. A worker has one lease at a time.
+
+    shares: of how many indexes each has a share until it is heard of; 0 if none works on its own,
+    and everything is leased from the beginning.
+    """
+
+    def __init__(self, items: int, shares: int = 0) -> None:
         if not 0 < items <= MOST_ITEMS:
             raise ValueError(f"a job of {items!r} items; it has 1 to {MOST_ITEMS}")
-        self._items = items
-        self._begun = self._done = self._number = 0
+        if not 0 <= shares <= MOST_WORKERS:
+            raise ValueError(f"a job of {shares!r} shares; it has 0 to {MOST_WORKERS}")
+        self._items, self._shares = items, shares
+        self._silent = set(range(shares))
+        """Indexes that were not heard of."""
+        self._reserved = items if shares else 0
+        """Items of their shares."""
+        self._begun = items if shares else 0
+        self._done = self._number = 0
         self._back: list[tuple[int, int]] = []
-        """Taken back, by first item and how many."""
+        """Free once more, by first item and how many."""
         self._open: dict[str, Lease] = {}
         """By worker."""
         self._last: dict[str, int] = {}
@@ -121,13 +148,35 @@ class Leases:
 
     @property
     def left(self) -> int:
-        """How many items nobody has."""
+        """How many items may be leased now."""
         return self._items - self._begun + sum(items for _, items in self._back)
+
+    @property
+    def reserved(self) -> int:
+        """How many items are in shares of workers that were not heard of."""
+        return self._reserved
 
     @property
     def open(self) -> tuple[Lease, ...]:
         """What workers have now."""
         return tuple(self._open.values())
+
+    def join(self, index: int) -> bool:
+        """Hear of an index: its share is leased to all from now on; False if it was before.
+
+        Raises:
+            ValueError: for an index that the job does not have.
+        """
+        if not 0 <= index < self._shares:
+            raise ValueError(f"index {index!r} of a job of {self._shares} shares")
+        if index not in self._silent:
+            return False
+        self._silent.discard(index)
+        first, items = share_of(self._items, self._shares, index)
+        self._reserved -= items
+        if items:
+            self._back.append((first, items))
+        return True
 
     def next(self, worker: str, now_s: float, next_items: NextItems) -> Lease | NoLease:
         """Lease a range; a worker that asks again has its own again, and longer.
@@ -142,10 +191,11 @@ class Leases:
         self.expire(now_s)
         left = self.left
         if not left:
-            return NoLease.WAIT if self._done < self._items else NoLease.FINISHED
+            return NoLease.WAIT if self._open else NoLease.FINISHED
         if len(self._open) >= MOST_WORKERS:
             return NoLease.CROWDED
-        first, items = self._take(max(1, min(left, next_items(left))))
+        # Who is silent is at work or about to start: a part is one of all that is still to be done.
+        first, items = self._take(max(1, min(left, next_items(left + self._reserved))))
         self._number += 1
         lease = Lease(self._number, worker, first, items, now_s, now_s + LEASE_S)
         self._open[worker] = lease
@@ -190,7 +240,15 @@ class Leases:
         """Return it in plain JSON types; without times, since another clock may read it."""
         leases = [_Open(each.number, each.worker, each.first, each.items) for each in self.open]
         document = _Document(
-            self._items, self._begun, self._done, self._number, self._back, leases, self._last
+            items=self._items,
+            shares=self._shares,
+            silent=sorted(self._silent),
+            begun=self._begun,
+            done=self._done,
+            number=self._number,
+            back=self._back,
+            leases=leases,
+            last=self._last,
         )
         written: dict[str, Any] = to_document(document)
         return written
@@ -203,14 +261,16 @@ class Leases:
             ValueError: if it is no such document, or its items do not add up to the job's.
         """
         read = from_document(_Document, document, "the leases of a job")
-        leases = cls(read.items)
+        _check(read)
+        leases = cls(read.items, read.shares)
+        leases._silent = set(read.silent)
+        leases._reserved = sum(items for _, items in _shares(read))
         leases._begun, leases._done, leases._number = read.begun, read.done, read.number
         leases._back, leases._last = [*read.back], {**read.last}
         for each in read.leases:
             until_s = now_s + LEASE_S
             lease = Lease(each.number, each.worker, each.first, each.items, now_s, until_s)
             leases._open[each.worker] = lease
-        _check(read, len(leases._open))
         return leases
 
     def _take(self, items: int) -> tuple[int, int]:
@@ -243,8 +303,10 @@ class Leases:
         return longer
 
 
-def _check(read: _Document, workers: int) -> None:
+def _check(read: _Document) -> None:
     """Raise ValueError unless what is open and what is done is what was begun, each item once."""
+    if any(index >= read.shares for index in read.silent):
+        raise ValueError("the leases of a job: an index that it does not have")
     ranges = sorted(_ranges(read))
     end = 0
     for first, items in ranges:
@@ -253,7 +315,7 @@ def _check(read: _Document, workers: int) -> None:
         end = first + items
     if read.begun > read.items or read.done + sum(items for _, items in ranges) != read.begun:
         raise ValueError("the leases of a job: what is done and open is not what was begun")
-    if workers != len(read.leases):
+    if len({each.worker for each in read.leases}) != len(read.leases):
         raise ValueError("the leases of a job: a worker has two")
     if any(each.number > read.number for each in read.leases):
         raise ValueError("the leases of a job: a lease that was not granted yet")
@@ -261,8 +323,14 @@ def _check(read: _Document, workers: int) -> None:
 
 def _ranges(read: _Document) -> Iterator[tuple[int, int]]:
     yield from read.back
+    yield from (share for share in _shares(read) if share[1])
     for each in read.leases:
         yield each.first, each.items
+
+
+def _shares(read: _Document) -> Iterator[tuple[int, int]]:
+    for index in read.silent:
+        yield share_of(read.items, read.shares, index)
 
 
 def lease_seconds(lease: Lease, told_s: float | None, now_s: float) -> float:

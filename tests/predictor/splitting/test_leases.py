@@ -21,6 +21,7 @@ from plimsoll_predictor.splitting.leases import (
     Leases,
     NoLease,
     lease_seconds,
+    share_of,
 )
 from plimsoll_predictor.splitting.strategies.guided import Guided
 from plimsoll_predictor.splitting.strategies.strategy import Chunk, Cut
@@ -135,9 +136,8 @@ def _written() -> dict[str, Any]:
         pytest.param({"number": 1}, id="a lease of the future"),
         pytest.param({"items": 0}, id="no items"),
         pytest.param({"items": "30"}, id="items are text"),
-        pytest.param(
-            {"leases": [{"number": 2, "worker": "", "first": 10, "items": 5}]}, id="nobody"
-        ),
+        pytest.param({"leases": []}, id="a range is lost"),
+        pytest.param({"silent": [0]}, id="an index that it does not have"),
         pytest.param({"last": {"x" * 300: 1}}, id="a name that no pod has"),
     ],
 )
@@ -168,13 +168,19 @@ def test_a_lease_took_no_longer_than_it_was(told_s: float | None, took_s: float)
 
 
 class Workers(RuleBasedStateMachine):
-    """Workers that ask, acknowledge, repeat, forge, die and come back, and a keeper that restarts."""
+    """Workers that ask, acknowledge, repeat, forge, die, or work alone; a keeper that restarts.
+
+    Each of the first five has a share, which it does on its own if it was never heard of.
+    """
 
     ITEMS = 60
+    NAMES = "abcde"
 
     def __init__(self) -> None:
         super().__init__()
-        self.leases = Leases(self.ITEMS)
+        self.leases = Leases(self.ITEMS, len(self.NAMES))
+        self.alone: set[str] = set()
+        self.joined: set[str] = set()
         self.now_s = 0.0
         self.record = [0] * self.ITEMS
         self.held: dict[str, Lease] = {}
@@ -183,9 +189,21 @@ class Workers(RuleBasedStateMachine):
 
     @rule(worker=st.sampled_from("abcde"), items=st.integers(-3, 40))
     def asks(self, worker: str, items: int) -> None:
+        if worker in self.alone:
+            return
+        assert self.leases.join(self.NAMES.index(worker)) == (worker not in self.joined)
+        self.joined.add(worker)
         lease = self.leases.next(worker, self.now_s, lambda _: items)
         if isinstance(lease, Lease):
             self.held[worker] = lease
+
+    @rule(worker=st.sampled_from("abcde"))
+    def works_alone(self, worker: str) -> None:
+        if worker not in self.joined | self.alone:
+            self.alone.add(worker)
+            first, items = share_of(self.ITEMS, len(self.NAMES), self.NAMES.index(worker))
+            for item in range(first, first + items):
+                self.record[item] += 1
 
     @precondition(lambda self: self.held)
     @rule(data=st.data())
@@ -230,13 +248,17 @@ class Workers(RuleBasedStateMachine):
     @invariant()
     def each_item_is_done_once_at_most_and_none_is_lost(self) -> None:
         assert max(self.record) <= 1
-        assert self.leases.done == sum(self.record)
+        alone = self.ITEMS // len(self.NAMES) * len(self.alone)
+        assert self.leases.done + alone == sum(self.record)
         held = sum(lease.items for lease in self.leases.open)
-        assert self.leases.done + self.leases.left + held == self.ITEMS
+        reserved = self.leases.reserved
+        assert self.leases.done + self.leases.left + held + reserved == self.ITEMS
 
     def teardown(self) -> None:
-        for worker in "abcde":
+        for index, worker in enumerate(self.NAMES):
             self.leases.died(worker)
+            if worker not in self.alone:
+                self.leases.join(index)
         while isinstance(lease := self.leases.next("last", self.now_s, lambda _: 7), Lease):
             assert self.leases.acknowledge("last", lease.number).ack is Ack.DONE
             for item in range(lease.first, lease.first + lease.items):
@@ -249,35 +271,69 @@ TestWorkers = Workers.TestCase
 TestWorkers.settings = settings(max_examples=60, stateful_step_count=40)
 
 
-def test_ten_million_items_cost_what_their_open_ranges_cost() -> None:
-    items, workers = 10_000_000, 64
-    draw = random.Random(1)
-    leases, guided = Leases(items), Guided()
-    guided.begin(Job(items, workers, 1.5, 0.05), Cut.LEASED)
-    granted = most_bytes = 0
-    held: dict[str, Lease] = {}
+def _step(leases: Leases, guided: Guided, held: dict[str, Lease], draw: random.Random) -> None:
+    """One of 64 workers asks, acknowledges, or dies one time of twenty."""
+    worker = f"worker-{draw.randrange(64)}"
+    lease = held.pop(worker, None)
+    if lease is None:
+        asked = leases.next(worker, 0.0, guided.next_items)
+        if isinstance(asked, Lease):
+            held[worker] = asked
+    elif draw.random() < 0.05:
+        leases.died(worker)
+    elif leases.acknowledge(worker, lease.number).ack is Ack.DONE:
+        guided.done(Chunk(lease.items, lease.items * 0.01))
+
+
+@pytest.mark.parametrize("shares", [0, 64])
+def test_ten_million_items_cost_what_their_open_ranges_cost(shares: int) -> None:
+    draw, held = random.Random(1), dict[str, Lease]()
+    leases, guided = Leases(10_000_000, shares), Guided()
+    for index in range(shares):
+        leases.join(index)
+    guided.begin(Job(10_000_000, 64, 1.5, 0.05), Cut.LEASED)
+    steps = most_bytes = 0
     tracemalloc.start()
     try:
-        before, _ = tracemalloc.get_traced_memory()
-        while leases.done < items:
-            worker = f"worker-{draw.randrange(workers)}"
-            lease = held.pop(worker, None)
-            if lease is None:
-                asked = leases.next(worker, 0.0, guided.next_items)
-                if isinstance(asked, Lease):
-                    granted += 1
-                    held[worker] = asked
-            elif draw.random() < 0.05:
-                leases.died(worker)
-            elif leases.acknowledge(worker, lease.number).ack is Ack.DONE:
-                guided.done(Chunk(lease.items, lease.items * 0.01))
-            if granted % 500 == 0:
+        while leases.done < 10_000_000:
+            _step(leases, guided, held, draw)
+            steps += 1
+            if steps % 500 == 0:
                 most_bytes = max(most_bytes, len(json.dumps(leases.to_document())))
-        now, _ = tracemalloc.get_traced_memory()
+        _, most_traced = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert leases.left == 0
-    assert granted < 20_000
-    # An open lease, its worker and its last number: some 120 bytes of each worker, and what is back.
-    assert most_bytes < 300 * workers
-    assert now - before < 1_000_000
+    assert steps < 40_000
+    # An open lease, its worker and its last number are some 120 bytes; and what came back.
+    assert most_bytes < 300 * 64
+    assert most_traced < 1_000_000
+
+
+def test_the_share_of_a_worker_that_was_never_heard_of_is_nobody_elses() -> None:
+    leases = Leases(30, shares=3)
+    assert leases.next("b", 0.0, lambda left: left) is NoLease.FINISHED
+    assert leases.join(1)
+    assert not leases.join(1)
+    lease = leased(leases, "b", 30)
+    assert (lease.first, lease.items) == share_of(30, 3, 1) == (10, 10)
+    assert leases.next("c", 0.0, lambda left: left) is NoLease.WAIT
+    leases.acknowledge("b", lease.number)
+    assert leases.next("b", 0.0, lambda left: left) is NoLease.FINISHED
+    assert (leases.done, leases.reserved) == (10, 20)
+
+
+@given(st.integers(1, 10**15), st.integers(1, 500))
+def test_shares_are_all_items_once(items: int, shares: int) -> None:
+    end = 0
+    for index in range(shares):
+        first, there = share_of(items, shares, index)
+        assert first == end
+        assert 0 <= there <= items // shares + 1
+        end = first + there
+    assert end == items
+
+
+@pytest.mark.parametrize("index", [-1, 3])
+def test_an_index_that_a_job_does_not_have_cannot_join(index: int) -> None:
+    with pytest.raises(ValueError, match="of a job of 3 shares"):
+        Leases(30, shares=3).join(index)
