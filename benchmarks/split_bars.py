@@ -28,31 +28,17 @@ def _serves(cut: Cut) -> Callable[[Figures], bool]:
     return lambda row: (row.mode, row.strategy) == (cut.value, SERVES[cut])
 
 
-TIME_BARS: Final = (
-    Bar[Figures](
-        "leased, first run ÷ best even chunk", 1.10, lambda row: row.first, _serves(Cut.LEASED)
-    ),
-    Bar[Figures](
-        "leased, later runs ÷ best even chunk", 1.03, lambda row: row.later, _serves(Cut.LEASED)
-    ),
-    Bar[Figures](
-        "cut, later runs ÷ best even chunk", 1.03, lambda row: row.later, _serves(Cut.BEFORE)
-    ),
+TIME_BARS: Final[tuple[Bar[Figures], ...]] = (
+    Bar("leased, first run ÷ best even chunk", 1.10, lambda row: row.first, _serves(Cut.LEASED)),
+    Bar("leased, later runs ÷ best even chunk", 1.03, lambda row: row.later, _serves(Cut.LEASED)),
+    Bar("cut, later runs ÷ best even chunk", 1.03, lambda row: row.later, _serves(Cut.BEFORE)),
     *(
-        Bar[Figures](
-            f"{cut.value}, worst run ÷ share", 1.10, lambda row: row.worst_learning, _serves(cut)
-        )
+        Bar(f"{cut.value}, worst run ÷ share", 1.10, lambda row: row.worst_learning, _serves(cut))
         for cut in Cut
     ),
 )
-MEMORY_BARS: Final = (
-    Bar[MemoryFigures](
-        "workers killed in half of the memory", 0, lambda row: row.half_kills, lambda _: True
-    ),
-    Bar[MemoryFigures](
-        "memory × time ÷ share's, in half", 0.75, lambda row: row.half_memory_time, lambda _: True
-    ),
-    Bar[MemoryFigures](
-        "memory × time ÷ share's, proposed", 0.75, lambda row: row.memory_time, lambda _: True
-    ),
+MEMORY_BARS: Final[tuple[Bar[MemoryFigures], ...]] = (
+    Bar("workers killed in half of the memory", 0, lambda row: row.half_kills, lambda _: True),
+    Bar("memory × time ÷ share's, in half", 0.75, lambda row: row.half_memory_time, lambda _: True),
+    Bar("memory × time ÷ share's, proposed", 0.75, lambda row: row.memory_time, lambda _: True),
 )
