@@ -115,6 +115,12 @@ def share_of(items: int, shares: int, index: int) -> tuple[int, int]:
     return first, items * (index + 1) // shares - first
 
 
+def check_worker(name: str) -> None:
+    """Raise ValueError for a name that no pod has."""
+    if not 0 < len(name) <= MOST_NAME_CHARS:
+        raise ValueError(f"a worker's name has 1 to {MOST_NAME_CHARS} characters")
+
+
 class Leases:
     """The ranges of one job. A worker has one lease at a time.
 
@@ -184,8 +190,7 @@ class Leases:
         Raises:
             ValueError: for a worker without a name, or with one that no pod has.
         """
-        if not 0 < len(worker) <= MOST_NAME_CHARS:
-            raise ValueError(f"a worker's name has 1 to {MOST_NAME_CHARS} characters")
+        check_worker(worker)
         if worker in self._open:
             return self._renewed(self._open[worker], now_s)
         self.expire(now_s)

@@ -1,0 +1,45 @@
+"""A token for each job: made of one key, so that none is kept, and good for that job alone."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass
+from typing import Final
+
+LEAST_KEY_BYTES: Final = 16
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+"""A Kubernetes name; no slash, so that two jobs never are one text."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobName:
+    """A job. Raises ValueError for what cannot be its namespace or name."""
+
+    namespace: str
+    name: str
+
+    def __post_init__(self) -> None:
+        """Check both."""
+        if not (_NAME.fullmatch(self.namespace) and _NAME.fullmatch(self.name)):
+            raise ValueError("a job has a namespace and a name as Kubernetes has them")
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+def token_for(key: bytes, job: JobName) -> str:
+    """Make a job's token. key: random bytes that only the server has.
+
+    Raises:
+        ValueError: for a key that could be guessed.
+    """
+    if len(key) < LEAST_KEY_BYTES:
+        raise ValueError(f"a key of {len(key)} bytes; it has {LEAST_KEY_BYTES} or more")
+    return hmac.new(key, f"chunks {job}".encode(), hashlib.sha256).hexdigest()
+
+
+def is_token_of(key: bytes, job: JobName, told: str) -> bool:
+    """Say whether it is this job's token, in a time that tells nothing of it."""
+    return hmac.compare_digest(token_for(key, job).encode(), told.encode(errors="replace"))

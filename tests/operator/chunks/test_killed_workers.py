@@ -1,0 +1,200 @@
+"""Real workers and a real server, killed at random: every item is done, once by the record."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+import plimsoll_chunks
+from plimsoll_operator.chunks.job_tokens import token_for
+from tests.operator.chunks import leasing_process
+from tests.operator.chunks.leasing_process import JOB, KEY
+
+ROOT = Path(__file__).parents[3]
+ITEMS, SHARES = 3_000, 4
+KILLS = 12
+COMES_S = 180.0
+WORK = """
+import os, sys, time
+import plimsoll_chunks
+plimsoll_chunks._PAUSE_S = 0.05
+for first, count in plimsoll_chunks.ranges():
+    with open(sys.argv[1], "a") as record:
+        for item in range(first, first + count):
+            record.write(f"{item}\\n")
+            record.flush()
+            time.sleep(float(sys.argv[2]))
+"""
+
+
+class Rig:
+    """A server and workers of one job, each a process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "shelf").mkdir()
+        with closing(socket.socket()) as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.names = 0
+        self.item_s = 0.0005
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self, arguments: list[str], **environment: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, "-P", *arguments],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
+        )
+        self.processes.append(process)
+        return process
+
+    def server(self) -> subprocess.Popen[bytes]:
+        module = leasing_process.__name__
+        shelf = str(self.folder / "shelf")
+        process = self.start(["-m", module, shelf, str(self.port), str(ITEMS), str(SHARES)])
+        until = time.monotonic() + COMES_S
+        while time.monotonic() < until:
+            with suppress(OSError):
+                self.progress()
+                return process
+            time.sleep(0.05)
+        raise TimeoutError("the server did not come")
+
+    def worker(
+        self, index: int, alone_after_s: float = COMES_S
+    ) -> tuple[str, subprocess.Popen[bytes]]:
+        self.names += 1
+        name = f"scan-{index}-{self.names}"
+        record = str(self.folder / f"{name}.record")
+        process = self.start(
+            ["-c", WORK, record, str(self.item_s)],
+            PLIMSOLL_WORKER=name,
+            PLIMSOLL_ITEMS=str(ITEMS),
+            PLIMSOLL_SHARES=str(SHARES),
+            JOB_COMPLETION_INDEX=str(index),
+            PLIMSOLL_CHUNKS_URL=self.url,
+            PLIMSOLL_CHUNKS_JOB=str(JOB),
+            PLIMSOLL_CHUNKS_TOKEN=token_for(KEY, JOB),
+            PLIMSOLL_ALONE_AFTER_S=str(alone_after_s),
+        )
+        return name, process
+
+    def progress(self) -> list[int]:
+        with urllib.request.urlopen(f"{self.url}/progress", timeout=10) as answer:
+            found: list[int] = json.loads(answer.read())
+            return found
+
+    def died(self, worker: str) -> None:
+        request = urllib.request.Request(f"{self.url}/died/{worker}", data=b"")
+        urllib.request.urlopen(request, timeout=10).close()
+
+    def worked(self) -> Counter[int]:
+        done = Counter[int]()
+        for record in self.folder.glob("*.record"):
+            # A killed worker may have left half a line.
+            done.update(
+                int(line)
+                for line in record.read_text().splitlines(keepends=True)
+                if line.endswith("\n")
+            )
+        return done
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    rig = Rig(tmp_path)
+    try:
+        yield rig
+    finally:
+        for process in rig.processes:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.slow
+def test_workers_and_their_server_are_killed_at_random_and_every_item_is_done(rig: Rig) -> None:
+    draw, rig.item_s = random.Random(18), 0.004
+    server = rig.server()
+    workers = [rig.worker(index) for index in range(SHARES)]
+    killed = 0
+    until = time.monotonic() + COMES_S
+    while any(process.poll() is None for _, process in workers):
+        assert time.monotonic() < until
+        time.sleep(draw.uniform(0.05, 0.15))
+        if killed >= KILLS:
+            continue
+        killed += 1
+        if draw.random() < 0.25:
+            server.kill()
+            server.wait()
+            server = rig.server()
+            continue
+        index = draw.randrange(SHARES)
+        name, process = workers[index]
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+            rig.died(name)
+            workers[index] = rig.worker(index)
+    assert [process.returncode for _, process in workers] == [0] * SHARES
+    assert rig.progress() == [ITEMS, 0, 0]
+    worked = rig.worked()
+    assert set(worked) == set(range(ITEMS))
+    assert killed == KILLS
+
+
+def test_without_kills_no_item_is_worked_on_twice(rig: Rig) -> None:
+    rig.server()
+    workers = [rig.worker(index) for index in range(SHARES)]
+    assert [process.wait(COMES_S) for _, process in workers] == [0] * SHARES
+    assert rig.worked() == Counter(range(ITEMS))
+
+
+def test_workers_that_reach_nobody_do_their_shares(rig: Rig) -> None:
+    workers = [rig.worker(index, alone_after_s=0.1) for index in range(SHARES)]
+    assert [process.wait(COMES_S) for _, process in workers] == [0] * SHARES
+    assert rig.worked() == Counter(range(ITEMS))
+
+
+def test_a_worker_that_came_before_the_server_does_its_share_and_nobody_else_does(
+    rig: Rig,
+) -> None:
+    _, alone = rig.worker(0, alone_after_s=0.1)
+    assert alone.wait(COMES_S) == 0
+    rig.server()
+    workers = [rig.worker(index) for index in range(1, SHARES)]
+    assert [process.wait(COMES_S) for _, process in workers] == [0] * (SHARES - 1)
+    assert rig.worked() == Counter(range(ITEMS))
+    assert rig.progress() == [ITEMS - ITEMS // SHARES, 0, ITEMS // SHARES]
+
+
+def test_what_a_pod_is_told_is_read_and_checked() -> None:
+    told = {"PLIMSOLL_ITEMS": "10", "PLIMSOLL_SHARES": "3", "JOB_COMPLETION_INDEX": "2"}
+    worker = plimsoll_chunks.Worker.from_environment(told)
+    assert worker.share() == (6, 4)
+    assert list(plimsoll_chunks.items(worker)) == [6, 7, 8, 9]
+    with pytest.raises(ValueError, match="index 2 of 2"):
+        plimsoll_chunks.Worker.from_environment({**told, "PLIMSOLL_SHARES": "2"})
+
+
+def test_an_item_whose_work_fails_is_not_acknowledged(rig: Rig) -> None:
+    rig.server()
+    worker = plimsoll_chunks.Worker(
+        "failing", ITEMS, 0, SHARES, rig.url, str(JOB), token_for(KEY, JOB)
+    )
+    # As a loop whose body raises: nobody asks for more.
+    _, count = next(plimsoll_chunks.ranges(worker))
+    assert rig.progress() == [0, count, ITEMS - ITEMS // SHARES]
