@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -17,6 +18,8 @@ from plimsoll_predictor.splitting.jobs import Job
 DRAWS: Final = 16
 LAST_A_WORKER: Final = 6
 """Of more chunks only the last are played: those before keep all workers busy in any case."""
+MOST_CHUNKS: Final = 100_000
+"""Of an Indexed Job: Kubernetes takes no more indexes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +37,42 @@ def least_s(chunks: int, job: Job, costs: Costs) -> float:
     return job.start_s + work_s / job.workers
 
 
-def expected(sizes: Sequence[int], job: Job, costs: Costs, seed: int) -> Makespan:
-    """Play these chunks on the job's workers. Cost: DRAWS times the last chunks, or fewer."""
-    kept = min(len(sizes), LAST_A_WORKER * job.workers)
-    before = np.asarray(sizes[: len(sizes) - kept], dtype=float)
-    last = np.asarray(sizes[len(sizes) - kept :], dtype=float)
-    busy_s = len(before) * (job.wait_s + costs.chunk_s) + float(before.sum()) * costs.item_s
-    begin_s = job.start_s + busy_s / job.workers
-    times = drawn_s(last, costs, DRAWS, seed) + job.wait_s
+@dataclass(frozen=True, slots=True)
+class Chunks:
+    """Chunks of a job, in the order in which they begin, however many they are.
+
+    count: of all. largest: items of the largest. last: the sizes of the last ones, LAST_A_WORKER
+    a worker at most.
+    """
+
+    count: int
+    largest: int
+    last: tuple[int, ...]
+
+
+def even_chunks(job: Job, items: int) -> Chunks:
+    """Return chunks of so many items, without listing them."""
+    items = max(1, min(items, job.items))
+    count = -(-job.items // items)
+    kept = min(count, LAST_A_WORKER * job.workers)
+    rest = job.items - (count - 1) * items
+    return Chunks(count, items, (*[items] * (kept - 1), rest))
+
+
+def listed_chunks(job: Job, sizes: Iterator[int]) -> Chunks | None:
+    """Return these chunks; None if they are more than MOST_CHUNKS."""
+    listed = list(islice(sizes, MOST_CHUNKS + 1))
+    if len(listed) > MOST_CHUNKS:
+        return None
+    return Chunks(len(listed), max(listed), tuple(listed[-LAST_A_WORKER * job.workers :]))
+
+
+def expected(chunks: Chunks, job: Job, costs: Costs, seed: int) -> Makespan:
+    """Play these chunks on the job's workers. Cost: DRAWS times the last chunks."""
+    before = job.items - sum(chunks.last)
+    waits = (chunks.count - len(chunks.last)) * (job.wait_s + costs.chunk_s)
+    begin_s = job.start_s + (waits + before * costs.item_s) / job.workers
+    times = drawn_s(np.asarray(chunks.last, dtype=float), costs, DRAWS, seed) + job.wait_s
     found = [played_s(row.tolist(), job.workers, begin_s) for row in times]
     mean = float(np.mean(found))
     wide = Z_90 * math.hypot(float(np.std(found)), (mean - job.start_s) * _unsure(costs))

@@ -6,11 +6,20 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import takewhile
 from typing import Final
 
 from plimsoll_predictor.splitting.costs import Costs
 from plimsoll_predictor.splitting.jobs import Job
-from plimsoll_predictor.splitting.makespans import Makespan, expected, least_s
+from plimsoll_predictor.splitting.makespans import (
+    MOST_CHUNKS,
+    Chunks,
+    Makespan,
+    even_chunks,
+    expected,
+    least_s,
+    listed_chunks,
+)
 from plimsoll_predictor.splitting.peaks import Peaks
 from plimsoll_predictor.splitting.sizes import (
     LEAST_WAITS,
@@ -145,10 +154,14 @@ def propose_leased(job: Job, known: Known, aim: Aim, usual_items: int) -> Propos
     if costs is None or costs.item_s <= 0:
         return Proposal(Verdict.UNKNOWN, None, None, job.workers)
     usual = _leased(job, costs, known.peaks, usual_items)
+    if usual is None:
+        usual = _even(job, costs, known.peaks, usual_items)
     allowed = _allowed(job, known.peaks, aim)
     sizes = (items for items in even_candidates(job) if items <= allowed)
-    plans = [_leased(job, costs, known.peaks, items) for items in sizes]
-    best = min(plans, key=lambda plan: plan.price(aim), default=usual)
+    plans = (_leased(job, costs, known.peaks, items) for items in sizes)
+    # Smaller leases are more: after the first that are too many, all are.
+    listed = takewhile(lambda plan: plan is not None, plans)
+    best = min(filter(None, listed), key=lambda plan: plan.price(aim), default=usual)
     gain = 1 - best.price(aim) / usual.price(aim)
     if gain < max(LEAST_GAIN, _noticed(known.noise, aim)):
         return Proposal(Verdict.NOTHING_TO_GAIN, usual, usual, job.workers, max(0.0, gain))
@@ -180,13 +193,17 @@ def _plans(job: Job, known: Known, aim: Aim) -> Iterator[Plan]:
         if items > allowed:
             continue
         chunks = -(-job.items // items)
-        if aim.memory_weight == TIME and least_s(chunks, job, costs) >= best:
+        if chunks > MOST_CHUNKS or (
+            aim.memory_weight == TIME and least_s(chunks, job, costs) >= best
+        ):
             break
         plan = _even(job, costs, known.peaks, items)
         best = min(best, plan.makespan.mean_s)
         yield plan
     for waits in BATCHES:
-        yield _decreasing(job, known, allowed, waits)
+        plan_or_none = _decreasing(job, costs, known.peaks, (allowed, waits))
+        if plan_or_none is not None:
+            yield plan_or_none
 
 
 def _allowed(job: Job, peaks: Peaks | None, aim: Aim) -> int:
@@ -196,30 +213,34 @@ def _allowed(job: Job, peaks: Peaks | None, aim: Aim) -> int:
 
 
 def _even(job: Job, costs: Costs, peaks: Peaks | None, items: int) -> Plan:
-    items = max(1, min(items, job.items))
-    sizes = even_sizes(job, items)
-    return _plan(Shape.EVEN, list(sizes), (job, costs, peaks), 0.0)
+    return _plan(Shape.EVEN, even_chunks(job, items), (job, costs, peaks), 0.0)
 
 
-def _leased(job: Job, costs: Costs, peaks: Peaks | None, items: int) -> Plan:
-    sizes = list(leased_sizes(job, costs, _bounds(items, LEAST_WAITS)))
-    return _plan(Shape.LEASED, sizes, (job, costs, peaks), LEAST_WAITS)
+def _leased(job: Job, costs: Costs, peaks: Peaks | None, items: int) -> Plan | None:
+    """None for more chunks than are worth a look."""
+    chunks = listed_chunks(job, leased_sizes(job, costs, _bounds(items, LEAST_WAITS)))
+    if chunks is None:
+        return None
+    return _plan(Shape.LEASED, chunks, (job, costs, peaks), LEAST_WAITS)
 
 
-def _decreasing(job: Job, known: Known, allowed: int, waits: float) -> Plan:
-    if known.costs is None:
-        raise ValueError("no plan without costs")
-    sizes = batched_sizes(job, known.costs, _bounds(allowed, waits))
-    return _plan(Shape.DECREASING, list(sizes), (job, known.costs, known.peaks), waits)
+def _decreasing(
+    job: Job, costs: Costs, peaks: Peaks | None, bounds: tuple[int, float]
+) -> Plan | None:
+    """None for more chunks than are worth a look. bounds: most items, and least waits."""
+    chunks = listed_chunks(job, batched_sizes(job, costs, _bounds(*bounds)))
+    if chunks is None:
+        return None
+    return _plan(Shape.DECREASING, chunks, (job, costs, peaks), bounds[1])
 
 
 def _plan(
-    shape: Shape, sizes: list[int], known: tuple[Job, Costs, Peaks | None], waits: float
+    shape: Shape, chunks: Chunks, known: tuple[Job, Costs, Peaks | None], waits: float
 ) -> Plan:
     job, costs, peaks = known
-    makespan = expected(sizes, job, costs, _SEED)
-    memory = None if peaks is None else math.ceil(peaks.container_bytes(max(sizes)))
-    return Plan(shape, max(sizes), len(sizes), waits, makespan, memory)
+    makespan = expected(chunks, job, costs, _SEED)
+    memory = None if peaks is None else math.ceil(peaks.container_bytes(chunks.largest))
+    return Plan(shape, chunks.largest, chunks.count, waits, makespan, memory)
 
 
 def _bounds(most_items: int, waits: float) -> Bounds:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from plimsoll_predictor.splitting.costs import Costs
+from plimsoll_predictor.splitting.costs import MOST_ITEMS, Costs
 from plimsoll_predictor.splitting.jobs import Job
-from plimsoll_predictor.splitting.makespans import expected
+from plimsoll_predictor.splitting.makespans import MOST_CHUNKS, even_chunks, expected, listed_chunks
 from plimsoll_predictor.splitting.peaks import Peaks
 from plimsoll_predictor.splitting.proposing import (
     MEMORY_TIME,
@@ -116,7 +118,8 @@ def test_the_same_question_has_the_same_answer() -> None:
 
 def test_what_is_expected_is_what_many_drawn_runs_take() -> None:
     costs = cost(1.0, spread=1.0)
-    many = [expected(list(even_sizes(PODS, 10)), PODS, costs, seed).mean_s for seed in range(20)]
+    chunks = even_chunks(PODS, 10)
+    many = [expected(chunks, PODS, costs, seed).mean_s for seed in range(20)]
     least = (PODS.items * 1.0 + 200 * 1.5) / 16
     assert least < min(many) < max(many) < 1.2 * least
 
@@ -124,3 +127,32 @@ def test_what_is_expected_is_what_many_drawn_runs_take() -> None:
 def test_a_weight_beyond_its_range_is_refused() -> None:
     with pytest.raises(ValueError, match="0 to 1"):
         Aim(1.5)
+
+
+@pytest.mark.parametrize("items", [1, 10, 124, 125, 126, 1999, 2000, 10**9])
+def test_even_chunks_are_counted_as_they_would_be_listed(items: int) -> None:
+    listed = listed_chunks(PODS, even_sizes(PODS, min(items, PODS.items)))
+    assert even_chunks(PODS, items) == listed
+
+
+@pytest.mark.slow
+@settings(max_examples=10)
+@given(
+    st.sampled_from([1, 7, 10_000_000, MOST_ITEMS]),
+    st.sampled_from([1, 64]),
+    st.sampled_from([0.0, 1.5]),
+    st.sampled_from([1e-9, 0.2, 1e6]),
+    st.sampled_from([0.0, 0.5, 50.0]),
+    st.sampled_from([1, 10**9]),
+)
+def test_no_job_is_too_large_or_too_odd_for_a_proposal(
+    items: int, workers: int, wait_s: float, item_s: float, spread: float, usual: int
+) -> None:
+    job = Job(items, workers, 1.5, wait_s)
+    for ask in (propose, propose_leased):
+        proposal = ask(job, known(cost(item_s, spread)), Aim(), usual)
+        assert proposal.plan is not None
+        assert 1 <= proposal.plan.largest <= items
+        assert proposal.usual == proposal.plan or proposal.plan.chunks <= MOST_CHUNKS
+        assert 0 <= proposal.gain < 1
+        assert 1 <= proposal.workers <= workers
