@@ -1,0 +1,58 @@
+"""The benchmark of splitting: what it writes, and what its bars hold against."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import split_picture
+from benchmarks.split_bars import MEMORY_BARS, TIME_BARS
+from benchmarks.split_memory import memory_figures
+from benchmarks.split_plays import KINDS, Kind, Play, played, summed
+from plimsoll_predictor.splitting.strategies.catalogue import STRATEGIES
+from plimsoll_predictor.splitting.strategies.strategy import Cut
+
+SMALL = Kind(0.2, 0.5, 1_000, 8)
+FIELDS = {"job", "mode", "default_s", "tuned_s", "bound_s", "peak_default_mb", "peak_tuned_mb"}
+ISSUE = {
+    (seconds, sigma, workers)
+    for seconds in (0.01, 0.2, 5.0)
+    for sigma in (0.5, 1.5)
+    for workers in (16, 512)
+}
+
+
+def test_all_jobs_are_played() -> None:
+    assert {(kind.median_s, kind.sigma, kind.workers) for kind in KINDS} == ISSUE
+
+
+@pytest.mark.parametrize("cut", Cut)
+def test_a_row_a_strategy_has_what_is_promised(cut: Cut) -> None:
+    tasks = [played(Play(SMALL, cut, 2, seed)) for seed in range(2)]
+    rows = list(summed(SMALL, cut, tasks))
+    assert [row.strategy for row in rows] == list(STRATEGIES)
+    for row in rows:
+        assert row.document().keys() >= FIELDS | {"runs"}
+        assert row.tuned_s >= 0.99 * row.bound_s
+        assert row.later <= row.lucky
+    share = next(row for row in rows if row.strategy == "share")
+    assert share.worst_learning == pytest.approx(1.0)
+    judged = sum(bar.judges(row) for bar in TIME_BARS for row in rows)
+    assert judged == {Cut.LEASED: 3, Cut.BEFORE: 2}[cut]
+
+
+def test_memory_is_saved_without_a_kill() -> None:
+    rows = list(memory_figures(seeds=1))
+    assert len(rows) == 3
+    for row in rows:
+        assert row.document().keys() >= FIELDS | {"runs"}
+        assert all(bar.value(row) <= bar.most for bar in MEMORY_BARS)
+
+
+def test_the_picture_is_drawn(tmp_path: Path) -> None:
+    split_picture.main([str(tmp_path / "split.svg")])
+    now = (tmp_path / "split.svg").read_text(encoding="utf-8")
+    assert now.startswith("<svg")
+    assert now.rstrip().endswith("</svg>")
+    assert "best even" in now
