@@ -71,7 +71,7 @@ class Worker:
         """Read what a pod of an Indexed Job is told. ValueError for what makes no sense.
 
         PLIMSOLL_ITEMS, PLIMSOLL_SHARES, JOB_COMPLETION_INDEX; and, to lease, PLIMSOLL_CHUNKS_URL,
-        PLIMSOLL_CHUNKS_JOB (namespace/name), PLIMSOLL_CHUNKS_TOKEN; PLIMSOLL_ALONE_AFTER_S.
+        PLIMSOLL_CHUNKS_JOB (namespace/name/run), PLIMSOLL_CHUNKS_TOKEN; PLIMSOLL_ALONE_AFTER_S.
         """
         worker = cls(
             name=environment.get("PLIMSOLL_WORKER") or socket.gethostname(),

@@ -45,4 +45,4 @@ class FileShelf:
 
     def _path(self, job: JobName) -> Path:
         # Names hold no slash and no underscore, so two jobs never share a file.
-        return self._folder / f"{job.namespace}_{job.name}.json"
+        return self._folder / f"{job.namespace}_{job.name}_{job.run}.json"

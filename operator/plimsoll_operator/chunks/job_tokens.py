@@ -15,18 +15,23 @@ _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True)
 class JobName:
-    """A job. Raises ValueError for what cannot be its namespace or name."""
+    """One creation of a job. Raises ValueError for what cannot be its namespace, name or run.
+
+    run: tells a job from one that had its name before, such as its uid: what that one did, this one
+    has still to do.
+    """
 
     namespace: str
     name: str
+    run: str
 
     def __post_init__(self) -> None:
-        """Check both."""
-        if not (_NAME.fullmatch(self.namespace) and _NAME.fullmatch(self.name)):
-            raise ValueError("a job has a namespace and a name as Kubernetes has them")
+        """Check all."""
+        if not all(map(_NAME.fullmatch, (self.namespace, self.name, self.run))):
+            raise ValueError("a job has a namespace, a name and a run as Kubernetes names things")
 
     def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
+        return f"{self.namespace}/{self.name}/{self.run}"
 
 
 def token_for(key: bytes, job: JobName) -> str:

@@ -86,6 +86,8 @@ class Keeper:
             leases = Leases(job.items, shares)
         else:
             leases = Leases.from_document(document, self._monotonic())
+            if (leases.items, leases.shares) != (job.items, shares):
+                raise ValueError(f"{name}: its record is of {leases.items} items, not {job.items}")
         guided = Guided()
         guided.begin(job, Cut.LEASED)
         kept = _Kept(leases, guided)

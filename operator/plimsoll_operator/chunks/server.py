@@ -47,7 +47,7 @@ class ChunkServer:
     def app(self) -> web.Application:
         """The application."""
         app = web.Application(client_max_size=MAX_BODY_BYTES)
-        base = "/v1/chunks/{namespace}/{job}"
+        base = "/v1/chunks/{namespace}/{job}/{run}"
         app.add_routes(
             [
                 web.get(f"{base}/next", self._of_job(self._next)),
@@ -77,7 +77,7 @@ class ChunkServer:
         """None without the job's token, whether there is such a job or not."""
         told = request.headers.get("Authorization", "")
         try:
-            job = JobName(request.match_info["namespace"], request.match_info["job"])
+            job = JobName(*(request.match_info[part] for part in ("namespace", "job", "run")))
         except ValueError:
             return None
         token = told.removeprefix(_BEARER)

@@ -148,6 +148,16 @@ class Leases:
         """Worker -> the number of the lease that it acknowledged last; the newest come last."""
 
     @property
+    def items(self) -> int:
+        """How many items the job has."""
+        return self._items
+
+    @property
+    def shares(self) -> int:
+        """Of how many indexes each had a share at the beginning."""
+        return self._shares
+
+    @property
     def done(self) -> int:
         """How many items are done."""
         return self._done

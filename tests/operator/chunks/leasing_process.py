@@ -14,7 +14,7 @@ from plimsoll_operator.chunks.keeping import Keeper
 from plimsoll_operator.chunks.server import ChunkServer
 from plimsoll_predictor.splitting.jobs import Job
 
-JOB = JobName("team", "scan")
+JOB = JobName("team", "scan", "run-1")
 KEY = b"k" * 32
 
 

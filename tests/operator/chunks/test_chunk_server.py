@@ -17,8 +17,8 @@ from plimsoll_predictor.splitting.jobs import Job
 from plimsoll_predictor.splitting.leases import Ack, Lease
 
 KEY = b"k" * 32
-JOB = JobName("team", "scan")
-OTHER = JobName("others", "scan")
+JOB = JobName("team", "scan", "run-1")
+OTHER = JobName("others", "scan", "run-1")
 ITEMS = Job(items=100, workers=2, start_s=1.5, wait_s=0.05)
 BASE = f"/v1/chunks/{JOB}"
 
@@ -88,7 +88,8 @@ async def test_what_a_worker_does_not_have_it_cannot_acknowledge_or_renew(client
         pytest.param({"Authorization": "Bearer "}, id="an empty one"),
         pytest.param({"Authorization": token_for(KEY, JOB)}, id="no bearer"),
         pytest.param(bearer(OTHER), id="another namespace's"),
-        pytest.param(bearer(JobName("team", "scan-2")), id="another job's"),
+        pytest.param(bearer(JobName("team", "scan-2", "run-1")), id="another job's"),
+        pytest.param(bearer(JobName("team", "scan", "run-2")), id="an older job's of this name"),
         pytest.param(bearer(key=b"x" * 32), id="another key's"),
         pytest.param({"Authorization": "Bearer \u00e4"}, id="no text of a token"),
     ],
@@ -191,12 +192,37 @@ async def test_what_could_not_be_written_is_not_answered_and_counts_when_asked_a
 
 
 @pytest.mark.parametrize(
-    ("namespace", "name"),
-    [("", "a"), ("a", ""), ("a/b", "c"), ("a_b", "c"), ("A", "b"), ("a", "..")],
+    "names",
+    [
+        ("", "a", "r"),
+        ("a", "", "r"),
+        ("a", "b", ""),
+        ("a/b", "c", "r"),
+        ("a_b", "c", "r"),
+        ("A", "b", "r"),
+        ("a", "..", "r"),
+    ],
 )
-def test_names_that_no_job_has_are_refused(namespace: str, name: str) -> None:
+def test_names_that_no_job_has_are_refused(names: tuple[str, str, str]) -> None:
     with pytest.raises(ValueError, match="a job has"):
-        JobName(namespace, name)
+        JobName(*names)
+
+
+def test_a_job_of_an_older_ones_name_begins_anew(tmp_path: Path) -> None:
+    first = keeper(tmp_path)
+    lease = first.next(JOB, "a", 0)
+    assert isinstance(lease, Lease)
+    first.done(JOB, "a", lease.number, Told())
+    later = JobName(JOB.namespace, JOB.name, "run-2")
+    first.open(later, ITEMS, 2)
+    assert first.progress(later) == (0, 0, 100)
+
+
+def test_a_record_of_other_items_is_refused(tmp_path: Path) -> None:
+    keeper(tmp_path)
+    other = Keeper(FileShelf(tmp_path), Clock())
+    with pytest.raises(ValueError, match="100 items, not 99"):
+        other.open(JOB, Job(99, 2, 1.5, 0.05), 2)
 
 
 def test_a_short_key_makes_no_token() -> None:
