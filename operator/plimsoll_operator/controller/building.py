@@ -15,6 +15,9 @@ from plimsoll_operator.controller.attempts.living import LivingAttempts, Placeme
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
 from plimsoll_operator.controller.attempts.retries import Retries
 from plimsoll_operator.controller.attempts.sparing import Sparing
+from plimsoll_operator.controller.campaigns.campaign_jobs import CampaignJobs
+from plimsoll_operator.controller.campaigns.campaigns import Campaigns
+from plimsoll_operator.controller.campaigns.refusals import Refusals
 from plimsoll_operator.controller.hub.hub import (
     AttemptEnded,
     FinalPeakReported,
@@ -244,7 +247,17 @@ class ControllerParts:
             rescues=self.rescues,
             sparing=Sparing(PodWriter(kube.api), book.look),
         )
-        self.late_peaks = LatePeaks(writer, self.peaks, hub, self.watch.ledger.look_again)
+        self.late_peaks, self.campaigns = (
+            LatePeaks(writer, self.peaks, hub, self.watch.ledger.look_again),
+            Campaigns(
+                store=store,
+                writer=writer,
+                hub=hub,
+                book=book,
+                refusals=Refusals(CampaignJobs(kube), policies, self.bounds),
+                now_s=now_s,
+            ),
+        )
         self._connect()
 
     def _connect(self) -> None:
@@ -263,6 +276,7 @@ class ControllerParts:
             self.live_needs.attempt_ended,
             self.items.attempt_ended,
             self.encounters.attempt_ended,
+            self.campaigns.attempt_ended,
             self._count_end,
         )
         hub.subscribe(
@@ -273,6 +287,7 @@ class ControllerParts:
             self.learning.observed,
             self.standings.news,
             self.live_needs.observation_amended,
+            self.campaigns.observation_amended,
             lambda event: self.items.learn(event.observation),
             lambda event: metrics.attempts.measured(event.observation),
         )

@@ -98,6 +98,7 @@ class Controller(ControllerParts):
             self.lending,
             self.rescues,
             self.encounters,
+            self.campaigns,
             self.troubles,
             autoscalers,
             Healing(self.writer, self.bounds),

@@ -117,10 +117,16 @@ class ApiServer:
         """Patch one object; None removes a field. content: the kind of patch."""
         return _document(path, await self._call("PATCH", path, body=body, content=content))
 
-    async def delete(self, path: str, preconditions: Object | None = None) -> None:
-        """Delete one object. preconditions: of its uid or resourceVersion."""
+    async def delete(
+        self, path: str, preconditions: Object | None = None, *, propagation: str | None = None
+    ) -> None:
+        """Delete one object. preconditions: of its uid or resourceVersion.
+
+        propagation: what becomes of those it owns; None leaves it to the kind: a Job's pods stay.
+        """
         body = None if preconditions is None else {"preconditions": dict(preconditions)}
-        await self._call("DELETE", path, body=body)
+        query = None if propagation is None else {"propagationPolicy": propagation}
+        await self._call("DELETE", path, query=query, body=body)
 
     async def _call(
         self,

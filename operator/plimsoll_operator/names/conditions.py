@@ -31,7 +31,10 @@ class ConditionType(StrEnum):
     PAUSED = "Paused"
     STEPPED_BACK = "SteppedBack"
     IN_FORCE = "InForce"
-    """A SizingPolicy's only condition; the others are a TaskProfile's."""
+    """A SizingPolicy's only condition; those before are a TaskProfile's."""
+    ACCEPTED = "Accepted"
+    PROGRESSING = "Progressing"
+    """A ProfilingCampaign's conditions."""
 
 
 TROUBLE: Final[Mapping[str, str]] = {

@@ -2,8 +2,8 @@
 
 ``Store`` is synchronous; ``Writer`` brings it to an event loop.
 
-In and out: records of ``core``. May import: ``experts``, ``runtimes``, ``placing``, ``model``,
-``core``.
+In and out: records of ``core``. May import: ``experts``, ``runtimes``, ``campaigns``,
+``placing``, ``model``, ``core``.
 """
 
 from plimsoll_predictor.store.attempts.decisions import DecisionRecord
@@ -14,6 +14,7 @@ from plimsoll_predictor.store.attempts.retries import RetryIntent
 from plimsoll_predictor.store.attempts.sightings import NewSighting, Sighting, SightingKind
 from plimsoll_predictor.store.attempts.summaries import TaskSummary
 from plimsoll_predictor.store.database.errors import BadRecordError, StoreError
+from plimsoll_predictor.store.learned.campaigns import CampaignRecord
 from plimsoll_predictor.store.learned.feature_experts import LastTry
 from plimsoll_predictor.store.learned.runtimes import ForecastScore, OpenForecast, UnsavedRuntimes
 from plimsoll_predictor.store.learned.trainings import SavedModel, Training
@@ -22,6 +23,7 @@ from plimsoll_predictor.store.writer import Novelty, Writer
 
 __all__ = [
     "BadRecordError",
+    "CampaignRecord",
     "DecisionRecord",
     "ForecastScore",
     "ItemNeed",

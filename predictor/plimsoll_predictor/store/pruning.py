@@ -15,7 +15,7 @@ from plimsoll_predictor.runtimes.forecasting.settings import MAX_OPEN_S
 from plimsoll_predictor.store.attempts import decisions, lifts, totals
 from plimsoll_predictor.store.database import schema
 from plimsoll_predictor.store.database.database import Database
-from plimsoll_predictor.store.learned import runtimes, standings, trainings
+from plimsoll_predictor.store.learned import campaigns, runtimes, standings, trainings
 
 KEPT_PER_TASK: Final = 20_000
 ROWS_AT_ONCE: Final = 1_000
@@ -59,6 +59,7 @@ def steps(database: Database, now_s: float, bounds: Bounds) -> Iterator[int]:
     yield from prune.forget_tasks(now_s)
     yield from prune.forget_marks()
     yield from prune.forget_pools()
+    yield from prune.forget_campaigns(now_s)
     yield from prune.forget_attempts()
     yield from prune.newest_only(schema.decisions, "at_s", decisions.KEPT_PER_TASK)
     yield from prune.newest_only(schema.lifts, "put_s", lifts.KEPT_PER_TASK)
@@ -135,6 +136,14 @@ class _Pruning:
         for column, key, namespace in shared:
             if namespace not in living:
                 yield from self.delete(column.table, column == key)
+
+    def forget_campaigns(self, now_s: float) -> Iterator[int]:
+        """Delete campaigns that ended long ago: their runs first, which are found by them."""
+        column, run = schema.campaigns.c, schema.campaign_runs
+        old = column.ended_s < now_s - campaigns.KEPT_S
+        uids = sa.select(column.uid).where(old)
+        yield from self.delete(run, run.c.campaign.in_(uids))
+        yield from self.delete(schema.campaigns, old)
 
     def forget_attempts(self) -> Iterator[int]:
         column, keep = schema.observations.c, self.bounds.per_task

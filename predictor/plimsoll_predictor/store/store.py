@@ -20,6 +20,7 @@ from plimsoll_predictor.store.attempts.retries import RetryRecords
 from plimsoll_predictor.store.attempts.sightings import NewSighting
 from plimsoll_predictor.store.attempts.summaries import TotalRecords
 from plimsoll_predictor.store.database.database import Database
+from plimsoll_predictor.store.learned.campaigns import CampaignRecords
 from plimsoll_predictor.store.learned.feature_experts import FeatureRecords
 from plimsoll_predictor.store.learned.runtimes import RuntimeRecords
 from plimsoll_predictor.store.learned.shape_catalogues import ShapeRecords
@@ -54,6 +55,7 @@ class Store:
         self.encounters = EncounterRecords(database, clock)
         self.shapes = ShapeRecords(database, clock)
         self.features = FeatureRecords(database, clock)
+        self.campaigns = CampaignRecords(database, clock)
 
     @classmethod
     def open(

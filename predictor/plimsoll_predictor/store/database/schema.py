@@ -242,6 +242,41 @@ shape_catalogues: Final = sa.Table(
     *required(sa.Text, "document"),
 )
 
+# Profiling campaigns by the UID of their object: what of them outlives it.
+campaigns: Final = sa.Table(
+    "campaigns",
+    metadata,
+    key("uid"),
+    *required(sa.Text, "namespace", "name", "task"),
+    # Today's request of its task, to which savings are relative.
+    *required(sa.BigInteger, "reference_bytes"),
+    # Scenarios that were left out, as others are the same.
+    *required(sa.Integer, "duplicates"),
+    *required(sa.Double, "began_s"),
+    sa.Column("ended_s", sa.Double, index=True),
+    # Why it ended; null while it has not.
+    *optional(sa.Text, "ending"),
+    sa.Index(None, "namespace", "name"),
+)
+
+# Attempts at a campaign's scenarios (campaigns/runs.py has the states).
+campaign_runs: Final = sa.Table(
+    "campaign_runs",
+    metadata,
+    key("campaign"),
+    sa.Column("scenario", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("attempt", sa.Integer, primary_key=True, autoincrement=False),
+    # Feature -> its text, as JSON.
+    *required(sa.Text, "state", "features"),
+    *required(sa.BigInteger, "memory_bytes"),
+    *required(sa.Integer, "lifts"),
+    *optional(sa.Double, "created_s", "ended_s"),
+    *optional(sa.Text, "attempt_uid"),
+    *optional(sa.BigInteger, "peak_bytes"),
+    *optional(sa.Double, "runtime_s"),
+    *required(sa.Text, "note"),
+)
+
 # One row: the oldest step of the schema whose code may use this one (migrations/__init__.py).
 compatibility: Final = sa.Table(
     "compatibility",

@@ -1,0 +1,83 @@
+"""Reads what the API server shows of a campaign's Jobs and their pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.names.objects import labels_of, mapping, metadata_of, sequence, spec_of
+from plimsoll_operator.pods.status import read_time
+from plimsoll_predictor.campaigns.planning import SeenJob
+
+Document = Mapping[str, Any]
+
+_MOST_WORDS: Final = 300
+
+
+def seen_jobs(jobs: Iterable[Document], pods: Iterable[Document]) -> dict[tuple[int, int], SeenJob]:
+    """Return the Jobs of one campaign by scenario and attempt. pods: theirs."""
+    by_job: dict[tuple[int, int], Document] = {}
+    for pod in pods:
+        key = _key(pod)
+        if key is not None:
+            by_job[key] = pod
+    return {key: _seen(job, by_job.get(key)) for job in jobs if (key := _key(job)) is not None}
+
+
+def _key(document: Document) -> tuple[int, int] | None:
+    own = labels_of(document)
+    try:
+        return int(own[labels.SCENARIO]), int(own[labels.SCENARIO_ATTEMPT])
+    except (KeyError, ValueError, TypeError):
+        return None
+
+
+def _seen(job: Document, pod: Document | None) -> SeenJob:
+    status = mapping(job.get("status"))
+    conditions = {
+        str(each.get("type")): each
+        for each in map(mapping, sequence(status.get("conditions")))
+        if each.get("status") == "True"
+    }
+    failed, completed = conditions.get("Failed"), conditions.get("Complete")
+    ended = completed or failed or {}
+    finished = status.get("completionTime") or ended.get("lastTransitionTime")
+    why = str(mapping(failed).get("message") or "") if failed else _why_not_started(job, pod)
+    return SeenJob(
+        started=pod is not None and _has_started(pod),
+        succeeded=completed is not None,
+        failed=failed is not None,
+        finished_s=read_time(finished) if ended else None,
+        stuck_why=why[:_MOST_WORDS],
+    )
+
+
+def _has_started(pod: Document) -> bool:
+    """Say whether a container of the pod itself has started; init containers do not count."""
+    statuses = sequence(mapping(pod.get("status")).get("containerStatuses"))
+    states = [mapping(mapping(each).get("state")) for each in statuses]
+    return any("running" in state or "terminated" in state for state in states)
+
+
+def _why_not_started(job: Document, pod: Document | None) -> str:
+    """Return why a pod has not started, in the words of whoever holds it back."""
+    if pod is None:
+        name = metadata_of(job).get("name")
+        return f"it has no pod; `kubectl describe job {name}` says who refuses one, maybe a quota"
+    status = mapping(pod.get("status"))
+    for each in map(mapping, sequence(status.get("containerStatuses"))):
+        waiting = mapping(mapping(each.get("state")).get("waiting"))
+        reason = waiting.get("reason")
+        if reason and reason != "ContainerCreating":
+            return f"{reason}: {waiting.get('message') or spec_image(pod)}"
+    for condition in map(mapping, sequence(status.get("conditions"))):
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return f"no node takes it: {condition.get('message') or condition.get('reason')}"
+    return "its container is still being made"
+
+
+def spec_image(pod: Document) -> str:
+    """Return the image of the pod's first container."""
+    containers = sequence(spec_of(pod).get("containers"))
+    return f"image {mapping(containers[0]).get('image')}" if containers else "no container"

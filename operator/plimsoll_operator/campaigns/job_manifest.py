@@ -1,0 +1,152 @@
+"""Makes the Job of one run of a campaign."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Mapping, MutableMapping
+from typing import Any, Final
+
+from plimsoll_operator.campaigns.spec import Campaign
+from plimsoll_operator.names import labels
+from plimsoll_operator.names.quantity import format_bytes
+from plimsoll_operator.pods.spec import SizedContainer, sized_container
+from plimsoll_predictor.campaigns.runs import CampaignRun
+from plimsoll_predictor.core.bounded_text import MOST_RUN_BYTES, bounded
+
+KIND: Final = "ProfilingCampaign"
+API_VERSION: Final = "plimsoll.dev/v1alpha1"
+KEPT_S: Final = 3600
+"""How long a Job that ended is left, so that people can read its log."""
+_LONGEST_PREFIX: Final = 40
+_HASH_DIGITS: Final = 8
+_OVERRIDDEN: Final = (labels.MODE, labels.CPU_MODE, labels.RETRY, labels.RUN, labels.ITEM)
+"""What a template may say, and a run of a campaign says otherwise."""
+
+
+def job_name(campaign: str, uid: str, run: CampaignRun) -> str:
+    """Return the Job's name. It depends on nothing else, so a second creation finds the first.
+
+    >>> from plimsoll_predictor.campaigns.runs import CampaignRun
+    >>> job_name("train", "u-1", CampaignRun(scenario=7, values={}, memory_bytes=1))
+    'train-33c2ac41-7-1'
+    """
+    digest = hashlib.sha256(uid.encode()).hexdigest()[:_HASH_DIGITS]
+    prefix = campaign[:_LONGEST_PREFIX].rstrip("-.").replace(".", "-")
+    return f"{prefix}-{digest}-{run.scenario}-{run.attempt}"
+
+
+def run_key(uid: str, scenario: int) -> str:
+    """Return the key of a scenario's attempts in observations, as ``pods.identity`` reads it."""
+    return bounded(f"run:{_workflow_run(uid)}/{scenario}", MOST_RUN_BYTES)
+
+
+def job_manifest(campaign: Campaign, run: CampaignRun) -> dict[str, Any]:
+    """Return the Job: one pod, never restarted, with the campaign's memory and the run's values.
+
+    The campaign owns it, so that it goes with the campaign. Its mode is ``recommend``: it is
+    observed and learned, and nothing sizes, lifts, lends or raises it.
+    """
+    marks = {
+        labels.CAMPAIGN: campaign.name[: labels.MAX_LABEL_CHARS].rstrip("-."),
+        labels.CAMPAIGN_UID: campaign.uid,
+        labels.SCENARIO: str(run.scenario),
+        labels.SCENARIO_ATTEMPT: str(run.attempt),
+    }
+    spec: dict[str, Any] = {
+        # The campaign makes the next attempt: it knows the size, and what the budget allows.
+        "backoffLimit": 0,
+        "completions": 1,
+        "parallelism": 1,
+        "ttlSecondsAfterFinished": KEPT_S,
+        "template": _pod_template(campaign, run, marks),
+    }
+    if campaign.deadline_s is not None:
+        spec["activeDeadlineSeconds"] = campaign.deadline_s
+    owner = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "name": campaign.name,
+        "uid": campaign.uid,
+        "controller": True,
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": job_name(campaign.name, campaign.uid, run),
+            "namespace": campaign.task.namespace,
+            "labels": marks,
+            "ownerReferences": [owner],
+        },
+        "spec": spec,
+    }
+
+
+def _pod_template(campaign: Campaign, run: CampaignRun, marks: Mapping[str, str]) -> dict[str, Any]:
+    template: dict[str, Any] = copy.deepcopy(dict(campaign.template))
+    written = template.get("metadata") or {}
+    own_labels = {**(written.get("labels") or {})}
+    annotations = {**(written.get("annotations") or {})}
+    for key in _OVERRIDDEN:
+        own_labels.pop(key, None)
+    template["metadata"] = {
+        "labels": {**own_labels, **marks, labels.TASK: campaign.task.name},
+        "annotations": {**annotations, **_annotations(campaign, run)},
+    }
+    template["spec"]["restartPolicy"] = "Never"
+    container = sized_container(template)
+    if isinstance(container, SizedContainer):
+        _fill(template["spec"]["containers"][container.index], campaign, run)
+        template["metadata"]["annotations"].setdefault(labels.CONTAINER, container.name)
+    return template
+
+
+def _annotations(campaign: Campaign, run: CampaignRun) -> dict[str, str]:
+    annotations = {
+        labels.MODE: "recommend",
+        labels.CPU_MODE: "recommend",
+        labels.RETRY: "never",
+        labels.RUN: _workflow_run(campaign.uid),
+        labels.ITEM: str(run.scenario),
+    }
+    for feature in campaign.features:
+        value = run.values.get(feature.name)
+        if value is not None:
+            annotations[f"{labels.FEATURE_PREFIX}{feature.name}"] = value
+            if feature.annotation is not None:
+                annotations[feature.annotation] = value
+    return annotations
+
+
+def _fill(container: MutableMapping[str, Any], campaign: Campaign, run: CampaignRun) -> None:
+    """Give a container the run's memory, and its values by environment and argument."""
+    resources = {**(container.get("resources") or {})}
+    memory = format_bytes(run.memory_bytes)
+    for kind in ("requests", "limits"):
+        resources[kind] = {**(resources.get(kind) or {}), "memory": memory}
+    container["resources"] = resources
+    passed = [
+        (each, run.values[each.name]) for each in campaign.features if each.name in run.values
+    ]
+    by_env = {each.env: value for each, value in passed if each.env is not None}
+    others = [each for each in container.get("env") or () if each.get("name") not in by_env]
+    if by_env:
+        container["env"] = [
+            *others,
+            *({"name": name, "value": _literal(value)} for name, value in by_env.items()),
+        ]
+    arguments = [
+        _literal(f"{each.argument}={value}") for each, value in passed if each.argument is not None
+    ]
+    if arguments:
+        container["args"] = [*(container.get("args") or ()), *arguments]
+
+
+def _literal(text: str) -> str:
+    """Return the text so that Kubernetes passes it as it is: it replaces $(NAME) otherwise."""
+    return text.replace("$(", "$$(")
+
+
+def _workflow_run(uid: str) -> str:
+    return f"campaign-{uid}"

@@ -1,0 +1,250 @@
+"""Reads a ProfilingCampaign. The API server has checked it by the schema; older schemas may not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from plimsoll_operator.names.objects import mapping, metadata_of
+from plimsoll_operator.names.quantity import BadQuantity, parse_bytes
+from plimsoll_operator.pods.spec import NotSizable, SizedContainer, sized_container
+from plimsoll_operator.pods.status import read_time
+from plimsoll_predictor.campaigns import scenarios as tables
+from plimsoll_predictor.campaigns.planning import Budget, Order, Rules, StopRule
+from plimsoll_predictor.campaigns.scenarios import BadScenarios, Feature, Scenarios
+from plimsoll_predictor.core.documents import from_document
+from plimsoll_predictor.core.task import TaskId
+
+START_WITHIN_S: Final = 600
+MAX_LIFTS: Final = 3
+STOP_CHANGE: Final = 0.01
+STOP_RUNS: Final = 5
+
+_Text = str | int
+
+
+class BadCampaign(ValueError):
+    """A campaign that cannot run; the message says why, and what to write instead.
+
+    reason: one CamelCase word for the condition.
+    """
+
+    def __init__(self, reason: str, words: str) -> None:
+        super().__init__(words)
+        self.reason = reason
+
+
+class FeatureSpec(msgspec.Struct, frozen=True):
+    """One of ``spec.features``: the feature, and how the program is told its value."""
+
+    name: str
+    numeric: bool = False
+    env: str | None = None
+    argument: str | None = None
+    annotation: str | None = None
+
+
+class _FileSpec(msgspec.Struct, frozen=True):
+    name: str
+    key: str
+
+
+class _GridSpec(msgspec.Struct, frozen=True):
+    name: str
+    values: list[_Text]
+
+
+class _AxisSpec(msgspec.Struct, frozen=True, rename={"low": "from", "high": "to"}):
+    name: str
+    values: list[_Text] = []
+    low: float = 0.0
+    high: float = 0.0
+    whole: bool = False
+    scale: str = "Linear"
+
+
+class _SampleSpec(msgspec.Struct, frozen=True):
+    count: int
+    seed: int
+    space: list[_AxisSpec]
+
+
+class _ScenariosSpec(msgspec.Struct, frozen=True, rename="camel"):
+    rows: list[dict[str, _Text]] | None = None
+    csv: str | None = None
+    config_map: _FileSpec | None = None
+    grid: list[_GridSpec] | None = None
+    sample: _SampleSpec | None = None
+
+
+class _BudgetSpec(msgspec.Struct, frozen=True, rename="camel"):
+    runs: int | None = None
+    gigabyte_hours: float | None = None
+    hours: float | None = None
+
+
+class _StopSpec(msgspec.Struct, frozen=True):
+    change: float = STOP_CHANGE
+    runs: int = STOP_RUNS
+
+
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+    task: str
+    pod_template: dict[str, Any]
+    memory: _Text
+    features: list[FeatureSpec]
+    scenarios: _ScenariosSpec
+    parallelism: int = 1
+    order: str = Order.PLAIN.value
+    budget: _BudgetSpec = _BudgetSpec()
+    stop: _StopSpec | None = None
+    max_lifts: int = MAX_LIFTS
+    start_within_seconds: int = START_WITHIN_S
+    active_deadline_seconds: int | None = None
+    stopped: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Campaign:
+    """A ProfilingCampaign, read.
+
+    memory_bytes: of each run. reference_bytes: today's request, by the template; the campaign's
+    memory if it requests nothing. created_s: Unix seconds.
+    """
+
+    uid: str
+    name: str
+    task: TaskId
+    generation: int | None
+    created_s: float
+    template: Mapping[str, Any]
+    features: tuple[FeatureSpec, ...]
+    memory_bytes: int
+    reference_bytes: int
+    deadline_s: int | None
+    spec: _Spec
+
+    @property
+    def stopped(self) -> bool:
+        """Whether people have ended it."""
+        return self.spec.stopped
+
+    @property
+    def config_map(self) -> tuple[str, str] | None:
+        """The name and key of the ConfigMap with its scenarios; None if they are elsewhere."""
+        file = self.spec.scenarios.config_map
+        return None if file is None else (file.name, file.key)
+
+    def rules(self, began_s: float) -> Rules:
+        """What people asked of it. began_s: when it was registered, Unix seconds."""
+        spec, stop = self.spec, self.spec.stop
+        return Rules(
+            parallelism=spec.parallelism,
+            order=Order(spec.order),
+            budget=Budget(
+                runs=spec.budget.runs,
+                gb_hours=spec.budget.gigabyte_hours,
+                hours=spec.budget.hours,
+            ),
+            stop=None if stop is None else StopRule(change=stop.change, runs=stop.runs),
+            max_lifts=spec.max_lifts,
+            start_within_s=float(spec.start_within_seconds),
+            reference_bytes=self.reference_bytes,
+            began_s=began_s,
+            stopped=spec.stopped,
+        )
+
+
+def read_campaign(document: Mapping[str, Any]) -> Campaign:
+    """Read a ProfilingCampaign as the API server has it.
+
+    Raises:
+        BadCampaign: if it cannot run as it is written.
+    """
+    metadata = metadata_of(document)
+    spec = from_document(_Spec, mapping(document.get("spec")), "spec", _bad_spec)
+    try:
+        memory_bytes, _ = parse_bytes(spec.memory), Order(spec.order)
+    except BadQuantity as error:
+        raise BadCampaign("InvalidSpec", f"spec.memory {error}") from error
+    container = sized_container(spec.pod_template)
+    if isinstance(container, NotSizable):
+        raise BadCampaign("InvalidTemplate", f"spec.podTemplate: {container.why}")
+    _check_arguments(spec, container)
+    return Campaign(
+        uid=str(metadata.get("uid")),
+        name=str(metadata.get("name")),
+        task=TaskId(str(metadata.get("namespace")), spec.task),
+        generation=metadata.get("generation"),
+        created_s=read_time(metadata.get("creationTimestamp")) or 0.0,
+        template=spec.pod_template,
+        features=tuple(spec.features),
+        memory_bytes=memory_bytes,
+        reference_bytes=container.request_bytes or memory_bytes,
+        deadline_s=spec.active_deadline_seconds,
+        spec=spec,
+    )
+
+
+def scenarios_of(campaign: Campaign, csv_text: str | None = None) -> Scenarios:
+    """Return the campaign's scenarios. csv_text: of its ConfigMap; None without one.
+
+    Raises:
+        BadCampaign: if they cannot be run; it says which.
+    """
+    features = [Feature(name=each.name, numeric=each.numeric) for each in campaign.features]
+    try:
+        return tables.checked(_rows(campaign.spec.scenarios, csv_text), features)
+    except BadScenarios as error:
+        raise BadCampaign("InvalidScenarios", f"spec.scenarios: {error}") from error
+
+
+def _rows(given: _ScenariosSpec, csv_text: str | None) -> Sequence[Mapping[str, object]]:
+    if given.config_map is not None:
+        return tables.of_csv(csv_text or "", f"ConfigMap {given.config_map.name}")
+    if given.csv is not None:
+        return tables.of_csv(given.csv, "csv")
+    if given.grid is not None:
+        return tables.of_grid({axis.name: axis.values for axis in given.grid})
+    if given.sample is not None:
+        return tables.drawn(
+            [_axis(each) for each in given.sample.space], given.sample.count, given.sample.seed
+        )
+    return given.rows or []
+
+
+def _axis(given: _AxisSpec) -> tables.Axis:
+    logarithmic = given.scale == "Logarithmic"
+    bounds = given.low, given.high
+    if not given.values and (not all(map(math.isfinite, bounds)) or given.low > given.high):
+        raise BadScenarios(f"sample: {given.name} needs values, or a from that is not above to")
+    if logarithmic and given.low <= 0:
+        raise BadScenarios(f"sample: {given.name} has a Logarithmic scale, and a from not above 0")
+    return tables.Axis(
+        name=given.name,
+        values=tuple(str(each) for each in given.values),
+        low=given.low,
+        high=given.high,
+        whole=given.whole,
+        logarithmic=logarithmic,
+    )
+
+
+def _check_arguments(spec: _Spec, container: SizedContainer) -> None:
+    written = mapping(mapping(spec.pod_template.get("spec"))["containers"][container.index])
+    by_argument = [each.name for each in spec.features if each.argument is not None]
+    if by_argument and not (written.get("args") or written.get("command")):
+        raise BadCampaign(
+            "InvalidTemplate",
+            f"feature {by_argument[0]!r} is passed as an argument, and container"
+            f" {container.name!r} has neither command nor args, so that it would replace those of"
+            " the image; write them into spec.podTemplate",
+        )
+
+
+def _bad_spec(words: str) -> BadCampaign:
+    return BadCampaign("InvalidSpec", words)

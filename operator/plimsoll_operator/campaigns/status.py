@@ -1,0 +1,177 @@
+"""Makes the status of a ProfilingCampaign."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from plimsoll_operator.names.conditions import (
+    ConditionStatus,
+    ConditionType,
+    Finding,
+    conditions_of,
+)
+from plimsoll_predictor.campaigns.findings import Findings, findings_of
+from plimsoll_predictor.campaigns.planning import Ending, spent
+from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
+from plimsoll_predictor.core.units import counted, words_for_bytes
+
+
+class Phase(StrEnum):
+    """What a campaign does."""
+
+    REFUSED = "Refused"
+    WAITING = "Waiting"
+    RUNNING = "Running"
+    FINISHED = "Finished"
+    STOPPED = "Stopped"
+
+
+_NO_NEED: Final = frozenset(
+    {RunState.REFUSED, RunState.STUCK, RunState.FAILED, RunState.UNMEASURED}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How far a campaign is. killed: attempts; the others: scenarios."""
+
+    scenarios: int
+    waiting: int
+    running: int
+    done: int
+    failed: int
+    killed: int
+
+    @classmethod
+    def of(cls, runs: Sequence[CampaignRun]) -> Counts:
+        """Count runs: all attempts at all scenarios."""
+        latest = latest_of(runs)
+        states = [run.state for run in latest.values()]
+        given_up = {RunState.KILLED, RunState.INTERRUPTED}
+        return cls(
+            scenarios=len(latest),
+            waiting=states.count(RunState.REGISTERED),
+            running=sum(each.is_under_way or each is RunState.EXECUTED for each in states),
+            done=states.count(RunState.LEARNED),
+            failed=sum(each in _NO_NEED or each in given_up for each in states),
+            killed=sum(run.state is RunState.KILLED for run in runs),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """All that a status is made of.
+
+    refusal: why it cannot run, as a reason and a sentence; None if it can.
+    ending: why it begins no more runs; None while it may. ended: nothing is under way either.
+    """
+
+    generation: int | None
+    refusal: tuple[str, str] | None = None
+    waits_for: str | None = None
+    runs: Sequence[CampaignRun] = ()
+    reference_bytes: int = 0
+    duplicates: int = 0
+    ending: Ending | None = None
+    ended: bool = False
+
+
+_ENDINGS: Final[Mapping[Ending, str]] = {
+    Ending.ALL_RUN: "every scenario has been run",
+    Ending.BUDGET_SPENT: "its budget is used up",
+    Ending.NOTHING_MOVES: "more runs would hardly change the estimated saving",
+    Ending.STOPPED: "it was stopped",
+    Ending.NEVER_STARTS: "its pods never start; mend spec.podTemplate in another campaign",
+    Ending.PROGRAM_FAILS: "its program fails every time, whatever its memory",
+}
+
+
+def status_of(state: State, previous: Mapping[str, Any], now_s: float) -> dict[str, Any]:
+    """Return the status. previous: the one before. now_s: Unix seconds."""
+    counts = Counts.of(state.runs)
+    found = findings_of(state.runs, state.reference_bytes) if state.runs else None
+    used = spent(state.runs, now_s)
+    return {
+        "observedGeneration": state.generation,
+        "phase": phase_of(state).value,
+        "scenarios": counts.scenarios,
+        "waiting": counts.waiting,
+        "running": counts.running,
+        "done": counts.done,
+        "failed": counts.failed,
+        "killed": counts.killed,
+        "binCeilings": words_for_bins(found),
+        "estSaved": words_for_saving(found),
+        "gigabyteHours": f"{used.gb_hours or 0.0:.3g}",
+        "conditions": conditions_of(
+            {
+                ConditionType.ACCEPTED: _accepted(state),
+                ConditionType.PROGRESSING: _progressing(state, counts),
+            },
+            previous.get("conditions"),
+            now_s,
+        ),
+    }
+
+
+def phase_of(state: State) -> Phase:
+    """Return what the campaign does."""
+    if state.refusal is not None:
+        return Phase.REFUSED
+    if state.waits_for is not None:
+        return Phase.WAITING
+    if not state.ended:
+        return Phase.RUNNING
+    return Phase.STOPPED if state.ending is Ending.STOPPED else Phase.FINISHED
+
+
+def words_for_bins(found: Findings | None) -> str:
+    """Return the ceilings, ascending; empty if no need is known."""
+    ceilings = found.ceilings_bytes if found else ()
+    return ", ".join(words_for_bytes(each) for each in ceilings)
+
+
+def words_for_saving(found: Findings | None) -> str:
+    """Return the estimated saving; empty if too little is known, 0 % if it would be a loss."""
+    if found is None or found.improvement is None:
+        return ""
+    return f"{max(0.0, found.improvement):.0%}".replace("%", " %")
+
+
+def _accepted(state: State) -> Finding:
+    if state.refusal is not None:
+        return Finding(ConditionStatus.FALSE, *state.refusal)
+    if state.duplicates:
+        words = f"{counted(state.duplicates, 'scenario')} left out, as others are the same"
+        return Finding(ConditionStatus.TRUE, "DuplicatesLeftOut", words)
+    return Finding(ConditionStatus.TRUE, "Valid", "it can run as it is written")
+
+
+def _progressing(state: State, counts: Counts) -> Finding:
+    if state.refusal is not None:
+        return Finding(ConditionStatus.FALSE, "Refused", "nothing runs until that is mended")
+    if state.waits_for is not None:
+        words = f"it waits for the end of {state.waits_for}, which runs the same task"
+        return Finding(ConditionStatus.FALSE, "WaitsForAnother", words)
+    far = f"{counts.done} of {counted(counts.scenarios, 'scenario')} done, {counts.failed} failed"
+    trouble = _trouble(state.runs)
+    if state.ending is None:
+        words = f"{far}, {counts.running} under way{trouble}"
+        return Finding(ConditionStatus.TRUE, "Running", words)
+    why = _ENDINGS[state.ending]
+    if not state.ended:
+        words = f"{why}; {counts.running} still under way; {far}{trouble}"
+        return Finding(ConditionStatus.TRUE, "Ending", words)
+    return Finding(ConditionStatus.FALSE, state.ending.value, f"{why}; {far}{trouble}")
+
+
+def _trouble(runs: Sequence[CampaignRun]) -> str:
+    """Return what became of the last scenario that failed, in words."""
+    failed = [run for run in latest_of(runs).values() if run.note and not run.state.is_open]
+    if not failed:
+        return ""
+    last = max(failed, key=lambda run: run.ended_s or 0.0)
+    return f"; scenario {last.scenario}: {last.note}"

@@ -1,0 +1,246 @@
+"""Brings every ProfilingCampaign a step further, again and again.
+
+A look reads all that counts anew: the campaigns and their Jobs from the API server, their runs and
+observations from the store. Nothing is kept in memory, so a controller that is killed at any moment
+leaves nothing that the next one would not find. ``campaigns/planning.py`` decides; what it decided
+is in the store before it is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import structlog
+
+from plimsoll_operator.campaigns.job_manifest import run_key
+from plimsoll_operator.campaigns.spec import BadCampaign, Campaign, read_campaign, scenarios_of
+from plimsoll_operator.campaigns.status import Phase, State, status_of
+from plimsoll_operator.controller.campaigns.refusals import Refusals
+from plimsoll_operator.controller.hub.hub import AttemptEnded, Hub, ObservationAmended, TrainingDue
+from plimsoll_operator.controller.tasks.book import TaskBook
+from plimsoll_operator.kube.errors import ApiError, NotFound, Refused
+from plimsoll_operator.names import labels
+from plimsoll_operator.names.objects import labels_of, metadata_of
+from plimsoll_operator.profile.status import changed
+from plimsoll_predictor.campaigns.needs import least_certain
+from plimsoll_predictor.campaigns.planning import Ending, Seen, Steps, next_steps, refused
+from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
+from plimsoll_predictor.store import CampaignRecord, Store, StoreError, Writer
+
+log = structlog.get_logger()
+
+LOOK_EVERY_S: Final = 5.0
+LOOK_SELDOM_S: Final = 60.0
+"""Where there is no such kind, or it may not be listed."""
+SETTLE_S: Final = 0.2
+"""Ends that come within it are looked at together."""
+DELETED: Final = "Deleted"
+_OVER: Final = frozenset({Phase.FINISHED.value, Phase.STOPPED.value})
+
+
+@dataclass(slots=True, kw_only=True)
+class Campaigns:
+    """Looks at all campaigns, one after another."""
+
+    store: Store
+    writer: Writer
+    hub: Hub
+    book: TaskBook
+    refusals: Refusals
+    now_s: Callable[[], float]
+    _news: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    _refused: bool = field(init=False, default=False)
+
+    def attempt_ended(self, event: AttemptEnded) -> None:
+        """Look soon, if it was a run of a campaign."""
+        if labels.CAMPAIGN_UID in labels_of(event.pod):
+            self._news.set()
+
+    def observation_amended(self, _: ObservationAmended) -> None:
+        """Look soon: a peak that a campaign waits for may have come."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            pause_s = LOOK_EVERY_S if await self.look() else LOOK_SELDOM_S
+            try:
+                await asyncio.wait_for(self._news.wait(), pause_s)
+            except TimeoutError:
+                continue
+            self._news.clear()
+            await asyncio.sleep(SETTLE_S)
+
+    async def look(self) -> bool:
+        """Bring each campaign a step further. Return whether there can be any."""
+        try:
+            documents = await self.refusals.jobs.campaigns()
+        except NotFound:
+            return False
+        except ApiError as error:
+            if not self._refused:
+                log.warning("no campaign is seen", error=str(error))
+            self._refused = True
+            return not isinstance(error, Refused)
+        self._refused = False
+        await self._end_deleted(documents)
+        running: dict[str, str] = {}
+        for document in sorted(documents, key=_age):
+            try:
+                await self._step(document, running)
+            except (ApiError, StoreError) as error:
+                name = metadata_of(document).get("name")
+                log.warning("campaign postponed", campaign=name, error=str(error))
+        return True
+
+    async def _end_deleted(self, documents: Sequence[Mapping[str, Any]]) -> None:
+        there = {metadata_of(document).get("uid") for document in documents}
+        for record in await self.writer.read(self.store.campaigns.going):
+            if record.uid not in there:
+                await self.writer.call(self.store.campaigns.end, record.uid, DELETED)
+
+    async def _step(self, document: Mapping[str, Any], running: dict[str, str]) -> None:
+        """Bring one campaign a step further. running: task -> the campaign that runs it now."""
+        previous = document.get("status") or {}
+        if metadata_of(document).get("deletionTimestamp") or previous.get("phase") in _OVER:
+            return
+        try:
+            campaign = read_campaign(document)
+            other = running.setdefault(str(campaign.task), campaign.name)
+            if other != campaign.name:
+                waits = State(generation=campaign.generation, waits_for=other)
+                await self._show(document, waits)
+                return
+            await self.refusals.check(campaign)
+            record = await self._registered(campaign)
+        except BadCampaign as error:
+            await self._refuse(document, error)
+            if running.get(_task(document)) == metadata_of(document).get("name"):
+                # What cannot run does not hold up another.
+                running.pop(_task(document))
+            return
+        await self._advance(document, campaign, record)
+
+    async def _refuse(self, document: Mapping[str, Any], error: BadCampaign) -> None:
+        """Show why a campaign cannot run, and what it did before."""
+        meta = metadata_of(document)
+        uid = str(meta.get("uid"))
+        record = await self.writer.read(self.store.campaigns.of_uid, uid)
+        state = State(
+            generation=meta.get("generation"),
+            refusal=(error.reason, str(error)),
+            runs=await self.writer.read(self.store.campaigns.runs, uid),
+            reference_bytes=record.reference_bytes if record else 0,
+        )
+        await self._show(document, state)
+
+    async def _registered(self, campaign: Campaign) -> CampaignRecord:
+        """Return the campaign's record. The first time, its scenarios are read and registered."""
+        uid = campaign.uid
+        record = await self.writer.read(self.store.campaigns.of_uid, uid)
+        if record is not None:
+            return record
+        csv_text = await self.refusals.jobs.scenarios_file(campaign)
+        scenarios = await asyncio.to_thread(scenarios_of, campaign, csv_text)
+        record = CampaignRecord(
+            uid=uid,
+            namespace=campaign.task.namespace,
+            name=campaign.name,
+            task=str(campaign.task),
+            reference_bytes=campaign.reference_bytes,
+            duplicates=scenarios.duplicates,
+            began_s=self.now_s(),
+        )
+        runs = [
+            CampaignRun(scenario=number, values=values, memory_bytes=campaign.memory_bytes)
+            for number, values in enumerate(scenarios.rows)
+        ]
+        await self.writer.call(self.store.campaigns.begin, record, runs)
+        log.info("campaign begins", campaign=campaign.name, scenarios=len(runs))
+        return record
+
+    async def _advance(
+        self, document: Mapping[str, Any], campaign: Campaign, record: CampaignRecord
+    ) -> None:
+        runs = await self.writer.read(self.store.campaigns.runs, campaign.uid)
+        steps = await self._planned(campaign, record, runs)
+        if steps.changed:
+            await self.writer.call(self.store.campaigns.put, campaign.uid, steps.changed)
+        await self.refusals.jobs.delete(campaign, steps.delete)
+        known = await self._create(campaign, steps)
+        if steps.ended and steps.ending is not None:
+            await self._end(campaign, steps.ending, known)
+        state = State(
+            generation=campaign.generation,
+            runs=known,
+            reference_bytes=record.reference_bytes,
+            duplicates=record.duplicates,
+            ending=steps.ending,
+            ended=steps.ended,
+        )
+        await self._show(document, state)
+
+    async def _planned(
+        self, campaign: Campaign, record: CampaignRecord, runs: Sequence[CampaignRun]
+    ) -> Steps:
+        """Return what follows from what is stored and seen."""
+        going = [
+            run.scenario
+            for run in latest_of(runs).values()
+            if run.state.is_open and run.state is not RunState.REGISTERED
+        ]
+        # The Jobs are read before the observations: an end that is seen may be observed by then.
+        jobs = await self.refusals.jobs.seen(campaign)
+        keys = {run_key(campaign.uid, scenario): scenario for scenario in going}
+        ends = await self.writer.read(self.store.campaigns.ends, campaign.task, keys)
+        rules = campaign.rules(record.began_s)
+        seen, now_s = Seen(jobs=jobs, ends=ends), self.now_s()
+        # A choice among thousands of scenarios takes a while.
+        return await asyncio.to_thread(next_steps, rules, runs, seen, now_s, least_certain)
+
+    async def _create(self, campaign: Campaign, steps: Steps) -> Sequence[CampaignRun]:
+        """Make the Jobs of runs that begin. Return all runs as they are then."""
+        known = {run.key: run for run in steps.runs}
+        for run in steps.create:
+            try:
+                why = await self.refusals.jobs.create(campaign, run)
+            except ApiError as error:
+                # It stays CREATING, and is tried again with the next look.
+                log.warning("campaign's Job not made", campaign=campaign.name, error=str(error))
+                continue
+            if why is not None:
+                known[run.key] = refused(run, why, self.now_s())
+                changed_runs = [known[run.key]]
+                await self.writer.call(self.store.campaigns.put, campaign.uid, changed_runs)
+        return tuple(known.values())
+
+    async def _end(self, campaign: Campaign, ending: Ending, runs: Sequence[CampaignRun]) -> None:
+        """Have the task trained with all that was learned, and note the end.
+
+        The training is asked for first: asked for twice, it is the same one.
+        """
+        if any(run.state is RunState.LEARNED for run in runs):
+            policy = self.book.get(campaign.task).policy
+            self.hub.publish(TrainingDue(campaign.task, policy, "its campaign ended"))
+        if await self.writer.call(self.store.campaigns.end, campaign.uid, ending.value):
+            log.info("campaign ended", campaign=campaign.name, why=ending.value)
+
+    async def _show(self, document: Mapping[str, Any], state: State) -> None:
+        """Write the status, if it changed."""
+        previous = document.get("status") or {}
+        status = await asyncio.to_thread(status_of, state, previous, self.now_s())
+        if changed(previous, status):
+            await self.refusals.jobs.write_status(document, status)
+
+
+def _age(document: Mapping[str, Any]) -> list[str]:
+    """The oldest first; of those of one second, the first by name."""
+    meta = metadata_of(document)
+    return [str(meta.get(key)) for key in ("creationTimestamp", "namespace", "name")]
+
+
+def _task(document: Mapping[str, Any]) -> str:
+    return f"{metadata_of(document).get('namespace')}/{(document.get('spec') or {}).get('task')}"

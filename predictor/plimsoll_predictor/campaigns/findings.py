@@ -1,0 +1,204 @@
+"""What a campaign found out: bins, the estimated improvement, how needs depend on features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from plimsoll_predictor.campaigns.needs import MOST_FITTED, Array, axes_of, fit, needs_of
+from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
+from plimsoll_predictor.campaigns.scenarios import number_of
+from plimsoll_predictor.core.units import gb_hours
+from plimsoll_predictor.model.bins import BinLimits, BinOption, search_bins
+
+MOST_BINS: Final = 4
+MEMBERS: Final = 2
+LEAST_FOR_ESTIMATE: Final = 3
+MOST_UNCERTAIN: Final = 5
+MOST_LEVELS: Final = 8
+"""Groups that a feature's values are shown in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """The needs of the runs with one value of a feature, or values within a range. In bytes."""
+
+    values: str
+    runs: int
+    least_bytes: int
+    mean_bytes: int
+    most_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """How the need depends on one feature.
+
+    correlation: Spearman's, of need and value; None for a category, or if either never differs.
+    """
+
+    feature: str
+    correlation: float | None
+    levels: tuple[Level, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncertain:
+    """A scenario whose need is least certain. expected, width: bytes; see ``needs.Fitted``."""
+
+    values: Mapping[str, str]
+    expected_bytes: int
+    width_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """All that a campaign found out. Bytes; ceilings ascending.
+
+    improvement: estimated share of today's requested memory-time that sizing would save; None if
+    too little is known. requested_gb_h, saved_gb_h: of the runs that were measured.
+    """
+
+    ceilings_bytes: tuple[int, ...]
+    counts: tuple[int, ...]
+    optimal: float | None
+    improvement: float | None
+    requested_gb_h: float
+    effects: tuple[Effect, ...]
+    uncertain: tuple[Uncertain, ...]
+
+
+def findings_of(runs: Sequence[CampaignRun], reference_bytes: int) -> Findings:
+    """Return what is known by now. reference_bytes: today's request."""
+    learned = _learned(runs)
+    option = best_bins(learned, reference_bytes)
+    runtimes_s = [run.runtime_s or 0.0 for run in learned]
+    return Findings(
+        ceilings_bytes=option.bins.ceilings_bytes if option else (),
+        counts=option.bins.counts if option else (),
+        optimal=option.time_based_optimal_improvement if option else None,
+        improvement=estimated_improvement(learned, reference_bytes),
+        requested_gb_h=sum(gb_hours(reference_bytes, each) for each in runtimes_s),
+        effects=effects_of(learned),
+        uncertain=uncertain_of(runs),
+    )
+
+
+def best_bins(learned: Sequence[CampaignRun], reference_bytes: int) -> BinOption | None:
+    """The bins that would save most with a perfect choice; None if no need is known."""
+    if not learned:
+        return None
+    limits = BinLimits(
+        reference_bytes=float(reference_bytes), max_bins=MOST_BINS, min_members=MEMBERS
+    )
+    options = search_bins(needs_of(learned), _runtimes(learned), limits)
+    return max(options, key=lambda each: each.time_based_optimal_improvement)
+
+
+def estimated_improvement(learned: Sequence[CampaignRun], reference_bytes: int) -> float | None:
+    """Thesis 5.2: optimal × accuracy - under-predicted; None if fewer than 3 needs are known.
+
+    The choice of a bin is the one of a Gaussian process that did not see the run: the first bin
+    whose ceiling is above where nine of ten such needs lie. The trained classifier may do better.
+    """
+    if len(learned) < LEAST_FOR_ESTIMATE:
+        return None
+    learned = learned[-MOST_FITTED:]
+    option = best_bins(learned, reference_bytes)
+    if option is None:
+        return None
+    axes = axes_of([run.values for run in learned])
+    needs = needs_of(learned)
+    middles, errors = fit(axes.of([run.values for run in learned]), needs).left_out()
+    upper: Array = np.exp(middles + errors)
+    chosen, right = option.bins.labels(upper), option.bins.labels(needs)
+    accuracy = float(np.mean(chosen == right))
+    under = float(np.mean(chosen < right))
+    return option.time_based_optimal_improvement * accuracy - under
+
+
+def effects_of(learned: Sequence[CampaignRun]) -> tuple[Effect, ...]:
+    """How the need depends on each feature."""
+    names = sorted({name for run in learned for name in run.values})
+    return tuple(_effect(name, [run for run in learned if name in run.values]) for name in names)
+
+
+def uncertain_of(runs: Sequence[CampaignRun]) -> tuple[Uncertain, ...]:
+    """The scenarios without a known need that are least certain, the least first."""
+    learned = _learned(runs)[-MOST_FITTED:]
+    open_ = [run for run in latest_of(runs).values() if run.state is not RunState.LEARNED]
+    if not learned or not open_:
+        return ()
+    axes = axes_of([run.values for run in runs])
+    fitted = fit(axes.of([run.values for run in learned]), needs_of(learned))
+    needs, widths = fitted.predict(axes.of([run.values for run in open_]))
+    first = np.argsort(-widths, kind="stable")[:MOST_UNCERTAIN]
+    return tuple(
+        Uncertain(
+            values=open_[place].values,
+            expected_bytes=int(needs[place]),
+            width_bytes=int(widths[place]),
+        )
+        for place in first
+    )
+
+
+def _learned(runs: Sequence[CampaignRun]) -> list[CampaignRun]:
+    known = [run for run in runs if run.state is RunState.LEARNED and run.peak_bytes]
+    return sorted(known, key=lambda run: (run.ended_s or 0.0, run.key))
+
+
+def _runtimes(learned: Sequence[CampaignRun]) -> Array:
+    return np.asarray([run.runtime_s or 0.0 for run in learned])
+
+
+def _effect(name: str, runs: Sequence[CampaignRun]) -> Effect:
+    numbers = [number_of(run.values[name]) for run in runs]
+    if any(number is None for number in numbers):
+        kinds = sorted({run.values[name] for run in runs})[:MOST_LEVELS]
+        levels = [_level(kind, [r for r in runs if r.values[name] == kind]) for kind in kinds]
+        return Effect(feature=name, correlation=None, levels=tuple(levels))
+    values = np.asarray(numbers, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    distinct = len(set(values.tolist()))
+    parts = np.array_split(order, min(MOST_LEVELS, distinct))
+    if distinct <= MOST_LEVELS:
+        parts = [np.flatnonzero(values == each) for each in sorted(set(values.tolist()))]
+    levels = [
+        _level(_range(values[part]), [runs[place] for place in part]) for part in parts if len(part)
+    ]
+    return Effect(feature=name, correlation=_spearman(values, needs_of(runs)), levels=tuple(levels))
+
+
+def _level(values: str, runs: Sequence[CampaignRun]) -> Level:
+    needs = needs_of(runs)
+    return Level(
+        values=values,
+        runs=len(runs),
+        least_bytes=int(needs.min()),
+        mean_bytes=int(needs.mean()),
+        most_bytes=int(needs.max()),
+    )
+
+
+def _range(values: Array) -> str:
+    low, high = float(values.min()), float(values.max())
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
+def _spearman(values: Array, needs: Array) -> float | None:
+    one, other = _ranks(values), _ranks(needs)
+    if one.std() == 0 or other.std() == 0:
+        return None
+    return float(np.corrcoef(one, other)[0, 1])
+
+
+def _ranks(values: Array) -> Array:
+    """Ranks, of equals their mean."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    ranks: Array = (ends - (counts - 1) / 2.0)[places]
+    return ranks

@@ -1,0 +1,394 @@
+"""Decides what a campaign does next, from what is stored of it and what the cluster shows.
+
+Every step can be repeated. A run is CREATING in the store before its Job is made, and the Job's
+name is made of the campaign and the run, so a repeated creation finds the Job. What ended a run is
+read from the observations, which outlive the Job: nothing that succeeded is run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
+from plimsoll_predictor.campaigns.stopping import moves_no_more
+from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.units import HOUR_S, counted, gb_hours, words_for_bytes
+
+OBSERVED_WITHIN_S: Final = 150.0
+"""A peak that has not come by then does not come: an agent sends its last readings at once."""
+LIFT: Final = 2.0
+"""Factor from a killed run's memory to its next attempt's."""
+MOST_INTERRUPTIONS: Final = 3
+"""Attempts in a row that may end by no fault of their own, or fail to be seen."""
+NEVER_STARTS_AFTER: Final = 2
+"""Runs that were stuck before any container started: then it is the template."""
+FAILS_AFTER: Final = 5
+"""Runs that failed before any succeeded: then it is the program."""
+
+
+class Order(StrEnum):
+    """Which scenario runs next."""
+
+    PLAIN = "Plain"
+    MOST_TO_LEARN = "MostToLearn"
+
+
+class Ending(StrEnum):
+    """Why a campaign starts no more runs."""
+
+    ALL_RUN = "AllRun"
+    BUDGET_SPENT = "BudgetSpent"
+    NOTHING_MOVES = "NothingMoves"
+    STOPPED = "Stopped"
+    NEVER_STARTS = "NeverStarts"
+    PROGRAM_FAILS = "ProgramFails"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What a campaign may use. None: no bound. runs: attempts, with those after a kill."""
+
+    runs: int | None = None
+    gb_hours: float | None = None
+    hours: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopRule:
+    """It ends when the estimated improvement stayed within ``change`` for the last ``runs``."""
+
+    change: float
+    runs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What people asked of a campaign, apart from its scenarios.
+
+    reference_bytes: today's request, to which savings are relative. began_s: Unix seconds.
+    """
+
+    parallelism: int
+    order: Order
+    budget: Budget
+    stop: StopRule | None
+    max_lifts: int
+    start_within_s: float
+    reference_bytes: int
+    began_s: float
+    stopped: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenJob:
+    """What the API server shows of one run's Job.
+
+    started: a container of it has started. stuck_why: why none has, in words.
+    finished_s: Unix seconds; None while it is active.
+    """
+
+    started: bool = False
+    succeeded: bool = False
+    failed: bool = False
+    finished_s: float | None = None
+    stuck_why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenEnd:
+    """An observation of one attempt at a scenario. finished_s: Unix seconds."""
+
+    attempt_uid: str
+    outcome: Outcome
+    peak_bytes: int | None
+    runtime_s: float | None
+    finished_s: float | None
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the cluster and the store show. jobs: by scenario and attempt. ends: by scenario."""
+
+    jobs: Mapping[tuple[int, int], SeenJob] = field(default_factory=dict)
+    ends: Mapping[int, Sequence[SeenEnd]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """What is to be done, in this order.
+
+    changed: rows to store, in one transaction. create: runs whose Job is to be made; all of them
+    are CREATING in the store by then. delete: runs whose Job is to be deleted.
+    ending: why no more runs begin; None while some may. ended: whether nothing is under way either.
+    """
+
+    runs: tuple[CampaignRun, ...]
+    changed: tuple[CampaignRun, ...]
+    create: tuple[CampaignRun, ...]
+    delete: tuple[CampaignRun, ...]
+    ending: Ending | None
+    ended: bool
+
+
+Choose = Callable[[Sequence[CampaignRun], Sequence[CampaignRun]], CampaignRun]
+"""Chooses the next of the waiting runs (second), given all runs (first)."""
+
+
+def next_steps(
+    rules: Rules, runs: Sequence[CampaignRun], seen: Seen, now_s: float, choose: Choose
+) -> Steps:
+    """Return what follows from what is stored and seen.
+
+    runs: all attempts at all scenarios. choose: for the order MOST_TO_LEARN. now_s: Unix seconds.
+    """
+    rows = {run.key: run for run in runs}
+    for run in latest_of(runs).values():
+        for each in _advanced(rules, run, seen, _claimed(rows.values(), run.scenario), now_s):
+            rows[each.key] = each
+    ending = ending_of(rules, list(rows.values()), now_s)
+    if ending is None:
+        for run in _beginning(rules, list(rows.values()), now_s, choose):
+            rows[run.key] = run
+    if ending is Ending.STOPPED:
+        for each in [each for each in rows.values() if each.state.is_under_way]:
+            words = "stopped before it ended"
+            rows[each.key] = replace(each, state=RunState.INTERRUPTED, ended_s=now_s, note=words)
+    before = {run.key: run for run in runs}
+    every = tuple(rows[key] for key in sorted(rows))
+    return Steps(
+        runs=every,
+        changed=tuple(each for each in every if before.get(each.key) != each),
+        create=tuple(each for each in every if each.state is RunState.CREATING),
+        delete=tuple(each for each in every if _is_left(rules, each, seen.jobs.get(each.key))),
+        ending=ending,
+        ended=ending is not None and not any(_holds_up(each) for each in every),
+    )
+
+
+def refused(run: CampaignRun, why: str, now_s: float) -> CampaignRun:
+    """Return a run whose Job the API server refused for good."""
+    return replace(run, state=RunState.REFUSED, ended_s=now_s, note=why)
+
+
+def spent(runs: Sequence[CampaignRun], now_s: float) -> Budget:
+    """Return what runs have used so far; one under way counts until now."""
+    used = [run for run in runs if run.created_s is not None]
+    return Budget(
+        runs=len(used),
+        gb_hours=sum(gb_hours(run.memory_bytes, _held_s(run, now_s)) for run in used),
+    )
+
+
+def ending_of(rules: Rules, runs: Sequence[CampaignRun], now_s: float) -> Ending | None:
+    """Return why no more runs begin; None while some may."""
+    for ending, holds in (
+        (Ending.STOPPED, rules.stopped),
+        (Ending.NEVER_STARTS, _only(runs, _NOT_STARTED, NEVER_STARTS_AFTER)),
+        (Ending.PROGRAM_FAILS, _only(runs, _FAILED, FAILS_AFTER)),
+        (Ending.BUDGET_SPENT, _over(rules, runs, now_s)),
+        (Ending.ALL_RUN, all(run.state is not RunState.REGISTERED for run in runs)),
+        (Ending.NOTHING_MOVES, _settled(rules, runs)),
+    ):
+        if holds:
+            return ending
+    return None
+
+
+def _settled(rules: Rules, runs: Sequence[CampaignRun]) -> bool:
+    stop = rules.stop
+    return stop is not None and moves_no_more(runs, rules.reference_bytes, stop.change, stop.runs)
+
+
+def _over(rules: Rules, runs: Sequence[CampaignRun], now_s: float) -> bool:
+    if not any(run.state is RunState.REGISTERED for run in runs):
+        return False
+    used, budget = spent(runs, now_s), rules.budget
+    return (
+        (budget.runs is not None and (used.runs or 0) >= budget.runs)
+        or (budget.gb_hours is not None and (used.gb_hours or 0.0) >= budget.gb_hours)
+        or (budget.hours is not None and now_s - rules.began_s >= budget.hours * HOUR_S)
+    )
+
+
+_NOT_STARTED: Final = frozenset({RunState.STUCK, RunState.REFUSED})
+_FAILED: Final = frozenset({RunState.FAILED})
+
+
+def _only(runs: Sequence[CampaignRun], states: Collection[RunState], least: int) -> bool:
+    """Say whether all runs ended so, of those that ended: ``least``, or one of each scenario."""
+    went = [run.state for run in runs if not run.state.is_open]
+    enough = min(least, len({run.scenario for run in runs}))
+    return len(went) >= enough and all(each in states for each in went)
+
+
+def _holds_up(run: CampaignRun) -> bool:
+    return run.state.is_open and run.state is not RunState.REGISTERED
+
+
+def _held_s(run: CampaignRun, now_s: float) -> float:
+    if run.runtime_s is not None:
+        return run.runtime_s
+    if run.state is RunState.REFUSED:
+        return 0.0
+    until_s = now_s if run.ended_s is None else run.ended_s
+    return max(0.0, _since(run.created_s, until_s))
+
+
+def _since(at_s: float | None, now_s: float) -> float:
+    """Return how long ago something was, in seconds; 0 if it was not."""
+    return 0.0 if at_s is None else now_s - at_s
+
+
+def _is_left(rules: Rules, run: CampaignRun, job: SeenJob | None) -> bool:
+    """Say whether a run is given up, and its Job is still active."""
+    if job is None or job.succeeded or job.failed:
+        return False
+    dropped = rules.stopped and run.state is RunState.INTERRUPTED
+    return dropped or run.state is RunState.STUCK
+
+
+def _claimed(runs: Collection[CampaignRun], scenario: int) -> frozenset[str]:
+    """Observations by which earlier attempts at the scenario have ended."""
+    return frozenset(
+        run.attempt_uid for run in runs if run.scenario == scenario and run.attempt_uid is not None
+    )
+
+
+def _advanced(
+    rules: Rules, run: CampaignRun, seen: Seen, claimed: frozenset[str], now_s: float
+) -> tuple[CampaignRun, ...]:
+    """Return a scenario's latest attempt as it is now, and the attempt that follows it."""
+    if not run.state.is_open or run.state is RunState.REGISTERED:
+        return ()
+    ends = [
+        end
+        for end in seen.ends.get(run.scenario, ())
+        if end.attempt_uid not in claimed or end.attempt_uid == run.attempt_uid
+    ]
+    if ends:
+        return _ended(rules, run, ends[0], now_s)
+    return _by_its_job(rules, run, seen.jobs.get(run.key), now_s)
+
+
+def _ended(rules: Rules, run: CampaignRun, end: SeenEnd, now_s: float) -> tuple[CampaignRun, ...]:
+    known = replace(
+        run,
+        attempt_uid=end.attempt_uid,
+        runtime_s=end.runtime_s,
+        peak_bytes=end.peak_bytes,
+        ended_s=run.ended_s or end.finished_s or now_s,
+    )
+    if end.outcome is Outcome.SUCCEEDED:
+        return (_measured(known, now_s),)
+    if end.outcome is Outcome.OOM_KILLED:
+        return _killed(rules, known)
+    if end.outcome is Outcome.FAILED:
+        words = f"its program failed ({end.cause or 'of its own'}); that says nothing of its size"
+        return (replace(known, state=RunState.FAILED, note=words),)
+    return _interrupted(known, f"{end.outcome.value}, by no fault of its own")
+
+
+def _measured(run: CampaignRun, now_s: float) -> CampaignRun:
+    if run.peak_bytes is not None:
+        return replace(run, state=RunState.LEARNED)
+    if _since(run.ended_s, now_s) < OBSERVED_WITHIN_S:
+        return replace(run, state=RunState.EXECUTED)
+    words = "it succeeded, and no agent measured it; is an agent on its node?"
+    return replace(run, state=RunState.UNMEASURED, note=words)
+
+
+def _killed(rules: Rules, run: CampaignRun) -> tuple[CampaignRun, ...]:
+    size = words_for_bytes(run.memory_bytes)
+    if run.lifts >= rules.max_lifts:
+        words = f"killed at {size}, after {counted(rules.max_lifts, 'lift')}; raise spec.memory"
+        return (replace(run, state=RunState.KILLED, note=words),)
+    killed = replace(run, state=RunState.KILLED, note=f"killed at {size}")
+    return killed, _after(killed, int(run.memory_bytes * LIFT), lifts=run.lifts + 1)
+
+
+def _interrupted(run: CampaignRun, why: str) -> tuple[CampaignRun, ...]:
+    interrupted = replace(run, state=RunState.INTERRUPTED, note=why)
+    if run.attempt - run.lifts > MOST_INTERRUPTIONS:
+        return (interrupted,)
+    return interrupted, _after(interrupted, run.memory_bytes, lifts=run.lifts)
+
+
+def _after(run: CampaignRun, memory_bytes: int, *, lifts: int) -> CampaignRun:
+    return CampaignRun(
+        scenario=run.scenario,
+        attempt=run.attempt + 1,
+        values=run.values,
+        memory_bytes=memory_bytes,
+        lifts=lifts,
+    )
+
+
+def _by_its_job(
+    rules: Rules, run: CampaignRun, job: SeenJob | None, now_s: float
+) -> tuple[CampaignRun, ...]:
+    """Return what a Job says while no observation says how it ended."""
+    if job is None:
+        # Made, and gone again before anybody observed it; else it is still to be made.
+        return () if run.state is RunState.CREATING else _unseen(run, "its Job is gone", now_s)
+    if job.succeeded or job.failed:
+        return _finished(run, job, now_s)
+    if job.started:
+        return (replace(run, state=RunState.RUNNING),)
+    if _since(run.created_s, now_s) < rules.start_within_s:
+        return (replace(run, state=RunState.STARTING),)
+    words = f"nothing started within {rules.start_within_s:g} s: {job.stuck_why or 'no pod'}"
+    return (replace(run, state=RunState.STUCK, ended_s=now_s, note=words),)
+
+
+def _finished(run: CampaignRun, job: SeenJob, now_s: float) -> tuple[CampaignRun, ...]:
+    ended_s = run.ended_s or job.finished_s or now_s
+    if job.succeeded:
+        executed = replace(run, ended_s=ended_s, state=RunState.EXECUTED)
+        if now_s - ended_s < OBSERVED_WITHIN_S:
+            return (executed,)
+        words = "it succeeded, and was not observed; is its task's mode off?"
+        return (replace(executed, state=RunState.UNMEASURED, note=words),)
+    waits = replace(run, ended_s=ended_s)
+    if now_s - ended_s < OBSERVED_WITHIN_S:
+        return (waits,)
+    words = f"its Job failed, and no pod of it was observed: {job.stuck_why or 'no reason given'}"
+    return (replace(waits, state=RunState.FAILED, note=words),)
+
+
+def _unseen(run: CampaignRun, why: str, now_s: float) -> tuple[CampaignRun, ...]:
+    waits = replace(run, ended_s=run.ended_s or now_s)
+    if _since(waits.ended_s, now_s) < OBSERVED_WITHIN_S:
+        return (waits,)
+    return _interrupted(waits, f"{why}, and no end of it was observed")
+
+
+def _beginning(
+    rules: Rules, runs: Sequence[CampaignRun], now_s: float, choose: Choose
+) -> list[CampaignRun]:
+    """Return the runs that begin now, CREATING."""
+    rows = {run.key: run for run in runs}
+    free = rules.parallelism - sum(run.state.is_under_way for run in runs)
+    if rules.budget.runs is not None:
+        free = min(free, rules.budget.runs - (spent(runs, now_s).runs or 0))
+    begun: list[CampaignRun] = []
+    while free > len(begun):
+        waiting = [run for run in rows.values() if run.state is RunState.REGISTERED]
+        if not waiting:
+            break
+        again = [run for run in waiting if run.attempt > 1]
+        run = again[0] if again else _chosen(rules.order, list(rows.values()), waiting, choose)
+        rows[run.key] = replace(run, state=RunState.CREATING, created_s=now_s)
+        begun.append(rows[run.key])
+    return begun
+
+
+def _chosen(
+    order: Order, runs: Sequence[CampaignRun], waiting: Sequence[CampaignRun], choose: Choose
+) -> CampaignRun:
+    if order is Order.PLAIN:
+        return min(waiting, key=lambda run: run.key)
+    return choose(runs, waiting)

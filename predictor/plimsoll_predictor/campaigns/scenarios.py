@@ -1,0 +1,182 @@
+"""The scenarios of a campaign: a table, a grid, or drawn from a space of features."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from random import Random
+from typing import Final
+
+from plimsoll_predictor.core.units import counted
+
+MOST_SCENARIOS: Final = 5_000
+MOST_VALUE_CHARS: Final = 256
+"""As of a feature on a pod."""
+MOST_DRAWS: Final = 20
+"""Draws for each scenario that a space gives; a small space has fewer distinct ones."""
+NAMED_PROBLEMS: Final = 3
+
+Values = Mapping[str, str]
+
+
+class BadScenarios(ValueError):
+    """Scenarios that make no campaign; the message says where, what, and what to write."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feature:
+    """A feature of the scenarios. numeric: every value must be a number."""
+
+    name: str
+    numeric: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """A feature of a space that is drawn from: some values, or a range of numbers.
+
+    whole: only whole numbers. logarithmic: each factor is as likely as another.
+    """
+
+    name: str
+    values: tuple[str, ...] = ()
+    low: float = 0.0
+    high: float = 0.0
+    whole: bool = False
+    logarithmic: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenarios:
+    """What is registered. duplicates: rows left out because an earlier one is the same."""
+
+    rows: tuple[Values, ...]
+    duplicates: int = 0
+
+
+def number_of(text: str) -> float | None:
+    """The finite number that a text says; None if it says none.
+
+    >>> number_of("1e3"), number_of("north"), number_of("nan")
+    (1000.0, None, None)
+    """
+    if not text.isascii() or "_" in text:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def checked(rows: Sequence[Mapping[str, object]], features: Sequence[Feature]) -> Scenarios:
+    """Return rows with all features, each once; rows are counted from 1 in messages.
+
+    Raises:
+        BadScenarios: if there are none or too many, or a value is missing or no number.
+    """
+    if not rows:
+        raise BadScenarios("there is no scenario; write at least one row, or a grid")
+    _bound(len(rows))
+    problems: list[str] = []
+    kept: dict[tuple[str, ...], Values] = {}
+    for number, row in enumerate(rows, start=1):
+        values = {each.name: _value(row, each, f"scenario {number}", problems) for each in features}
+        problems += _unknown(row, values, f"scenario {number}")
+        kept.setdefault(tuple(values.values()), values)
+    if problems:
+        more = len(problems) - NAMED_PROBLEMS
+        words = "; ".join(problems[:NAMED_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
+        raise BadScenarios(words)
+    return Scenarios(rows=tuple(kept.values()), duplicates=len(rows) - len(kept))
+
+
+def of_csv(text: str, where: str) -> list[dict[str, object]]:
+    """Return the rows of a CSV whose first line names the features.
+
+    Raises:
+        BadScenarios: if it cannot be read, or has too many rows.
+    """
+    reader = csv.DictReader(io.StringIO(text), strict=True, skipinitialspace=True)
+    rows: list[dict[str, object]] = []
+    try:
+        for row in reader:
+            if None in row:
+                raise BadScenarios(f"{where}: row {len(rows) + 1} has more cells than the header")
+            rows.append({name.strip(): cell for name, cell in row.items() if cell is not None})
+            if len(rows) > MOST_SCENARIOS:
+                _bound(len(rows) + sum(1 for _ in reader))
+    except csv.Error as error:
+        raise BadScenarios(f"{where}: row {len(rows) + 1} is no CSV: {error}") from error
+    return rows
+
+
+def of_grid(axes: Mapping[str, Sequence[object]]) -> list[dict[str, object]]:
+    """Return each value of each axis with each of all others.
+
+    Raises:
+        BadScenarios: if there are too many.
+    """
+    _bound(math.prod(len(values) for values in axes.values()))
+    return [dict(zip(axes, row, strict=True)) for row in product(*axes.values())]
+
+
+def drawn(axes: Sequence[Axis], count: int, seed: int) -> list[dict[str, object]]:
+    """Return ``count`` different scenarios of a space; fewer if it has no more. Same seed, same.
+
+    Each axis is cut into ``count`` parts of which each is drawn from once (a Latin hypercube), so
+    that few scenarios already reach all of every range.
+
+    Raises:
+        BadScenarios: if there are too many.
+    """
+    _bound(count)
+    random = Random(seed)
+    found: dict[tuple[str, ...], dict[str, object]] = {}
+    for _ in range(MOST_DRAWS):
+        strata = [random.sample(range(count), count) for _ in axes]
+        for place in range(count):
+            shares = [(each[place] + random.random()) / count for each in strata]
+            texts = [_drawn(axis, share) for axis, share in zip(axes, shares, strict=True)]
+            row = {axis.name: text for axis, text in zip(axes, texts, strict=True)}
+            found.setdefault(tuple(texts), dict(row))
+        if len(found) >= count:
+            break
+    return list(found.values())[:count]
+
+
+def _drawn(axis: Axis, share: float) -> str:
+    if axis.values:
+        return axis.values[min(int(share * len(axis.values)), len(axis.values) - 1)]
+    low, high = axis.low, axis.high
+    number = low * (high / low) ** share if axis.logarithmic else low + (high - low) * share
+    return str(round(number)) if axis.whole else f"{number:.6g}"
+
+
+def _bound(count: int) -> None:
+    if count > MOST_SCENARIOS:
+        raise BadScenarios(
+            f"there are {counted(count, 'scenario')}, and a campaign takes {MOST_SCENARIOS:,} at"
+            " most; draw some of them with spec.scenarios.sample"
+        )
+
+
+def _value(row: Mapping[str, object], feature: Feature, where: str, problems: list[str]) -> str:
+    given = row.get(feature.name)
+    text = "" if given is None else str(given).strip()
+    if not text:
+        problems.append(f"{where} has no {feature.name!r}")
+    elif len(text) > MOST_VALUE_CHARS:
+        problems.append(f"{where}: {feature.name!r} is longer than {MOST_VALUE_CHARS} characters")
+    elif feature.numeric and number_of(text) is None:
+        problems.append(f"{where}: {feature.name!r} is {text[:40]!r}, which is no number")
+    return text
+
+
+def _unknown(row: Mapping[str, object], known: Mapping[str, str], where: str) -> list[str]:
+    names = sorted(str(name) for name in row if name not in known)
+    return [f"{where} has {names[0][:60]!r}, which spec.features does not list"] if names else []

@@ -1,0 +1,39 @@
+"""Whether more runs would change what is known: the estimated improvement, run by run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from plimsoll_predictor.campaigns.findings import estimated_improvement
+from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
+
+LEAST_RUNS: Final = 5
+"""Before so many needs are known, nothing can be said."""
+
+
+def moves_no_more(
+    runs: Sequence[CampaignRun], reference_bytes: int, change: float, window: int
+) -> bool:
+    """Say whether each of the last ``window`` runs moved the estimate by ``change`` at most.
+
+    reference_bytes: today's request. change: of the estimated improvement, a share of 1.
+    """
+    learned = in_order_of_ends(runs)
+    if len(learned) < max(LEAST_RUNS, window) + 1:
+        return False
+    estimates = [
+        estimated_improvement(learned[:known], reference_bytes)
+        for known in range(len(learned) - window, len(learned) + 1)
+    ]
+    return all(
+        before is not None and after is not None and abs(after - before) <= change
+        for before, after in pairwise(estimates)
+    )
+
+
+def in_order_of_ends(runs: Sequence[CampaignRun]) -> list[CampaignRun]:
+    """The runs whose need is known, in the order in which they ended."""
+    learned = [run for run in runs if run.state is RunState.LEARNED and run.peak_bytes]
+    return sorted(learned, key=lambda run: (run.ended_s or 0.0, run.key))

@@ -1,0 +1,30 @@
+"""One real Plimsoll for all tests here, and namespaces in which it only recommends."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+
+from tests.apiserver.controllers import Shop, a_shop
+from tests.apiserver.crds import install_crds
+from tests.conftest import Cluster
+from tests.e2e.plimsolls import Plimsoll, a_plimsoll
+from tests.rigs.eater import load_eater
+
+
+@pytest.fixture(scope="session")
+def plimsoll(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plimsoll]:
+    """Controller, admission and agent, shared by all: whoever harms it waits until it is back."""
+    load_eater(cluster.handle.layout)
+    install_crds(cluster)
+    with a_plimsoll(cluster, tmp_path_factory.mktemp("plimsoll")) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shop(plimsoll: Plimsoll, cluster: Cluster) -> AsyncIterator[Shop]:
+    """A namespace of its own."""
+    async with a_shop(cluster.kubeconfig) as made:
+        yield made

@@ -1,0 +1,81 @@
+"""A small campaign on the real node: scenarios run, are lifted and learned, whatever is killed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from random import Random
+
+import pytest
+
+from plimsoll_operator.names import labels
+from plimsoll_predictor.campaigns.runs import RunState
+from plimsoll_predictor.core.record import Outcome
+from tests.apiserver.controllers import Shop, until
+from tests.campaigns.campaigns import (
+    GROUP,
+    PLURAL,
+    a_campaign,
+    condition,
+    jobs,
+    over,
+    submit,
+    when,
+)
+from tests.e2e.plimsolls import CONTROLLER, Plimsoll
+
+pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
+
+
+async def test_a_campaign_runs_its_scenarios_lifts_what_is_killed_and_learns_all(
+    shop: Shop, plimsoll: Plimsoll
+) -> None:
+    rows = [{"mib": mib} for mib in (10, 30, 60, 150)]
+    made = await submit(shop, a_campaign(scenarios={"rows": rows}, parallelism=2))
+    random = Random(17)
+    for _ in range(3):
+        await asyncio.sleep(4 * random.random())
+        await plimsoll.killed(CONTROLLER)
+    status = await over(shop, "learn")
+    assert condition(status, "Progressing")[:2] == ("False", "AllRun"), status
+    assert (status["scenarios"], status["done"], status["failed"]) == (4, 4, 0), status
+    assert status["killed"] == 1
+    seen = plimsoll.observations(shop.task())
+    assert Counter(each.outcome for each in seen) == {
+        Outcome.SUCCEEDED: 4,
+        Outcome.OOM_KILLED: 1,
+    }
+    assert sorted(float(each.features["mib"]) for each in seen) == [10, 30, 60, 150, 150]
+    succeeded = [each.run for each in seen if each.outcome is Outcome.SUCCEEDED]
+    assert len(set(succeeded)) == 4
+    runs = plimsoll.store.campaigns.runs(made["metadata"]["uid"])
+    assert [run.memory_bytes >> 20 for run in runs] == [128, 128, 128, 128, 256]
+    assert len(await jobs(shop)) == 5
+    assert Counter(run.state for run in runs) == {RunState.LEARNED: 4, RunState.KILLED: 1}
+
+
+async def test_a_deleted_campaign_takes_its_jobs_and_leaves_what_was_learned(
+    shop: Shop, plimsoll: Plimsoll
+) -> None:
+    rows = [{"mib": mib} for mib in (12, 14, 16, 18)]
+    slow = a_campaign("slow", task="slow", scenarios={"rows": rows})
+    slow["spec"]["podTemplate"]["spec"]["containers"][0]["command"] = [
+        "/task",
+        "eat",
+        "$(MIB)",
+        "2",
+    ]
+    await submit(shop, slow)
+    await when(shop, "slow", "learned one", lambda status: status.get("done"))
+    await shop.custom.delete_namespaced_custom_object(*GROUP, shop.namespace, PLURAL, "slow")
+
+    async def gone() -> bool:
+        left = (await jobs(shop)).values()
+        return all(job.metadata.labels[labels.CAMPAIGN] != "slow" for job in left)
+
+    await until("its Jobs are gone", gone)
+    await until(
+        "it has ended in the store",
+        lambda: (found := plimsoll.store.campaigns.named(shop.namespace, "slow")) and found.ending,
+    )
+    assert plimsoll.observations(shop.task("slow"))

@@ -1,0 +1,130 @@
+"""A cluster in memory that runs what a campaign asks for, and may lose its controller."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from plimsoll_predictor.campaigns.needs import least_certain
+from plimsoll_predictor.campaigns.planning import (
+    Budget,
+    Order,
+    Rules,
+    Seen,
+    SeenEnd,
+    SeenJob,
+    Steps,
+    next_steps,
+)
+from plimsoll_predictor.campaigns.runs import CampaignRun
+from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.units import MIB
+
+RULES = Rules(
+    parallelism=2,
+    order=Order.PLAIN,
+    budget=Budget(),
+    stop=None,
+    max_lifts=3,
+    start_within_s=600.0,
+    reference_bytes=1000 * MIB,
+    began_s=1000.0,
+)
+
+
+def registered(values: Sequence[dict[str, str]], memory_mib: int = 256) -> list[CampaignRun]:
+    """What a campaign begins with."""
+    return [
+        CampaignRun(scenario=place, values=each, memory_bytes=memory_mib * MIB)
+        for place, each in enumerate(values)
+    ]
+
+
+@dataclass(slots=True)
+class Life:
+    """One campaign and its cluster. need: of a scenario's values, in bytes.
+
+    stored: the rows that are committed. made: Jobs by key. successes: how often each scenario
+    succeeded.
+    """
+
+    rules: Rules
+    stored: dict[tuple[int, int], CampaignRun]
+    need: Callable[[CampaignRun], int]
+    now_s: float = 1000.0
+    made: dict[tuple[int, int], CampaignRun] = field(default_factory=dict)
+    jobs: dict[tuple[int, int], SeenJob] = field(default_factory=dict)
+    ends: dict[int, list[SeenEnd]] = field(default_factory=dict)
+    successes: Counter[int] = field(default_factory=Counter)
+    most_at_once: int = 0
+
+    @classmethod
+    def of(
+        cls, rules: Rules, runs: Sequence[CampaignRun], need: Callable[[CampaignRun], int]
+    ) -> Life:
+        return cls(rules, {run.key: run for run in runs}, need)
+
+    def look(self, killed_after: int | None = None) -> Steps:
+        """One look of a controller that is killed after so many of its actions."""
+        steps = next_steps(
+            self.rules,
+            list(self.stored.values()),
+            Seen(jobs=dict(self.jobs), ends={k: list(v) for k, v in self.ends.items()}),
+            self.now_s,
+            least_certain,
+        )
+        actions: list[Callable[[], None]] = [lambda: self._store(steps.changed)]
+        actions += [lambda run=run: self._create(run) for run in steps.create]  # type: ignore[misc]
+        for action in actions[:killed_after]:
+            action()
+        self.now_s += 1
+        going = [key for key, job in self.jobs.items() if not (job.succeeded or job.failed)]
+        self.most_at_once = max(self.most_at_once, len(going))
+        return steps
+
+    def finish(self, random: Random | None = None) -> None:
+        """Have Jobs end, all or those that chance picks; what ends is observed."""
+        for key, job in list(self.jobs.items()):
+            if job.succeeded or job.failed or (random is not None and random.random() < 0.5):
+                continue
+            run = self.made[key]
+            need = self.need(run)
+            killed = need > run.memory_bytes
+            self.jobs[key] = SeenJob(
+                started=True, succeeded=not killed, failed=killed, finished_s=self.now_s
+            )
+            self.successes[run.scenario] += not killed
+            outcome = Outcome.OOM_KILLED if killed else Outcome.SUCCEEDED
+            self.end(run, outcome, None if killed else need)
+
+    def end(self, run: CampaignRun, outcome: Outcome, peak_bytes: int | None, **more: str) -> None:
+        """Observe an end of a run."""
+        self.ends.setdefault(run.scenario, []).append(
+            SeenEnd(
+                attempt_uid=f"pod-{run.scenario}-{run.attempt}-{len(self.ends)}",
+                outcome=outcome,
+                peak_bytes=peak_bytes,
+                runtime_s=60.0,
+                finished_s=self.now_s,
+                cause=more.get("cause", ""),
+            )
+        )
+
+    def until_ended(self, most: int = 500) -> Steps:
+        """Look and finish until it has ended."""
+        for _ in range(most):
+            steps = self.look()
+            if steps.ended:
+                return steps
+            self.finish()
+        raise AssertionError("it does not end")
+
+    def _store(self, changed: Sequence[CampaignRun]) -> None:
+        self.stored.update({run.key: run for run in changed})
+
+    def _create(self, run: CampaignRun) -> None:
+        if run.key not in self.made:
+            self.made[run.key] = run
+            self.jobs[run.key] = SeenJob()

@@ -1,0 +1,124 @@
+"""Which scenario teaches most, and what a campaign found out."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+import numpy as np
+import pytest
+
+from plimsoll_predictor.campaigns.findings import estimated_improvement, findings_of
+from plimsoll_predictor.campaigns.needs import axes_of, fit, least_certain, needs_of
+from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
+from plimsoll_predictor.core.units import MIB
+
+
+def learned(scenario: int, need_mib: float, **values: str) -> CampaignRun:
+    return CampaignRun(
+        scenario=scenario,
+        state=RunState.LEARNED,
+        values=values,
+        memory_bytes=2000 * MIB,
+        peak_bytes=int(need_mib * MIB),
+        runtime_s=60.0,
+        created_s=float(scenario),
+        ended_s=float(scenario),
+        attempt_uid=f"pod-{scenario}",
+    )
+
+
+def waiting(scenario: int, **values: str) -> CampaignRun:
+    return CampaignRun(scenario=scenario, values=values, memory_bytes=2000 * MIB)
+
+
+def linear(n: float, kind: str = "a") -> float:
+    return 50 + 8 * n + (200 if kind == "b" else 0)
+
+
+def test_what_is_far_from_all_that_is_known_is_least_certain() -> None:
+    runs = [learned(n, linear(n), n=str(n)) for n in (1, 2, 3, 4)]
+    left = [waiting(place, n=str(n)) for place, n in ((10, 2), (11, 5), (12, 90))]
+    assert least_certain([*runs, *left], left).scenario == 12
+
+
+def test_the_other_kind_is_least_certain_while_one_is_known_only() -> None:
+    runs = [learned(n, linear(n), n=str(n), kind="a") for n in range(1, 9)]
+    left = [waiting(20, n="4", kind="b"), waiting(21, n="5", kind="a")]
+    assert least_certain([*runs, *left], left).scenario == 20
+
+
+def test_two_at_once_do_not_ask_the_same() -> None:
+    runs = [learned(n, linear(n), n=str(n)) for n in (1, 2, 3)]
+    going = CampaignRun(
+        scenario=9, state=RunState.RUNNING, values={"n": "90"}, memory_bytes=1, created_s=5.0
+    )
+    left = [waiting(10, n="89"), waiting(11, n="45")]
+    assert least_certain([*runs, *left], left).scenario == 10
+    assert least_certain([*runs, going, *left], left).scenario == 11
+
+
+def test_before_anything_is_known_the_middle_and_then_the_ends_are_asked() -> None:
+    left = [waiting(n, n=str(n)) for n in range(9)]
+    first = least_certain(left, left)
+    assert first.scenario == 4
+    going = CampaignRun(scenario=4, state=RunState.STARTING, values=first.values, memory_bytes=1)
+    rest = [run for run in left if run.scenario != 4]
+    assert least_certain([going, *rest], rest).scenario in {0, 8}
+
+
+def test_scenarios_that_all_are_alike_are_asked_in_their_order() -> None:
+    left = [waiting(n, n="1") for n in range(3)]
+    assert least_certain(left, left).scenario == 0
+    runs = [learned(9, 100, n="1")]
+    assert least_certain([*runs, *left], left).scenario == 0
+
+
+def test_a_fit_predicts_what_lies_between() -> None:
+    runs = [learned(n, linear(n), n=str(n)) for n in range(0, 100, 10)]
+    axes = axes_of([run.values for run in runs])
+    fitted = fit(axes.of([run.values for run in runs]), needs_of(runs))
+    needs, widths = fitted.predict(axes.of([{"n": "45"}, {"n": "3"}]))
+    assert needs[0] / MIB == pytest.approx(linear(45), rel=0.05)
+    assert np.all(widths > 0)
+    middles, errors = fitted.left_out()
+    inner = np.exp(middles[2:-2]) / MIB
+    assert inner == pytest.approx([linear(n) for n in range(20, 80, 10)], rel=0.1)
+    assert np.all(errors > 0)
+
+
+def test_a_large_estimate_needs_features_that_tell_the_needs() -> None:
+    random = Random(5)
+    told = [learned(n, linear(n), n=str(n)) for n in range(40)]
+    untold = [learned(n, linear(random.randrange(40)), n=str(n)) for n in range(40)]
+    known = estimated_improvement(told, 500 * MIB)
+    unknown = estimated_improvement(untold, 500 * MIB)
+    assert known is not None
+    assert unknown is not None
+    assert known > 0.35 > unknown
+
+
+def test_nothing_is_estimated_of_two_runs() -> None:
+    runs = [learned(n, 100, n=str(n)) for n in range(2)]
+    assert estimated_improvement(runs, 500 * MIB) is None
+    assert findings_of([], 500 * MIB).ceilings_bytes == ()
+
+
+def test_findings_say_how_the_need_depends_on_each_feature_and_what_is_uncertain() -> None:
+    runs = [
+        learned(2 * n + (kind == "b"), linear(n, kind), n=str(n), kind=kind)
+        for n in range(20)
+        for kind in "ab"
+    ]
+    found = findings_of([*runs, waiting(90, n="60", kind="b"), waiting(91, n="7", kind="a")], 10**9)
+    by_name = {effect.feature: effect for effect in found.effects}
+    assert by_name["kind"].correlation is None
+    assert [level.values for level in by_name["kind"].levels] == ["a", "b"]
+    low, high = (level.mean_bytes for level in by_name["kind"].levels)
+    assert high - low == pytest.approx(200 * MIB, rel=0.01)
+    correlation = by_name["n"].correlation
+    assert correlation is not None
+    assert 0.3 < correlation < 1
+    assert [each.values["n"] for each in found.uncertain] == ["60", "7"]
+    assert len(found.ceilings_bytes) > 1
+    assert math.isclose(found.requested_gb_h, 40 * 60 / 3600, rel_tol=0.01)

@@ -1,0 +1,219 @@
+"""What a campaign does next, step by step, and after a kill of its controller at any step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from plimsoll_predictor.campaigns.planning import (
+    OBSERVED_WITHIN_S,
+    Budget,
+    Ending,
+    Order,
+    SeenJob,
+    StopRule,
+)
+from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
+from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.units import MIB
+from tests.predictor.campaigns.lives import RULES, Life, registered
+
+
+def rows(count: int) -> list[dict[str, str]]:
+    return [{"n": str(place)} for place in range(count)]
+
+
+def by_scenario(run: CampaignRun) -> int:
+    return (100 + run.scenario) * MIB
+
+
+def states(life: Life) -> dict[tuple[int, int], RunState]:
+    return {key: run.state for key, run in sorted(life.stored.items())}
+
+
+def test_scenarios_run_in_their_order_and_no_more_at_once_than_asked() -> None:
+    life = Life.of(RULES, registered(rows(5)), by_scenario)
+    steps = life.until_ended()
+    assert steps.ending is Ending.ALL_RUN
+    assert list(life.made) == [(0, 1), (1, 1), (2, 1), (3, 1), (4, 1)]
+    assert life.most_at_once == 2
+    assert set(states(life).values()) == {RunState.LEARNED}
+    assert [run.peak_bytes for run in life.stored.values()] == [
+        (100 + place) * MIB for place in range(5)
+    ]
+
+
+def test_a_killed_scenario_runs_again_with_twice_as_much_before_others() -> None:
+    life = Life.of(
+        replace(RULES, parallelism=1),
+        registered(rows(3)),
+        lambda run: (600 if run.scenario == 0 else 100) * MIB,
+    )
+    life.until_ended()
+    assert list(life.made) == [(0, 1), (0, 2), (0, 3), (1, 1), (2, 1)]
+    assert [life.stored[0, n].memory_bytes // MIB for n in (1, 2, 3)] == [256, 512, 1024]
+    assert states(life)[0, 3] is RunState.LEARNED
+
+
+def test_a_scenario_that_no_lift_carries_is_given_up_with_a_sentence() -> None:
+    life = Life.of(replace(RULES, max_lifts=1), registered(rows(1)), lambda _: 10**12)
+    steps = life.until_ended()
+    assert (steps.ending, list(life.made)) == (Ending.ALL_RUN, [(0, 1), (0, 2)])
+    assert life.stored[0, 2].note == "killed at 512Mi, after 1 lift; raise spec.memory"
+
+
+def test_an_error_of_the_program_is_no_size_and_is_not_repeated() -> None:
+    life = Life.of(RULES, registered(rows(1)), by_scenario)
+    life.look()
+    life.end(life.made[0, 1], Outcome.FAILED, None, cause="own-mistake")
+    steps = life.look()
+    assert steps.ended
+    assert states(life) == {(0, 1): RunState.FAILED}
+    assert "says nothing of its size" in life.stored[0, 1].note
+
+
+@pytest.mark.parametrize("outcome", [Outcome.EVICTED, Outcome.DELETED])
+def test_what_the_node_ended_runs_again_with_the_same_memory_a_few_times(outcome: Outcome) -> None:
+    life = Life.of(RULES, registered(rows(1)), by_scenario)
+    while not life.look().ended:
+        run = max(life.made)
+        life.end(life.made[run], outcome, None)
+    assert len(life.made) == 4
+    assert {run.memory_bytes for run in life.stored.values()} == {256 * MIB}
+
+
+def test_an_end_ends_one_attempt_only() -> None:
+    life = Life.of(RULES, registered(rows(1)), lambda _: 400 * MIB)
+    life.look()
+    life.finish()
+    for _ in range(5):
+        life.look()
+    assert states(life) == {(0, 1): RunState.KILLED, (0, 2): RunState.STARTING}
+
+
+def test_a_template_that_never_starts_ends_the_campaign_in_bounded_time() -> None:
+    life = Life.of(RULES, registered(rows(50)), by_scenario)
+    life.look()
+    life.jobs = dict.fromkeys(life.jobs, SeenJob(stuck_why="ErrImagePull: no such image"))
+    assert not life.look().ended
+    life.now_s += RULES.start_within_s
+    steps = life.look()
+    assert (steps.ended, steps.ending) == (True, Ending.NEVER_STARTS)
+    assert len(life.made) == 2
+    assert [run.key for run in steps.delete] == [(0, 1), (1, 1)]
+    assert life.stored[0, 1].note == "nothing started within 600 s: ErrImagePull: no such image"
+
+
+def test_one_that_is_stuck_does_not_end_a_campaign_of_which_others_run() -> None:
+    life = Life.of(RULES, registered(rows(4)), by_scenario)
+    life.look()
+    run = life.made[1, 1]
+    life.jobs[1, 1] = SeenJob(started=True, succeeded=True, finished_s=life.now_s)
+    life.end(run, Outcome.SUCCEEDED, 100 * MIB)
+    life.now_s += RULES.start_within_s
+    assert life.look().ending is None
+    assert states(life)[0, 1] is RunState.STUCK
+    assert len(life.made) == 4
+
+
+def test_a_program_that_always_fails_ends_the_campaign() -> None:
+    life = Life.of(replace(RULES, parallelism=1), registered(rows(50)), by_scenario)
+    for _ in range(5):
+        life.look()
+        life.end(life.made[max(life.made)], Outcome.FAILED, None)
+    steps = life.look()
+    assert (steps.ended, steps.ending, len(life.made)) == (True, Ending.PROGRAM_FAILS, 5)
+
+
+@pytest.mark.parametrize(
+    ("budget", "most"),
+    [
+        pytest.param(Budget(runs=3), 3, id="runs"),
+        pytest.param(Budget(gb_hours=256 * MIB / 1e9 / 60 * 3.5), 4, id="memory-time"),
+        pytest.param(Budget(hours=2.5 / 3600), 6, id="wall time"),
+    ],
+)
+def test_a_budget_that_ends_in_the_middle_lets_finish_what_runs(budget: Budget, most: int) -> None:
+    life = Life.of(replace(RULES, budget=budget), registered(rows(9)), by_scenario)
+    steps = life.until_ended()
+    assert steps.ending is Ending.BUDGET_SPENT
+    assert 0 < len(life.made) <= most
+    left = [run.state for run in life.stored.values()]
+    assert left.count(RunState.LEARNED) == len(life.made)
+    assert left.count(RunState.REGISTERED) == 9 - len(life.made)
+
+
+def test_a_stopped_campaign_deletes_what_runs_and_keeps_what_is_learned() -> None:
+    life = Life.of(RULES, registered(rows(5)), by_scenario)
+    life.look()
+    life.finish()
+    life.look()
+    life.rules = replace(RULES, stopped=True)
+    steps = life.look()
+    assert (steps.ended, steps.ending) == (True, Ending.STOPPED)
+    assert [run.key for run in steps.delete] == [(2, 1), (3, 1)]
+    assert [states(life)[place, 1] for place in (0, 4)] == [
+        RunState.LEARNED,
+        RunState.REGISTERED,
+    ]
+
+
+def test_a_campaign_stops_when_the_estimate_moves_no_more() -> None:
+    rules = replace(RULES, stop=StopRule(change=0.01, runs=5))
+    life = Life.of(rules, registered(rows(60)), lambda _: 100 * MIB)
+    assert life.until_ended().ending is Ending.NOTHING_MOVES
+    assert len(life.made) < 20
+
+
+def test_a_success_that_nobody_measured_is_waited_for_and_not_repeated() -> None:
+    life = Life.of(RULES, registered(rows(1)), by_scenario)
+    life.look()
+    life.jobs[0, 1] = SeenJob(started=True, succeeded=True, finished_s=life.now_s)
+    life.end(life.made[0, 1], Outcome.SUCCEEDED, None)
+    assert not life.look().ended
+    assert states(life) == {(0, 1): RunState.EXECUTED}
+    life.now_s += OBSERVED_WITHIN_S
+    assert life.look().ended
+    assert states(life) == {(0, 1): RunState.UNMEASURED}
+
+
+def test_a_peak_that_comes_late_is_learned() -> None:
+    life = Life.of(RULES, registered(rows(1)), by_scenario)
+    life.look()
+    life.end(life.made[0, 1], Outcome.SUCCEEDED, None)
+    life.look()
+    life.ends[0] = [replace(life.ends[0][0], peak_bytes=77 * MIB)]
+    assert life.look().ended
+    assert life.stored[0, 1].peak_bytes == 77 * MIB
+
+
+def test_a_job_that_somebody_deleted_runs_again() -> None:
+    life = Life.of(RULES, registered(rows(1)), by_scenario)
+    life.look()
+    life.look()
+    del life.jobs[0, 1]
+    life.look()
+    life.now_s += OBSERVED_WITHIN_S
+    life.look()
+    assert list(life.made) == [(0, 1), (0, 2)]
+
+
+@pytest.mark.parametrize("order", list(Order))
+@pytest.mark.parametrize("seed", range(8))
+def test_a_controller_that_is_killed_at_any_step_loses_and_repeats_nothing(
+    seed: int, order: Order
+) -> None:
+    random = Random(seed)
+    rules = replace(RULES, parallelism=random.randint(1, 4), order=order)
+    life = Life.of(rules, registered(rows(12)), lambda run: (100 + 40 * run.scenario) * MIB)
+    for _ in range(600):
+        killed_after = random.randint(0, 3) if random.random() < 0.6 else None
+        if life.look(killed_after).ended and killed_after is None:
+            break
+        life.finish(random)
+    assert dict(life.successes) == dict.fromkeys(range(12), 1)
+    latest = {run.scenario: run for run in life.stored.values()}
+    assert {run.state for run in latest.values()} == {RunState.LEARNED}
+    assert life.most_at_once <= rules.parallelism
