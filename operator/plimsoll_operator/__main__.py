@@ -14,6 +14,7 @@ import typer
 from plimsoll_operator.cli import (
     admission,
     agent,
+    campaign,
     controller,
     enforce,
     explain,
@@ -60,6 +61,7 @@ for command in (
     placing,
     enforce,
     pause,
+    campaign,
     import_,
     export,
     replay,

@@ -145,7 +145,7 @@ def given_words(ctx: typer.Context, files: Mapping[str, str]) -> list[str]:
 
     files: parameter -> the file of the pod in place of a file of this machine.
     """
-    words = [str(ctx.command.name)]
+    words = _command_names(ctx)
     for parameter in ctx.command.params:
         name = str(parameter.name)
         source = ctx.get_parameter_source(name)
@@ -158,6 +158,13 @@ def given_words(ctx: typer.Context, files: Mapping[str, str]) -> list[str]:
         else:
             words += [parameter.opts[0], *([] if value is True else [str(value)])]
     return words
+
+
+def _command_names(ctx: Any) -> list[str]:
+    """The command's name, after the names of the groups that it is in."""
+    if ctx.parent is None:
+        return []
+    return [*_command_names(ctx.parent), str(ctx.command.name)]
 
 
 def _run_in_controller(

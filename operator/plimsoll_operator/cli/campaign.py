@@ -1,0 +1,97 @@
+"""`plimsoll campaign`: a task is learned before production, by running scenarios of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from plimsoll_operator.cli.options import SET, Output, examples, needs_installation, needs_store
+from plimsoll_operator.commands.printing.output_forms import OutputForm
+from plimsoll_operator.commands.reaching.installation import Installation
+
+app = typer.Typer()
+
+campaign_app = typer.Typer(
+    help="Learn a task before production: run scenarios of it with generous memory.",
+    no_args_is_help=True,
+)
+
+Named = Annotated[str, typer.Argument(metavar="NAMESPACE/NAME", help="A ProfilingCampaign.")]
+
+
+@campaign_app.command(
+    epilog=examples(
+        ("begin one, and look on", "plimsoll campaign create campaign.yaml --watch"),
+    ),
+)
+@needs_installation
+def create(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A ProfilingCampaign as YAML; - reads it here.")
+    ],
+    namespace: Annotated[
+        str | None,
+        typer.Option(
+            "--namespace",
+            "-n",
+            metavar="NAMESPACE",
+            help="Namespace of a campaign that names none.",
+        ),
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show how far it is until it is over.")
+    ] = False,
+    *,
+    installation: Installation,
+) -> None:
+    """Check a campaign, and create it."""
+    from plimsoll_operator.commands.campaigns.create import create_command
+
+    raise typer.Exit(create_command(file, namespace, installation, watch=watch))
+
+
+@campaign_app.command(
+    epilog=examples(("how far it is", "plimsoll campaign watch shop/learn-train-demand")),
+)
+@needs_installation
+def watch(named: Named, *, installation: Installation) -> None:
+    """Show how far a campaign is until it is over.
+
+    The exit status is 0 if it finished, and 1 if it was refused or gave no need.
+    """
+    from plimsoll_operator.commands.campaigns.watch import watch_command
+
+    raise typer.Exit(watch_command(named, installation))
+
+
+@campaign_app.command(
+    epilog=examples(("end it now", "plimsoll campaign stop shop/learn-train-demand")),
+)
+@needs_installation
+def stop(named: Named, *, installation: Installation) -> None:
+    """End a campaign: its Jobs are deleted, and what was learned stays."""
+    from plimsoll_operator.commands.campaigns.create import stop_command
+
+    raise typer.Exit(stop_command(named, installation))
+
+
+@campaign_app.command(
+    epilog=examples(
+        ("what it found out", "plimsoll campaign report shop/learn-train-demand"),
+        ("for a script", "plimsoll campaign report shop/learn-train-demand -o json"),
+    ),
+)
+@needs_store()
+def report(named: Named, output: Output = OutputForm.TABLE, *, store: str) -> None:
+    """Tell how the need depends on each feature, which bins it makes, and what sizing would save.
+
+    A campaign that was deleted still has its report.
+    """
+    from plimsoll_operator.commands.campaigns.report import report_command
+
+    raise typer.Exit(report_command(named, store, output))
+
+
+app.add_typer(campaign_app, name="campaign", rich_help_panel=SET)
