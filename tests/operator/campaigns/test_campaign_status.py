@@ -1,0 +1,93 @@
+"""What a campaign's status says, and its conditions' sentences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from plimsoll_operator.campaigns.status import Counts, State, status_of
+from plimsoll_predictor.campaigns.planning import Ending
+from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
+from plimsoll_predictor.core.units import MIB
+
+
+def run(scenario: int, state: RunState, attempt: int = 1, note: str = "") -> CampaignRun:
+    learned = state is RunState.LEARNED
+    return CampaignRun(
+        scenario=scenario,
+        attempt=attempt,
+        state=state,
+        values={"n": str(scenario)},
+        memory_bytes=500 * MIB,
+        created_s=10.0,
+        ended_s=70.0,
+        runtime_s=60.0,
+        peak_bytes=(100 + scenario) * MIB if learned else None,
+        note=note,
+    )
+
+
+RUNS = (
+    *(run(place, RunState.LEARNED) for place in range(4)),
+    run(4, RunState.KILLED, note="killed at 500Mi"),
+    run(4, RunState.RUNNING, attempt=2),
+    run(5, RunState.FAILED, note="its program failed"),
+    run(6, RunState.REGISTERED),
+)
+STATE = State(generation=2, runs=RUNS, reference_bytes=400 * MIB)
+
+
+def sentences(state: State) -> dict[str, tuple[str, str, str]]:
+    conditions = status_of(state, {}, 100.0)["conditions"]
+    return {each["type"]: (each["status"], each["reason"], each["message"]) for each in conditions}
+
+
+def test_scenarios_are_counted_by_their_latest_attempt() -> None:
+    assert Counts.of(RUNS) == Counts(scenarios=7, waiting=1, running=1, done=4, failed=1, killed=1)
+
+
+def test_a_running_campaign_says_how_far_it_is_and_what_failed_last() -> None:
+    status = status_of(STATE, {}, 100.0)
+    assert (status["phase"], status["observedGeneration"]) == ("Running", 2)
+    assert status["binCeilings"]
+    assert status["estSaved"].endswith(" %")
+    said = sentences(STATE)
+    assert said["Accepted"] == ("True", "Valid", "it can run as it is written")
+    assert said["Progressing"] == (
+        "True",
+        "Running",
+        "4 of 7 scenarios done, 1 failed, 1 under way; scenario 5: its program failed",
+    )
+
+
+def test_an_ending_campaign_waits_for_what_runs_and_an_ended_one_says_why() -> None:
+    ending = replace(STATE, ending=Ending.BUDGET_SPENT)
+    assert sentences(ending)["Progressing"][:2] == ("True", "Ending")
+    ended = replace(ending, ended=True)
+    status, reason, words = sentences(ended)["Progressing"]
+    assert (status, reason) == ("False", "BudgetSpent")
+    assert words.startswith("its budget is used up; 4 of 7 scenarios done")
+    assert status_of(ended, {}, 0.0)["phase"] == "Finished"
+    stopped = replace(ended, ending=Ending.STOPPED)
+    assert status_of(stopped, {}, 0.0)["phase"] == "Stopped"
+
+
+def test_a_refused_and_a_waiting_campaign_say_what_they_wait_for() -> None:
+    refused = State(generation=1, refusal=("QuotaTooSmall", "a quota allows 1Gi"))
+    assert status_of(refused, {}, 0.0)["phase"] == "Refused"
+    assert sentences(refused)["Accepted"] == ("False", "QuotaTooSmall", "a quota allows 1Gi")
+    waits = State(generation=1, waits_for="first")
+    assert status_of(waits, {}, 0.0)["phase"] == "Waiting"
+    assert "it waits for the end of first" in sentences(waits)["Progressing"][2]
+
+
+def test_left_out_duplicates_are_said() -> None:
+    said = sentences(replace(STATE, duplicates=3))["Accepted"]
+    assert said == ("True", "DuplicatesLeftOut", "3 scenarios left out, as others are the same")
+
+
+def test_a_condition_keeps_the_time_of_its_last_change() -> None:
+    first = status_of(STATE, {}, 100.0)
+    again = status_of(STATE, first, 900.0)
+    assert [each["lastTransitionTime"] for each in again["conditions"]] == [
+        each["lastTransitionTime"] for each in first["conditions"]
+    ]
