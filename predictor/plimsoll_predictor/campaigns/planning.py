@@ -14,7 +14,7 @@ from typing import Final
 
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
 from plimsoll_predictor.campaigns.stopping import moves_no_more
-from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.units import HOUR_S, counted, gb_hours, words_for_bytes
 
 OBSERVED_WITHIN_S: Final = 150.0
@@ -99,14 +99,17 @@ class SeenJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenEnd:
-    """An observation of one attempt at a scenario. finished_s: Unix seconds."""
+    """An observation of one attempt at a scenario. finished_s: Unix seconds.
+
+    cause: why it did not succeed; None if it did, or if nobody knows.
+    """
 
     attempt_uid: str
     outcome: Outcome
     peak_bytes: int | None
     runtime_s: float | None
     finished_s: float | None
-    cause: str = ""
+    cause: Cause | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,10 +287,11 @@ def _ended(rules: Rules, run: CampaignRun, end: SeenEnd, now_s: float) -> tuple[
     )
     if end.outcome is Outcome.SUCCEEDED:
         return (_measured(known, now_s),)
-    if end.outcome is Outcome.OOM_KILLED:
+    if end.outcome is Outcome.OOM_KILLED or (end.cause is not None and end.cause.is_own_heap):
         return _killed(rules, known)
     if end.outcome is Outcome.FAILED:
-        words = f"its program failed ({end.cause or 'of its own'}); that says nothing of its size"
+        cause = "of its own" if end.cause is None else end.cause.value
+        words = f"its program failed ({cause}); that says nothing of its size"
         return (replace(known, state=RunState.FAILED, note=words),)
     return _interrupted(known, f"{end.outcome.value}, by no fault of its own")
 

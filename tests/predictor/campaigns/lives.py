@@ -19,7 +19,7 @@ from plimsoll_predictor.campaigns.planning import (
     next_steps,
 )
 from plimsoll_predictor.campaigns.runs import CampaignRun
-from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.units import MIB
 
 RULES = Rules(
@@ -99,7 +99,9 @@ class Life:
             outcome = Outcome.OOM_KILLED if killed else Outcome.SUCCEEDED
             self.end(run, outcome, None if killed else need)
 
-    def end(self, run: CampaignRun, outcome: Outcome, peak_bytes: int | None, **more: str) -> None:
+    def end(
+        self, run: CampaignRun, outcome: Outcome, peak_bytes: int | None, cause: Cause | None = None
+    ) -> None:
         """Observe an end of a run."""
         self.ends.setdefault(run.scenario, []).append(
             SeenEnd(
@@ -108,7 +110,7 @@ class Life:
                 peak_bytes=peak_bytes,
                 runtime_s=60.0,
                 finished_s=self.now_s,
-                cause=more.get("cause", ""),
+                cause=cause,
             )
         )
 

@@ -16,7 +16,7 @@ from plimsoll_predictor.campaigns.planning import (
     StopRule,
 )
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
-from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.units import MIB
 from tests.predictor.campaigns.lives import RULES, Life, registered
 
@@ -67,11 +67,19 @@ def test_a_scenario_that_no_lift_carries_is_given_up_with_a_sentence() -> None:
 def test_an_error_of_the_program_is_no_size_and_is_not_repeated() -> None:
     life = Life.of(RULES, registered(rows(1)), by_scenario)
     life.look()
-    life.end(life.made[0, 1], Outcome.FAILED, None, cause="own-mistake")
+    life.end(life.made[0, 1], Outcome.FAILED, None, cause=Cause.OWN_MISTAKE)
     steps = life.look()
     assert steps.ended
     assert states(life) == {(0, 1): RunState.FAILED}
     assert "says nothing of its size" in life.stored[0, 1].note
+
+
+def test_a_program_that_says_that_its_memory_is_full_gets_more() -> None:
+    life = Life.of(RULES, registered(rows(1)), by_scenario)
+    life.look()
+    life.end(life.made[0, 1], Outcome.FAILED, None, cause=Cause.PYTHON)
+    life.look()
+    assert life.stored[0, 2].memory_bytes == 2 * life.stored[0, 1].memory_bytes
 
 
 @pytest.mark.parametrize("outcome", [Outcome.EVICTED, Outcome.DELETED])

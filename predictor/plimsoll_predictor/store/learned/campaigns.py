@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from plimsoll_predictor.campaigns.planning import SeenEnd
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.core.bounded_text import bounded
-from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.record import Cause, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.store.database.database import Records
@@ -155,5 +155,5 @@ def _end(row: Any) -> SeenEnd:
         peak_bytes=row.peak_bytes,
         runtime_s=runtime_s,
         finished_s=row.finished_s,
-        cause=row.cause or "",
+        cause=Cause(row.cause) if row.cause else None,
     )
