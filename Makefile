@@ -15,7 +15,7 @@ WORKERS ?= 2
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-scheduling bench-split bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-engines test-airflow test-next-pods test-placing test-local test-harm test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched airflow
+.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-scheduling bench-split bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-engines test-airflow test-next-pods test-placing test-local test-harm test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched airflow
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -77,7 +77,7 @@ browser:
 test-browser: setup browser ## the pages in a real browser, no cluster
 	$(BIN)/pytest tests/browser
 
-test-cluster: test-browser test-apiserver test-controller test-e2e test-harm test-local ## pages, and tests on the real API server and node
+test-cluster: test-browser test-apiserver test-controller test-e2e test-campaigns test-harm test-local ## pages, and tests on the real API server and node
 
 test-apiserver: setup cluster-up ## kinds, rights, people and leadership on the real API server
 	$(INSIDE) $(BIN)/pytest tests/apiserver
@@ -87,6 +87,9 @@ test-controller: setup cluster-up ## the controller's loop on the real API serve
 
 test-e2e: setup image prometheus ## tests on the real node
 	$(INSIDE) $(BIN)/pytest tests/e2e
+
+test-campaigns: setup cluster-up ## profiling campaigns on the real node: scenarios run, lifted, learned, refused
+	$(INSIDE) $(BIN)/pytest tests/campaigns
 
 test-harm: setup cluster-up runtimes ## runs in pairs on the real node, without Plimsoll and with it, and harm.json
 	$(INSIDE) $(BIN)/pytest --capture=no tests/harm

@@ -86,7 +86,7 @@ EVERYTHING = Plan(
         ),
         # With four clusters two processors have too much to do, and tests run out of time.
         Lane("chart", ("test-chart",), options=NOT_ALONE),
-        Lane("node", ("test-e2e",), options=NOT_ALONE),
+        Lane("node", ("test-e2e", "test-campaigns"), options=NOT_ALONE),
         Lane("api", ("test-controller", "test-apiserver"), options=NOT_ALONE),
     ),
     shared=("test-ha", "test-followed", "test-harm", "test-local"),

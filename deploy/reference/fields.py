@@ -56,7 +56,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
         return "quantity"
     if schema.get("type") == "array":
         inner = schema.get("items", {}).get("type", "")
-        return f"list of {inner}s" if inner != "object" else "list"
+        return f"list of {inner}s" if inner not in {"object", ""} else "list"
     if "additionalProperties" in schema:
         return "map"
     if schema.get("format") == "date-time":
@@ -78,7 +78,14 @@ def tables() -> dict[str, str]:
     profile, status = spec_and_status("taskprofiles")
     shared = {field.path for field in policy}
     own = [field for field in profile if field.path not in shared]
-    return {"policy": _table(policy), "profile": _table(own), "status": _table(status)}
+    campaign, its_status = spec_and_status("profilingcampaigns")
+    return {
+        "policy": _table(policy),
+        "profile": _table(own),
+        "status": _table(status),
+        "campaign": _table(campaign),
+        "campaign status": _table(its_status),
+    }
 
 
 def _table(fields: list[Field]) -> str:

@@ -107,6 +107,10 @@ def test_what_makes_no_sense_is_refused_with_a_sentence(
     assert words in said_to(cluster, namespace, a_campaign(**spec))
 
 
+def test_a_name_that_is_too_long_for_a_label_is_refused(cluster: Cluster, namespace: str) -> None:
+    assert "the name is longer than 63" in said_to(cluster, namespace, a_campaign("x" * 64))
+
+
 def test_scenarios_and_task_cannot_be_changed_and_budget_can(
     cluster: Cluster, namespace: str
 ) -> None:

@@ -104,7 +104,19 @@ def _lists_the_unrecognised(command: str) -> None:
     assert all(option in said.split() for option in re.findall(r"--[a-z-]+", command)), command
 
 
+def _is_a_command_of_campaigns(command: str) -> None:
+    words = command.split()[1:3]
+    said = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "200"}).output
+    assert f"plimsoll {' '.join(words)}" in said or "Usage:" in said, command
+    assert all(option in said.split() for option in re.findall(r"--[a-z-]+", command)), command
+
+
 ELSEWHERE = (
+    Elsewhere(
+        r"plimsoll campaign .*",
+        "tests/campaigns runs these commands on campaigns of its own",
+        _is_a_command_of_campaigns,
+    ),
     Elsewhere(
         r"kubectl label (namespace shop|sizingpolicy default -n shop) plimsoll\.dev/\S+",
         "tests/e2e/test_unlabelled_pods.py labels a namespace of its own, and a policy",

@@ -24,7 +24,7 @@ def test_the_tables_of_fields_are_current() -> None:
     assert renewed(TEXT) == TEXT, "run .venv/bin/python deploy/reference/fields.py"
 
 
-@pytest.mark.parametrize("name", ["sizingpolicies", "taskprofiles"])
+@pytest.mark.parametrize("name", ["sizingpolicies", "taskprofiles", "profilingcampaigns"])
 def test_every_field_of_people_is_described(name: str) -> None:
     spec, _ = spec_and_status(name)
     assert len(spec) > 15

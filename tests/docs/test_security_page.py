@@ -24,6 +24,8 @@ WORDS = {
     "taskprofiles/status": "their status",
     "sizingpolicies": "SizingPolicies",
     "sizingpolicies/status": "status",
+    "profilingcampaigns": "ProfilingCampaigns to list",
+    "profilingcampaigns/status": "status",
     "mutatingwebhookconfigurations": "`caBundle`",
     "leases": "its Lease",
     "secrets": "the Secrets it made",

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.objects import labels_of, mapping, metadata_of, sequence, spec_of
+from plimsoll_operator.pods.owners import controller_of
 from plimsoll_operator.pods.status import read_time
 from plimsoll_predictor.campaigns.planning import SeenJob
 
@@ -15,22 +16,24 @@ Document = Mapping[str, Any]
 _MOST_WORDS: Final = 300
 
 
-def seen_jobs(jobs: Iterable[Document], pods: Iterable[Document]) -> dict[tuple[int, int], SeenJob]:
-    """Return the Jobs of one campaign by scenario and attempt. pods: theirs."""
-    by_job: dict[tuple[int, int], Document] = {}
-    for pod in pods:
-        key = _key(pod)
-        if key is not None:
-            by_job[key] = pod
-    return {key: _seen(job, by_job.get(key)) for job in jobs if (key := _key(job)) is not None}
+def seen_jobs(
+    uid: str, jobs: Iterable[Document], pods: Iterable[Document]
+) -> dict[tuple[int, int], SeenJob]:
+    """Return the Jobs that a campaign owns, by scenario and attempt.
+
+    uid: of the campaign; another of its name may have been deleted just now. pods: of the Jobs.
+    """
+    by_job = {str(owner.get("uid")): pod for pod in pods if (owner := controller_of(pod))}
+    return {
+        key: _seen(job, by_job.get(str(metadata_of(job).get("uid"))))
+        for job in jobs
+        if (key := _key(job)) is not None and mapping(controller_of(job)).get("uid") == uid
+    }
 
 
-def _key(document: Document) -> tuple[int, int] | None:
-    own = labels_of(document)
-    try:
-        return int(own[labels.SCENARIO]), int(own[labels.SCENARIO_ATTEMPT])
-    except (KeyError, ValueError, TypeError):
-        return None
+def _key(job: Document) -> tuple[int, int] | None:
+    scenario, _, attempt = str(labels_of(job).get(labels.SCENARIO)).partition("-")
+    return (int(scenario), int(attempt)) if scenario.isdecimal() and attempt.isdecimal() else None
 
 
 def _seen(job: Document, pod: Document | None) -> SeenJob:

@@ -48,10 +48,8 @@ def job_manifest(campaign: Campaign, run: CampaignRun) -> dict[str, Any]:
     observed and learned, and nothing sizes, lifts, lends or raises it.
     """
     marks = {
-        labels.CAMPAIGN: campaign.name[: labels.MAX_LABEL_CHARS].rstrip("-."),
-        labels.CAMPAIGN_UID: campaign.uid,
-        labels.SCENARIO: str(run.scenario),
-        labels.SCENARIO_ATTEMPT: str(run.attempt),
+        labels.CAMPAIGN: campaign.name,
+        labels.SCENARIO: f"{run.scenario}-{run.attempt}",
     }
     spec: dict[str, Any] = {
         # The campaign makes the next attempt: it knows the size, and what the budget allows.

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from plimsoll_operator.names.labels import MAX_LABEL_CHARS
 from plimsoll_operator.names.objects import mapping, metadata_of
 from plimsoll_operator.names.quantity import BadQuantity, parse_bytes
 from plimsoll_operator.pods.spec import NotSizable, SizedContainer, sized_container
@@ -166,6 +167,9 @@ def read_campaign(document: Mapping[str, Any]) -> Campaign:
         BadCampaign: if it cannot run as it is written.
     """
     metadata = metadata_of(document)
+    if len(str(metadata.get("name"))) > MAX_LABEL_CHARS:
+        words = f"its name has more than {MAX_LABEL_CHARS} characters, and is a label on its pods"
+        raise BadCampaign("InvalidSpec", words)
     spec = from_document(_Spec, mapping(document.get("spec")), "spec", _bad_spec)
     try:
         memory_bytes, _ = parse_bytes(spec.memory), Order(spec.order)

@@ -16,7 +16,7 @@ from plimsoll_operator.pods.identity import identify
 from plimsoll_predictor.campaigns.planning import SeenJob
 from plimsoll_predictor.campaigns.runs import CampaignRun
 from plimsoll_predictor.core.units import MIB
-from tests.operator.campaigns.documents import a_job, its_pod, stored
+from tests.operator.campaigns.documents import UID, a_job, its_pod, stored
 
 RUN = CampaignRun(scenario=7, attempt=2, values={"mib": "30"}, memory_bytes=256 * MIB)
 
@@ -110,10 +110,12 @@ def test_a_jobs_end_is_read_from_its_conditions() -> None:
     bad = {"type": "Failed", "status": "True", "message": "DeadlineExceeded"}
     not_yet = {"type": "Failed", "status": "False"}
     seen = seen_jobs(
+        UID,
         [
             a_job(0, conditions=[done]),
             a_job(1, conditions=[bad]),
             a_job(2, conditions=[not_yet], active=1),
+            a_job(3, owner="another of this name"),
             {"metadata": {"labels": {labels.SCENARIO: "x"}}},
         ],
         [its_pod(2, containerStatuses=[{"state": {"running": {}}}])],
@@ -153,6 +155,6 @@ def test_a_jobs_end_is_read_from_its_conditions() -> None:
     ],
 )
 def test_why_nothing_started_is_said(pods: list[dict[str, Any]], words: str) -> None:
-    (seen,) = seen_jobs([a_job(0, active=1)], pods).values()
+    (seen,) = seen_jobs(UID, [a_job(0, active=1)], pods).values()
     assert not seen.started
     assert words in seen.stuck_why

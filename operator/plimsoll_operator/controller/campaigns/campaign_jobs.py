@@ -14,7 +14,8 @@ from plimsoll_operator.kube.api_server import CORE, custom_path, path_of
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.errors import AlreadyThere, ApiError, NotFound, Refused
 from plimsoll_operator.names import labels
-from plimsoll_operator.names.objects import labels_of, mapping
+from plimsoll_operator.names.objects import mapping
+from plimsoll_operator.pods.owners import controller_of
 from plimsoll_predictor.campaigns.planning import SeenJob
 from plimsoll_predictor.campaigns.runs import CampaignRun
 
@@ -62,12 +63,12 @@ class CampaignJobs:
 
     async def seen(self, campaign: Campaign) -> dict[tuple[int, int], SeenJob]:
         """Return the campaign's Jobs by scenario and attempt, with why none of a pod started."""
-        selector = {"labelSelector": f"{labels.CAMPAIGN_UID}={campaign.uid}"}
+        selector = {"labelSelector": f"{labels.CAMPAIGN}={campaign.name}"}
         namespace = campaign.task.namespace
         jobs = await self._kube.api.items(path_of(BATCH, "jobs", namespace), selector)
         going = {**selector, "fieldSelector": NOT_ENDED}
         pods = await self._kube.api.items(path_of(CORE, "pods", namespace), going) if jobs else []
-        return seen_jobs(jobs, pods)
+        return seen_jobs(campaign.uid, jobs, pods)
 
     async def create(self, campaign: Campaign, run: CampaignRun) -> str | None:
         """Make a run's Job, or find it made. Return None, or why it will never be made.
@@ -105,7 +106,7 @@ class CampaignJobs:
 
     async def _whose(self, campaign: Campaign, run: CampaignRun) -> str | None:
         there = await self._kube.api.get(self._path(campaign, run))
-        if labels_of(there).get(labels.CAMPAIGN_UID) == campaign.uid:
+        if mapping(controller_of(there)).get("uid") == campaign.uid:
             return None
         return f"another Job has the name {job_name(campaign.name, campaign.uid, run)}"
 

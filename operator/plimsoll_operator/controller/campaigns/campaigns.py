@@ -56,7 +56,7 @@ class Campaigns:
 
     def attempt_ended(self, event: AttemptEnded) -> None:
         """Look soon, if it was a run of a campaign."""
-        if labels.CAMPAIGN_UID in labels_of(event.pod):
+        if labels.CAMPAIGN in labels_of(event.pod):
             self._news.set()
 
     def observation_amended(self, _: ObservationAmended) -> None:
