@@ -130,7 +130,7 @@ test-ha: setup postgresql image fetched ## leaders killed and cut off, upgrades 
 	$(INSIDE) $(BIN)/pytest tests/ha
 
 test-alone: setup postgresql image fetched ## of the tests on clusters, what measures speed, and so needs the machine for itself
-	$(INSIDE) $(BIN)/pytest -m alone tests/apiserver tests/controller tests/chart tests/e2e tests/ha tests/harm tests/local
+	$(INSIDE) $(BIN)/pytest -m alone tests/apiserver tests/campaigns tests/controller tests/chart tests/e2e tests/ha tests/harm tests/local
 
 soak-cluster: setup image ## what kills at random on the node, many times
 	$(INSIDE) $(BIN)/pytest --rounds 50 tests/ha/test_killed_at_random.py

@@ -61,6 +61,8 @@ WRONG: dict[str, tuple[Any, str]] = {
     "agent.controllerUrl": ("plimsoll-controller:8081", "is no URL"),
     "agent.intervalSeconds": (0, "minimum"),
     "agent.cgroupRoot": ("sys/fs/cgroup", "no absolute path"),
+    "campaigns.enabled": ("later", "want boolean"),
+    "campaigns.namespaces": (["my shop"], "no name of Kubernetes"),
     "extender.enabled": ("later", "want boolean"),
     "extender.replicas": (0, "minimum"),
     "extender.clusterIP": ("plimsoll.example", "no address"),

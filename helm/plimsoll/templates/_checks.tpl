@@ -66,6 +66,7 @@ lookup finds nothing, not even an empty list. */}}
 {{- range $i, $each := $v.image.pullSecrets }}{{ $_ := set $names (printf "image.pullSecrets[%d]" $i) $each }}{{ end -}}
 {{- range $i, $each := $v.webhook.excludedNamespaces }}{{ $_ := set $names (printf "webhook.excludedNamespaces[%d]" $i) $each }}{{ end -}}
 {{- range $i, $each := $v.networkPolicies.metricsNamespaces }}{{ $_ := set $names (printf "networkPolicies.metricsNamespaces[%d]" $i) $each }}{{ end -}}
+{{- range $i, $each := $v.campaigns.namespaces }}{{ $_ := set $names (printf "campaigns.namespaces[%d]" $i) $each }}{{ end -}}
 {{- range $field, $text := $names -}}
 {{- if and $text (not (regexMatch $name $text)) -}}
 {{- fail (printf "%s: %q is no name of Kubernetes: write lower-case letters, digits and dashes" $field $text) -}}
