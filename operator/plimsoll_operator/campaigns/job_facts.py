@@ -9,7 +9,9 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.names.objects import labels_of, mapping, metadata_of, sequence, spec_of
 from plimsoll_operator.pods.owners import controller_of
 from plimsoll_operator.pods.status import read_time
-from plimsoll_predictor.campaigns.planning import SeenJob
+from plimsoll_predictor.campaigns.planning import (
+    SeenJob,
+)
 
 Document = Mapping[str, Any]
 

@@ -15,7 +15,12 @@ from plimsoll_operator.names.quantity import BadQuantity, parse_bytes
 from plimsoll_operator.pods.spec import NotSizable, SizedContainer, sized_container
 from plimsoll_operator.pods.status import read_time
 from plimsoll_predictor.campaigns import scenarios as tables
-from plimsoll_predictor.campaigns.planning import Budget, Order, Rules, StopRule
+from plimsoll_predictor.campaigns.rules import (
+    Budget,
+    Order,
+    Rules,
+    StopRule,
+)
 from plimsoll_predictor.campaigns.scenarios import BadScenarios, Feature, Scenarios
 from plimsoll_predictor.core.documents import from_document
 from plimsoll_predictor.core.task import TaskId

@@ -13,8 +13,11 @@ from plimsoll_operator.names.conditions import (
     Finding,
     conditions_of,
 )
-from plimsoll_predictor.campaigns.findings import Findings, findings_of
-from plimsoll_predictor.campaigns.planning import Ending, spent
+from plimsoll_predictor.campaigns.findings import best_bins, estimated_improvement, learned_of
+from plimsoll_predictor.campaigns.rules import (
+    Ending,
+    spent,
+)
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
 from plimsoll_predictor.core.units import counted, words_for_bytes
 
@@ -92,7 +95,9 @@ _ENDINGS: Final[Mapping[Ending, str]] = {
 def status_of(state: State, previous: Mapping[str, Any], now_s: float) -> dict[str, Any]:
     """Return the status. previous: the one before. now_s: Unix seconds."""
     counts = Counts.of(state.runs)
-    found = findings_of(state.runs, state.reference_bytes) if state.runs else None
+    learned = learned_of(state.runs)
+    option = best_bins(learned, state.reference_bytes)
+    ceilings = option.bins.ceilings_bytes if option else ()
     used = spent(state.runs, now_s)
     return {
         "observedGeneration": state.generation,
@@ -103,8 +108,8 @@ def status_of(state: State, previous: Mapping[str, Any], now_s: float) -> dict[s
         "done": counts.done,
         "failed": counts.failed,
         "killed": counts.killed,
-        "binCeilings": words_for_bins(found),
-        "estSaved": words_for_saving(found),
+        "binCeilings": words_for_bins(ceilings),
+        "estSaved": words_for_saving(estimated_improvement(learned, state.reference_bytes)),
         "gigabyteHours": f"{used.gb_hours or 0.0:.3g}",
         "conditions": conditions_of(
             {
@@ -128,17 +133,14 @@ def phase_of(state: State) -> Phase:
     return Phase.STOPPED if state.ending is Ending.STOPPED else Phase.FINISHED
 
 
-def words_for_bins(found: Findings | None) -> str:
-    """Return the ceilings, ascending; empty if no need is known."""
-    ceilings = found.ceilings_bytes if found else ()
-    return ", ".join(words_for_bytes(each) for each in ceilings)
+def words_for_bins(ceilings_bytes: Sequence[int]) -> str:
+    """Return the ceilings as people read them; empty if no need is known."""
+    return ", ".join(words_for_bytes(each) for each in ceilings_bytes)
 
 
-def words_for_saving(found: Findings | None) -> str:
+def words_for_saving(improvement: float | None) -> str:
     """Return the estimated saving; empty if too little is known, 0 % if it would be a loss."""
-    if found is None or found.improvement is None:
-        return ""
-    return f"{max(0.0, found.improvement):.0%}".replace("%", " %")
+    return "" if improvement is None else f"{max(0.0, improvement):.0%}".replace("%", " %")
 
 
 def _accepted(state: State) -> Finding:

@@ -73,7 +73,7 @@ class Findings:
 
 def findings_of(runs: Sequence[CampaignRun], reference_bytes: int) -> Findings:
     """Return what is known by now. reference_bytes: today's request."""
-    learned = _learned(runs)
+    learned = learned_of(runs)
     option = best_bins(learned, reference_bytes)
     runtimes_s = [run.runtime_s or 0.0 for run in learned]
     return Findings(
@@ -112,7 +112,7 @@ def estimated_improvement(learned: Sequence[CampaignRun], reference_bytes: int) 
         return None
     axes = axes_of([run.values for run in learned])
     needs = needs_of(learned)
-    middles, errors = fit(axes.of([run.values for run in learned]), needs).left_out()
+    middles, errors = fit(axes, learned).left_out()
     upper: Array = np.exp(middles + errors)
     chosen, right = option.bins.labels(upper), option.bins.labels(needs)
     accuracy = float(np.mean(chosen == right))
@@ -128,12 +128,12 @@ def effects_of(learned: Sequence[CampaignRun]) -> tuple[Effect, ...]:
 
 def uncertain_of(runs: Sequence[CampaignRun]) -> tuple[Uncertain, ...]:
     """The scenarios without a known need that are least certain, the least first."""
-    learned = _learned(runs)[-MOST_FITTED:]
+    learned = learned_of(runs)[-MOST_FITTED:]
     open_ = [run for run in latest_of(runs).values() if run.state is not RunState.LEARNED]
     if not learned or not open_:
         return ()
     axes = axes_of([run.values for run in runs])
-    fitted = fit(axes.of([run.values for run in learned]), needs_of(learned))
+    fitted = fit(axes, learned)
     needs, widths = fitted.predict(axes.of([run.values for run in open_]))
     first = np.argsort(-widths, kind="stable")[:MOST_UNCERTAIN]
     return tuple(
@@ -146,7 +146,8 @@ def uncertain_of(runs: Sequence[CampaignRun]) -> tuple[Uncertain, ...]:
     )
 
 
-def _learned(runs: Sequence[CampaignRun]) -> list[CampaignRun]:
+def learned_of(runs: Sequence[CampaignRun]) -> list[CampaignRun]:
+    """The runs whose need is known, in the order in which they ended."""
     known = [run for run in runs if run.state is RunState.LEARNED and run.peak_bytes]
     return sorted(known, key=lambda run: (run.ended_s or 0.0, run.key))
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +31,8 @@ NOISES: Final = (0.02, 0.1, 0.3)
 FITTED_AGAIN: Final = 2
 MOST_FITTED: Final = 300
 """The newest runs that are fitted to."""
+MOST_COMPARED: Final = 1000
+"""Waiting scenarios that are compared for the next one; of more, every second, third and so on."""
 LIKELY: Final = 1.2816
 """Standard deviations from the middle to where nine of ten lie below."""
 CATEGORY: Final = 0.5
@@ -36,15 +40,25 @@ CATEGORY: Final = 0.5
 MOST_CATEGORIES: Final = 20
 LEAST_SPREAD: Final = 0.05
 """Spread of the logarithm of needs below which all count as alike."""
+_DATE_CHARS: Final = len("2026-01-31")
 WIDE: Final = 50.0
 """A feature whose largest value is so many times its smallest counts by its logarithm."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Turns texts of features into numbers between 0 and 1, (n, n_axes)."""
+    """Turns texts of features into numbers between 0 and 1, (n, n_axes).
+
+    A category has an axis for each of its values; these share the feature's length.
+    """
 
     columns: tuple[tuple[str, tuple[float, float, bool] | str], ...]
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        """Which feature each axis is of, from 0."""
+        names = list(dict.fromkeys(name for name, _ in self.columns))
+        return tuple(names.index(name) for name, _ in self.columns) or (0,)
 
     def of(self, rows: Sequence[Mapping[str, str]]) -> Array:
         """The numbers of some scenarios."""
@@ -60,7 +74,7 @@ def axes_of(rows: Sequence[Mapping[str, str]]) -> Axes:
     columns: list[tuple[str, tuple[float, float, bool] | str]] = []
     for name in names:
         texts = [row[name] for row in rows if name in row]
-        numbers = [number_of(text) for text in texts]
+        numbers = [_amount(text) for text in texts]
         known = [each for each in numbers if each is not None]
         if len(known) == len(texts):
             low, high = min(known), max(known)
@@ -73,10 +87,21 @@ def axes_of(rows: Sequence[Mapping[str, str]]) -> Axes:
     return Axes(tuple(columns))
 
 
+def _amount(text: str) -> float | None:
+    """The number that a text says, of a date its day; None if it says neither."""
+    number = number_of(text)
+    if number is None and len(text) == _DATE_CHARS:
+        try:
+            return float(date.fromisoformat(text).toordinal())
+        except ValueError:
+            return None
+    return number
+
+
 def _placed(text: str | None, how: tuple[float, float, bool] | str) -> float:
     if isinstance(how, str):
         return CATEGORY if text == how else 0.0
-    number = None if text is None else number_of(text)
+    number = None if text is None else _amount(text)
     if number is None:
         return 0.5
     low, high, wide = how
@@ -105,7 +130,7 @@ class Fitted:
         across = _kernel(at, self.at, self.lengths)
         means = self.middle + self.spread * (across @ self.weights)
         own = _own(at, self.lengths) + self.noise
-        left = own - np.einsum("ij,jk,ik->i", across, self.inverse, across)
+        left = own - ((across @ self.inverse) * across).sum(axis=1)
         errors = self.spread * np.sqrt(np.maximum(left, 1e-9))
         upper, lower = np.exp(means + LIKELY * errors), np.exp(means - LIKELY * errors)
         return np.exp(means), upper - lower
@@ -118,20 +143,29 @@ class Fitted:
         return self.middle + self.spread * (back - known), self.spread / np.sqrt(own)
 
 
-def fit(at: Array, needs_bytes: Array) -> Fitted:
-    """Fit to needs, (n, d), (n,); n is at least 1.
+def fit(axes: Axes, runs: Sequence[CampaignRun]) -> Fitted:
+    """Fit to the known needs of runs, of which there is at least one.
 
-    The length of each axis and the noise are those of the highest marginal likelihood on a grid,
-    axis by axis.
+    The length of each feature and the noise are those of the highest marginal likelihood on a grid,
+    feature by feature.
     """
-    logs = np.log(needs_bytes)
+    known = tuple((tuple(sorted(run.values.items())), run.peak_bytes or 1) for run in runs)
+    return _fitted(axes, known)
+
+
+@lru_cache(maxsize=32)  # a fit takes a third of a second, and is asked for every few seconds
+def _fitted(axes: Axes, known: tuple[tuple[tuple[tuple[str, str], ...], int], ...]) -> Fitted:
+    at = axes.of([dict(values) for values, _ in known])
+    logs = np.log(np.asarray([float(need) for _, need in known]))
+    of_feature = np.asarray(axes.features)
     middle, spread = float(logs.mean()), max(float(logs.std()), LEAST_SPREAD)
     goals = (logs - middle) / spread
     lengths, noise = np.full(at.shape[1], LENGTHS[2]), NOISES[1]
     for _ in range(FITTED_AGAIN if len(goals) > 2 else 0):
-        for axis in range(at.shape[1]):
+        for feature in sorted(set(axes.features)):
+            its = of_feature == feature
             lengths = max(
-                (_with(lengths, axis, length) for length in LENGTHS),
+                (np.where(its, length, lengths) for length in LENGTHS),
                 key=lambda each: _likelihood(at, goals, each, noise),
             )
         noise = max(NOISES, key=lambda each: _likelihood(at, goals, lengths, each))
@@ -150,24 +184,20 @@ def least_certain(runs: Sequence[CampaignRun], waiting: Sequence[CampaignRun]) -
     learned = sorted(learned, key=lambda run: run.ended_s or 0.0)[-MOST_FITTED:]
     going = [run for run in runs if run.state.is_under_way or run.state is RunState.EXECUTED]
     candidates = sorted(waiting, key=lambda run: run.key)
+    candidates = candidates[:: -(-len(candidates) // MOST_COMPARED)]
     at = axes.of([run.values for run in candidates])
     if not learned:
         return candidates[_farthest(at, axes.of([run.values for run in going]))]
-    known, needs = axes.of([run.values for run in learned]), _needs(learned)
-    fitted = fit(known, needs)
+    fitted = fit(axes, learned)
     if going:
         there = axes.of([run.values for run in going])
-        expected = fitted.predict(there)[0]
-        fitted = _refit(fitted, np.vstack([known, there]), np.append(needs, expected))
+        needs = np.append(needs_of(learned), fitted.predict(there)[0])
+        fitted = _refit(fitted, np.vstack([fitted.at, there]), needs)
     return candidates[int(np.argmax(np.round(fitted.predict(at)[1])))]
 
 
 def needs_of(runs: Sequence[CampaignRun]) -> Array:
     """The needs of runs that are known, (n,)."""
-    return _needs(runs)
-
-
-def _needs(runs: Sequence[CampaignRun]) -> Array:
     return np.asarray([float(run.peak_bytes or 1) for run in runs])
 
 
@@ -175,8 +205,7 @@ def _farthest(at: Array, taken: Array) -> int:
     if not len(taken):
         # The middle says most about all others.
         return int(np.argmin(((at - at.mean(axis=0)) ** 2).sum(axis=1)))
-    distances = ((at[:, None, :] - taken[None, :, :]) ** 2).sum(axis=2).min(axis=1)
-    return int(np.argmax(distances))
+    return int(np.argmax(np.round(_apart(at, taken).min(axis=1), 6)))
 
 
 def _refit(before: Fitted, at: Array, needs_bytes: Array) -> Fitted:
@@ -188,19 +217,19 @@ def _refit(before: Fitted, at: Array, needs_bytes: Array) -> Fitted:
     return Fitted(at, before.lengths, before.noise, inverse, weights, before.middle, before.spread)
 
 
-def _with(lengths: Array, axis: int, length: float) -> Array:
-    changed = lengths.copy()
-    changed[axis] = length
-    return changed
-
-
 def _kernel(one: Array, other: Array, lengths: Array) -> Array:
     """Matérn 5/2 and a slope: needs are continuous, and mostly rise with what there is to do."""
-    apart = one[:, None, :] / lengths - other[None, :, :] / lengths
-    distance: Array = np.sqrt(5.0 * (apart**2).sum(axis=2))
+    distance = np.sqrt(5.0 * _apart(one / lengths, other / lengths))
     near = (1.0 + distance + distance**2 / 3.0) * np.exp(-distance)
     result: Array = near + ((one - CENTRE) * (SLOPE / lengths)) @ (other - CENTRE).T
     return result
+
+
+def _apart(one: Array, other: Array) -> Array:
+    """Squared distances, (n, d), (m, d) -> (n, m)."""
+    squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1)[None, :]
+    apart: Array = np.maximum(squares - 2.0 * one @ other.T, 0.0)
+    return apart
 
 
 def _own(at: Array, lengths: Array) -> Array:

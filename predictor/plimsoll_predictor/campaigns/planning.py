@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Final
 
+from plimsoll_predictor.campaigns.rules import Ending, Order, Rules, ending_of, since, spent
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
-from plimsoll_predictor.campaigns.stopping import moves_no_more
 from plimsoll_predictor.core.record import Cause, Outcome
-from plimsoll_predictor.core.units import HOUR_S, counted, gb_hours, words_for_bytes
+from plimsoll_predictor.core.units import counted, words_for_bytes
 
 OBSERVED_WITHIN_S: Final = 150.0
 """A peak that has not come by then does not come: an agent sends its last readings at once."""
@@ -23,63 +22,10 @@ LIFT: Final = 2.0
 """Factor from a killed run's memory to its next attempt's."""
 MOST_INTERRUPTIONS: Final = 3
 """Attempts in a row that may end by no fault of their own, or fail to be seen."""
-NEVER_STARTS_AFTER: Final = 2
-"""Runs that were stuck before any container started: then it is the template."""
-FAILS_AFTER: Final = 5
-"""Runs that failed before any succeeded: then it is the program."""
-
-
-class Order(StrEnum):
-    """Which scenario runs next."""
-
-    PLAIN = "Plain"
-    MOST_TO_LEARN = "MostToLearn"
-
-
-class Ending(StrEnum):
-    """Why a campaign starts no more runs."""
-
-    ALL_RUN = "AllRun"
-    BUDGET_SPENT = "BudgetSpent"
-    NOTHING_MOVES = "NothingMoves"
-    STOPPED = "Stopped"
-    NEVER_STARTS = "NeverStarts"
-    PROGRAM_FAILS = "ProgramFails"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """What a campaign may use. None: no bound. runs: attempts, with those after a kill."""
-
-    runs: int | None = None
-    gb_hours: float | None = None
-    hours: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StopRule:
-    """It ends when the estimated improvement stayed within ``change`` for the last ``runs``."""
-
-    change: float
-    runs: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What people asked of a campaign, apart from its scenarios.
-
-    reference_bytes: today's request, to which savings are relative. began_s: Unix seconds.
-    """
-
-    parallelism: int
-    order: Order
-    budget: Budget
-    stop: StopRule | None
-    max_lifts: int
-    start_within_s: float
-    reference_bytes: int
-    began_s: float
-    stopped: bool = False
+_FOLLOWED: Final = frozenset(
+    each for each in RunState if each.is_open and each is not RunState.REGISTERED
+)
+"""What the cluster may have news of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +95,8 @@ def next_steps(
     runs: all attempts at all scenarios. choose: for the order MOST_TO_LEARN. now_s: Unix seconds.
     """
     rows = {run.key: run for run in runs}
-    for run in latest_of(runs).values():
+    going = (run for run in latest_of(runs).values() if run.state in _FOLLOWED)
+    for run in going:
         for each in _advanced(rules, run, seen, _claimed(rows.values(), run.scenario), now_s):
             rows[each.key] = each
     ending = ending_of(rules, list(rows.values()), now_s)
@@ -177,73 +124,8 @@ def refused(run: CampaignRun, why: str, now_s: float) -> CampaignRun:
     return replace(run, state=RunState.REFUSED, ended_s=now_s, note=why)
 
 
-def spent(runs: Sequence[CampaignRun], now_s: float) -> Budget:
-    """Return what runs have used so far; one under way counts until now."""
-    used = [run for run in runs if run.created_s is not None]
-    return Budget(
-        runs=len(used),
-        gb_hours=sum(gb_hours(run.memory_bytes, _held_s(run, now_s)) for run in used),
-    )
-
-
-def ending_of(rules: Rules, runs: Sequence[CampaignRun], now_s: float) -> Ending | None:
-    """Return why no more runs begin; None while some may."""
-    for ending, holds in (
-        (Ending.STOPPED, rules.stopped),
-        (Ending.NEVER_STARTS, _only(runs, _NOT_STARTED, NEVER_STARTS_AFTER)),
-        (Ending.PROGRAM_FAILS, _only(runs, _FAILED, FAILS_AFTER)),
-        (Ending.BUDGET_SPENT, _over(rules, runs, now_s)),
-        (Ending.ALL_RUN, all(run.state is not RunState.REGISTERED for run in runs)),
-        (Ending.NOTHING_MOVES, _settled(rules, runs)),
-    ):
-        if holds:
-            return ending
-    return None
-
-
-def _settled(rules: Rules, runs: Sequence[CampaignRun]) -> bool:
-    stop = rules.stop
-    return stop is not None and moves_no_more(runs, rules.reference_bytes, stop.change, stop.runs)
-
-
-def _over(rules: Rules, runs: Sequence[CampaignRun], now_s: float) -> bool:
-    if not any(run.state is RunState.REGISTERED for run in runs):
-        return False
-    used, budget = spent(runs, now_s), rules.budget
-    return (
-        (budget.runs is not None and (used.runs or 0) >= budget.runs)
-        or (budget.gb_hours is not None and (used.gb_hours or 0.0) >= budget.gb_hours)
-        or (budget.hours is not None and now_s - rules.began_s >= budget.hours * HOUR_S)
-    )
-
-
-_NOT_STARTED: Final = frozenset({RunState.STUCK, RunState.REFUSED})
-_FAILED: Final = frozenset({RunState.FAILED})
-
-
-def _only(runs: Sequence[CampaignRun], states: Collection[RunState], least: int) -> bool:
-    """Say whether all runs ended so, of those that ended: ``least``, or one of each scenario."""
-    went = [run.state for run in runs if not run.state.is_open]
-    enough = min(least, len({run.scenario for run in runs}))
-    return len(went) >= enough and all(each in states for each in went)
-
-
 def _holds_up(run: CampaignRun) -> bool:
-    return run.state.is_open and run.state is not RunState.REGISTERED
-
-
-def _held_s(run: CampaignRun, now_s: float) -> float:
-    if run.runtime_s is not None:
-        return run.runtime_s
-    if run.state is RunState.REFUSED:
-        return 0.0
-    until_s = now_s if run.ended_s is None else run.ended_s
-    return max(0.0, _since(run.created_s, until_s))
-
-
-def _since(at_s: float | None, now_s: float) -> float:
-    """Return how long ago something was, in seconds; 0 if it was not."""
-    return 0.0 if at_s is None else now_s - at_s
+    return run.state in _FOLLOWED
 
 
 def _is_left(rules: Rules, run: CampaignRun, job: SeenJob | None) -> bool:
@@ -265,8 +147,6 @@ def _advanced(
     rules: Rules, run: CampaignRun, seen: Seen, claimed: frozenset[str], now_s: float
 ) -> tuple[CampaignRun, ...]:
     """Return a scenario's latest attempt as it is now, and the attempt that follows it."""
-    if not run.state.is_open or run.state is RunState.REGISTERED:
-        return ()
     ends = [
         end
         for end in seen.ends.get(run.scenario, ())
@@ -299,7 +179,7 @@ def _ended(rules: Rules, run: CampaignRun, end: SeenEnd, now_s: float) -> tuple[
 def _measured(run: CampaignRun, now_s: float) -> CampaignRun:
     if run.peak_bytes is not None:
         return replace(run, state=RunState.LEARNED)
-    if _since(run.ended_s, now_s) < OBSERVED_WITHIN_S:
+    if since(run.ended_s, now_s) < OBSERVED_WITHIN_S:
         return replace(run, state=RunState.EXECUTED)
     words = "it succeeded, and no agent measured it; is an agent on its node?"
     return replace(run, state=RunState.UNMEASURED, note=words)
@@ -342,7 +222,7 @@ def _by_its_job(
         return _finished(run, job, now_s)
     if job.started:
         return (replace(run, state=RunState.RUNNING),)
-    if _since(run.created_s, now_s) < rules.start_within_s:
+    if since(run.created_s, now_s) < rules.start_within_s:
         return (replace(run, state=RunState.STARTING),)
     words = f"nothing started within {rules.start_within_s:g} s: {job.stuck_why or 'no pod'}"
     return (replace(run, state=RunState.STUCK, ended_s=now_s, note=words),)
@@ -365,7 +245,7 @@ def _finished(run: CampaignRun, job: SeenJob, now_s: float) -> tuple[CampaignRun
 
 def _unseen(run: CampaignRun, why: str, now_s: float) -> tuple[CampaignRun, ...]:
     waits = replace(run, ended_s=run.ended_s or now_s)
-    if _since(waits.ended_s, now_s) < OBSERVED_WITHIN_S:
+    if since(waits.ended_s, now_s) < OBSERVED_WITHIN_S:
         return (waits,)
     return _interrupted(waits, f"{why}, and no end of it was observed")
 

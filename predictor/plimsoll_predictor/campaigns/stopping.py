@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from plimsoll_predictor.campaigns.findings import estimated_improvement
-from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
+from plimsoll_predictor.campaigns.findings import estimated_improvement, learned_of
+from plimsoll_predictor.campaigns.runs import CampaignRun
 
 LEAST_RUNS: Final = 5
 """Before so many needs are known, nothing can be said."""
@@ -20,7 +20,7 @@ def moves_no_more(
 
     reference_bytes: today's request. change: of the estimated improvement, a share of 1.
     """
-    learned = in_order_of_ends(runs)
+    learned = learned_of(runs)
     if len(learned) < max(LEAST_RUNS, window) + 1:
         return False
     estimates = [
@@ -31,9 +31,3 @@ def moves_no_more(
         before is not None and after is not None and abs(after - before) <= change
         for before, after in pairwise(estimates)
     )
-
-
-def in_order_of_ends(runs: Sequence[CampaignRun]) -> list[CampaignRun]:
-    """The runs whose need is known, in the order in which they ended."""
-    learned = [run for run in runs if run.state is RunState.LEARNED and run.peak_bytes]
-    return sorted(learned, key=lambda run: (run.ended_s or 0.0, run.key))

@@ -13,7 +13,9 @@ from plimsoll_operator.campaigns.spec import read_campaign
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.features import read_features
 from plimsoll_operator.pods.identity import identify
-from plimsoll_predictor.campaigns.planning import SeenJob
+from plimsoll_predictor.campaigns.planning import (
+    SeenJob,
+)
 from plimsoll_predictor.campaigns.runs import CampaignRun
 from plimsoll_predictor.core.units import MIB
 from tests.operator.campaigns.documents import UID, a_job, its_pod, stored

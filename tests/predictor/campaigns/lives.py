@@ -9,14 +9,16 @@ from random import Random
 
 from plimsoll_predictor.campaigns.needs import least_certain
 from plimsoll_predictor.campaigns.planning import (
-    Budget,
-    Order,
-    Rules,
     Seen,
     SeenEnd,
     SeenJob,
     Steps,
     next_steps,
+)
+from plimsoll_predictor.campaigns.rules import (
+    Budget,
+    Order,
+    Rules,
 )
 from plimsoll_predictor.campaigns.runs import CampaignRun
 from plimsoll_predictor.core.record import Cause, Outcome

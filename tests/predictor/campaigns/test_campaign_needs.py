@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from plimsoll_predictor.campaigns.findings import estimated_improvement, findings_of
-from plimsoll_predictor.campaigns.needs import axes_of, fit, least_certain, needs_of
+from plimsoll_predictor.campaigns.needs import axes_of, fit, least_certain
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.core.units import MIB
 
@@ -77,7 +77,7 @@ def test_scenarios_that_all_are_alike_are_asked_in_their_order() -> None:
 def test_a_fit_predicts_what_lies_between() -> None:
     runs = [learned(n, linear(n), n=str(n)) for n in range(0, 100, 10)]
     axes = axes_of([run.values for run in runs])
-    fitted = fit(axes.of([run.values for run in runs]), needs_of(runs))
+    fitted = fit(axes, runs)
     needs, widths = fitted.predict(axes.of([{"n": "45"}, {"n": "3"}]))
     assert needs[0] / MIB == pytest.approx(linear(45), rel=0.05)
     assert np.all(widths > 0)
@@ -85,6 +85,18 @@ def test_a_fit_predicts_what_lies_between() -> None:
     inner = np.exp(middles[2:-2]) / MIB
     assert inner == pytest.approx([linear(n) for n in range(20, 80, 10)], rel=0.1)
     assert np.all(errors > 0)
+
+
+def test_dates_are_days_and_a_category_has_one_length() -> None:
+    rows = [
+        {"day": "2026-01-01", "kind": "a"},
+        {"day": "2026-01-31", "kind": "b"},
+        {"day": "2026-01-16", "kind": "c"},
+    ]
+    axes = axes_of(rows)
+    assert axes.of(rows)[:, 0].tolist() == [0.0, 1.0, 0.5]
+    assert axes.features == (0, 1, 1, 1)
+    assert axes.of([{"day": "some day", "kind": "d"}, {}]).tolist() == [[0.5, 0, 0, 0]] * 2
 
 
 def test_a_large_estimate_needs_features_that_tell_the_needs() -> None:

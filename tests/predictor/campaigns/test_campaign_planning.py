@@ -9,10 +9,12 @@ import pytest
 
 from plimsoll_predictor.campaigns.planning import (
     OBSERVED_WITHIN_S,
+    SeenJob,
+)
+from plimsoll_predictor.campaigns.rules import (
     Budget,
     Ending,
     Order,
-    SeenJob,
     StopRule,
 )
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState

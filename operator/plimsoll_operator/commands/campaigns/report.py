@@ -15,7 +15,9 @@ from plimsoll_operator.commands.printing.tables import bar, panel, titled_table
 from plimsoll_operator.commands.reaching.stored import existing_store
 from plimsoll_operator.wording.figure_words import words_for_minute
 from plimsoll_predictor.campaigns.findings import Effect, Findings, findings_of
-from plimsoll_predictor.campaigns.planning import spent
+from plimsoll_predictor.campaigns.rules import (
+    spent,
+)
 from plimsoll_predictor.campaigns.runs import CampaignRun, latest_of
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import counted, words_for_bytes
@@ -92,10 +94,11 @@ def _head(report: Report) -> RenderableType:
             f" {counts.waiting} not run; {counted(counts.killed, 'kill')}"
         ),
         "used": f"{used.gb_hours or 0.0:.3g} GB·h in {counted(used.runs or 0, 'run')}",
-        "bins": words_for_bins(found) or "no need is known",
+        "bins": words_for_bins(found.ceilings_bytes) or "no need is known",
         "members": ", ".join(map(str, found.counts)) or "-",
         "would save": (
-            f"{words_for_saving(found) or 'not known yet'} of what {today} a run request today;"
+            f"{words_for_saving(found.improvement) or 'not known yet'} of what {today} a run"
+            " request today;"
             f" {_share(found.optimal)} with a perfect choice of bins"
         ),
     }

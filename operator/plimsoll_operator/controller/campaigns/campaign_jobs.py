@@ -16,7 +16,9 @@ from plimsoll_operator.kube.errors import AlreadyThere, ApiError, NotFound, Refu
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.objects import mapping
 from plimsoll_operator.pods.owners import controller_of
-from plimsoll_predictor.campaigns.planning import SeenJob
+from plimsoll_predictor.campaigns.planning import (
+    SeenJob,
+)
 from plimsoll_predictor.campaigns.runs import CampaignRun
 
 log = structlog.get_logger()

@@ -26,7 +26,15 @@ from plimsoll_operator.names import labels
 from plimsoll_operator.names.objects import labels_of, metadata_of
 from plimsoll_operator.profile.status import changed
 from plimsoll_predictor.campaigns.needs import least_certain
-from plimsoll_predictor.campaigns.planning import Ending, Seen, Steps, next_steps, refused
+from plimsoll_predictor.campaigns.planning import (
+    Seen,
+    Steps,
+    next_steps,
+    refused,
+)
+from plimsoll_predictor.campaigns.rules import (
+    Ending,
+)
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
 from plimsoll_predictor.store import CampaignRecord, Store, StoreError, Writer
 

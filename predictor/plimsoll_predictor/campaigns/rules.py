@@ -1,0 +1,133 @@
+"""What people asked of a campaign, what it has used, and why it begins no more runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
+from plimsoll_predictor.campaigns.stopping import moves_no_more
+from plimsoll_predictor.core.units import HOUR_S, gb_hours
+
+NEVER_STARTS_AFTER: Final = 2
+"""Runs that were stuck before any container started: then it is the template."""
+FAILS_AFTER: Final = 5
+"""Runs that failed before any succeeded: then it is the program."""
+_NOT_STARTED: Final = frozenset({RunState.STUCK, RunState.REFUSED})
+_FAILED: Final = frozenset({RunState.FAILED})
+
+
+class Order(StrEnum):
+    """Which scenario runs next."""
+
+    PLAIN = "Plain"
+    MOST_TO_LEARN = "MostToLearn"
+
+
+class Ending(StrEnum):
+    """Why a campaign starts no more runs."""
+
+    ALL_RUN = "AllRun"
+    BUDGET_SPENT = "BudgetSpent"
+    NOTHING_MOVES = "NothingMoves"
+    STOPPED = "Stopped"
+    NEVER_STARTS = "NeverStarts"
+    PROGRAM_FAILS = "ProgramFails"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What a campaign may use. None: no bound. runs: attempts, with those after a kill."""
+
+    runs: int | None = None
+    gb_hours: float | None = None
+    hours: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopRule:
+    """It ends when the estimated improvement stayed within ``change`` for the last ``runs``."""
+
+    change: float
+    runs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What people asked of a campaign, apart from its scenarios.
+
+    reference_bytes: today's request, to which savings are relative. began_s: Unix seconds.
+    """
+
+    parallelism: int
+    order: Order
+    budget: Budget
+    stop: StopRule | None
+    max_lifts: int
+    start_within_s: float
+    reference_bytes: int
+    began_s: float
+    stopped: bool = False
+
+
+def spent(runs: Sequence[CampaignRun], now_s: float) -> Budget:
+    """Return what runs have used so far; one under way counts until now."""
+    used = [run for run in runs if run.created_s is not None]
+    return Budget(
+        runs=len(used),
+        gb_hours=sum(gb_hours(run.memory_bytes, _held_s(run, now_s)) for run in used),
+    )
+
+
+def ending_of(rules: Rules, runs: Sequence[CampaignRun], now_s: float) -> Ending | None:
+    """Return why no more runs begin; None while some may."""
+    for ending, holds in (
+        (Ending.STOPPED, rules.stopped),
+        (Ending.NEVER_STARTS, _only(runs, _NOT_STARTED, NEVER_STARTS_AFTER)),
+        (Ending.PROGRAM_FAILS, _only(runs, _FAILED, FAILS_AFTER)),
+        (Ending.BUDGET_SPENT, _over(rules, runs, now_s)),
+        (Ending.ALL_RUN, all(run.state is not RunState.REGISTERED for run in runs)),
+        (Ending.NOTHING_MOVES, _settled(rules, runs)),
+    ):
+        if holds:
+            return ending
+    return None
+
+
+def _settled(rules: Rules, runs: Sequence[CampaignRun]) -> bool:
+    stop = rules.stop
+    return stop is not None and moves_no_more(runs, rules.reference_bytes, stop.change, stop.runs)
+
+
+def _over(rules: Rules, runs: Sequence[CampaignRun], now_s: float) -> bool:
+    if not any(run.state is RunState.REGISTERED for run in runs):
+        return False
+    used, budget = spent(runs, now_s), rules.budget
+    return (
+        (budget.runs is not None and (used.runs or 0) >= budget.runs)
+        or (budget.gb_hours is not None and (used.gb_hours or 0.0) >= budget.gb_hours)
+        or (budget.hours is not None and now_s - rules.began_s >= budget.hours * HOUR_S)
+    )
+
+
+def _only(runs: Sequence[CampaignRun], states: Collection[RunState], least: int) -> bool:
+    """Say whether all runs ended so, of those that ended: ``least``, or one of each scenario."""
+    went = [run.state for run in runs if not run.state.is_open]
+    enough = min(least, len({run.scenario for run in runs}))
+    return len(went) >= enough and all(each in states for each in went)
+
+
+def _held_s(run: CampaignRun, now_s: float) -> float:
+    if run.runtime_s is not None:
+        return run.runtime_s
+    if run.state is RunState.REFUSED:
+        return 0.0
+    until_s = now_s if run.ended_s is None else run.ended_s
+    return max(0.0, since(run.created_s, until_s))
+
+
+def since(at_s: float | None, now_s: float) -> float:
+    """Return how long ago something was, in seconds; 0 if it was not."""
+    return 0.0 if at_s is None else now_s - at_s
