@@ -24,6 +24,9 @@ from tests.campaigns.campaigns import (
 )
 from tests.e2e.plimsolls import CONTROLLER, Plimsoll
 
+SMALL = 8
+"""Rounds where nobody asks for more."""
+
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
 
@@ -32,10 +35,6 @@ async def test_a_campaign_runs_its_scenarios_lifts_what_is_killed_and_learns_all
 ) -> None:
     rows = [{"mib": mib} for mib in (10, 30, 60, 150)]
     made = await submit(shop, a_campaign(scenarios={"rows": rows}, parallelism=2))
-    random = Random(17)
-    for _ in range(3):
-        await asyncio.sleep(4 * random.random())
-        await plimsoll.killed(CONTROLLER)
     status = await over(shop, "learn")
     assert condition(status, "Progressing")[:2] == ("False", "AllRun"), status
     assert (status["scenarios"], status["done"], status["failed"]) == (4, 4, 0), status
@@ -52,6 +51,48 @@ async def test_a_campaign_runs_its_scenarios_lifts_what_is_killed_and_learns_all
     assert [run.memory_bytes >> 20 for run in runs] == [128, 128, 128, 128, 256]
     assert len(await jobs(shop)) == 5
     assert Counter(run.state for run in runs) == {RunState.LEARNED: 4, RunState.KILLED: 1}
+
+
+async def test_a_campaign_outlives_kills_at_random_and_repeats_no_success(
+    shop: Shop, plimsoll: Plimsoll, rounds: int
+) -> None:
+    """By default it is small; ``--rounds 50`` has 60 scenarios and 50 kills."""
+    pairs, seconds = (12, (1, 2, 3, 4, 5)) if rounds > SMALL else (3, (1,))
+    campaign = a_campaign(
+        "outlives",
+        task="outlives",
+        memory="32Mi",
+        parallelism=3,
+        order="MostToLearn",
+        features=[
+            {"name": "mib", "numeric": True, "env": "MIB"},
+            {"name": "seconds", "numeric": True, "env": "SECONDS"},
+        ],
+        scenarios={
+            "grid": [
+                {"name": "mib", "values": [5 * n for n in range(1, pairs + 1)]},
+                {"name": "seconds", "values": list(seconds)},
+            ]
+        },
+    )
+    container = campaign["spec"]["podTemplate"]["spec"]["containers"][0]
+    container["command"] = ["/task", "eat", "$(MIB)", "$(SECONDS)"]
+    made = await submit(shop, campaign)
+    random, kills = Random(29), 0
+    while kills < (rounds if rounds > SMALL else 2):
+        await asyncio.sleep(1.5 * random.random())
+        await plimsoll.killed(CONTROLLER)
+        kills += 1
+    status = await over(shop, "outlives")
+    count = pairs * len(seconds)
+    assert (status["scenarios"], status["done"], status["failed"]) == (count, count, 0), status
+    seen = plimsoll.observations(shop.task("outlives"))
+    succeeded = Counter(each.run for each in seen if each.outcome is Outcome.SUCCEEDED)
+    assert len(succeeded) == count
+    assert set(succeeded.values()) == {1}
+    runs = plimsoll.store.campaigns.runs(made["metadata"]["uid"])
+    assert len({run.attempt_uid for run in runs}) == len(runs) == len(seen)
+    print(f"{count} scenarios, {kills} kills of the controller, {len(seen)} attempts")
 
 
 async def test_a_deleted_campaign_takes_its_jobs_and_leaves_what_was_learned(

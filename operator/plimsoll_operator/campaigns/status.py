@@ -154,7 +154,10 @@ def _accepted(state: State) -> Finding:
 
 def _progressing(state: State, counts: Counts) -> Finding:
     if state.refusal is not None:
-        return Finding(ConditionStatus.FALSE, "Refused", "nothing runs until that is mended")
+        _, why = state.refusal
+        return Finding(
+            ConditionStatus.FALSE, "Refused", f"nothing runs until this is mended: {why}"
+        )
     if state.waits_for is not None:
         words = f"it waits for the end of {state.waits_for}, which runs the same task"
         return Finding(ConditionStatus.FALSE, "WaitsForAnother", words)

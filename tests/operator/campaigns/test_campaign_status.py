@@ -77,6 +77,11 @@ def test_a_refused_and_a_waiting_campaign_say_what_they_wait_for() -> None:
     refused = State(generation=1, refusal=("QuotaTooSmall", "a quota allows 1Gi"))
     assert status_of(refused, {}, 0.0)["phase"] == "Refused"
     assert sentences(refused)["Accepted"] == ("False", "QuotaTooSmall", "a quota allows 1Gi")
+    assert sentences(refused)["Progressing"] == (
+        "False",
+        "Refused",
+        "nothing runs until this is mended: a quota allows 1Gi",
+    )
     waits = State(generation=1, waits_for="first")
     assert status_of(waits, {}, 0.0)["phase"] == "Waiting"
     assert "it waits for the end of first" in sentences(waits)["Progressing"][2]
