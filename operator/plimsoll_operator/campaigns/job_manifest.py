@@ -16,8 +16,10 @@ from plimsoll_predictor.core.bounded_text import MOST_RUN_BYTES, bounded
 
 KIND: Final = "ProfilingCampaign"
 API_VERSION: Final = "plimsoll.dev/v1alpha1"
-KEPT_S: Final = 3600
-"""How long a Job that ended is left, so that people can read its log."""
+KEPT_S: Final = 900
+"""How long a Job that ended is left, so that people can read its log. Each look lists them all."""
+RUN_PREFIX: Final = "run:campaign-"
+"""Begins the key of every run of a campaign, and of no other's but by intent."""
 _LONGEST_PREFIX: Final = 40
 _HASH_DIGITS: Final = 8
 _OVERRIDDEN: Final = (labels.MODE, labels.CPU_MODE, labels.RETRY, labels.RUN, labels.ITEM)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.campaigns.job_facts import seen_jobs
-from plimsoll_operator.campaigns.job_manifest import job_manifest, job_name, run_key
+from plimsoll_operator.campaigns.job_manifest import RUN_PREFIX, job_manifest, job_name, run_key
 from plimsoll_operator.campaigns.spec import read_campaign
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.features import read_features
@@ -59,6 +59,7 @@ def test_its_pod_is_learned_as_the_task_with_its_features_and_only_recommended_f
     assert identity is not None
     assert identity.task == campaign.task
     assert identity.run == run_key(campaign.uid, 7)
+    assert identity.run.startswith(RUN_PREFIX)
     assert read_features(pod).values == {"mib": 30.0}
     assert pod["metadata"]["annotations"][labels.MODE] == "recommend"
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import structlog
 
-from plimsoll_operator.campaigns.job_manifest import run_key
+from plimsoll_operator.campaigns.job_manifest import RUN_PREFIX, run_key
 from plimsoll_operator.campaigns.spec import BadCampaign, Campaign, read_campaign, scenarios_of
 from plimsoll_operator.campaigns.status import Phase, State, status_of
 from plimsoll_operator.controller.campaigns.refusals import Refusals
@@ -43,7 +43,7 @@ log = structlog.get_logger()
 LOOK_EVERY_S: Final = 5.0
 LOOK_SELDOM_S: Final = 60.0
 """Where there is no such kind, or it may not be listed."""
-SETTLE_S: Final = 0.2
+SETTLE_S: Final = 1.0
 """Ends that come within it are looked at together."""
 DELETED: Final = "Deleted"
 _OVER: Final = frozenset({Phase.FINISHED.value, Phase.STOPPED.value})
@@ -67,9 +67,10 @@ class Campaigns:
         if labels.CAMPAIGN in labels_of(event.pod):
             self._news.set()
 
-    def observation_amended(self, _: ObservationAmended) -> None:
-        """Look soon: a peak that a campaign waits for may have come."""
-        self._news.set()
+    def observation_amended(self, event: ObservationAmended) -> None:
+        """Look soon, if it was a run of a campaign: its peak may be waited for."""
+        if event.observation.run.startswith(RUN_PREFIX):
+            self._news.set()
 
     async def run(self) -> None:
         """Look until cancelled."""
