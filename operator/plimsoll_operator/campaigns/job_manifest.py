@@ -31,7 +31,7 @@ def job_name(campaign: str, uid: str, run: CampaignRun) -> str:
 
     >>> from plimsoll_predictor.campaigns.runs import CampaignRun
     >>> job_name("train", "u-1", CampaignRun(scenario=7, values={}, memory_bytes=1))
-    'train-33c2ac41-7-1'
+    'train-a24a7f55-7-1'
     """
     digest = hashlib.sha256(uid.encode()).hexdigest()[:_HASH_DIGITS]
     prefix = campaign[:_LONGEST_PREFIX].rstrip("-.").replace(".", "-")
