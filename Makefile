@@ -200,6 +200,9 @@ bench-scheduling: setup cluster-up ## pods a second of a real kube-scheduler on 
 bench-split: setup ## jobs over items cut by each strategy, beside the best even chunk, and memory with it; bench-split.json
 	$(BIN)/python -P benchmarks/split.py
 
+bench-campaigns: setup ## how many scenarios a campaign needs, in either order, on synthetic tasks
+	$(BIN)/python -P benchmarks/campaigns.py
+
 bench-scale: setup ## a million observations on SQLite and PostgreSQL, models of thousands of tasks, and bench-scale.json
 	$(BIN)/python -P benchmarks/scale.py
 
