@@ -18,6 +18,8 @@ from plimsoll_operator.admission.reviews import (
     uid_in,
 )
 from plimsoll_operator.metrics.quiet_log import QuietLog, place_of
+from plimsoll_operator.ordering.holding import Holding, Readiness, hold_for
+from plimsoll_operator.ordering.holding import Outcome as Held
 from plimsoll_operator.pods.job_attempts import (
     notes_for_job,
     notes_for_unlabelled_job,
@@ -112,6 +114,7 @@ class Answerer:
     excluded: namespaces whose objects stay as they are. The webhooks' selectors say the same, but
         the API server may still have older ones, and people may change them.
     now_s: Unix seconds.
+    watched: whether this replica would let go who waits for a turn, if the controller were away.
     """
 
     state: AdmissionState
@@ -121,6 +124,7 @@ class Answerer:
     monotonic: Callable[[], float]
     excluded: frozenset[str] = frozenset()
     now_s: Callable[[], float] = time.time
+    watched: Callable[[], bool] = lambda: False
 
     def answer(self, body: bytes) -> bytes:
         """The answer to one request. It never raises and never refuses."""
@@ -204,8 +208,23 @@ class Answerer:
 
     def _told(self, creation: Creation, sized: Sized) -> bytes:
         self.metrics.answered(sized)
-        patch = [*sized.patch, *self._hint(creation, sized)]
+        # Where it had better run is chosen when it is its turn.
+        waits = self._wait(creation, sized)
+        patch = [*sized.patch, *(waits or self._hint(creation, sized))]
         return allowed(creation.uid, patch=patch, warnings=[sized.warning] if sized.warning else ())
+
+    def _wait(self, creation: Creation, sized: Sized) -> Sequence[Operation]:
+        """The operations that hold the pod until its turn; none where it starts at once."""
+        age_s = self.freshness.age_s(self.monotonic()) if self.freshness.from_feed else None
+        try:
+            holding = hold_for(creation.object, sized, self.state, Readiness(age_s, self.watched()))
+        except Exception as error:
+            self.log.warning("not-held", "error", error=place_of(error))
+            holding = Holding(Held.ERROR)
+        if holding is None:
+            return ()
+        self.metrics.held(holding.outcome)
+        return holding.patch
 
     def _hint(self, creation: Creation, sized: Sized) -> Sequence[Operation]:
         """The operations of a hint at nodes. Whatever fails in it, the pod keeps its size."""

@@ -7,6 +7,8 @@ from typing import Final
 from prometheus_client import Counter, Gauge, Histogram, PlatformCollector
 
 from plimsoll_operator.metrics.process import process_registry
+from plimsoll_operator.ordering.holding import Outcome as Held
+from plimsoll_operator.ordering.why import Why
 from plimsoll_operator.pods.recognising import MAKERS, LeftAlone, Recognition
 from plimsoll_operator.sizing.node_hint import Outcome
 from plimsoll_operator.sizing.sized import Sized, Treatment
@@ -75,6 +77,18 @@ class AdmissionMetrics:
             ["result"],
             registry=self.registry,
         )
+        waits = Counter(
+            "plimsoll_order_pods",
+            "New pods whose policy has an order in which they start, by what became of that.",
+            ["result"],
+            registry=self.registry,
+        )
+        self.let_go = Counter(
+            "plimsoll_order_let_go",
+            "Pods that waited for their turn and that this replica let go, by why.",
+            ["reason"],
+            registry=self.registry,
+        )
         self.ignored_features = Counter(
             "plimsoll_admission_ignored_features",
             "Features left out because a name, length or count was out of bounds.",
@@ -127,6 +141,9 @@ class AdmissionMetrics:
             self.feed_errors.labels(reason)
         for result in ("lifted", "in-vain"):
             self._waited.labels(result)
+        self._waits = {outcome: waits.labels(outcome.value) for outcome in Held}
+        for reason in (Why.AWAY.value, Why.WAITED.value):
+            self.let_go.labels(reason)
         self._hints = {outcome: hints.labels(outcome.value) for outcome in Outcome}
 
     def waited(self, *, lifted: bool) -> None:
@@ -136,6 +153,10 @@ class AdmissionMetrics:
     def hinted(self, outcome: Outcome) -> None:
         """A pod was answered whose policy has hints."""
         self._hints[outcome].inc()
+
+    def held(self, outcome: Held) -> None:
+        """A pod was answered whose policy has an order."""
+        self._waits[outcome].inc()
 
     def recognised(self, found: Recognition) -> None:
         """One pod without a label was looked at."""

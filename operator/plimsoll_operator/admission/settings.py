@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from pydantic import Field
 
 from plimsoll_operator.admission.answering import MAX_SILENCE_S
 from plimsoll_operator.feed.settings import FeedReaderSettings
+from plimsoll_operator.names.namespaces import OWN_NAMESPACE
+
+ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where Kubernetes puts a pod's credentials."""
 
 
 class AdmissionSettings(FeedReaderSettings):
@@ -30,5 +35,15 @@ class AdmissionSettings(FeedReaderSettings):
     """When the controller was not heard for longer, pods are left as they are."""
     max_silence_s: float = Field(default=MAX_SILENCE_S, gt=0)
     """When the controller was not heard for longer, sizes are raised only, never lowered."""
+    lease: str | None = None
+    """The Lease of the controllers that compete; without it, no pod waits for its turn."""
+    namespace: str = Field(default=OWN_NAMESPACE, min_length=1, max_length=63)
+    """Plimsoll's own namespace, where the Lease is."""
+    api_url: str | None = None
+    """The API server, such as https://10.96.0.1; without it, that of the cluster it runs in."""
+    api_token_file: Path = ACCOUNT / "token"
+    """The bearer token for it; read for every call."""
+    api_ca_file: Path = ACCOUNT / "ca.crt"
+    """Certificates to trust for it."""
     grace_s: float = Field(default=10.0, ge=0)
     """After ``drain_s``, how long begun requests may take."""

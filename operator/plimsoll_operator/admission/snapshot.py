@@ -101,11 +101,13 @@ def load_snapshot(path: Path, state: AdmissionState) -> Loaded | None:
     try:
         header, entries = _parse(text)
         read = AdmissionState()
-        bad = (*_fill(read, entries), *_fill(read, _placing_in(header)))
+        told = (*_placing_in(header), *_order_in(header))
+        bad = (*_fill(read, entries), *_fill(read, told))
         if "items" in header:
             read.siblings = Siblings.from_dict(header["items"])
         # A version that knew nothing of one wrote none: the feed tells it if asked anew.
-        complete = not bad and "items" in header and "loads" in mapping(header.get("placing"))
+        loads_told = "loads" in mapping(header.get("placing"))
+        complete = not bad and loads_told and header.keys() >= {"items", "ordered"}
         position = Position(header["epoch"], int(header["revision"])) if complete else Position()
         loaded = Loaded(position=position, saved_s=float(header["saved_s"]), bad_entries=bad)
     except (KeyError, TypeError, ValueError) as error:
@@ -132,6 +134,7 @@ def _lines(state: AdmissionState, position: Position, saved_s: float) -> Iterato
             "hosts": dict(state.placing.residents()),
             "loads": {host: load.to_document() for host, load in state.placing.loads().items()},
         },
+        "ordered": sorted(state.ordered),
     }
     yield orjson.dumps(header) + b"\n"
     defaults = {
@@ -179,6 +182,12 @@ def _placing_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"kind": ChangeKind.HOST.value, "name": host, "data": {"residents": residents}}
     for host, load in mapping(placing.get("loads")).items():
         yield {"kind": ChangeKind.LOAD.value, "name": host, "data": load}
+
+
+def _order_in(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    tasks = header.get("ordered")
+    if tasks:
+        yield {"kind": ChangeKind.ORDER.value, "name": "", "data": {"tasks": tasks}}
 
 
 def _put_aside(path: Path) -> str:

@@ -43,6 +43,8 @@ from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
 from plimsoll_operator.controller.lending.lending import Lending
 from plimsoll_operator.controller.lending.request_resizer import RequestResizer
 from plimsoll_operator.controller.lending.running_pods import RunningPods
+from plimsoll_operator.controller.ordering.ordered_tasks import OrderedTasks
+from plimsoll_operator.controller.ordering.releases import Releases
 from plimsoll_operator.controller.placing.encounters import Encounters
 from plimsoll_operator.controller.placing.node_loads import NodeLoads
 from plimsoll_operator.controller.placing.publishing import PlacingNews
@@ -246,6 +248,14 @@ class ControllerParts:
             lending=self.lending,
             rescues=self.rescues,
             sparing=Sparing(PodWriter(kube.api), book.look),
+            releases=Releases(
+                api=kube.api,
+                ordered=OrderedTasks(self.encounters, self.runtimes, policies),
+                board=board,
+                announcer=announcer,
+                metrics=metrics.ordering,
+                now_s=now_s,
+            ),
         )
         self.late_peaks, self.campaigns = (
             LatePeaks(writer, self.peaks, hub, self.watch.ledger.look_again),

@@ -104,6 +104,7 @@ class Controller(ControllerParts):
             Healing(self.writer, self.bounds),
             self.publications,
             self.placing_news,
+            self.watch.releases,
         )
         works = (*(part.run for part in parts), self.keep_equal_to_the_store)
         self._beside = tuple(asyncio.create_task(_carry_on(work)) for work in works)

@@ -12,6 +12,7 @@ import structlog
 from plimsoll_operator.controller.attempts.ledger import AttemptLedger
 from plimsoll_operator.controller.attempts.sparing import Sparing
 from plimsoll_operator.controller.lending.lending import Lending
+from plimsoll_operator.controller.ordering.releases import Releases
 from plimsoll_operator.controller.profiles.policy_statuses import PolicyStatuses
 from plimsoll_operator.controller.profiles.profiles import TaskProfiles
 from plimsoll_operator.controller.rescue.rescues import Rescues
@@ -42,9 +43,12 @@ class ClusterWatch:
     lending: Lending
     rescues: Rescues
     sparing: Sparing
+    releases: Releases
 
     async def see_pod(self, pod: Raw, *, gone: bool) -> None:
         """A labelled pod appeared, changed or went."""
+        # First: who waits for a turn in a namespace that was excluded since is let go.
+        self.releases.see(pod, gone=gone)
         if self._leave_alone(pod):
             return
         self.lending.see(pod, gone=gone)
@@ -101,6 +105,7 @@ class ClusterWatch:
     async def see_node(self, node: Raw, *, gone: bool) -> None:
         """A node appeared, changed or went."""
         self.bounds.see_node(node, gone=gone)
+        self.releases.see_node(node, gone=gone)
 
     def _leave_alone(self, document: Raw) -> bool:
         return self.book.policies.leave_alone(document["metadata"].get("namespace"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
@@ -28,7 +28,7 @@ from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
-from plimsoll_predictor.placing.costs import Costs
+from plimsoll_predictor.placing.costs import MOST_PLACES, Costs
 from plimsoll_predictor.placing.loads import NodeLoad
 
 _Data: TypeAlias = Mapping[str, Any] | None
@@ -49,6 +49,10 @@ class _Defaults(msgspec.Struct):
     nodes: dict[str, Any] | None = None
     paused: bool = False
     unhealed: str | None = None
+
+
+class _Order(msgspec.Struct):
+    tasks: Annotated[list[str], msgspec.Meta(max_length=MOST_PLACES)]
 
 
 class _Host(msgspec.Struct):
@@ -73,11 +77,13 @@ def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, 
         (ChangeKind.PAIRS, message.pairs),
         (ChangeKind.HOST, message.hosts),
         (ChangeKind.LOAD, message.loads),
+        (ChangeKind.ORDER, message.orders),
     ):
         for name, data in entries.items():
             yield kind, name, data
     for kind, names in (
         (ChangeKind.PAIRS, message.removed.pairs),
+        (ChangeKind.ORDER, message.removed.orders),
         (ChangeKind.TASK, message.removed.tasks),
         (ChangeKind.MODEL, message.removed.models),
         (ChangeKind.NAMESPACE, message.removed.namespaces),
@@ -112,7 +118,7 @@ def _forget(state: AdmissionState, kind: ChangeKind, name: str) -> None:
     if kind is ChangeKind.TASK:
         with contextlib.suppress(ValueError):
             state.tasks.pop(TaskId.parse(name), None)
-    elif kind in OF_THE_MOMENT:
+    elif kind in OF_THE_MOMENT or kind is ChangeKind.ORDER:
         _APPLY[kind](state, name, None)
 
 
@@ -180,6 +186,11 @@ def _apply_load(state: AdmissionState, name: str, data: _Data) -> None:
         state.placing.put_load(name, NodeLoad.from_document(data))
 
 
+def _apply_order(state: AdmissionState, _name: str, data: _Data) -> None:
+    tasks = () if data is None else from_document(_Order, data, "the order").tasks
+    state.ordered = frozenset(tasks)
+
+
 def _apply_task(state: AdmissionState, name: str, data: _Data) -> None:
     task = TaskId.parse(name)
     if data is None:
@@ -210,4 +221,5 @@ _APPLY: Final[Mapping[ChangeKind, Callable[[AdmissionState, str, _Data], None]]]
     ChangeKind.PAIRS: _apply_pairs,
     ChangeKind.HOST: _apply_host,
     ChangeKind.LOAD: _apply_load,
+    ChangeKind.ORDER: _apply_order,
 }

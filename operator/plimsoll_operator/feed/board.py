@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -160,6 +160,16 @@ class FeedBoard:
     def remove_load(self, host: str) -> None:
         """Tell that nobody knows any more what is left of a node."""
         self._drop((ChangeKind.LOAD, host))
+
+    def set_ordered(self, tasks: Collection[str] | None) -> None:
+        """Tell whose new pods may wait for their turn; None while nobody would let them go.
+
+        The caller bounds their number.
+        """
+        if not tasks:
+            self._drop((ChangeKind.ORDER, ""))
+        else:
+            self._put((ChangeKind.ORDER, ""), {"tasks": sorted(tasks)})
 
     def set_defaults(
         self,

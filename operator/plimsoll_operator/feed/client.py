@@ -73,6 +73,8 @@ class FeedClient:
     failed: Callable[[str], None]
     jitter: random.Random
     reader: Reader = Reader.ADMISSION
+    wait_s: float = WAIT_S
+    """How long the controller may wait for news: it is heard at least as often."""
     position: Position = Position()
     changes: int = 0
     """How many messages changed the state; the keeper of its copy compares it."""
@@ -88,7 +90,9 @@ class FeedClient:
 
     async def run(self) -> None:
         """Ask until cancelled. Nothing that the controller answers ends it."""
-        timeout = aiohttp.ClientTimeout(total=WAIT_S + ANSWER_WITHIN_S, connect=ANSWER_WITHIN_S)
+        timeout = aiohttp.ClientTimeout(
+            total=self.wait_s + ANSWER_WITHIN_S, connect=ANSWER_WITHIN_S
+        )
         async with aiohttp.ClientSession(timeout=timeout) as session:
             while True:
                 try:
@@ -101,7 +105,7 @@ class FeedClient:
     async def ask(self, session: aiohttp.ClientSession) -> None:
         """Ask one question, and apply its answer."""
         # Until the controller was heard, sizes are not lowered: it must not wait for news first.
-        wait_s = WAIT_S if self._answered else 0.0
+        wait_s = self.wait_s if self._answered else 0.0
         query = {"since": str(self.position.revision), "wait_s": str(wait_s), "v": str(VERSION)}
         if self.reader is not Reader.ADMISSION:
             query["reader"] = self.reader.value

@@ -9,6 +9,7 @@ r"""The feed's messages: JSON over HTTP.
      "pairs": {"": {"kinds": ["(others)", "shop/train"], "hundredths": […], "known": […]}},
      "hosts": {"node-1": {"residents": [[1, 2]]}},
      "loads": {"node-1": {"millicores": 8000, "idle_millicores": 900, "room_mib": 4096}},
+     "orders": {"": {"tasks": ["shop/train"]}},
      "removed": {"tasks": ["shop/old"], "namespaces": [], "models": [], "hosts": ["node-9"]}}
 
 ``revision`` is where the next question starts; while it is below ``head`` there is more at once.
@@ -25,6 +26,8 @@ read them, and a message without them is read.
 ``kinds``, and how many. ``loads`` is what is left of a node (``placing.loads.NodeLoad``), without
 what is not known, or ``{"pressed": true}``. They are there only while a policy says ``placing``;
 older readers do not read them.
+``orders`` names the tasks whose new pods may wait for their turn. It is there only while the
+controller would let them go; an older one never says so, and then no pod waits.
 """
 
 from __future__ import annotations
@@ -68,6 +71,8 @@ class ChangeKind(StrEnum):
     """Who runs on a node that takes pods, by the node's host name."""
     LOAD = "loads"
     """What is left of a node by what is used there, by the same name."""
+    ORDER = "orders"
+    """The tasks whose new pods may wait for their turn; one entry, without a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,7 @@ class Removed(msgspec.Struct, frozen=True):
     hosts: Sequence[str] = ()
     pairs: Sequence[str] = ()
     loads: Sequence[str] = ()
+    orders: Sequence[str] = ()
 
 
 class FeedMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,6 +113,7 @@ class FeedMessage(msgspec.Struct, frozen=True, kw_only=True):
     hosts: dict[str, Any] = {}
     pairs: dict[str, Any] = {}
     loads: dict[str, Any] = {}
+    orders: dict[str, Any] = {}
 
 
 class BadMessage(ValueError):

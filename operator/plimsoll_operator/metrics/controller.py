@@ -10,6 +10,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from plimsoll_operator.metrics.attempts import AttemptMetrics
 from plimsoll_operator.metrics.live import Live, LiveMetrics
+from plimsoll_operator.metrics.ordering import OrderingMetrics
 from plimsoll_operator.metrics.placing import PlacingMetrics
 from plimsoll_operator.metrics.rescues import RescueMetrics
 from plimsoll_operator.metrics.runs import RunMetrics
@@ -59,6 +60,7 @@ class ControllerMetrics:
         self.rescue = RescueMetrics(self.registry)
         self.runs = RunMetrics(self.registry, by_task)
         self.placing = PlacingMetrics(self.registry)
+        self.ordering = OrderingMetrics(self.registry)
         self.tracked_trainings = Counter(
             "plimsoll_tracked_trainings",
             "Tries to log a training to the tracking server, by result.",

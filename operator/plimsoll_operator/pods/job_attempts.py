@@ -86,6 +86,30 @@ def patch_for_unlabelled_job(job: Mapping[str, Any]) -> list[Operation]:
     return patch_with(job, notes_for_unlabelled_job(job))
 
 
+def bears_to_wait(job: Mapping[str, Any]) -> bool:
+    """Say whether pods of the Job may start late, one after another, without harm.
+
+    A deadline counts from the Job's start, whether its pods wait or run. Whoever made the Job, such
+    as a CronJob, a JobSet or Kueue, may have more to say about when its pods start; and pods that
+    know their index beside others may wait for these.
+    """
+    spec, metadata = mapping(job.get("spec")), metadata_of(job)
+    if spec.get("activeDeadlineSeconds") is not None or sequence(metadata.get("ownerReferences")):
+        return False
+    if spec.get("managedBy", _OWN_CONTROLLER) != _OWN_CONTROLLER or spec.get("suspend") is True:
+        return False
+    if spec.get("completionMode") == "Indexed" and spec.get("parallelism", 1) != 1:
+        return False
+    return not any(
+        str(key).startswith("kueue.x-k8s.io/") for key in mapping(metadata.get("labels"))
+    )
+
+
+def waiting_note(job: Mapping[str, Any]) -> dict[str, str]:
+    """Return the annotation for the template that says whether its pods may wait for their turn."""
+    return {labels.MAY_WAIT: "true" if bears_to_wait(job) else "false"}
+
+
 def is_kept_elsewhere(job: Mapping[str, Any]) -> bool:
     """Say whether somebody keeps the Job as they wrote it, or makes its pods in another cluster.
 
@@ -109,7 +133,12 @@ def _template_of(job: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _notes(job: Mapping[str, Any]) -> dict[str, str]:
-    return {labels.JOB_ATTEMPTS: str(attempts_of_job(job)), **_generated_name(job)}
+    copied = labels.MAY_WAIT in mapping(_template_of(job).get("annotations"))
+    return {
+        labels.JOB_ATTEMPTS: str(attempts_of_job(job)),
+        **_generated_name(job),
+        **(waiting_note(job) if copied else {}),
+    }
 
 
 def patch_with(job: Mapping[str, Any], written: Mapping[str, str] | None) -> list[Operation]:

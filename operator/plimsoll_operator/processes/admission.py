@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import os
 import random
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import structlog
 import uvloop
@@ -18,11 +20,13 @@ import uvloop
 from plimsoll_operator.admission.answering import Answerer, Freshness
 from plimsoll_operator.admission.certificates import POLL_S, Certificate, CertificateError
 from plimsoll_operator.admission.keeping import SnapshotKeeper
+from plimsoll_operator.admission.letting_go.api_calls import ApiAddress, ApiCalls, cluster_url
+from plimsoll_operator.admission.letting_go.gate_watch import GateWatch
 from plimsoll_operator.admission.metrics import AdmissionMetrics
 from plimsoll_operator.admission.pages import Pages
 from plimsoll_operator.admission.server import SizingServer
 from plimsoll_operator.admission.settings import AdmissionSettings
-from plimsoll_operator.feed.client import UNANSWERED, FeedClient
+from plimsoll_operator.feed.client import UNANSWERED, WAIT_S, FeedClient
 from plimsoll_operator.metrics.quiet_log import QuietLog
 from plimsoll_operator.processes.ending import (
     Terminated,
@@ -34,6 +38,9 @@ from plimsoll_operator.processes.serving import again_and_again, feed_source, li
 from plimsoll_operator.sizing.state import AdmissionState
 
 log = structlog.get_logger()
+
+WAIT_WHERE_HELD_S: Final = 5.0
+"""Where pods may wait for their turn, the controller is heard so often, news or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +97,23 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
     freshness = Freshness(settings.max_feed_age_s, max_silence_s=settings.max_silence_s)
     quiet = QuietLog(time.monotonic)
     excluded = settings.excluded_namespaces
-    answerer = Answerer(state, freshness, metrics, quiet, time.monotonic, excluded)
+    watch = _gate_watch(settings, metrics)
+    answerer = Answerer(
+        state,
+        freshness,
+        metrics,
+        quiet,
+        time.monotonic,
+        excluded,
+        watched=(lambda: False) if watch is None else watch.watched,
+    )
     client = FeedClient(
         source=feed_source(settings.feed_url, settings.feed_token_file, settings.feed_ca_file),
         state=state,
         heard=lambda: freshness.hear(time.monotonic()),
         failed=lambda reason: _feed_failed(reason, freshness, metrics),
         jitter=random.Random(),
+        wait_s=WAIT_S if watch is None else WAIT_WHERE_HELD_S,
     )
     snapshot = SnapshotKeeper(settings.snapshot_file, state, client, metrics)
     if snapshot.load(time.time()):
@@ -109,9 +126,12 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
             listening(pages.app(), settings.listen_address, settings.metrics_listen_port)
         )
         stack.push_async_callback(snapshot.save_now)
+        if watch is not None:
+            stack.push_async_callback(watch.calls.close)
         for name, work in (
             ("feed", client.run),
             ("snapshot", partial(snapshot.keep, settings.snapshot_every_s)),
+            *(() if watch is None else (("gates", watch.run),)),
         ):
             await stack.enter_async_context(beside(again_and_again(name, work)))
         certificate = await _certificate(settings, metrics, pages)
@@ -127,6 +147,23 @@ async def running(settings: AdmissionSettings) -> AsyncIterator[Running]:
         )
         pages.trouble = None
         yield Running(port, metrics_port, state, freshness, metrics, pages, server)
+
+
+def _gate_watch(settings: AdmissionSettings, metrics: AdmissionMetrics) -> GateWatch | None:
+    """Return what lets pods go while nobody leads; None where no pod is ever held."""
+    if settings.lease is None:
+        return None
+    url = settings.api_url or cluster_url(os.environ)
+    if url is None:
+        log.warning("no pod is held: no API server is known; set PLIMSOLL_API_URL")
+        return None
+    address = ApiAddress(url, settings.api_token_file, settings.api_ca_file)
+    return GateWatch(
+        calls=ApiCalls(address),
+        lease=(settings.namespace, settings.lease),
+        now_s=time.monotonic,
+        count=lambda why: metrics.let_go.labels(why.value).inc(),
+    )
 
 
 def _feed_failed(reason: str, freshness: Freshness, metrics: AdmissionMetrics) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -44,6 +44,8 @@ class EventReason(StrEnum):
     TAKEN_BACK = "TakenBack"
     RESCUED = "Rescued"
     NOT_RESCUED = "NotRescued"
+    HELD = "Held"
+    RELEASED = "Released"
 
 
 _ACTIONS: Final = {
@@ -62,6 +64,20 @@ _ACTIONS: Final = {
     EventReason.TAKEN_BACK: "Resize",
     EventReason.RESCUED: "Resize",
     EventReason.NOT_RESCUED: "Observe",
+    EventReason.HELD: "Hold",
+    EventReason.RELEASED: "Release",
+}
+_WHY_RELEASED: Final = {
+    "turn": "it is its turn",
+    "overtaken": "many have overtaken it",
+    "waited": "it waited for its turn for as long as it may",
+    "others": "somebody else holds it, too, or it is one of a group",
+    "unordered": "its task is not ordered any more, or it is paused",
+    "large": "it fits on no node, whoever is there",
+    "outside": "a later pod without an order would overtake it",
+    "crowd": "too many wait",
+    "blind": "it is not known who is on the nodes",
+    "away": "no controller leads",
 }
 _WARNINGS: Final = frozenset(
     {
@@ -281,6 +297,22 @@ def running_long(words: str, run: str) -> Happening:
 def drifting(words: str, shift: int) -> Happening:
     """A task's needs moved to another level; the Event is on its profile, once a shift."""
     return Happening(EventReason.DRIFTING, words, str(shift))
+
+
+def held() -> Happening:
+    """A new pod waits for its turn."""
+    note = (
+        "waits for its turn: tasks of this policy start in the order in which they slow each other"
+        " least, as nodes have room"
+    )
+    return Happening(EventReason.HELD, note, "held")
+
+
+def released(why: str, hosts: Sequence[str], waited_s: float) -> Happening:
+    """A pod that waited for its turn may start. hosts: where it had better run; may be empty."""
+    where = f"; it had better run on {hosts[0]}" if hosts else ""
+    note = f"{_WHY_RELEASED[why]}, after {waited_s:.0f} s{where}"
+    return Happening(EventReason.RELEASED, note, "released")
 
 
 def event_for(

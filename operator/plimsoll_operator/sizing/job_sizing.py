@@ -18,7 +18,12 @@ from typing import Any, Final
 
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.identity import identify
-from plimsoll_operator.pods.job_attempts import has_room, is_kept_elsewhere, patch_with
+from plimsoll_operator.pods.job_attempts import (
+    has_room,
+    is_kept_elsewhere,
+    patch_with,
+    waiting_note,
+)
 from plimsoll_operator.pods.recognising import recognise
 from plimsoll_operator.pods.spec import (
     Pod,
@@ -40,7 +45,7 @@ from plimsoll_operator.sizing.patch import Memory, Operation, patch_for, pod_wit
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.sized import Treatment
 from plimsoll_operator.sizing.state import AdmissionState
-from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.policy import Mode, Order, Policy
 
 _TEMPLATE: Final = "/spec/template"
 _OF_EACH_POD: Final = ("batch.kubernetes.io/", "job-name", "controller-uid")
@@ -65,7 +70,10 @@ def patch_for_new_job(
     notes: the annotations that the template of every Job of Plimsoll's gets.
     """
     pod = _pod_of(job, notes)
-    failures = patch_for_failures(job) if wants_ignored(job, _policy_of(pod, moment)) else []
+    policy = _policy_of(pod, moment)
+    if policy.order is not Order.NEVER:
+        notes = {**notes, **waiting_note(job)}
+    failures = patch_for_failures(job) if wants_ignored(job, policy) else []
     if failures or ignores_lowered(job):
         notes = {**notes, labels.UNCOUNTED: "true"}
     sized = _sized(job, pod, notes, moment) if may_wait(job) else None

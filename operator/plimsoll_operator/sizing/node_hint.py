@@ -119,7 +119,7 @@ def hint_for(pod: Pod, sized: Sized, state: AdmissionState, heard: Heard) -> Hin
         return Hinted(Outcome(hint.value))
     if placing is Placing.RECOMMEND:
         return Hinted(Outcome.RECOMMENDED)
-    if not _has_room(pod):
+    if not has_room_for_note(pod):
         return Hinted(Outcome.NO_ROOM)
     return Hinted(Outcome.GIVEN, _patch(pod, hint), hint.nodes[0], need)
 
@@ -172,7 +172,7 @@ def without_hint(pod: Pod) -> Pod:
     spec = spec_of(pod)
     affinity = mapping(spec.get("affinity"))
     of_nodes = mapping(affinity.get("nodeAffinity"))
-    own = _terms(nodes)
+    own = terms_for(nodes)
     preferred = [term for term in sequence(of_nodes.get(PREFERRED)) if term not in own]
     of_nodes = _with(of_nodes, PREFERRED, preferred)
     affinity = _with(affinity, "nodeAffinity", of_nodes)
@@ -200,8 +200,8 @@ def _nodes_in(text: object) -> list[str] | None:
     return [str(node) for node in nodes[:MOST_NAMED]] or None
 
 
-def _has_room(pod: Pod) -> bool:
-    """Say whether the annotation fits beside the decision's; nearly always so."""
+def has_room_for_note(pod: Pod) -> bool:
+    """Say whether a short annotation fits beside the decision's; nearly always so."""
     annotations = annotations_of(pod)
     chars = sum(map(len, annotations)) + sum(len(str(value)) for value in annotations.values())
     most = MAX_ALL_ANNOTATIONS_BYTES // _MOST_BYTES_A_CHAR
@@ -209,7 +209,7 @@ def _has_room(pod: Pod) -> bool:
 
 
 def _patch(pod: Pod, hint: Hint) -> list[Operation]:
-    of_nodes = {PREFERRED: _terms(hint.nodes)}
+    of_nodes = {PREFERRED: terms_for(hint.nodes)}
     text = orjson.dumps({"nodes": hint.nodes, "gain": round(hint.gain, 2)}).decode()
     affinity: Operation = {"op": "add", "path": "/spec/affinity/nodeAffinity", "value": of_nodes}
     if not mapping(spec_of(pod).get("affinity")):
@@ -220,7 +220,8 @@ def _patch(pod: Pod, hint: Hint) -> list[Operation]:
     ]
 
 
-def _terms(nodes: Sequence[str]) -> list[dict[str, Any]]:
+def terms_for(nodes: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the preferences of a pod for these hosts, the best first."""
     weighed = ((BEST, nodes[:1]), (NAMED, nodes))
     return [
         {

@@ -47,6 +47,7 @@ class AdmissionState:
     unhealed: why the controller cannot lift a run that is killed, in words; None if it can.
     placing: who runs on which node, as the feed and admission's own hints have it; it bounds
         itself.
+    ordered: tasks, as ``namespace/name``, whose new pods may wait for their turn.
     """
 
     default_policy: Policy = field(default_factory=Policy)
@@ -58,6 +59,7 @@ class AdmissionState:
     paused: bool = False
     unhealed: str | None = None
     placing: Neighbourhoods = field(default_factory=Neighbourhoods, compare=False)
+    ordered: frozenset[str] = frozenset()
 
     def replace(self, other: AdmissionState) -> None:
         """Take over everything another state holds, at once."""

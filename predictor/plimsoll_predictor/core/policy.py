@@ -65,6 +65,15 @@ class Placing(StrEnum):
     """Write them on the pod, as a preference."""
 
 
+class Order(StrEnum):
+    """The policy for the order in which new pods of tasks start, while there is no room for all."""
+
+    NEVER = "never"
+    """As they come: the scheduler has every pod at once."""
+    ENFORCE = "enforce"
+    """A new pod waits behind a gate until it is its turn."""
+
+
 class KilledAttempts(StrEnum):
     """The policy for a Job's attempts that fail at a size below what was written."""
 
@@ -131,6 +140,7 @@ class Policy:
     lending: Lending = Lending.NEVER
     rescue: Rescue = Rescue.NEVER
     placing: Placing = Placing.NEVER
+    order: Order = Order.NEVER
     killed_attempts: KilledAttempts = KilledAttempts.COUNT
     feature_sources: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Feature name -> {"annotation"|"label"|"env"|"arg": where it is read from}."""

@@ -18,7 +18,7 @@ from plimsoll_operator.policy.policy_levels import (
     PausedBy,
     is_cluster_policy,
 )
-from plimsoll_predictor.core.policy import Placing, Policy
+from plimsoll_predictor.core.policy import Order, Placing, Policy
 from plimsoll_predictor.core.task import TaskId
 
 Spec = Mapping[str, Any]
@@ -50,13 +50,18 @@ class TaskPolicies:
         """Fields of the cluster's SizingPolicy that were ignored, in words."""
         self._namespace_specs: dict[str, Spec] = {}
         self._profile_specs: dict[tuple[str, str], Spec] = {}
-        self._with_hints: set[tuple[str, ...]] = set()
-        """The namespaces and profiles whose own spec may ask for hints."""
+        self._asking: dict[str, set[tuple[str, ...]]] = {"placing": set(), "order": set()}
+        """The namespaces and profiles whose own spec asks for hints, or for an order."""
 
     @property
     def has_hints(self) -> bool:
         """Whether any level asks for hints at nodes."""
-        return self.default.placing is not Placing.NEVER or bool(self._with_hints)
+        return self.default.placing is not Placing.NEVER or bool(self._asking["placing"])
+
+    @property
+    def has_order(self) -> bool:
+        """Whether any level asks for an order in which pods start."""
+        return self.default.order is not Order.NEVER or bool(self._asking["order"])
 
     def leave_alone(self, namespace: object) -> bool:
         """Say whether people have excluded the namespace from all that Plimsoll does."""
@@ -108,20 +113,21 @@ class TaskPolicies:
     def set_namespace_spec(self, namespace: str, spec: Spec | None) -> None:
         """Note a namespace's SizingPolicy; None if it went."""
         if _put(self._namespace_specs, namespace, spec):
-            self._note_hints((namespace,), spec)
+            self._note_asking((namespace,), spec)
             self._hub.publish(PolicyChanged(namespace))
 
     def set_profile_spec(self, namespace: str, name: str, spec: Spec | None) -> None:
         """Note a TaskProfile's spec; None if it went. Mostly, only its status has changed."""
         if _put(self._profile_specs, (namespace, name), spec):
-            self._note_hints((namespace, name), spec)
+            self._note_asking((namespace, name), spec)
             self._hub.publish(ProfileSpecChanged(namespace, name))
 
-    def _note_hints(self, key: tuple[str, ...], spec: Spec | None) -> None:
-        if (spec or {}).get("placing") in (None, Placing.NEVER.value):
-            self._with_hints.discard(key)
-        else:
-            self._with_hints.add(key)
+    def _note_asking(self, key: tuple[str, ...], spec: Spec | None) -> None:
+        for field, asking in self._asking.items():
+            if (spec or {}).get(field) in (None, "never"):
+                asking.discard(key)
+            else:
+                asking.add(key)
 
     def _set_default(self, spec: Spec | None) -> None:
         """Set the cluster's policy. A pause is apart from it, to hold at once for all tasks."""

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 
 from plimsoll_predictor.placing.fairness import Fairness, random_slowdowns
 from plimsoll_predictor.placing.matrix import Array
 from plimsoll_predictor.placing.pairing import best_pairing
-from plimsoll_predictor.placing.policies.policy import Choice, Outlook, Residents, Waiting
+from plimsoll_predictor.placing.policies.policy import AGE, Choice, Outlook, Residents, Waiting
 from plimsoll_predictor.placing.prices import OF_A_RESIDENT, cost_of_pairs, shadow_prices
-
-AGE: Final = 0.01
-"""What each time that a job was overtaken counts, in slowdowns."""
 
 
 @dataclass(slots=True)

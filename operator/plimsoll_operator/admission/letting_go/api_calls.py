@@ -1,0 +1,155 @@
+"""The few calls of the API server that an admission replica makes. It loads no client's library."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import aiohttp
+import orjson
+
+from plimsoll_operator.credentials.token_file import read_token
+from plimsoll_operator.kube.errors import Unreachable, error_of
+from plimsoll_operator.names.service_urls import with_brackets
+from plimsoll_operator.pods.spec import Pod, mapping, metadata_of, sequence
+
+ANSWER_WITHIN_S: Final = 5.0
+PAGE: Final = 100
+"""Pods that are decoded at once, between two pods that are answered."""
+WITHOUT_NODE: Final = "spec.nodeName=,status.phase=Pending"
+_JSON_PATCH: Final = "application/json-patch+json"
+
+
+@dataclass(frozen=True, slots=True)
+class ApiAddress:
+    """Where the API server is. token_file: read for every call, since it is renewed."""
+
+    url: str
+    token_file: Path
+    ca_file: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer, and when the API server gave it by its own clock: Unix seconds, if it told."""
+
+    document: dict[str, Any]
+    at_s: float | None
+
+
+class ApiCalls:
+    """Calls raise ``ApiError`` and nothing else, within ANSWER_WITHIN_S.
+
+    It makes its connections when it is first called: only then must there be certificates.
+    """
+
+    def __init__(self, address: ApiAddress) -> None:
+        self._address = address
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def lease(self, namespace: str, name: str) -> Answered:
+        """Return a Lease. NotFound if there is none."""
+        path = f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace)}/leases/{quote(name)}"
+        return await self._call("GET", path)
+
+    async def without_node(self) -> AsyncIterator[tuple[Sequence[Pod], float | None]]:
+        """Yield all pods of the cluster that have no node, page by page, and the server's time."""
+        more: object = ""
+        while True:
+            query = {"fieldSelector": WITHOUT_NODE, "limit": str(PAGE)}
+            if isinstance(more, str) and more:
+                query["continue"] = more
+            answered = await self._call("GET", "/api/v1/pods", query=query)
+            yield (
+                [mapping(each) for each in sequence(answered.document.get("items"))],
+                answered.at_s,
+            )
+            more = metadata_of(answered.document).get("continue")
+            if not more:
+                return
+            await asyncio.sleep(0)
+
+    async def patch_pod(self, pod: Pod, operations: Sequence[Mapping[str, Any]]) -> None:
+        """Apply a JSON Patch to a pod."""
+        meta = metadata_of(pod)
+        namespace, name = quote(str(meta.get("namespace"))), quote(str(meta.get("name")))
+        path = f"/api/v1/namespaces/{namespace}/pods/{name}"
+        await self._call("PATCH", path, body=list(operations), content=_JSON_PATCH)
+
+    async def may_patch_pods(self) -> bool:
+        """Say whether the role lets it patch pods of all namespaces."""
+        asked = {"verb": "patch", "group": "", "resource": "pods", "namespace": ""}
+        review = {"spec": {"resourceAttributes": asked}}
+        path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+        answered = await self._call("POST", path, body=review)
+        return mapping(answered.document.get("status")).get("allowed") is True
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: object = None,
+        content: str = "application/json",
+    ) -> Answered:
+        try:
+            token = await asyncio.to_thread(read_token, self._address.token_file)
+            async with self._connected().request(
+                method,
+                f"{self._address.url.rstrip('/')}{path}",
+                params=query,
+                data=None if body is None else orjson.dumps(body),
+                headers={"Authorization": f"Bearer {token}", "Content-Type": content},
+                allow_redirects=False,
+            ) as response:
+                text = await response.read()
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            # The certificates may be others by now: the next call reads them again.
+            await self.close()
+            raise Unreachable(f"the API server does not answer: {error!r:.300}") from error
+        if response.status >= 300:
+            raise error_of(response.status, text, response.reason)
+        try:
+            document = orjson.loads(text)
+        except ValueError as error:
+            raise Unreachable(f"{path} answers what is no JSON") from error
+        return Answered(dict(mapping(document)), _time_in(response.headers.get("Date")))
+
+    def _connected(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            trusted = ssl.create_default_context(cafile=self._address.ca_file)
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(ssl=trusted),
+                timeout=aiohttp.ClientTimeout(total=ANSWER_WITHIN_S),
+            )
+        return self._session
+
+
+def cluster_url(environment: Mapping[str, str]) -> str | None:
+    """Return the API server's address, as Kubernetes tells it every pod; None outside of one."""
+    host, port = (environment.get(f"KUBERNETES_SERVICE_{name}") for name in ("HOST", "PORT"))
+    if not host or not port:
+        return None
+    return with_brackets(f"https://{host}:{port}")
+
+
+def _time_in(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except ValueError:
+        return None

@@ -1,0 +1,149 @@
+"""Sees whether anybody leads, and lets all pods go that wait for their turn when nobody does.
+
+Every replica does it for itself. A gate is made only by a replica that has just seen that it could
+remove it: so no gate depends on the controller alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import structlog
+
+from plimsoll_operator.admission.letting_go.api_calls import ApiCalls
+from plimsoll_operator.kube.errors import ApiError, NotFound
+from plimsoll_operator.ordering.gate import is_held, is_overdue, opening
+from plimsoll_operator.ordering.leader_sight import LeaderSight, look
+from plimsoll_operator.ordering.why import Why
+from plimsoll_operator.pods.spec import Pod, metadata_of
+
+log = structlog.get_logger()
+
+LOOK_EVERY_S: Final = 5.0
+LIST_EVERY_S: Final = 20.0
+"""While somebody leads, pods are listed so often, for those that were held for too long."""
+PERMITTED_FOR_S: Final = 300.0
+"""So often the API server is asked whether it would let gates be removed."""
+BELIEVED_S: Final = 45.0
+"""What was seen of the cluster longer ago says no more that gates could be removed now."""
+AT_ONCE: Final = 10
+"""Patches in flight, where all are let go."""
+
+
+@dataclass(slots=True)
+class GateWatch:
+    """Looks every LOOK_EVERY_S.
+
+    lease: its namespace and name. now_s: seconds on a clock that cannot jump. count: called for
+    each pod that is let go.
+    """
+
+    calls: ApiCalls
+    lease: tuple[str, str]
+    now_s: Callable[[], float]
+    count: Callable[[Why], None]
+    chance: random.Random = field(default_factory=random.Random)
+    _sight: LeaderSight | None = field(default=None, init=False)
+    _listed_s: float | None = field(default=None, init=False)
+    _permitted_s: float | None = field(default=None, init=False)
+    _trouble: str | None = field(default=None, init=False)
+    _server_s: float | None = field(default=None, init=False)
+    """The API server's clock at its latest answer."""
+
+    def watched(self) -> bool:
+        """Say whether a gate that is made now would be removed by this replica, if by nobody else.
+
+        It sees that somebody leads, could list pods lately, and may patch them.
+        """
+        now_s = self.now_s()
+        if self._sight is None or not self._sight.leads(now_s):
+            return False
+        if self._permitted_s is None or self._listed_s is None:
+            return False
+        return now_s - self._listed_s <= BELIEVED_S
+
+    async def run(self) -> None:
+        """Look until cancelled. The API server may be away: then nothing can start anyway."""
+        while True:
+            try:
+                await self.look()
+            except ApiError as error:
+                self._note(str(error))
+            else:
+                self._note(None)
+            # Replicas look at other moments, and so see sooner that nobody leads.
+            await asyncio.sleep(LOOK_EVERY_S * self.chance.uniform(0.8, 1.0))
+
+    async def look(self) -> None:
+        """Look once, and let go who has to be. Raises ApiError."""
+        now_s = self.now_s()
+        trouble: ApiError | None = None
+        try:
+            await self._look_at_lease()
+            await self._ask_for_permission(now_s)
+        except ApiError as error:
+            trouble = error  # who was held for too long is let go all the same
+        away = self._sight is not None and self._sight.is_away(now_s)
+        if away or self._listed_s is None or now_s - self._listed_s >= LIST_EVERY_S:
+            await self._list(away=away)
+        if trouble is not None:
+            raise trouble
+
+    async def _look_at_lease(self) -> None:
+        lease = None
+        try:
+            answered = await self.calls.lease(*self.lease)
+        except NotFound:
+            pass
+        else:
+            lease, self._server_s = answered.document, answered.at_s
+        # After the answer: a look that took long is no older than that.
+        self._sight = look(self._sight, lease, self.now_s(), self._server_s)
+
+    async def _ask_for_permission(self, now_s: float) -> None:
+        if self._permitted_s is not None and now_s - self._permitted_s < PERMITTED_FOR_S:
+            return
+        permitted = await self.calls.may_patch_pods()
+        self._permitted_s = now_s if permitted else None
+        if not permitted:
+            self._note("its role lacks the verb patch on pods")
+
+    async def _list(self, *, away: bool) -> None:
+        """Let go all pods that are held, or those that were for too long."""
+        listed_s = self.now_s()
+        async for pods, server_s in self.calls.without_node():
+            chosen = [
+                (pod, Why.AWAY if away else Why.WAITED)
+                for pod in pods
+                if is_held(pod) and (away or (server_s is not None and is_overdue(pod, server_s)))
+            ]
+            # Replicas begin at other ends, and each pod is patched once where they meet.
+            self.chance.shuffle(chosen)
+            await self._let_go(chosen)
+        self._listed_s = listed_s
+
+    async def _let_go(self, chosen: list[tuple[Pod, Why]]) -> None:
+        for at in range(0, len(chosen), AT_ONCE):
+            part = chosen[at : at + AT_ONCE]
+            await asyncio.gather(*(self._open(pod, why) for pod, why in part))
+
+    async def _open(self, pod: Pod, why: Why) -> None:
+        meta = metadata_of(pod)
+        name = f"{meta.get('namespace')}/{meta.get('name')}"
+        try:
+            await self.calls.patch_pod(pod, opening(pod))
+        except ApiError as error:
+            # Another replica was first, or it is looked at again soon.
+            log.info("not-let-go", pod=name, error=str(error))
+            return
+        self.count(why)
+        log.info("let-go", pod=name, why=why.value)
+
+    def _note(self, trouble: str | None) -> None:
+        if trouble is not None and trouble != self._trouble:
+            log.warning("gates-unwatched", error=trouble)
+        self._trouble = trouble

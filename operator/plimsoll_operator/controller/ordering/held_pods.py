@@ -1,0 +1,90 @@
+"""Holds the pods that wait for their turn, as they were seen last."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from plimsoll_operator.names.labels import HELD
+from plimsoll_operator.ordering.asks import asked_by
+from plimsoll_operator.ordering.gate import gates_of, is_held, most_wait_s
+from plimsoll_operator.ordering.holding import is_grouped
+from plimsoll_operator.ordering.queue import Waiter, in_order
+from plimsoll_operator.ordering.room import is_over, priority_of
+from plimsoll_operator.pods.identity import identify
+from plimsoll_operator.pods.spec import Pod, annotations_of, labels_of, metadata_of, spec_of
+from plimsoll_operator.pods.status import read_time
+
+_KEPT_META = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+_KEPT_SPEC = ("schedulingGates", "affinity")
+
+
+@dataclass(slots=True)
+class HeldPods:
+    """The pods by their UIDs."""
+
+    _pods: dict[str, Pod] = field(default_factory=dict)
+    _waiters: dict[str, Waiter] = field(default_factory=dict)
+    _overtaken: Counter[str] = field(default_factory=Counter)
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._pods)
+
+    def see(self, pod: Pod, *, gone: bool) -> bool:
+        """Note a pod as it is. Return whether it waits, and was not known to."""
+        uid = str(metadata_of(pod).get("uid"))
+        if gone or not is_held(pod) or is_over(pod) or metadata_of(pod).get("deletionTimestamp"):
+            self.drop(uid)
+            return False
+        new = uid not in self._pods
+        self._pods[uid], self._waiters[uid] = _kept(pod), _waiter(uid, pod)
+        return new
+
+    def get(self, uid: str) -> Pod | None:
+        """Return what a release reads of a pod; None if it does not wait."""
+        return self._pods.get(uid)
+
+    def drop(self, uid: str) -> None:
+        """Forget a pod that waits no more."""
+        self._pods.pop(uid, None)
+        self._waiters.pop(uid, None)
+        self._overtaken.pop(uid, None)
+
+    def overtake(self, uids: Iterable[str]) -> None:
+        """Count that each of them was overtaken once more."""
+        self._overtaken.update(uids)
+
+    def queue(self, orders: Callable[[str], bool]) -> list[Waiter]:
+        """Return all that wait, in the order of creation. orders: whether a task is ordered."""
+        return in_order(
+            replace(waiter, overtaken=self._overtaken[uid], ordered=orders(waiter.task))
+            for uid, waiter in self._waiters.items()
+        )
+
+
+def _waiter(uid: str, pod: Pod) -> Waiter:
+    identity = identify(pod)
+    return Waiter(
+        uid=uid,
+        task="" if identity is None else str(identity.task),
+        created_s=read_time(metadata_of(pod).get("creationTimestamp")) or 0.0,
+        priority=priority_of(pod),
+        asked=asked_by(pod),
+        most_s=most_wait_s(pod),
+        alone=len(gates_of(pod)) == 1 and not is_grouped(pod),
+        ordered=True,
+    )
+
+
+def _kept(pod: Pod) -> Pod:
+    meta, spec, note = metadata_of(pod), spec_of(pod), annotations_of(pod).get(HELD)
+    return {
+        "metadata": {
+            **{key: meta[key] for key in _KEPT_META if key in meta},
+            "labels": dict(labels_of(pod)),
+            "annotations": {} if note is None else {HELD: note},
+        },
+        "spec": {key: spec[key] for key in _KEPT_SPEC if key in spec},
+    }

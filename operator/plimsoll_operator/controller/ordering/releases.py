@@ -1,0 +1,235 @@
+"""Lets pods go that wait for their turn, as nodes have room.
+
+The queue is what the cluster holds, in the order of creation: it is seen again after a restart.
+Only how often each was overtaken is forgotten then; no pod waits longer than is written on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final
+
+import structlog
+
+from plimsoll_operator.controller.announcing.announcer import Announcer
+from plimsoll_operator.controller.ordering.held_pods import HeldPods
+from plimsoll_operator.controller.ordering.ordered_tasks import OrderedTasks
+from plimsoll_operator.controller.ordering.other_pods import OtherPods
+from plimsoll_operator.controller.tasks.nodes import read_node
+from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.kube.api_server import CORE, ApiServer, path_of
+from plimsoll_operator.kube.errors import (
+    UNREACHABLE_PAUSE_S,
+    ApiError,
+    Changed,
+    NotFound,
+    Unreachable,
+)
+from plimsoll_operator.metrics.ordering import OrderingMetrics
+from plimsoll_operator.ordering.gate import release_to
+from plimsoll_operator.ordering.queue import Known, Release, next_release, overtaken_by
+from plimsoll_operator.ordering.room import AWAITED_S, RoomBook, Taker
+from plimsoll_operator.ordering.why import Why
+from plimsoll_operator.pods.spec import Pod, metadata_of
+from plimsoll_operator.profile import events
+
+log = structlog.get_logger()
+
+LOOK_EVERY_S: Final = 1.0
+RENEW_EVERY_S: Final = 10.0
+SETTLING_S: Final = 5.0
+"""So long after its start, a controller may not have seen all pods: nobody has a turn."""
+TRIES: Final = 5
+"""A pod that changes under every try is let go at the next look."""
+REFUSED_FOR_S: Final = 60.0
+"""After the API server refused to remove a gate, no task is ordered for so long."""
+
+
+@dataclass(slots=True)
+class Releases:
+    """The queue of one controller that leads.
+
+    now_s: Unix seconds. monotonic_s: on a clock that cannot jump.
+    """
+
+    api: ApiServer
+    ordered: OrderedTasks
+    board: FeedBoard
+    announcer: Announcer
+    metrics: OrderingMetrics
+    now_s: Callable[[], float]
+    monotonic_s: Callable[[], float] = time.monotonic
+    held: HeldPods = field(default_factory=HeldPods)
+    room: RoomBook = field(default_factory=RoomBook)
+    others: OtherPods = field(init=False)
+    _began_s: float | None = field(default=None, init=False)
+    _renewed_s: float | None = field(default=None, init=False)
+    _refused_s: float | None = field(default=None, init=False)
+    _news: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _let_go_s: dict[str, float] = field(default_factory=dict, init=False)
+    """When pods were let go to nodes with room that are not bound yet."""
+
+    def __post_init__(self) -> None:
+        """Watch the queue."""
+        self.others = OtherPods(self.api, self.monotonic_s)
+        self.metrics.watch(lambda: len(self.held), lambda: len(self.ordered.tasks))
+
+    def see(self, pod: Pod, *, gone: bool) -> None:
+        """Note a pod of a task, also of one that nobody wants to be ordered any more."""
+        self.room.see(pod, gone=gone)
+        uid = str(metadata_of(pod).get("uid"))
+        if self.held.see(pod, gone=gone):
+            self.announcer.announce(events.held(), pod)
+        since_s = self._let_go_s.get(uid)
+        if since_s is not None and (gone or self.room.has_bound(uid)):
+            del self._let_go_s[uid]
+            if not gone:
+                self.ordered.latency.saw(self.monotonic_s() - since_s)
+        self._news.set()
+
+    def see_node(self, document: Pod, *, gone: bool) -> None:
+        """Note a node."""
+        name = str(metadata_of(document).get("name"))
+        self.room.see_node(name, None if gone else read_node(document).host, document)
+        self._news.set()
+
+    async def run(self) -> None:
+        """Let go whose turn it is, until cancelled."""
+        try:
+            while True:
+                await self.look()
+                self._news.clear()
+                try:
+                    await asyncio.wait_for(self._news.wait(), LOOK_EVERY_S)
+                except TimeoutError:
+                    continue
+                # What comes together is looked at together.
+                await asyncio.sleep(LOOK_EVERY_S / 20)
+        finally:
+            self.board.set_ordered(None)
+
+    async def look(self) -> None:
+        """Look once: say whose pods may wait, and let go all whose turn it is."""
+        now_s = self.monotonic_s()
+        if self._began_s is None:
+            self._began_s = now_s
+        await self._renew(now_s)
+        if not self.held:
+            return
+        await self._list_others()
+        try:
+            while await self._release_next():
+                await asyncio.sleep(0)
+        except Unreachable as error:
+            log.info("the API server does not answer; pods wait", error=str(error))
+            await asyncio.sleep(UNREACHABLE_PAUSE_S)
+
+    async def _renew(self, now_s: float) -> None:
+        if not self.ordered.policies.has_order:
+            self.ordered.tasks, self._renewed_s = frozenset(), None
+        elif self._renewed_s is None or now_s - self._renewed_s >= RENEW_EVERY_S:
+            await self.ordered.renew(self.now_s())
+            self._renewed_s = now_s
+        refused = self._refused_s is not None and now_s - self._refused_s < REFUSED_FOR_S
+        wanted = {kind for kind in self.ordered.tasks if self.ordered.orders(kind)}
+        self.board.set_ordered(None if refused else wanted)
+
+    async def _list_others(self) -> None:
+        if not self.others.are_due():
+            return
+        try:
+            self.room.set_others(await self.others.list())
+        except ApiError as error:
+            log.warning("pods of no task are not known", error=str(error))
+
+    async def _release_next(self) -> bool:
+        """Let one go; False if all have to wait."""
+        now_s = self.monotonic_s()
+        settles = self._began_s is not None and now_s - self._began_s < SETTLING_S
+        queue = self.held.queue(cache(self.ordered.orders))
+        known = Known(
+            pairs=self.ordered.pairs,
+            now_s=self.now_s(),
+            capacities=() if settles else self.room.capacities(),
+            outsider_s=cache(self.room.newest_outsider_s),
+            sees=self.others.are_known(),
+        )
+        if settles:
+            return False
+        release = next_release(queue, lambda priority: self.room.places(priority, now_s), known)
+        if release is None:
+            return False
+        if release.why is Why.TURN and release.places:
+            self.held.overtake(overtaken_by(queue, release.waiter))
+        return await self._let_go(release)
+
+    async def _let_go(self, release: Release) -> bool:
+        """Remove the gate; False if nothing more is to be tried now."""
+        uid = release.waiter.uid
+        for _ in range(TRIES):
+            pod = self.held.get(uid)
+            if pod is None:
+                return True
+            try:
+                await self._patch(pod, release)
+            except NotFound:
+                self.held.drop(uid)
+                return True
+            except Changed:
+                await self._read_again(pod)
+            except Unreachable:
+                raise
+            except ApiError as error:
+                self._was_refused(pod, error)
+                return False
+            else:
+                return True
+        self.metrics.failed.inc()
+        return False
+
+    async def _patch(self, pod: Pod, release: Release) -> None:
+        meta, waiter = metadata_of(pod), release.waiter
+        hosts = [place.host for place in release.places]
+        path = path_of(CORE, "pods", str(meta.get("namespace")), str(meta.get("name")))
+        now_s = self.monotonic_s()
+        if release.places:
+            # Before the answer: the pod may be bound, and seen, sooner than that is here.
+            best = Taker(release.places[0].node, waiter.priority, waiter.asked, waiter.task)
+            self.room.expect(waiter.uid, best, now_s + AWAITED_S)
+            self._let_go_s[waiter.uid] = now_s
+        answered = await self.api.patch(path, release_to(pod, hosts))
+        waited_s = self.now_s() - waiter.created_s
+        self.held.see(answered, gone=False)
+        self.metrics.released(release.why, waited_s)
+        self.announcer.announce(events.released(release.why.value, hosts[:1], waited_s), pod)
+        log.info(
+            "let go",
+            pod=f"{meta.get('namespace')}/{meta.get('name')}",
+            why=release.why.value,
+            hosts=hosts,
+            waited_s=round(waited_s, 1),
+            overtaken=waiter.overtaken,
+        )
+
+    async def _read_again(self, pod: Pod) -> None:
+        meta = metadata_of(pod)
+        path = path_of(CORE, "pods", str(meta.get("namespace")), str(meta.get("name")))
+        try:
+            now = await self.api.get(path)
+        except NotFound:
+            self.held.drop(str(meta.get("uid")))
+            return
+        if metadata_of(now).get("uid") != meta.get("uid"):
+            self.held.drop(str(meta.get("uid")))
+            return
+        self.held.see(now, gone=False)
+
+    def _was_refused(self, pod: Pod, error: ApiError) -> None:
+        """Order nothing for a while: whoever is held by now is let go by admission in the end."""
+        self._refused_s = self.monotonic_s()
+        self.metrics.failed.inc()
+        log.warning("a gate may not be removed", pod=metadata_of(pod).get("name"), error=str(error))

@@ -1,0 +1,71 @@
+"""Reads what a pod asks of a node, and what a node has, in whole units by the resource's name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+from plimsoll_operator.names.quantity import BadQuantity, parse_bytes, parse_millicores
+from plimsoll_operator.pods.spec import (
+    Pod,
+    RestartPolicy,
+    mapping,
+    overhead_of,
+    sequence,
+    spec_of,
+)
+
+PODS: Final = "pods"
+_UNBOUNDED: Final = frozenset({"cpu", "memory", "ephemeral-storage", PODS})
+"""Of these every node has some: one that does not say how much has enough. What else a node does
+not name, such as GPUs, it does not have."""
+
+Amounts = Mapping[str, int]
+"""Thousandths of a core, bytes, or how many."""
+Asked = tuple[tuple[str, int], ...]
+"""The same in the order of names: pods that ask alike are told by it."""
+
+
+def amounts_of(document: object) -> dict[str, int]:
+    """Read quantities by their names; what cannot be read is left out."""
+    found: dict[str, int] = {}
+    for name, text in mapping(document).items():
+        try:
+            found[str(name)] = parse_millicores(text) if name == "cpu" else parse_bytes(text)
+        except BadQuantity:
+            continue
+    return found
+
+
+def asked_by(pod: Pod) -> Asked:
+    """Return what a pod asks of its node, by the scheduler's rule; itself among it."""
+    spec = spec_of(pod)
+    together = Counter[str]()
+    for container in sequence(spec.get("containers")):
+        together.update(_requests(container))
+    largest: dict[str, int] = {}
+    for container in map(mapping, sequence(spec.get("initContainers"))):
+        if container.get("restartPolicy") == RestartPolicy.ALWAYS:
+            together.update(_requests(container))
+            continue
+        for name, amount in _requests(container).items():
+            largest[name] = max(largest.get(name, 0), amount)
+    asked = {name: max(amount, largest.get(name, 0)) for name, amount in together.items()}
+    asked = {**largest, **asked, **_requests(spec)}
+    total = Counter(asked)
+    total.update(amounts_of(overhead_of(pod)))
+    total[PODS] = 1
+    return tuple(sorted((name, amount) for name, amount in total.items() if amount))
+
+
+def fits(asked: Asked, free: Amounts) -> bool:
+    """Say whether a node has so much left. free: of what it names."""
+    return all(
+        amount <= free[name] if name in free else name in _UNBOUNDED for name, amount in asked
+    )
+
+
+def _requests(container: Any) -> dict[str, int]:
+    resources = mapping(mapping(container).get("resources"))
+    return {**amounts_of(resources.get("limits")), **amounts_of(resources.get("requests"))}

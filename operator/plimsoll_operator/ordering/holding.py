@@ -1,0 +1,188 @@
+"""Decides whether a new pod waits for its turn, and makes the patch that holds it.
+
+Who is held starts later than it would, so only those are that lose little by it: bare pods and
+pods of plain Jobs, whose nodes any pod may use. A pod that somebody waits for, that is one of a
+group, or that others may overtake without Plimsoll, starts as if there were no order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from plimsoll_operator.names.labels import HELD, MAY_WAIT, ORDER_GATE
+from plimsoll_operator.ordering.gate import GATES, gates_of, is_held, note_of_wait
+from plimsoll_operator.pods.identity import Retrier
+from plimsoll_operator.pods.owners import controller_of, is_job
+from plimsoll_operator.pods.spec import (
+    Pod,
+    annotations_of,
+    labels_of,
+    mapping,
+    sequence,
+    spec_of,
+)
+from plimsoll_operator.sizing.bounds.selecting import REQUIRED
+from plimsoll_operator.sizing.node_hint import has_room_for_note, says_where
+from plimsoll_operator.sizing.patch import Operation
+from plimsoll_operator.sizing.sized import Sized
+from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.policy import Order
+
+MOST_UNHEARD_S: Final = 10.0
+"""A question to the feed is answered within 5 s where pods may be held: of two, one was."""
+_HELD_PATH: Final = f"/metadata/annotations/{HELD.replace('/', '~1')}"
+_BARE: Final = frozenset({Retrier.PLIMSOLL, Retrier.KUBELET})
+_USUAL_SCHEDULERS: Final = (None, "", "default-scheduler")
+_OF_ALL_PODS: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+"""Taints that the API server has every pod tolerate for a while."""
+_GROUPS: Final = (
+    "batch.volcano.sh/",
+    "jobset.sigs.k8s.io/",
+    "kueue.x-k8s.io/",
+    "leaderworkerset.sigs.k8s.io/",
+    "pod-group.scheduling.sigs.k8s.io",
+    "ray.io/",
+    "scheduling.k8s.io/group-name",
+    "scheduling.x-k8s.io/pod-group",
+    "training.kubeflow.org/",
+    "volcano.sh/",
+    "yunikorn.apache.org/",
+)
+"""How labels and annotations begin of pods that queue elsewhere, or start together."""
+
+
+class Outcome(StrEnum):
+    """What became of one pod whose policy has an order, for counting."""
+
+    HELD = "held"
+    UNKNOWN = "unknown"
+    """The controller does not order its task: too little is known, or its runs are too short."""
+    SILENT = "silent"
+    """The controller was not heard lately."""
+    UNWATCHED = "unwatched"
+    """This replica could not release it if the controller were away."""
+    CHOSEN = "chosen"
+    """It says where it belongs, or when it may start."""
+    GROUPED = "grouped"
+    """It is one of a group, or queues elsewhere."""
+    MADE = "made"
+    """Its maker waits for its start, or may not bear that it is late."""
+    LATER = "later"
+    """It is a later attempt of its run."""
+    NO_ROOM = "no-room"
+    """Its annotations leave none."""
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What becomes of one pod. patch: JSON Patch operations that follow the pod's own."""
+
+    outcome: Outcome
+    patch: Sequence[Operation] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Whether a gate that is made now is surely removed again.
+
+    age_s: since the controller was heard; None if it was not. watched: whether this replica sees
+    who leads, and could release pods itself.
+    """
+
+    age_s: float | None
+    watched: bool
+
+    @property
+    def trouble(self) -> Outcome | None:
+        """Say why no pod is held; None if nothing speaks against it."""
+        if not self.watched:
+            return Outcome.UNWATCHED
+        heard = self.age_s is not None and self.age_s <= MOST_UNHEARD_S
+        return None if heard else Outcome.SILENT
+
+
+def hold_for(pod: Pod, sized: Sized, state: AdmissionState, readiness: Readiness) -> Holding | None:
+    """Say whether a new pod is held; None where nobody asked for it.
+
+    sized: the pod's own answer. Its annotation with the decision comes first.
+    """
+    if sized.identity is None or sized.note is None:
+        return None
+    if state.knowledge_of(sized.identity.task).policy.order is not Order.ENFORCE:
+        return None
+    if is_held(pod):  # it is asked for again, because another webhook changed it
+        return None
+    outcome = _why_not(pod, sized, state) or readiness.trouble
+    if outcome is not None:
+        return Holding(outcome)
+    return Holding(Outcome.HELD, _patch())
+
+
+def _why_not(pod: Pod, sized: Sized, state: AdmissionState) -> Outcome | None:
+    assert sized.identity is not None
+    assert sized.note is not None
+    if gates_of(pod) or says_where(pod) or _says_more(pod):
+        return Outcome.CHOSEN
+    if is_grouped(pod):
+        return Outcome.GROUPED
+    if not _bears_to_wait(pod, sized.identity.retrier):
+        return Outcome.MADE
+    if max(sized.note.attempt, sized.identity.attempt) > 1:
+        return Outcome.LATER
+    if str(sized.identity.task) not in state.ordered:
+        return Outcome.UNKNOWN
+    return None if has_room_for_note(pod) else Outcome.NO_ROOM
+
+
+def is_grouped(pod: Pod) -> bool:
+    """Say whether the pod belongs to a group that starts together, or to another queue."""
+    spec = spec_of(pod)
+    if spec.get("workloadRef") or spec.get("schedulingGroup"):
+        return True
+    keys = (*labels_of(pod), *annotations_of(pod))
+    return any(key.startswith(_GROUPS) for key in keys if isinstance(key, str))
+
+
+def _bears_to_wait(pod: Pod, retrier: Retrier) -> bool:
+    """Say whether nobody fails the pod because it starts late.
+
+    An engine does, after minutes. So does a Job with a deadline, which the pod does not tell: who
+    saw the Job being created wrote on its template that it has none.
+    """
+    owner = controller_of(pod)
+    if owner is None:
+        return retrier in _BARE
+    return is_job(owner) and annotations_of(pod).get(MAY_WAIT) == "true"
+
+
+def _says_more(pod: Pod) -> bool:
+    """Say whether room for the pod cannot be told by what nodes have left for any pod.
+
+    Also of one that may not preempt: who is not held could take what it waits for.
+    """
+    spec = spec_of(pod)
+    if spec.get("schedulerName") not in _USUAL_SCHEDULERS or spec.get("resourceClaims"):
+        return True
+    if spec.get("preemptionPolicy") == "Never":
+        return True
+    tolerated = (mapping(each).get("key") for each in sequence(spec.get("tolerations")))
+    if any(key not in _OF_ALL_PODS for key in tolerated):
+        return True
+    affinity = mapping(spec.get("affinity"))
+    if any(
+        mapping(affinity.get(kind)).get(REQUIRED) for kind in ("podAffinity", "podAntiAffinity")
+    ):
+        return True
+    spreads = map(mapping, sequence(spec.get("topologySpreadConstraints")))
+    return any(each.get("whenUnsatisfiable") != "ScheduleAnyway" for each in spreads)
+
+
+def _patch() -> list[Operation]:
+    return [
+        {"op": "add", "path": GATES, "value": [{"name": ORDER_GATE}]},
+        {"op": "add", "path": _HELD_PATH, "value": note_of_wait()},
+    ]

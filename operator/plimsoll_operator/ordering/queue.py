@@ -1,0 +1,176 @@
+"""Finds which of the pods that wait for their turn is next, and on which node it had better run.
+
+The order is that of the simulation: of the first 15 that fit somewhere, the pair of pod and node
+that wastes least; a pod that was overtaken 60 times is next. Whoever cannot be ordered is let go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from plimsoll_operator.ordering.asks import Amounts, Asked, fits
+from plimsoll_operator.ordering.room import Place
+from plimsoll_operator.ordering.why import Why
+from plimsoll_predictor.placing.queueing import Beside, Candidate, best_turn
+
+WINDOW: Final = 15
+MOST_OVERTAKEN: Final = 60
+MOST_NAMED: Final = 5
+"""The best node, and the four that are next best."""
+MOST_HELD: Final = 1000
+"""Where more are held, the first of them are let go: so all of them can be within seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiter:
+    """A pod that waits for its turn.
+
+    task: ``namespace/name``. created_s: Unix seconds. most_s: for how long it may wait. alone:
+    whether Plimsoll's gate is its only one, and it is in no group. ordered: whether its task's
+    policy has an order.
+    """
+
+    uid: str
+    task: str
+    created_s: float
+    priority: int
+    asked: Asked
+    most_s: float
+    alone: bool
+    ordered: bool
+    overtaken: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One pod to let go. places: where it had better run, the best first; empty for anywhere."""
+
+    waiter: Waiter
+    why: Why
+    places: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known when a pod is chosen.
+
+    pairs: what pairs of tasks waste; None while nothing is known. now_s: Unix seconds.
+    capacities: of empty nodes. outsider_s: by priority, when the newest pod was created that the
+    scheduler has without Plimsoll. sees: whether it is known who is on the nodes.
+    """
+
+    pairs: Beside | None
+    now_s: float
+    capacities: Sequence[Amounts]
+    outsider_s: Callable[[int], float | None]
+    sees: bool = True
+
+
+def next_release(
+    queue: Sequence[Waiter], places: Callable[[int], Sequence[Place]], known: Known
+) -> Release | None:
+    """Return the next pod to let go; None while all have to wait.
+
+    queue: in the order of creation. places: the nodes as a pod of a priority finds them.
+    """
+    empty = _Fitting(known.capacities)
+    for at, waiter in enumerate(queue):
+        why = _why_at_once(waiter, len(queue) - at, known, empty)
+        if why is not None:
+            return Release(waiter, why)
+    return _turn(queue, places, known) if queue else None
+
+
+def in_order(waiters: Iterable[Waiter]) -> list[Waiter]:
+    """Return them in the order of creation; of those of one second, by their UIDs."""
+    return sorted(waiters, key=lambda waiter: (waiter.created_s, waiter.uid))
+
+
+def overtaken_by(queue: Sequence[Waiter], released: Waiter) -> list[str]:
+    """Return the UIDs of those who came before the one that is let go in its turn."""
+    earlier = queue[: queue.index(released)]
+    return [each.uid for each in earlier if each.priority == released.priority]
+
+
+def _why_at_once(waiter: Waiter, at_or_behind: int, known: Known, empty: _Fitting) -> Why | None:
+    """Say why a pod is not to wait, whoever else does.
+
+    at_or_behind: how many wait from it on. empty: the nodes as if nobody were there.
+    """
+    if not waiter.ordered:
+        return Why.UNORDERED
+    if not waiter.alone:
+        return Why.OTHERS
+    if known.now_s - waiter.created_s >= waiter.most_s:
+        return Why.WAITED
+    if not known.sees:
+        return Why.BLIND
+    if at_or_behind > MOST_HELD:
+        return Why.CROWD
+    if not empty.of(waiter.asked):
+        return Why.LARGE
+    outsider_s = known.outsider_s(waiter.priority)
+    return Why.OUTSIDE if outsider_s is not None and outsider_s > waiter.created_s else None
+
+
+def _turn(
+    queue: Sequence[Waiter], places: Callable[[int], Sequence[Place]], known: Known
+) -> Release | None:
+    """Choose among those of the highest priority, whom nobody of a lower one may go before."""
+    top = max(waiter.priority for waiter in queue)
+    group = [waiter for waiter in queue if waiter.priority == top]
+    nodes = places(top)
+    late = next((each for each in group if each.overtaken >= MOST_OVERTAKEN), None)
+    if late is not None:
+        return Release(late, Why.OVERTAKEN)
+    where = _Fitting([place.free for place in nodes])
+    window = [waiter for waiter in group if where.of(waiter.asked)][:WINDOW]
+    if window:
+        return _best(window, nodes, where, known)
+    lower = [waiter for waiter in queue if waiter.priority < top]
+    if any(_has_room(waiter, places) for waiter in _unlike(lower)):
+        # The scheduler keeps it in front of those who would go now.
+        return Release(group[0], Why.TURN)
+    return None
+
+
+def _best(
+    window: Sequence[Waiter], nodes: Sequence[Place], where: _Fitting, known: Known
+) -> Release:
+    candidates = [
+        Candidate(waiter.task, waiter.overtaken, where.of(waiter.asked)) for waiter in window
+    ]
+    turn = best_turn(candidates, [place.residents for place in nodes], known.pairs)
+    named = tuple(nodes[node] for node in turn.nodes[:MOST_NAMED])
+    return Release(window[turn.job], Why.TURN, named)
+
+
+def _has_room(waiter: Waiter, places: Callable[[int], Sequence[Place]]) -> bool:
+    return any(fits(waiter.asked, place.free) for place in places(waiter.priority))
+
+
+def _unlike(waiters: Iterable[Waiter]) -> Iterable[Waiter]:
+    """Return one of those who ask alike."""
+    found: Mapping[tuple[int, Asked], Waiter] = {
+        (waiter.priority, waiter.asked): waiter for waiter in waiters
+    }
+    return found.values()
+
+
+class _Fitting:
+    """On which nodes pods fit; those who ask alike are looked up once."""
+
+    def __init__(self, nodes: Sequence[Amounts]) -> None:
+        self._nodes = nodes
+        self._found: dict[Asked, tuple[int, ...]] = {}
+
+    def of(self, asked: Asked) -> tuple[int, ...]:
+        """Return the positions of the nodes that have room."""
+        found = self._found.get(asked)
+        if found is None:
+            found = self._found[asked] = tuple(
+                at for at, free in enumerate(self._nodes) if fits(asked, free)
+            )
+        return found

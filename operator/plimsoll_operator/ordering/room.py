@@ -1,0 +1,197 @@
+"""Adds up what is left on nodes, and who runs there, for pods that wait for their turn.
+
+It is an estimate: the scheduler alone knows what fits. Where it is too large, a pod waits for the
+scheduler instead of for its turn. Where it is too small, a pod waits for longer than it has to: so
+what is not sure to take room counts as taking none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from plimsoll_operator.names.labels import HELD
+from plimsoll_operator.ordering.asks import Amounts, Asked, amounts_of, asked_by
+from plimsoll_operator.ordering.gate import gates_of
+from plimsoll_operator.pods.identity import identify
+from plimsoll_operator.pods.spec import Pod, annotations_of, mapping, metadata_of, spec_of
+from plimsoll_operator.pods.status import read_time
+
+AWAITED_S: Final = 10.0
+"""So long a pod that was released counts on the node that it prefers, unless it is bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taker:
+    """A pod that takes room on a node. task: ``namespace/name``; None of no task."""
+
+    node: str
+    priority: int
+    asked: Asked
+    task: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A node as one pod finds it.
+
+    host: the name by which a pod can prefer it. free: what is left of what the node names.
+    residents: tasks that run there; the same as often as it does.
+    """
+
+    node: str
+    host: str
+    free: Amounts
+    residents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outsider:
+    """A pod that waits for the scheduler and never waited for its turn."""
+
+    created_s: float
+    priority: int
+
+
+@dataclass(slots=True)
+class RoomBook:
+    """Nodes that take pods, and who takes room on them. Nodes are known by their names."""
+
+    _nodes: dict[str, tuple[str, Amounts]] = field(default_factory=dict)
+    _tasks: dict[str, Taker] = field(default_factory=dict)
+    """Pods of tasks by UID, as they are seen."""
+    _waiting: dict[str, Outsider] = field(default_factory=dict)
+    """Those of tasks that wait for the scheduler."""
+    _others: tuple[Taker, ...] = ()
+    _other_outsiders: tuple[Outsider, ...] = ()
+    _awaited: dict[str, tuple[float, Taker]] = field(default_factory=dict)
+
+    def see_node(self, node: str, host: str | None, document: Mapping[str, Any]) -> None:
+        """Note a node. host: None where an ordinary pod cannot go now, or the node is gone."""
+        if host is None:
+            self._nodes.pop(node, None)
+        else:
+            status = mapping(document.get("status"))
+            self._nodes[node] = host, amounts_of(status.get("allocatable"))
+
+    def see(self, pod: Pod, *, gone: bool) -> None:
+        """Note a pod of a task, as often as it is seen."""
+        uid = str(metadata_of(pod).get("uid"))
+        self._tasks.pop(uid, None)
+        self._waiting.pop(uid, None)
+        if gone or is_over(pod):
+            self._awaited.pop(uid, None)
+            return
+        taker = taker_of(pod)
+        if taker is not None:
+            self._tasks[uid] = taker
+            self._awaited.pop(uid, None)
+        elif (outsider := outsider_of(pod)) is not None:
+            self._waiting[uid] = outsider
+
+    def set_others(self, pods: Iterable[Pod]) -> None:
+        """Note all pods of no task; those before are forgotten."""
+        takers, outsiders = list[Taker](), list[Outsider]()
+        for pod in pods:
+            if is_over(pod):
+                continue
+            taker, outsider = taker_of(pod), outsider_of(pod)
+            takers += () if taker is None else (taker,)
+            outsiders += () if outsider is None else (outsider,)
+        self._others, self._other_outsiders = tuple(takers), tuple(outsiders)
+
+    def expect(self, uid: str, taker: Taker, until_s: float) -> None:
+        """Count a released pod on the node that it prefers, until it is bound or the time is up."""
+        if uid not in self._tasks:
+            self._awaited[uid] = until_s, taker
+
+    def has_bound(self, uid: str) -> bool:
+        """Say whether a pod of a task has a node."""
+        return uid in self._tasks
+
+    def newest_outsider_s(self, priority: int) -> float | None:
+        """Return when the newest pod was created that the scheduler has, of this priority or more.
+
+        None if it has none but those that were released.
+        """
+        return max(
+            (
+                each.created_s
+                for each in (*self._waiting.values(), *self._other_outsiders)
+                if each.priority >= priority
+            ),
+            default=None,
+        )
+
+    def places(self, priority: int, now_s: float) -> list[Place]:
+        """Return all nodes as a pod of this priority finds them. O(nodes and pods).
+
+        A pod of less priority takes no room from it: the scheduler would take it away.
+        """
+        self._forget_awaited(now_s)
+        taken: dict[str, Counter[str]] = {node: Counter() for node in self._nodes}
+        residents: dict[str, list[str]] = {node: [] for node in self._nodes}
+        for taker in self._takers():
+            if taker.node not in taken:
+                continue
+            if taker.priority >= priority:
+                taken[taker.node].update(dict(taker.asked))
+            if taker.task is not None:
+                residents[taker.node].append(taker.task)
+        return [
+            Place(
+                node,
+                host,
+                {name: amount - taken[node][name] for name, amount in has.items()},
+                tuple(residents[node]),
+            )
+            for node, (host, has) in self._nodes.items()
+        ]
+
+    def capacities(self) -> list[Amounts]:
+        """Return what each node has when nobody is there."""
+        return [has for _, has in self._nodes.values()]
+
+    def _takers(self) -> Iterator[Taker]:
+        yield from self._tasks.values()
+        yield from self._others
+        for _, taker in self._awaited.values():
+            yield taker
+
+    def _forget_awaited(self, now_s: float) -> None:
+        for uid in [uid for uid, (until_s, _) in self._awaited.items() if until_s <= now_s]:
+            del self._awaited[uid]
+
+
+def is_over(pod: Pod) -> bool:
+    """Say whether the pod takes no room any more."""
+    return mapping(pod.get("status")).get("phase") in ("Succeeded", "Failed")
+
+
+def priority_of(pod: Pod) -> int:
+    """Return the pod's priority; 0 where nobody said."""
+    priority = spec_of(pod).get("priority")
+    return priority if isinstance(priority, int) and not isinstance(priority, bool) else 0
+
+
+def taker_of(pod: Pod) -> Taker | None:
+    """Return what a pod that has a node takes there; None if it has none."""
+    node = spec_of(pod).get("nodeName")
+    if not isinstance(node, str) or not node:
+        return None
+    identity = identify(pod)
+    task = None if identity is None else str(identity.task)
+    return Taker(node, priority_of(pod), asked_by(pod), task)
+
+
+def outsider_of(pod: Pod) -> Outsider | None:
+    """Return a pod that the scheduler has, and that never waited for its turn; else None."""
+    spec = spec_of(pod)
+    if spec.get("nodeName") or gates_of(pod) or HELD in annotations_of(pod):
+        return None
+    created_s = read_time(metadata_of(pod).get("creationTimestamp"))
+    if created_s is None or metadata_of(pod).get("deletionTimestamp"):
+        return None
+    return Outsider(created_s, priority_of(pod))
