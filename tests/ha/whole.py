@@ -32,8 +32,9 @@ AT_WORK = {
 }
 
 
-def _run(arguments: tuple[str, ...], log: Path) -> None:
+def _run(arguments: tuple[str, ...], log: Path, told: dict[str, str]) -> None:
     """Be one of the processes; what it prints goes to its log."""
+    os.environ.update(told)
     with log.open("ab") as out:
         for number in (1, 2):
             os.dup2(out.fileno(), number)
@@ -54,10 +55,11 @@ _SERVER.set_forkserver_preload(
 
 @dataclass(slots=True)
 class Restarted:
-    """One process, and its successors."""
+    """One process, and its successors. told: variables of its environment."""
 
     arguments: tuple[str, ...]
     log: Path
+    told: dict[str, str] = field(default_factory=dict)
     kills: int = 0
     _process: multiprocessing.process.BaseProcess | None = None
     _began_at: int = 0
@@ -73,7 +75,7 @@ class Restarted:
     async def _keep(self) -> None:
         while True:
             self._began_at = self.log.stat().st_size if self.log.exists() else 0
-            self._process = _SERVER.Process(target=_run, args=(self.arguments, self.log))
+            self._process = _SERVER.Process(target=_run, args=(self.arguments, self.log, self.told))
             self._process.start()
             while self._process.is_alive():
                 await asyncio.sleep(RESTARTS_AFTER_S)
@@ -98,6 +100,13 @@ class Restarted:
             self._process.join()
             self._began_at = self.log.stat().st_size  # its successor has said nothing yet
             self.kills += 1
+
+    async def kill_for_good(self) -> None:
+        """Kill -9, and start no other until ``start``."""
+        assert self._keeping is not None
+        self._keeping.cancel()
+        await asyncio.gather(self._keeping, return_exceptions=True)
+        self.kill()
 
     async def end(self) -> None:
         assert self._keeping is not None
@@ -156,15 +165,23 @@ class Whole:
 
 
 @contextlib.asynccontextmanager
-async def the_whole(cluster: Cluster, folder: Path) -> AsyncIterator[Whole]:
-    """Start all, have the API server ask admission, and end all with the block."""
+async def the_whole(
+    cluster: Cluster, folder: Path, told: Mapping[str, dict[str, str]] | None = None
+) -> AsyncIterator[Whole]:
+    """Start all, have the API server ask admission, and end all with the block.
+
+    told: variables of the environment, by the process.
+    """
     ports = _free_ports()
     authority = make_certificates(
         folder / "certificates", ["127.0.0.1", "localhost"], datetime.now(UTC)
     )
     (folder / "token").write_text("a-token-of-the-tests")
     commands = _commands(cluster, folder, ports)
-    processes = {each[0]: Restarted(each, folder / f"{each[0]}.log") for each in commands}
+    processes = {
+        each[0]: Restarted(each, folder / f"{each[0]}.log", (told or {}).get(each[0], {}))
+        for each in commands
+    }
     whole = Whole(folder, processes)
     for each in processes.values():
         each.start()

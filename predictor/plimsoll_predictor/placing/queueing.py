@@ -66,6 +66,8 @@ def best_turn(
         return Turn(0, _by(np.array([float(len(each)) for each in nodes]), window[0].fits))
     empty = {at for at, residents in enumerate(nodes) if not residents}
     wasted = _wasted(window, nodes, beside)
+    # Beside a good neighbour it may waste as little; but a node that nobody uses wastes more.
+    wasted[:, sorted(empty)] = -np.inf
     for number, job in enumerate(window):
         if not empty.isdisjoint(job.fits):
             return Turn(number, _by(wasted[number], job.fits))
@@ -84,7 +86,7 @@ def _wasted(window: Sequence[Candidate], nodes: Sequence[Sequence[str]], beside:
         for kind in residents:
             counts[at, beside.place(kind)] += 1.0
     rows = beside.waste[[beside.place(job.kind) for job in window]]
-    return np.asarray(rows @ counts.T)
+    return np.asarray(rows @ counts.T, dtype=float)
 
 
 def _by(scores: Array, fitting: Sequence[int]) -> tuple[int, ...]:

@@ -1,0 +1,260 @@
+"""Nodes that no kubelet keeps, a past that says who slows whom, and pods that wait for a turn.
+
+The nodes have slots, which no real node has, so that only pods of these tests are scheduled there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from kubernetes_asyncio import client
+
+from plimsoll_operator.names import labels
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.replay.placing.world import World
+from plimsoll_predictor.store import Store
+from tests.apiserver.controllers import RFC_3339, Shop, until
+from tests.builders.placed_runs import MEAN_S, keep, placed_runs
+from tests.builders.stores import an_attempt
+from tests.conftest import Cluster
+from tests.ha.whole import Whole, the_whole
+
+SLOT = "example.com/slot"
+SLOTS = 2
+LEASE = "plimsoll-controller"
+ACCOUNT = "plimsoll-admission"
+HEARTBEAT_S = 10.0
+COMPUTES, WAITS = "computes", "waits"
+SLOWDOWNS = [[1.9, 1.08], [1.07, 1.01]]
+PAST_RUNS = 300
+
+
+def teach(store: Store, shop: Shop) -> None:
+    """Two tasks of ten minutes: one that computes, and one that waits."""
+    kinds = tuple(str(shop.task(name)) for name in (COMPUTES, WAITS))
+    world = World("two", kinds, np.array([1.0, 1.0]), np.array(SLOWDOWNS))
+    keep(store, placed_runs(PAST_RUNS, seed=5, world=world))
+    # What is kept above counts as forecast already: these runs tell how long the tasks take.
+    store.observations.record([_a_run(TaskId.parse(kind), at) for kind in kinds for at in range(5)])
+
+
+def _a_run(task: TaskId, at: int) -> Any:
+    made = an_attempt(f"long-{task.name}-{at}").built
+    began_s = float(made.started_s or 0.0)
+    return replace(
+        made,
+        task=task,
+        run=f"long-{at}",
+        features={},
+        submitted_s=began_s,
+        started_s=began_s,
+        finished_s=began_s + MEAN_S,
+    )
+
+
+@contextlib.asynccontextmanager
+async def nodes_with_slots(shop: Shop, *names: str) -> AsyncIterator[None]:
+    """Ready, as if kubelets kept them, until the block ends."""
+    for name in names:
+        body = {"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}}
+        await shop.core.create_node(body)
+    beating = asyncio.create_task(_beat(shop, names))
+    try:
+        yield
+    finally:
+        beating.cancel()
+        await asyncio.gather(beating, return_exceptions=True)
+        for name in names:
+            await shop.core.delete_node(name)
+
+
+async def _beat(shop: Shop, names: tuple[str, ...]) -> None:
+    has = {"cpu": "8", "memory": "16Gi", "pods": "20", SLOT: str(SLOTS)}
+    while True:
+        now = datetime.now(UTC).strftime(RFC_3339)
+        ready = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "KubeletReady",
+            "lastHeartbeatTime": now,
+            "lastTransitionTime": now,
+        }
+        status = {"capacity": has, "allocatable": has, "conditions": [ready]}
+        for name in names:
+            await shop.core.patch_node_status(
+                name, {"status": status}, _content_type="application/merge-patch+json"
+            )
+        await asyncio.sleep(HEARTBEAT_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A namespace whose pods wait for their turns, and all of Plimsoll's processes."""
+
+    shop: Shop
+    whole: Whole
+
+    async def create(self, name: str, task: str) -> None:
+        """A bare pod that takes a slot."""
+        asked = {"memory": "64Mi", SLOT: "1"}
+        body = {
+            "metadata": {"name": name, "labels": {labels.TASK: task}},
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [
+                    {
+                        "name": "main",
+                        "image": "localhost/none:1",
+                        "resources": {"requests": asked, "limits": asked},
+                    }
+                ],
+            },
+        }
+        await self.shop.core.create_namespaced_pod(self.shop.namespace, body)
+
+    async def gates(self) -> dict[str, list[str]]:
+        """The scheduling gates of each pod."""
+        return {
+            name: [gate.name for gate in pod.spec.scheduling_gates or []]
+            for name, pod in (await self.shop.pods()).items()
+        }
+
+    async def held(self) -> set[str]:
+        """The pods that wait for a turn."""
+        return {name for name, gates in (await self.gates()).items() if labels.ORDER_GATE in gates}
+
+    async def node_of(self, name: str) -> str | None:
+        """Where a pod is; None while it has no node."""
+        found: str | None = (await self.shop.pods())[name].spec.node_name
+        return found
+
+    async def run(self, name: str, task: str) -> str:
+        """Create a pod that runs from now on; its node."""
+        await self.create(name, task)
+        node = await until(f"{name} has a node", lambda: self.node_of(name))
+        now = datetime.now(UTC).strftime(RFC_3339)
+        state = {"name": "main", "image": "localhost/none:1", "imageID": "", "ready": True}
+        status = {
+            "phase": "Running",
+            "containerStatuses": [
+                {**state, "restartCount": 0, "state": {"running": {"startedAt": now}}}
+            ],
+        }
+        await self.shop.core.patch_namespaced_pod_status(
+            name,
+            self.shop.namespace,
+            {"status": status},
+            _content_type="application/merge-patch+json",
+        )
+        return str(node)
+
+    async def holds(self) -> bool:
+        """Whether a new pod would wait; nothing is created."""
+        body = {
+            "metadata": {"name": "tried", "labels": {labels.TASK: COMPUTES}},
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [{"name": "main", "image": "localhost/none:1"}],
+            },
+        }
+        try:
+            tried = await self.shop.core.create_namespaced_pod(
+                self.shop.namespace, body, dry_run="All"
+            )
+        except client.ApiException:
+            return False  # a new namespace has no service account for a moment
+        return bool(tried.spec.scheduling_gates)
+
+
+def rights(own: str) -> list[dict[str, Any]]:
+    """What the chart gives admission where pods may wait."""
+    subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": own}
+    group, named = "rbac.authorization.k8s.io", {"name": f"{ACCOUNT}-{own}"}
+    v1 = f"{group}/v1"
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": ACCOUNT, "namespace": own},
+        },
+        {
+            "apiVersion": v1,
+            "kind": "ClusterRole",
+            "metadata": named,
+            "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "patch"]}],
+        },
+        {
+            "apiVersion": v1,
+            "kind": "ClusterRoleBinding",
+            "metadata": named,
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", **named},
+            "subjects": [subject],
+        },
+        {
+            "apiVersion": v1,
+            "kind": "Role",
+            "metadata": {**named, "namespace": own},
+            "rules": [
+                {
+                    "apiGroups": ["coordination.k8s.io"],
+                    "resources": ["leases"],
+                    "resourceNames": [LEASE],
+                    "verbs": ["get"],
+                }
+            ],
+        },
+        {
+            "apiVersion": v1,
+            "kind": "RoleBinding",
+            "metadata": {**named, "namespace": own},
+            "roleRef": {"apiGroup": group, "kind": "Role", **named},
+            "subjects": [subject],
+        },
+    ]
+
+
+def told(cluster: Cluster, folder: Path, own: str) -> Mapping[str, dict[str, str]]:
+    """What the chart tells controller and admission, by its process."""
+    token = folder / "api-token"
+    token.write_text(cluster.kubectl("create", "token", ACCOUNT, "-n", own).strip())
+    both = {"PLIMSOLL_LEASE": LEASE, "PLIMSOLL_NAMESPACE": own}
+    return {
+        "controller": both,
+        "admission": {
+            **both,
+            "PLIMSOLL_API_URL": "https://127.0.0.1:6443",
+            "PLIMSOLL_API_TOKEN_FILE": str(token),
+            "PLIMSOLL_API_CA_FILE": str(cluster.handle.layout.certificates / "ca.crt"),
+        },
+    }
+
+
+@contextlib.asynccontextmanager
+async def pods_that_wait(
+    cluster: Cluster, shop: Shop, own: str, folder: Path
+) -> AsyncIterator[Waiting]:
+    """Two nodes of two slots, and a Plimsoll that knows both tasks and holds their pods."""
+    store = Store.open(f"sqlite:///{folder}/plimsoll.db")
+    try:
+        teach(store, shop)
+    finally:
+        store.close()
+    for each in rights(own):
+        cluster.apply(each)
+    names = tuple(f"{shop.namespace}-{number}" for number in (1, 2))
+    async with (
+        nodes_with_slots(shop, *names),
+        the_whole(cluster, folder, told(cluster, folder, own)) as whole,
+    ):
+        waiting = Waiting(shop, whole)
+        await until("a new pod would wait", waiting.holds)
+        yield waiting
+    for kind in ("clusterrole", "clusterrolebinding"):
+        cluster.kubectl("delete", kind, f"{ACCOUNT}-{own}", "--ignore-not-found")

@@ -1,0 +1,147 @@
+"""Who waits for a turn, and who never does, whatever the policy says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.ordering.gate import is_held
+from plimsoll_operator.ordering.holding import (
+    MOST_UNHEARD_S,
+    Holding,
+    Outcome,
+    Readiness,
+    hold_for,
+)
+from plimsoll_operator.sizing.pod_sizing import size
+from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_predictor.core.policy import Mode, Order
+from tests.builders.pods import APod, a_pod
+from tests.rigs.admission_servers import TRAIN, knowledge_of
+
+READY = Readiness(age_s=1.0, watched=True)
+STATE = AdmissionState(
+    tasks={TRAIN: knowledge_of(order=Order.ENFORCE)}, ordered=frozenset({str(TRAIN)})
+)
+POD = a_pod().named("train-1", None).labelled("train").asking("2Gi").limited("2Gi")
+OF_A_JOB = POD.owned_by_job().annotated({labels.MAY_WAIT: "true"})
+
+
+def held(
+    pod: APod = POD, state: AdmissionState = STATE, readiness: Readiness = READY
+) -> Holding | None:
+    document = pod.restarting("Never").built()
+    return hold_for(document, size(document, state), state, readiness)
+
+
+def outcome(
+    pod: APod = POD, state: AdmissionState = STATE, readiness: Readiness = READY
+) -> Outcome | None:
+    holding = held(pod, state, readiness)
+    return None if holding is None else holding.outcome
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(POD, id="a bare pod"),
+        pytest.param(OF_A_JOB, id="the pod of a plain Job"),
+        pytest.param(POD.with_spec(nodeSelector={"kubernetes.io/os": "linux"}), id="on Linux"),
+        pytest.param(
+            POD.with_spec(
+                tolerations=[{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]
+            ),
+            id="with the tolerations of all pods",
+        ),
+        pytest.param(POD.with_spec(priority=1000), id="of a priority"),
+    ],
+)
+def test_who_waits(pod: APod) -> None:
+    holding = held(pod)
+    assert holding is not None
+    assert holding.outcome is Outcome.HELD
+    sized = size(pod.restarting("Never").built(), STATE)
+    after = pod.patched([*sized.patch, *holding.patch]).built()
+    assert is_held(after)
+    assert labels.HELD in after["metadata"]["annotations"]
+
+
+WHERE = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}}
+APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"odd": 1}]}}
+
+
+@pytest.mark.parametrize(
+    ("pod", "why"),
+    [
+        (POD.with_spec(nodeName="node-1"), Outcome.CHOSEN),
+        (POD.with_spec(nodeSelector={"pool": "gpu"}), Outcome.CHOSEN),
+        (POD.with_spec(affinity=WHERE), Outcome.CHOSEN),
+        (POD.with_spec(affinity=APART), Outcome.CHOSEN),
+        (POD.with_spec(tolerations=[{"operator": "Exists"}]), Outcome.CHOSEN),
+        (POD.with_spec(topologySpreadConstraints=[{"maxSkew": 1}]), Outcome.CHOSEN),
+        (POD.with_spec(schedulerName="volcano"), Outcome.CHOSEN),
+        (POD.with_spec(resourceClaims=[{"name": "gpu"}]), Outcome.CHOSEN),
+        (POD.with_spec(preemptionPolicy="Never"), Outcome.CHOSEN),
+        (POD.with_spec(schedulingGates=[{"name": "example.com/mine"}]), Outcome.CHOSEN),
+        (POD.with_labels({"kueue.x-k8s.io/queue-name": "team"}), Outcome.GROUPED),
+        (POD.with_labels({"jobset.sigs.k8s.io/jobset-name": "it"}), Outcome.GROUPED),
+        (POD.annotated({"scheduling.k8s.io/group-name": "it"}), Outcome.GROUPED),
+        (POD.with_spec(workloadRef={"name": "it"}), Outcome.GROUPED),
+        (POD.owned_by("PyTorchJob", "bert", version="kubeflow.org/v1"), Outcome.MADE),
+        (POD.owned_by("ReplicaSet", "web", version="apps/v1"), Outcome.MADE),
+        (POD.owned_by_job(), Outcome.MADE),
+        (POD.owned_by_job().annotated({labels.MAY_WAIT: "false"}), Outcome.MADE),
+        (POD.with_labels({"dag_id": "d", "task_id": "t", "run_id": "r"}), Outcome.MADE),
+    ],
+)
+def test_who_never_waits(pod: APod, why: Outcome) -> None:
+    holding = held(pod)
+    assert holding is not None
+    assert (holding.outcome, list(holding.patch)) == (why, [])
+
+
+@pytest.mark.parametrize(
+    ("readiness", "why"),
+    [
+        (Readiness(age_s=1.0, watched=False), Outcome.UNWATCHED),
+        (Readiness(age_s=None, watched=True), Outcome.SILENT),
+        (Readiness(age_s=MOST_UNHEARD_S + 0.1, watched=True), Outcome.SILENT),
+    ],
+)
+def test_no_gate_is_made_that_might_stay(readiness: Readiness, why: Outcome) -> None:
+    assert outcome(readiness=readiness) is why
+
+
+def test_whose_task_the_controller_does_not_order_starts_at_once() -> None:
+    assert outcome(state=replace(STATE, ordered=frozenset())) is Outcome.UNKNOWN
+
+
+def test_a_later_attempt_starts_at_once() -> None:
+    pod = OF_A_JOB.annotated(
+        {
+            "batch.kubernetes.io/job-completion-index": "0",
+            "batch.kubernetes.io/job-index-failure-count": "1",
+        }
+    )
+    assert outcome(pod) is Outcome.LATER
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param({}, id="nobody asked"),
+        pytest.param({"order": Order.ENFORCE, "mode": Mode.OFF}, id="it is off"),
+        pytest.param({"order": Order.ENFORCE, "paused": True}, id="it is paused"),
+    ],
+)
+def test_where_nobody_asks_for_it_no_pod_waits(policy: dict[str, Any]) -> None:
+    state = replace(STATE, tasks={TRAIN: knowledge_of(**policy)})
+    assert held(state=state) is None
+
+
+def test_who_is_held_already_is_not_held_twice() -> None:
+    gate = [{"name": labels.ORDER_GATE}]
+    assert held(POD.with_spec(schedulingGates=gate)) is None

@@ -1,0 +1,209 @@
+"""Who is next: the pair that wastes least, nobody overtaken for long, nobody held in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from plimsoll_operator.ordering.asks import Amounts
+from plimsoll_operator.ordering.queue import (
+    MOST_HELD,
+    MOST_OVERTAKEN,
+    WINDOW,
+    Known,
+    Release,
+    Waiter,
+    in_order,
+    next_release,
+    overtaken_by,
+)
+from plimsoll_operator.ordering.room import Place
+from plimsoll_operator.ordering.why import Why
+from plimsoll_predictor.placing.kinds import OTHERS
+from plimsoll_predictor.placing.queueing import Beside
+
+CPU, WAIT = "shop/cpu", "shop/wait"
+PAIRS = Beside((OTHERS, CPU, WAIT), np.array([[0.2, 0.2, 0.2], [0.2, 1.5, 0.0], [0.2, 0.0, 0.3]]))
+EMPTY: Amounts = {"cpu": 4000, "pods": 10}
+
+
+def waiter(number: int, task: str = CPU, cores: int = 1, **changes: object) -> Waiter:
+    made = Waiter(
+        uid=f"uid-{number:04}",
+        task=task,
+        created_s=1000.0 + number,
+        priority=0,
+        asked=(("cpu", cores * 1000), ("pods", 1)),
+        most_s=600.0,
+        alone=True,
+        ordered=True,
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def place(name: str, *residents: str, cores: int = 1) -> Place:
+    return Place(name, name, {"cpu": cores * 1000, "pods": 5}, residents)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What is so when somebody is chosen."""
+
+    places: Sequence[Place] = ()
+    of_priority: Callable[[int], Sequence[Place]] | None = None
+    known: Known = field(
+        default_factory=lambda: Known(PAIRS, 1100.0, (EMPTY,), lambda _priority: None)
+    )
+
+    def next(self, *queue: Waiter) -> Release | None:
+        return next_release(queue, self.of_priority or (lambda _priority: self.places), self.known)
+
+
+BUSY = (place("with-cpu", CPU), place("with-wait", WAIT))
+
+
+def test_the_pair_that_wastes_least_is_next() -> None:
+    release = Moment((place("with-cpu", CPU),)).next(waiter(1), waiter(2), waiter(3, WAIT))
+    assert release is not None
+    assert (release.waiter.uid, release.why) == ("uid-0003", Why.TURN)
+    assert [each.node for each in release.places] == ["with-cpu"]
+
+
+def test_of_alike_pods_the_first_is_next_and_goes_where_it_gets_along() -> None:
+    release = Moment(BUSY).next(waiter(1), waiter(2))
+    assert release is not None
+    assert release.waiter.uid == "uid-0001"
+    assert [each.node for each in release.places] == ["with-wait", "with-cpu"]
+
+
+def test_an_empty_node_is_the_first_pods() -> None:
+    release = Moment((*BUSY, place("empty"))).next(waiter(1), waiter(2, WAIT))
+    assert release is not None
+    assert release.waiter.uid == "uid-0001"
+    assert release.places[0].node == "empty"
+
+
+def test_at_most_five_nodes_are_named() -> None:
+    nodes = tuple(place(f"n{number}", WAIT) for number in range(9))
+    release = Moment(nodes).next(waiter(1))
+    assert release is not None
+    assert len(release.places) == 5
+
+
+def test_without_room_all_wait() -> None:
+    assert Moment((place("full", CPU, cores=0),)).next(waiter(1), waiter(2, WAIT)) is None
+    assert Moment(()).next() is None
+
+
+def test_who_is_too_large_for_what_is_free_lets_smaller_ones_go_before() -> None:
+    release = Moment(BUSY).next(waiter(1, cores=3), waiter(2))
+    assert release is not None
+    assert release.waiter.uid == "uid-0002"
+
+
+def test_of_those_that_fit_only_the_first_are_looked_at() -> None:
+    queue = [waiter(number) for number in range(WINDOW)] + [waiter(WINDOW, WAIT)]
+    release = Moment((place("with-cpu", CPU),)).next(*queue)
+    assert release is not None
+    assert release.waiter.uid == "uid-0000"
+
+
+def test_each_time_that_it_was_overtaken_counts() -> None:
+    moment = Moment((place("with-cpu", CPU),))
+    queue = waiter(1, overtaken=MOST_OVERTAKEN - 1), waiter(2, WAIT)
+    release = moment.next(*queue)
+    assert release is not None
+    assert release.waiter.task == WAIT  # 1.5 is more than 59 hundredths
+    late = moment.next(waiter(1, overtaken=MOST_OVERTAKEN), waiter(2, WAIT))
+    assert late is not None
+    assert (late.waiter.uid, late.why) == ("uid-0001", Why.OVERTAKEN)
+
+
+def test_who_was_overtaken_often_waits_for_the_scheduler_where_nothing_is_free() -> None:
+    late = Moment((place("full", cores=0),)).next(waiter(1, overtaken=MOST_OVERTAKEN))
+    assert late is not None
+    assert (late.why, late.places) == (Why.OVERTAKEN, ())
+
+
+def test_those_who_came_before_are_overtaken() -> None:
+    queue = [waiter(1), waiter(2, priority=5), waiter(3), waiter(4, WAIT)]
+    assert overtaken_by(queue, queue[3]) == ["uid-0001", "uid-0003"]
+    assert overtaken_by(queue, queue[0]) == []
+
+
+def test_the_queue_is_in_the_order_of_creation() -> None:
+    twins = waiter(7, created_s=1000.0), waiter(3, created_s=1000.0)
+    queue = in_order([waiter(2), *twins])
+    assert [each.uid for each in queue] == ["uid-0003", "uid-0007", "uid-0002"]
+
+
+@pytest.mark.parametrize(
+    ("of", "why"),
+    [
+        ({"ordered": False}, Why.UNORDERED),
+        ({"alone": False}, Why.OTHERS),
+        ({"created_s": 500.0}, Why.WAITED),
+        ({"most_s": 10.0}, Why.WAITED),
+        ({"asked": (("cpu", 5000),)}, Why.LARGE),
+        ({"asked": (("example.com/gpu", 1),)}, Why.LARGE),
+    ],
+)
+def test_who_cannot_be_ordered_waits_for_nothing(of: dict[str, object], why: Why) -> None:
+    release = Moment((place("full", cores=0),)).next(waiter(1), waiter(2, **of))
+    assert release == Release(waiter(2, **of), why)
+
+
+def test_where_it_is_not_known_who_is_on_the_nodes_all_go() -> None:
+    moment = Moment(BUSY)
+    blind = replace(moment, known=replace(moment.known, sees=False))
+    release = blind.next(waiter(1))
+    assert release == Release(waiter(1), Why.BLIND)
+
+
+def test_who_came_before_a_pod_without_an_order_goes_to_the_scheduler_too() -> None:
+    moment = Moment((place("full", cores=0),))
+    with_outsider = replace(
+        moment, known=replace(moment.known, outsider_s=lambda _priority: 1001.5)
+    )
+    assert with_outsider.next(waiter(1), waiter(2)) == Release(waiter(1), Why.OUTSIDE)
+    assert with_outsider.next(waiter(2)) is None
+
+
+def test_a_crowd_is_let_go_from_its_front() -> None:
+    queue = [waiter(number) for number in range(MOST_HELD + 1)]
+    moment = Moment((place("full", cores=0),))
+    assert moment.next(*queue) == Release(queue[0], Why.CROWD)
+    assert moment.next(*queue[1:]) is None
+
+
+def test_nobody_of_a_lower_priority_goes_before_a_higher_one() -> None:
+    release = Moment(BUSY).next(waiter(1), waiter(2, priority=7))
+    assert release is not None
+    assert release.waiter.uid == "uid-0002"
+    # The higher one does not fit, the lower one does: the scheduler has the higher one first.
+    first = Moment(BUSY).next(waiter(1), waiter(2, priority=7, cores=3))
+    assert first == Release(waiter(2, priority=7, cores=3), Why.TURN)
+    # Neither fits: both wait.
+    full = Moment((place("full", cores=0),))
+    assert full.next(waiter(1), waiter(2, priority=7)) is None
+
+
+def test_each_priority_has_its_own_room() -> None:
+    """What takes room of a lower priority would be taken away."""
+    moment = Moment(of_priority=lambda priority: BUSY if priority else (place("full", cores=0),))
+    assert moment.next(waiter(1)) is None
+    release = moment.next(waiter(1), waiter(2, priority=7))
+    assert release is not None
+    assert release.waiter.uid == "uid-0002"
+
+
+def test_while_nothing_is_known_pods_go_as_they_came() -> None:
+    moment = Moment((place("two", CPU, CPU), place("one", CPU)))
+    untaught = replace(moment, known=replace(moment.known, pairs=None))
+    release = untaught.next(waiter(1), waiter(2, WAIT))
+    assert release is not None
+    assert release.waiter.uid == "uid-0001"
+    assert release.places[0].node == "one"
