@@ -13,6 +13,7 @@ VALUE_SETS: Final[Mapping[str, Path | None]] = {
     "default": None,
     "ha-postgresql": EXAMPLES / "ha-postgresql.yaml",
     "locked-down": EXAMPLES / "locked-down.yaml",
+    "ordered": EXAMPLES / "ordered.yaml",
     "scheduler-extender": EXAMPLES / "scheduler-extender.yaml",
 }
 """Name to the file with the values; None for no file."""

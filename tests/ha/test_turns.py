@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,8 +17,9 @@ from tests.ha.waiting_for_turns import COMPUTES, WAITS, Waiting, pods_that_wait
 
 pytestmark = [pytest.mark.node]
 
-LONGEST_S = 60.0
-"""No pod waits longer than that for a Plimsoll that is away."""
+SEED = 20261123
+MANY_ROUNDS = 50
+FEW_PODS, MANY_PODS = 40, 300
 
 
 @pytest_asyncio.fixture
@@ -60,3 +63,54 @@ async def test_who_gets_along_comes_first_and_all_come(waiting: Waiting) -> None
     terms = pod.spec.affinity.node_affinity
     assert terms.required_during_scheduling_ignored_during_execution is None
     assert labels.HELD in pod.metadata.annotations
+
+
+@pytest.mark.alone
+async def test_no_pod_waits_for_a_plimsoll_that_is_away(waiting: Waiting) -> None:
+    await full(waiting)
+    processes = waiting.whole.processes
+    for number in range(6):
+        await waiting.create(f"held-{number}", COMPUTES)
+    assert len(await waiting.held()) == 6
+
+    # The controller is away: admission lets them go.
+    await processes["controller"].kill_for_good()
+    await waiting.none_held("the controller was killed")
+    assert not await waiting.holds()
+    processes["controller"].start()
+    await until("a new pod would wait again", waiting.holds)
+
+    # Admission is away: no new pod is held, and the controller goes on.
+    for number in range(3):
+        await waiting.create(f"again-{number}", COMPUTES)
+    assert len(await waiting.held()) == 3
+    await processes["admission"].kill_for_good()
+    assert not await waiting.holds()
+
+    # Both are away, and admission comes back alone.
+    await processes["controller"].kill_for_good()
+    processes["admission"].start()
+    await waiting.none_held("admission began without a controller")
+    every = {pod.metadata.name for pod in (await waiting.shop.pods()).values()}
+    await waiting.all_end_once(every)
+
+
+async def test_all_start_once_whoever_is_killed_at_random(waiting: Waiting, rounds: int) -> None:
+    few = rounds < MANY_ROUNDS
+    names = {f"flows-{number}" for number in range(FEW_PODS if few else MANY_PODS)}
+    chance = random.Random(SEED)
+    kills = asyncio.gather(
+        *(
+            waiting.whole.kill_at_random(name, rounds // 2 if few else rounds, chance)
+            for name in ("controller", "admission")
+        )
+    )
+    ending = asyncio.create_task(waiting.end_what_runs())
+    try:
+        for number, name in enumerate(sorted(names)):
+            await waiting.create(name, COMPUTES if number % 2 else WAITS)
+        await kills
+    finally:
+        ending.cancel()
+        await asyncio.gather(ending, kills, return_exceptions=True)
+    await waiting.all_end_once(names)

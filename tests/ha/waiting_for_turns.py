@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -24,6 +25,7 @@ from tests.apiserver.controllers import RFC_3339, Shop, until
 from tests.builders.placed_runs import MEAN_S, keep, placed_runs
 from tests.builders.stores import an_attempt
 from tests.conftest import Cluster
+from tests.ha.figures import FIGURES
 from tests.ha.whole import Whole, the_whole
 
 SLOT = "example.com/slot"
@@ -31,6 +33,8 @@ SLOTS = 2
 LEASE = "plimsoll-controller"
 ACCOUNT = "plimsoll-admission"
 HEARTBEAT_S = 10.0
+LONGEST_S = 60.0
+"""No pod waits longer than that for a Plimsoll that is away."""
 COMPUTES, WAITS = "computes", "waits"
 SLOWDOWNS = [[1.9, 1.08], [1.07, 1.01]]
 PAST_RUNS = 300
@@ -171,6 +175,39 @@ class Waiting:
         except client.ApiException:
             return False  # a new namespace has no service account for a moment
         return bool(tried.spec.scheduling_gates)
+
+    async def none_held(self, since: str) -> None:
+        """Wait until no pod is held: LONGEST_S at most, as is promised."""
+
+        async def none() -> bool:
+            return not await self.held()
+
+        began_s = time.monotonic()
+        await until(f"none waits for a turn, since {since}", none, LONGEST_S)
+        FIGURES.note(f"let go after {since}", f"{time.monotonic() - began_s:.0f} s")
+
+    async def end_what_runs(self) -> None:
+        """Be the kubelet: what has a node succeeds."""
+        while True:
+            for name, pod in (await self.shop.pods()).items():
+                if pod.spec.node_name and pod.status.phase in ("Pending", "Running"):
+                    await self.shop.end(name, "succeeded")
+            await asyncio.sleep(0.1)
+
+    async def all_end_once(self, names: set[str]) -> None:
+        """Wait until all of them have had a node and succeeded, and nobody made another."""
+        ending = asyncio.create_task(self.end_what_runs())
+
+        async def all_ended() -> bool:
+            pods = await self.shop.pods()
+            return all(pods[name].status.phase == "Succeeded" for name in names)
+
+        try:
+            await until("all have started and ended", all_ended)
+        finally:
+            ending.cancel()
+            await asyncio.gather(ending, return_exceptions=True)
+        assert set(await self.shop.pods()) == names
 
 
 def rights(own: str) -> list[dict[str, Any]]:

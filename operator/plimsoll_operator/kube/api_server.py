@@ -6,7 +6,7 @@ Objects are plain JSON: making typed objects of an answer takes longer than the 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -25,6 +25,7 @@ LEASES: Final = "/apis/coordination.k8s.io/v1"
 OURS: Final = f"/apis/{GROUP}/{VERSION}"
 
 MERGE_PATCH: Final = "application/merge-patch+json"
+JSON_PATCH: Final = "application/json-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 PAGE: Final = 500
 MOST_OBJECTS: Final = 20_000
@@ -113,8 +114,10 @@ class ApiServer:
         """Replace exactly the version of an object that ``body`` names."""
         return _document(path, await self._call("PUT", path, body=body))
 
-    async def patch(self, path: str, body: Object, content: str = MERGE_PATCH) -> dict[str, Any]:
-        """Patch one object; None removes a field. content: the kind of patch."""
+    async def patch(
+        self, path: str, body: Object | Sequence[Object], content: str = MERGE_PATCH
+    ) -> dict[str, Any]:
+        """Patch one object; None removes a field. content: the kind; a JSON_PATCH is a list."""
         return _document(path, await self._call("PATCH", path, body=body, content=content))
 
     async def delete(
@@ -133,7 +136,7 @@ class ApiServer:
         method: str,
         path: str,
         query: Mapping[str, str] | None = None,
-        body: Object | None = None,
+        body: Object | Sequence[Object] | None = None,
         content: str = "application/json",
     ) -> bytes:
         try:
@@ -142,7 +145,7 @@ class ApiServer:
                 method,
                 query_params=list((query or {}).items()),
                 header_params={"Accept": "application/json, */*", "Content-Type": content},
-                body=None if body is None else dict(body),
+                body=dict(body) if isinstance(body, Mapping) else body,
                 auth_settings=["BearerToken"],
                 response_types_map={},
                 _preload_content=False,
