@@ -1,4 +1,4 @@
-"""What the API server lets be changed of a pod that waits for its turn, and ``plimsoll release``."""
+"""What the API server lets be changed of a pod that waits, and ``plimsoll release``."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def test_after_a_release_nothing_of_it_can_be_changed(shop: Shop) -> None:
     """So no node may be required at a release: if it is gone, there is no way back."""
     released = await release(shop, await gated(shop, "bound", OURS))
     path = path_of(CORE, "pods", shop.namespace, "bound")
-    loosened = {"spec": {"affinity": {"nodeAffinity": {PREFERRED: []}}}}
+    loosened: dict[str, Any] = {"spec": {"affinity": {"nodeAffinity": {PREFERRED: []}}}}
     with pytest.raises(Refused):
         await api_of(shop).patch(path, loosened)
     assert (await now(shop, "bound"))["spec"] == released["spec"]
@@ -105,5 +105,5 @@ async def test_release_lets_go_all_and_nothing_else(shop: Shop) -> None:
     assert await release_pods(api_of(shop)) >= 3
     pods = await shop.pods()
     found = {name: [gate.name for gate in pod.spec.scheduling_gates] for name, pod in pods.items()}
-    assert found == dict.fromkeys(pods, [OTHERS["name"]])
+    assert found == {name: [OTHERS["name"]] for name in pods}
     assert await release_pods(api_of(shop)) == 0

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from plimsoll_operator.ordering.why import Why
 
-_SECONDS = (0.1, 0.5, 1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+_SECONDS = (1.0, 15.0, 60.0, 300.0, 600.0)
 
 
 class OrderingMetrics:

@@ -181,7 +181,7 @@ def test_zsh_is_told_commands_with_what_they_are() -> None:
 def test_kubectls_completion_is_words_and_what_they_are() -> None:
     done = called_here(complete, ("kubectl_complete-plimsoll", "re"))
     names = [line.partition("\t")[0] for line in done.stdout.splitlines()]
-    assert names == ["report", "recommend", "resume", "replay"]
+    assert names == ["report", "recommend", "resume", "release", "replay"]
 
 
 def test_a_document_is_the_same_in_both_forms() -> None:

@@ -10,8 +10,9 @@ import numpy as np
 from plimsoll_predictor.placing.fairness import Fairness, random_slowdowns
 from plimsoll_predictor.placing.matrix import Array
 from plimsoll_predictor.placing.pairing import best_pairing
-from plimsoll_predictor.placing.policies.policy import AGE, Choice, Outlook, Residents, Waiting
+from plimsoll_predictor.placing.policies.policy import Choice, Outlook, Residents, Waiting
 from plimsoll_predictor.placing.prices import OF_A_RESIDENT, cost_of_pairs, shadow_prices
+from plimsoll_predictor.placing.queueing import AGE
 
 
 @dataclass(slots=True)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 from plimsoll_predictor.placing.matrix import Array
-
-AGE: Final = 0.01
-"""What each time that a job was overtaken counts, in slowdowns."""
 
 Residents = tuple[int, ...]
 """Kinds of those who are on a node, by their places; the same kind as often as it is there."""

@@ -1,0 +1,147 @@
+"""An HTTP server that keeps a Lease and pods with gates, and patches them as the API server does.
+
+It is for what Plimsoll does with the answers. Whether the API server answers so is tested on a real
+one, in tests/apiserver/test_released_pods.py and tests/ha/test_turns.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from typing import Any
+
+import jsonpatch
+from aiohttp import web
+
+from plimsoll_operator.names import labels
+from tests.builders.pods import APod
+
+Pod = dict[str, Any]
+
+
+@dataclass(slots=True)
+class GateServer:
+    """pods: by name. lease: None is no Lease. permitted: whether pods may be patched.
+
+    lists: whether it lists pods. broken: the status of all answers, if they are errors. now_s: of its clock. meddle: so many
+    times somebody else changes a pod between a look at it and its patch.
+    """
+
+    url: str = ""
+    pods: dict[str, Pod] = field(default_factory=dict)
+    lease: Pod | None = None
+    permitted: bool = True
+    lists: bool = True
+    broken: int | None = None
+    now_s: float = 0.0
+    meddle: int = 0
+    patched: list[str] = field(default_factory=list)
+
+    def has(self, pod: APod, created: str = "2026-11-23T12:00:00Z") -> Pod:
+        """Keep a pod, in place of the one of its name."""
+        built = pod.built()
+        built["metadata"].update(resourceVersion="1", creationTimestamp=created)
+        built.setdefault("status", {}).setdefault("phase", "Pending")
+        self.pods[built["metadata"]["name"]] = built
+        return built
+
+    def renew(self, holder: str = "controller-1") -> None:
+        """Write the Lease as a leader does."""
+        version = 1 if self.lease is None else int(self.lease["metadata"]["resourceVersion"]) + 1
+        self.lease = {
+            "metadata": {"resourceVersion": str(version)},
+            "spec": {"holderIdentity": holder},
+        }
+
+    @property
+    def held(self) -> set[str]:
+        """The pods with Plimsoll's gate."""
+        return {
+            name
+            for name, pod in self.pods.items()
+            if {"name": labels.ORDER_GATE} in pod["spec"].get("schedulingGates", [])
+        }
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """Answer one call."""
+        headers = {"Date": formatdate(self.now_s, usegmt=True)}
+        if self.broken is not None:
+            return web.json_response({"message": "broken"}, status=self.broken, headers=headers)
+        body = await request.json() if request.can_read_body else None
+        status, document = self._answered(request, body)
+        return web.json_response(document, status=status, headers=headers)
+
+    def _answered(self, request: web.Request, body: Any) -> tuple[int, Any]:
+        path = request.path
+        if "/leases/" in path:
+            return (404, {}) if self.lease is None else (200, self.lease)
+        if path.endswith("/selfsubjectaccessreviews"):
+            return 201, {"status": {"allowed": self.permitted}}
+        if path == "/api/v1/pods":
+            if not self.lists:
+                return 403, {"message": "forbidden"}
+            return 200, {"items": [pod for pod in self.pods.values() if _is_asked(pod, request)]}
+        pod = self.pods.get(path.rpartition("/")[2])
+        if pod is None:
+            return 404, {}
+        return (200, pod) if request.method == "GET" else self._patch(pod, body)
+
+    def _patch(self, pod: Pod, body: Any) -> tuple[int, Any]:
+        if not self.permitted:
+            return 403, {"message": "forbidden"}
+        meta = pod["metadata"]
+        if self.meddle:
+            self.meddle -= 1
+            meta["resourceVersion"] += "1"
+        if isinstance(body, list):
+            try:
+                pod = jsonpatch.apply_patch(pod, body)
+            except jsonpatch.JsonPatchException:
+                return 422, {"message": "the test failed"}
+        else:
+            if body["metadata"]["resourceVersion"] != meta["resourceVersion"]:
+                return 409, {"reason": "Conflict"}
+            pod = _merged(pod, body)
+        pod["metadata"]["resourceVersion"] += "1"
+        self.pods[meta["name"]] = pod
+        self.patched.append(meta["name"])
+        return 200, pod
+
+
+def _is_asked(pod: Pod, request: web.Request) -> bool:
+    fields, selected = (request.query.get(f"{kind}Selector", "") for kind in ("field", "label"))
+    if "spec.nodeName=" in fields and pod["spec"].get("nodeName"):
+        return False
+    if "status.phase!=Succeeded" in fields and pod["status"]["phase"] == "Succeeded":
+        return False
+    return selected != f"!{labels.TASK}" or labels.TASK not in pod["metadata"].get("labels", {})
+
+
+def _merged(document: Any, patch: Any) -> Any:
+    """JSON Merge Patch (RFC 7396)."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(document) if isinstance(document, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merged(merged.get(key), value)
+    return merged
+
+
+@asynccontextmanager
+async def a_gate_server() -> AsyncIterator[GateServer]:
+    """Listening on a port of this machine."""
+    server, app = GateServer(), web.Application()
+    app.router.add_route("*", "/{path:.*}", server.answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        yield server
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,186 @@
+"""An admission replica lets pods go while nobody leads, and holds none that it could not let go."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from plimsoll_operator.admission.letting_go.api_calls import ApiAddress, ApiCalls, cluster_url
+from plimsoll_operator.admission.letting_go.gate_watch import (
+    BELIEVED_S,
+    LIST_EVERY_S,
+    PERMITTED_FOR_S,
+    GateWatch,
+)
+from plimsoll_operator.kube.errors import ApiError, Unreachable
+from plimsoll_operator.names import labels
+from plimsoll_operator.ordering.gate import MOST_WAIT_S
+from plimsoll_operator.ordering.leader_sight import AWAY_S, LEADS_S
+from plimsoll_operator.ordering.why import Why
+from plimsoll_operator.pods.status import read_time
+from tests.builders.gate_servers import GateServer, a_gate_server
+from tests.builders.pods import APod, a_pod
+from tests.rigs.admission_servers import Pair
+
+CREATED_S = read_time("2026-11-23T12:00:00Z") or 0.0
+OURS, OTHERS = {"name": labels.ORDER_GATE}, {"name": "example.com/mine"}
+
+
+def held(name: str, *others: dict[str, str]) -> APod:
+    return a_pod().named(name, f"uid-{name}").with_spec(schedulingGates=[*others, OURS])
+
+
+@dataclass
+class Watching:
+    """A watch at a time of ours."""
+
+    server: GateServer
+    watch: GateWatch
+    counted: Counter[Why]
+    now_s: float = 1000.0
+
+    async def after(self, seconds: float, *, renewed: bool = False) -> None:
+        """Look again so much later."""
+        self.now_s += seconds
+        if renewed:
+            self.server.renew()
+        await self.watch.look()
+
+
+@pytest_asyncio.fixture
+async def watching(tmp_path: Path) -> AsyncIterator[Watching]:
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(a_gate_server())
+        server.now_s = CREATED_S + 1.0
+        server.renew()
+        pair = Pair.make(tmp_path)
+        token = tmp_path / "token"
+        token.write_text("a-token")
+        calls = ApiCalls(ApiAddress(server.url, token, pair.certificate_file))
+        stack.push_async_callback(calls.close)
+        counted = Counter[Why]()
+        watch = GateWatch(
+            calls=calls,
+            lease=("plimsoll", "plimsoll-controller"),
+            now_s=lambda: made.now_s,
+            count=lambda why: counted.update([why]),
+            chance=random.Random(1),
+        )
+        made = Watching(server, watch, counted)
+        yield made
+
+
+async def test_while_somebody_leads_pods_wait(watching: Watching) -> None:
+    watching.server.has(held("waits"))
+    for _ in range(20):
+        await watching.after(5.0, renewed=True)
+        assert watching.watch.watched()
+    assert watching.server.held == {"waits"}
+
+
+async def test_when_nobody_leads_all_are_let_go_and_nothing_else_changes(
+    watching: Watching,
+) -> None:
+    watching.server.has(held("waits", OTHERS))
+    watching.server.has(a_pod().named("others", "u2").with_spec(schedulingGates=[OTHERS]))
+    await watching.after(0.0)
+    await watching.after(LEADS_S)
+    assert not watching.watch.watched()
+    assert watching.server.held == {"waits"}
+    await watching.after(AWAY_S - LEADS_S)
+    assert watching.server.held == set()
+    assert watching.server.patched == ["waits"]
+    assert watching.server.pods["waits"]["spec"]["schedulingGates"] == [OTHERS]
+    assert watching.counted == {Why.AWAY: 1}
+
+
+@pytest.mark.parametrize("lease", [pytest.param(None, id="none"), pytest.param("", id="free")])
+async def test_a_lease_that_nobody_holds_lets_all_go(watching: Watching, lease: str | None) -> None:
+    watching.server.has(held("waits"))
+    if lease is None:
+        watching.server.lease = None
+    else:
+        watching.server.renew(lease)
+    await watching.after(0.0)
+    assert not watching.watch.watched()
+    await watching.after(AWAY_S)
+    assert watching.server.held == set()
+
+
+async def test_who_waited_for_too_long_is_let_go_whoever_leads(watching: Watching) -> None:
+    watching.server.has(held("long"))
+    await watching.after(0.0)
+    watching.server.now_s = CREATED_S + MOST_WAIT_S
+    watching.server.has(held("short"), created="2026-11-23T12:05:00Z")
+    await watching.after(LIST_EVERY_S, renewed=True)
+    assert watching.server.held == {"short"}
+    assert watching.counted == {Why.WAITED: 1}
+
+
+async def test_many_are_let_go_over_pages_of_the_list(watching: Watching) -> None:
+    for number in range(60):
+        watching.server.has(held(f"waits-{number}"))
+    await watching.after(0.0)
+    await watching.after(AWAY_S)
+    assert watching.server.held == set()
+    assert len(watching.server.patched) == 60
+
+
+async def test_a_replica_that_may_not_patch_holds_nobody(watching: Watching) -> None:
+    watching.server.permitted = False
+    await watching.after(0.0)
+    assert not watching.watch.watched()
+    watching.server.permitted = True
+    await watching.after(5.0, renewed=True)
+    assert watching.watch.watched()
+
+
+async def test_rights_that_were_taken_away_are_noticed(watching: Watching) -> None:
+    await watching.after(0.0)
+    assert watching.watch.watched()
+    watching.server.permitted = False
+    await watching.after(PERMITTED_FOR_S, renewed=True)
+    assert not watching.watch.watched()
+
+
+async def test_without_an_api_server_nobody_is_held_and_the_lease_grows_old(
+    watching: Watching,
+) -> None:
+    watching.server.has(held("waits"))
+    await watching.after(0.0)
+    watching.server.broken = 503
+    with pytest.raises(Unreachable):
+        await watching.after(AWAY_S)
+    assert not watching.watch.watched()
+    watching.server.broken = None
+    await watching.after(1.0)
+    assert watching.server.held == set()
+
+
+async def test_what_was_listed_long_ago_is_believed_no_more(watching: Watching) -> None:
+    await watching.after(0.0)
+    watching.server.broken = 500
+    with pytest.raises(ApiError):
+        await watching.after(BELIEVED_S + 1.0, renewed=True)
+    assert not watching.watch.watched()
+
+
+async def test_a_token_that_cannot_be_read_is_a_call_that_failed(
+    watching: Watching, tmp_path: Path
+) -> None:
+    (tmp_path / "token").unlink()
+    with pytest.raises(Unreachable):
+        await watching.after(0.0)
+
+
+def test_the_api_server_is_where_kubernetes_says() -> None:
+    told = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
+    assert cluster_url(told) == "https://[fd00::1]:443"
+    assert cluster_url({"KUBERNETES_SERVICE_HOST": "10.96.0.1"}) is None
