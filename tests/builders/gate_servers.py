@@ -25,7 +25,8 @@ Pod = dict[str, Any]
 class GateServer:
     """pods: by name. lease: None is no Lease. permitted: whether pods may be patched.
 
-    lists: whether it lists pods. broken: the status of all answers, if they are errors. now_s: of its clock. meddle: so many
+    lists: whether it lists pods. broken: the status of all answers, if they are errors.
+    now_s: of its clock. meddle: so many
     times somebody else changes a pod between a look at it and its patch.
     """
 
