@@ -25,8 +25,8 @@ Pod = dict[str, Any]
 class GateServer:
     """pods: by name. lease: None is no Lease. permitted: whether pods may be patched.
 
-    lists: whether it lists pods. broken: the status of all answers, if they are errors.
-    now_s: of its clock. meddle: so many
+    lists: whether it lists pods. hosts_refused: whether a rule refuses names of hosts in a pod.
+    broken: the status of all answers, if they are errors. now_s: of its clock. meddle: so many
     times somebody else changes a pod between a look at it and its patch.
     """
 
@@ -35,6 +35,7 @@ class GateServer:
     lease: Pod | None = None
     permitted: bool = True
     lists: bool = True
+    hosts_refused: bool = False
     broken: int | None = None
     now_s: float = 0.0
     meddle: int = 0
@@ -90,7 +91,7 @@ class GateServer:
         return (200, pod) if request.method == "GET" else self._patch(pod, body)
 
     def _patch(self, pod: Pod, body: Any) -> tuple[int, Any]:
-        if not self.permitted:
+        if not self.permitted or (self.hosts_refused and "hostname" in str(body)):
             return 403, {"message": "forbidden"}
         meta = pod["metadata"]
         if self.meddle:

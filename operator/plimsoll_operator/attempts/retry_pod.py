@@ -137,6 +137,7 @@ def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
     annotations[labels.DECISION] = following.note
     annotations.pop(labels.RETRIED_AS, None)
     annotations.pop(labels.RESCUED, None)
+    annotations.pop(labels.HELD, None)
     meta.update(name=following.name, annotations=annotations)
     if mapping(meta.get("labels")).get(labels.TASK) == AUTO and _LABEL.fullmatch(following.task):
         # The copy has another name, from which another task would be read.

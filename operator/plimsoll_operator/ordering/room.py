@@ -107,6 +107,10 @@ class RoomBook:
         if uid not in self._tasks:
             self._awaited[uid] = until_s, taker
 
+    def await_no_more(self, uid: str) -> None:
+        """Count a pod no more that was not let go after all."""
+        self._awaited.pop(uid, None)
+
     def has_bound(self, uid: str) -> bool:
         """Say whether a pod of a task has a node."""
         return uid in self._tasks

@@ -69,7 +69,7 @@ def test_who_waits(pod: APod) -> None:
     assert labels.HELD in after["metadata"]["annotations"]
 
 
-WHERE = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}}
+WHERE: dict[str, Any] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}}
 APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"odd": 1}]}}
 
 

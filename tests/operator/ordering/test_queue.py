@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ PAIRS = Beside((OTHERS, CPU, WAIT), np.array([[0.2, 0.2, 0.2], [0.2, 1.5, 0.0], 
 EMPTY: Amounts = {"cpu": 4000, "pods": 10}
 
 
-def waiter(number: int, task: str = CPU, cores: int = 1, **changes: object) -> Waiter:
+def waiter(number: int, task: str = CPU, cores: int = 1, **changes: Any) -> Waiter:
     made = Waiter(
         uid=f"uid-{number:04}",
         task=task,
@@ -41,7 +42,7 @@ def waiter(number: int, task: str = CPU, cores: int = 1, **changes: object) -> W
         alone=True,
         ordered=True,
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(made, **changes)
 
 
 def place(name: str, *residents: str, cores: int = 1) -> Place:
@@ -151,7 +152,7 @@ def test_the_queue_is_in_the_order_of_creation() -> None:
         ({"asked": (("example.com/gpu", 1),)}, Why.LARGE),
     ],
 )
-def test_who_cannot_be_ordered_waits_for_nothing(of: dict[str, object], why: Why) -> None:
+def test_who_cannot_be_ordered_waits_for_nothing(of: dict[str, Any], why: Why) -> None:
     release = Moment((place("full", cores=0),)).next(waiter(1), waiter(2, **of))
     assert release == Release(waiter(2, **of), why)
 

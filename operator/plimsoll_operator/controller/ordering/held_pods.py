@@ -33,13 +33,19 @@ class HeldPods:
         return len(self._pods)
 
     def see(self, pod: Pod, *, gone: bool) -> bool:
-        """Note a pod as it is. Return whether it waits, and was not known to."""
+        """Note a pod as it is. Return whether it waits, and was not known to.
+
+        gone: it is not seen any more. That may be because somebody took its label away: nobody
+        would tell of it again, so whoever waits then is let go at once.
+        """
         uid = str(metadata_of(pod).get("uid"))
-        if gone or not is_held(pod) or is_over(pod) or metadata_of(pod).get("deletionTimestamp"):
+        if not is_held(pod) or is_over(pod) or metadata_of(pod).get("deletionTimestamp"):
             self.drop(uid)
             return False
-        new = uid not in self._pods
+        new = uid not in self._pods and not gone
         self._pods[uid], self._waiters[uid] = _kept(pod), _waiter(uid, pod)
+        if gone:
+            self._waiters[uid] = replace(self._waiters[uid], alone=False)
         return new
 
     def get(self, uid: str) -> Pod | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final
 
@@ -44,7 +44,8 @@ RENEW_EVERY_S: Final = 10.0
 SETTLING_S: Final = 5.0
 """So long after its start, a controller may not have seen all pods: nobody has a turn."""
 TRIES: Final = 5
-"""A pod that changes under every try is let go at the next look."""
+AGAIN_AFTER_S: Final = 2.0
+"""A pod that changes under every try is tried again after that."""
 REFUSED_FOR_S: Final = 60.0
 """After the API server refused to remove a gate, no task is ordered for so long."""
 
@@ -72,6 +73,8 @@ class Releases:
     _news: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _let_go_s: dict[str, float] = field(default_factory=dict, init=False)
     """When pods were let go to nodes with room that are not bound yet."""
+    _not_before_s: dict[str, float] = field(default_factory=dict, init=False)
+    """When pods may be tried again that could not be let go."""
 
     def __post_init__(self) -> None:
         """Watch the queue."""
@@ -84,6 +87,8 @@ class Releases:
         uid = str(metadata_of(pod).get("uid"))
         if self.held.see(pod, gone=gone):
             self.announcer.announce(events.held(), pod)
+        if gone:
+            self._not_before_s.pop(uid, None)
         since_s = self._let_go_s.get(uid)
         if since_s is not None and (gone or self.room.has_bound(uid)):
             del self._let_go_s[uid]
@@ -150,7 +155,11 @@ class Releases:
         """Let one go; False if all have to wait."""
         now_s = self.monotonic_s()
         settles = self._began_s is not None and now_s - self._began_s < SETTLING_S
-        queue = self.held.queue(cache(self.ordered.orders))
+        queue = [
+            waiter
+            for waiter in self.held.queue(cache(self.ordered.orders))
+            if self._not_before_s.get(waiter.uid, now_s) <= now_s
+        ]
         known = Known(
             pairs=self.ordered.pairs,
             now_s=self.now_s(),
@@ -165,31 +174,39 @@ class Releases:
             return False
         if release.why is Why.TURN and release.places:
             self.held.overtake(overtaken_by(queue, release.waiter))
-        return await self._let_go(release)
+        await self._let_go(release)
+        return True
 
-    async def _let_go(self, release: Release) -> bool:
-        """Remove the gate; False if nothing more is to be tried now."""
-        uid = release.waiter.uid
+    async def _let_go(self, release: Release) -> None:
+        """Remove the gate. A pod that cannot be let go now keeps nobody else waiting."""
+        left: Release | None = release
         for _ in range(TRIES):
-            pod = self.held.get(uid)
-            if pod is None:
-                return True
-            try:
-                await self._patch(pod, release)
-            except NotFound:
-                self.held.drop(uid)
-                return True
-            except Changed:
-                await self._read_again(pod)
-            except Unreachable:
-                raise
-            except ApiError as error:
-                self._was_refused(pod, error)
-                return False
-            else:
-                return True
+            left = await self._tried(left)
+            if left is None:
+                return
         self.metrics.failed.inc()
-        return False
+        self._not_before_s[release.waiter.uid] = self.monotonic_s() + AGAIN_AFTER_S
+
+    async def _tried(self, release: Release) -> Release | None:
+        """Try once. Return what is to be tried next; None if nothing is. Raises Unreachable."""
+        uid = release.waiter.uid
+        pod = self.held.get(uid)
+        if pod is None:
+            return None
+        try:
+            await self._patch(pod, release)
+        except NotFound:
+            self.held.drop(uid)
+        except Changed:
+            await self._read_again(pod)
+            return release
+        except Unreachable:
+            raise
+        except ApiError as error:
+            if release.places:  # a rule against names of hosts, perhaps: then without them
+                return replace(release, places=())
+            self._was_refused(pod, error)
+        return None
 
     async def _patch(self, pod: Pod, release: Release) -> None:
         meta, waiter = metadata_of(pod), release.waiter
@@ -201,7 +218,12 @@ class Releases:
             best = Taker(release.places[0].node, waiter.priority, waiter.asked, waiter.task)
             self.room.expect(waiter.uid, best, now_s + AWAITED_S)
             self._let_go_s[waiter.uid] = now_s
-        answered = await self.api.patch(path, release_to(pod, hosts))
+        try:
+            answered = await self.api.patch(path, release_to(pod, hosts))
+        except ApiError:
+            self.room.await_no_more(waiter.uid)
+            self._let_go_s.pop(waiter.uid, None)
+            raise
         waited_s = self.now_s() - waiter.created_s
         self.held.see(answered, gone=False)
         self.metrics.released(release.why, waited_s)
@@ -229,7 +251,8 @@ class Releases:
         self.held.see(now, gone=False)
 
     def _was_refused(self, pod: Pod, error: ApiError) -> None:
-        """Order nothing for a while: whoever is held by now is let go by admission in the end."""
+        """Order nothing for a while, and try this pod again then; admission may be let to do it."""
         self._refused_s = self.monotonic_s()
+        self._not_before_s[str(metadata_of(pod).get("uid"))] = self._refused_s + REFUSED_FOR_S
         self.metrics.failed.inc()
         log.warning("a gate may not be removed", pod=metadata_of(pod).get("name"), error=str(error))

@@ -24,9 +24,11 @@ from plimsoll_operator.controller.ordering.ordered_tasks import (
 )
 from plimsoll_operator.controller.ordering.other_pods import SEEN_FOR_S
 from plimsoll_operator.controller.ordering.releases import (
+    AGAIN_AFTER_S,
     REFUSED_FOR_S,
     RENEW_EVERY_S,
     SETTLING_S,
+    TRIES,
     Releases,
 )
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
@@ -303,6 +305,27 @@ async def test_a_pod_that_went_is_forgotten(queueing: Queueing) -> None:
     assert len(queueing.releases.held) == 0
 
 
+async def test_whose_label_somebody_took_away_is_let_go(queueing: Queueing) -> None:
+    pod = waits("large", cpu="2")
+    queueing.see(pod)
+    await queueing.look()
+    assert queueing.server.held == {"large"}
+    # The watch tells that it is gone, by what it was; the API server has it without the label.
+    queueing.releases.see(queueing.server.has(pod), gone=True)
+    queueing.server.pods["large"]["metadata"]["labels"] = {}
+    await queueing.look()
+    assert queueing.server.held == set()
+
+
+async def test_a_pod_that_was_deleted_is_asked_for_once(queueing: Queueing) -> None:
+    pod = waits("large", cpu="2")
+    queueing.see(pod)
+    document = queueing.server.pods.pop("large")
+    queueing.releases.see(document, gone=True)
+    await queueing.look()
+    assert len(queueing.releases.held) == 0
+
+
 async def test_who_may_not_remove_gates_has_none_made(queueing: Queueing) -> None:
     await queueing.look()
     assert queueing.ordered == {str(CPU), str(WAIT)}
@@ -316,6 +339,26 @@ async def test_who_may_not_remove_gates_has_none_made(queueing: Queueing) -> Non
     assert queueing.server.held == set()
     await queueing.look()
     assert queueing.ordered == {str(CPU), str(WAIT)}
+
+
+async def test_a_rule_against_names_of_hosts_costs_a_pod_its_preference(
+    queueing: Queueing,
+) -> None:
+    queueing.server.hosts_refused = True
+    queueing.see(waits("cpu-0"))
+    await queueing.look()
+    assert queueing.server.held == set()
+    assert queueing.prefers("cpu-0") == []
+
+
+async def test_a_pod_that_changes_all_the_time_keeps_nobody_waiting(queueing: Queueing) -> None:
+    queueing.see(waits("cpu-0"), created=1)
+    queueing.see(waits("cpu-1"), created=2)
+    queueing.server.meddle = TRIES
+    await queueing.look()
+    assert queueing.server.held == {"cpu-0"}
+    await queueing.look(AGAIN_AFTER_S)
+    assert queueing.server.held == set()
 
 
 async def test_while_pods_of_no_task_cannot_be_listed_nobody_waits_for_long(

@@ -1,0 +1,79 @@
+"""The chart's option for pods that wait: few rights, none without it, and a hook at the end."""
+
+from __future__ import annotations
+
+import pytest
+from deploy.chart.rendering import NAME
+
+from plimsoll_operator.admission.settings import AdmissionSettings
+from tests.chart.helm import Document, Helm, named, pod_specs
+
+ADMISSION, RELEASE = f"{NAME}-admission", f"{NAME}-release"
+
+
+@pytest.fixture(scope="module")
+def ordered(helm: Helm) -> list[Document]:
+    return helm.render({"order": {"enabled": True}, "networkPolicies": {"enabled": True}})
+
+
+def rules(documents: list[Document], kind: str, name: str) -> list[Document]:
+    found: list[Document] = named(documents, kind, name)["rules"]
+    return found
+
+
+def test_without_it_admission_has_neither_rights_nor_a_token(helm: Helm) -> None:
+    documents = helm.render({})
+    assert pod_specs(documents)[ADMISSION]["automountServiceAccountToken"] is False
+    roles = [each for each in documents if each["kind"] in ("ClusterRole", "Role")]
+    assert ADMISSION not in [each["metadata"]["name"] for each in roles]
+    assert RELEASE not in str(documents)
+
+
+def test_with_it_admission_lists_and_patches_pods_and_reads_one_lease(
+    ordered: list[Document],
+) -> None:
+    assert rules(ordered, "ClusterRole", ADMISSION) == [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "patch"]}
+    ]
+    assert rules(ordered, "Role", ADMISSION) == [
+        {
+            "apiGroups": ["coordination.k8s.io"],
+            "resources": ["leases"],
+            "resourceNames": [f"{NAME}-controller"],
+            "verbs": ["get"],
+        }
+    ]
+    spec = pod_specs(ordered)[ADMISSION]
+    assert spec["automountServiceAccountToken"] is True
+    told = {each["name"]: each.get("value") for each in spec["containers"][0]["env"]}
+    assert told["PLIMSOLL_LEASE"] == f"{NAME}-controller"
+    assert "PLIMSOLL_NAMESPACE" in told
+    assert {"lease", "namespace"} <= AdmissionSettings.model_fields.keys()
+
+
+def test_with_it_admission_reaches_the_api_server(ordered: list[Document]) -> None:
+    egress = named(ordered, "NetworkPolicy", ADMISSION)["spec"]["egress"]
+    assert [[port["port"] for port in rule["ports"]] for rule in egress] == [[8081], [443, 6443]]
+
+
+def test_before_it_is_deleted_all_are_let_go(ordered: list[Document]) -> None:
+    job = named(ordered, "Job", RELEASE)
+    assert job["metadata"]["annotations"]["helm.sh/hook"] == "pre-delete"
+    spec = job["spec"]["template"]["spec"]
+    assert spec["serviceAccountName"] == RELEASE
+    assert spec["containers"][0]["args"] == ["release", "--without-webhook", NAME]
+    assert rules(ordered, "ClusterRole", RELEASE) == [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "patch"]},
+        {
+            "apiGroups": ["admissionregistration.k8s.io"],
+            "resources": ["mutatingwebhookconfigurations"],
+            "resourceNames": [NAME],
+            "verbs": ["delete"],
+        },
+    ]
+    for kind, name in (("ServiceAccount", RELEASE), ("ClusterRoleBinding", RELEASE)):
+        annotations = named(ordered, kind, name)["metadata"]["annotations"]
+        assert (annotations["helm.sh/hook"], annotations["helm.sh/hook-weight"]) == (
+            "pre-delete",
+            "-1",
+        )

@@ -1,0 +1,164 @@
+"""Pods that wait for their turn, from the feed and the Lease to the answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from plimsoll_operator.admission import answering
+from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.feed.wire import ChangeKind, decode_message
+from plimsoll_operator.names import labels
+from plimsoll_operator.ordering import holding
+from plimsoll_operator.ordering.gate import is_held
+from plimsoll_operator.processes.admission import WAIT_WHERE_HELD_S, Running
+from plimsoll_predictor.core.policy import Order, Placing
+from tests.builders.gate_servers import GateServer, a_gate_server
+from tests.builders.placing import PREFERRED, tell_nodes
+from tests.builders.pods import APod, a_pod, memory_of
+from tests.rigs.admission_servers import (
+    TRAIN,
+    Caller,
+    Pair,
+    a_server,
+    knowledge_of,
+    patch_in,
+    until_true,
+)
+
+KNOWN = knowledge_of(order=Order.ENFORCE, placing=Placing.ENFORCE)
+POD = a_pod().named("train-1", None).asking("2Gi").limited("2Gi").restarting("Never")
+SIZED = ("1127Mi", "1127Mi")
+LEASE = "plimsoll-controller"
+
+
+def api_settings(folder: Path, api: GateServer) -> dict[str, Any]:
+    """What the chart tells admission where pods may wait."""
+    pair = Pair.make(folder / "api")
+    token = folder / "api-token"
+    token.write_text("a-token")
+    return {
+        "lease": LEASE,
+        "api_url": api.url,
+        "api_token_file": token,
+        "api_ca_file": pair.certificate_file,
+    }
+
+
+@dataclass(frozen=True)
+class Holding:
+    """A server that could hold pods. api: the API server beside it."""
+
+    caller: Caller
+    server: Running
+    board: FeedBoard
+    api: GateServer
+
+    async def admitted(self, pod: APod = POD) -> APod:
+        return pod.patched(patch_in(await self.caller.review(pod)))
+
+    def counted(self, result: str) -> float | None:
+        return self.server.metrics.registry.get_sample_value(
+            "plimsoll_order_pods_total", {"result": result}
+        )
+
+
+@pytest_asyncio.fixture
+async def held(tmp_path: Path) -> AsyncIterator[Holding]:
+    """It has seen somebody lead, and was told that the task is ordered."""
+    async with AsyncExitStack() as stack:
+        api = await stack.enter_async_context(a_gate_server())
+        api.renew()
+        settings = api_settings(tmp_path, api)
+        caller, server, board = await stack.enter_async_context(
+            a_server(tmp_path, KNOWN, **settings)
+        )
+        board.set_ordered([str(TRAIN)])
+        tell_nodes(board, TRAIN, node_1=3, node_2=0)
+        await until_true(lambda: bool(server.state.ordered) and len(server.state.placing) == 2)
+        made = Holding(caller, server, board, api)
+        while not is_held((await made.admitted()).built()):
+            api.renew()
+        yield made
+
+
+async def test_a_pod_that_waits_has_its_size_and_no_hint_yet(held: Holding) -> None:
+    pod = (await held.admitted()).built()
+    assert pod["spec"]["schedulingGates"] == [{"name": labels.ORDER_GATE}]
+    assert memory_of(APod(pod)) == SIZED
+    assert PREFERRED not in str(pod)
+    assert labels.DECISION in pod["metadata"]["annotations"]
+    before = held.counted("held")
+    again = APod(pod).patched(patch_in(await held.caller.review(APod(pod)))).built()
+    assert again["spec"]["schedulingGates"] == pod["spec"]["schedulingGates"]
+    assert held.counted("held") == before
+
+
+async def test_who_does_not_wait_gets_its_hint(held: Holding) -> None:
+    held.board.set_ordered(None)
+    await until_true(lambda: not held.server.state.ordered)
+    pod = (await held.admitted()).built()
+    assert "schedulingGates" not in pod["spec"]
+    assert PREFERRED in str(pod)
+
+
+async def test_while_the_controller_is_silent_nobody_waits(
+    held: Holding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holding, "MOST_UNHEARD_S", -1.0)
+    assert not is_held((await held.admitted()).built())
+    assert held.counted("silent") == 1
+
+
+async def test_an_error_in_it_costs_a_pod_nothing_but_its_order(
+    held: Holding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> object:
+        raise RuntimeError("of a test")
+
+    monkeypatch.setattr(answering, "hold_for", fails)
+    pod = await held.admitted()
+    assert memory_of(pod) == SIZED
+    assert held.counted("error") == 1
+
+
+async def test_the_controller_is_asked_often_where_pods_may_wait(tmp_path: Path) -> None:
+    async with a_gate_server() as api:
+        settings = api_settings(tmp_path, api)
+        async with a_server(tmp_path, KNOWN, **settings) as (_, server, _board):
+            assert server.freshness.from_feed
+    assert WAIT_WHERE_HELD_S * 2 <= holding.MOST_UNHEARD_S
+
+
+async def test_without_a_lease_nobody_waits(tmp_path: Path) -> None:
+    async with a_server(tmp_path, KNOWN) as (caller, server, board):
+        board.set_ordered([str(TRAIN)])
+        await until_true(lambda: bool(server.state.ordered))
+        pod = POD.patched(patch_in(await caller.review(POD)))
+        assert not is_held(pod.built())
+
+
+async def test_who_is_ordered_is_read_back_from_the_copy_on_disk(tmp_path: Path) -> None:
+    async with a_server(tmp_path, KNOWN) as (_, server, board):
+        board.set_ordered([str(TRAIN)])
+        await until_true(lambda: bool(server.state.ordered))
+    async with a_server(tmp_path, KNOWN) as (_, server, board):
+        # The new feed's full message, which says nothing of it, has replaced what was on disk.
+        await until_true(lambda: not server.state.ordered)
+
+
+@pytest.mark.parametrize("entry", [{"tasks": [7]}, {"tasks": ["a/b"] * 99}, {}])
+async def test_an_order_that_nobody_understands_is_none(held: Holding, entry: Any) -> None:
+    held.board._put((ChangeKind.ORDER, ""), entry)
+    await until_true(lambda: not held.server.state.ordered)
+    assert not is_held((await held.admitted()).built())
+
+
+def test_an_older_controller_says_nothing_of_it() -> None:
+    assert decode_message(FeedBoard("e1").message(0, None)).orders == {}
