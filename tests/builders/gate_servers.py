@@ -25,7 +25,8 @@ Pod = dict[str, Any]
 class GateServer:
     """pods: by name. lease: None is no Lease. permitted: whether pods may be patched.
 
-    lists: whether it lists pods. hosts_refused: whether a rule refuses names of hosts in a pod.
+    lists: whether it lists pods. hosts_refused, gates_refused: whether a rule refuses names of
+    hosts in a pod, or that a gate goes.
     broken: the status of all answers, if they are errors. now_s: of its clock. meddle: so many
     times somebody else changes a pod between a look at it and its patch.
     """
@@ -36,6 +37,7 @@ class GateServer:
     permitted: bool = True
     lists: bool = True
     hosts_refused: bool = False
+    gates_refused: bool = False
     broken: int | None = None
     now_s: float = 0.0
     meddle: int = 0
@@ -88,10 +90,16 @@ class GateServer:
         pod = self.pods.get(path.rpartition("/")[2])
         if pod is None:
             return 404, {}
-        return (200, pod) if request.method == "GET" else self._patch(pod, body)
+        if request.method == "GET":
+            return 200, pod
+        return self._patch(pod, body, tried="dryRun" in request.query)
 
-    def _patch(self, pod: Pod, body: Any) -> tuple[int, Any]:
-        if not self.permitted or (self.hosts_refused and "hostname" in str(body)):
+    def _patch(self, pod: Pod, body: Any, *, tried: bool) -> tuple[int, Any]:
+        if (
+            not self.permitted
+            or self.gates_refused
+            or (self.hosts_refused and "hostname" in str(body))
+        ):
             return 403, {"message": "forbidden"}
         meta = pod["metadata"]
         if self.meddle:
@@ -106,6 +114,8 @@ class GateServer:
             if body["metadata"]["resourceVersion"] != meta["resourceVersion"]:
                 return 409, {"reason": "Conflict"}
             pod = _merged(pod, body)
+        if tried:
+            return 200, pod
         pod["metadata"]["resourceVersion"] += "1"
         self.pods[meta["name"]] = pod
         self.patched.append(meta["name"])

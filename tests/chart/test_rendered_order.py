@@ -6,6 +6,7 @@ import pytest
 from deploy.chart.rendering import NAME
 
 from plimsoll_operator.admission.settings import AdmissionSettings
+from plimsoll_operator.names.labels import ORDER_GATE
 from tests.chart.helm import Document, Helm, named, pod_specs
 
 ADMISSION, RELEASE = f"{NAME}-admission", f"{NAME}-release"
@@ -49,6 +50,17 @@ def test_with_it_admission_lists_and_patches_pods_and_reads_one_lease(
     assert told["PLIMSOLL_LEASE"] == f"{NAME}-controller"
     assert "PLIMSOLL_NAMESPACE" in told
     assert {"lease", "namespace"} <= AdmissionSettings.model_fields.keys()
+
+
+def test_only_admission_is_bound_to_the_one_patch(ordered: list[Document]) -> None:
+    spec = named(ordered, "ValidatingAdmissionPolicy", ADMISSION)["spec"]
+    (condition,) = spec["matchConditions"]
+    assert condition["expression"] == (
+        f"request.userInfo.username == 'system:serviceaccount:{NAME}:{ADMISSION}'"
+    )
+    assert ORDER_GATE in spec["validations"][0]["expression"]
+    binding = named(ordered, "ValidatingAdmissionPolicyBinding", ADMISSION)["spec"]
+    assert binding == {"policyName": ADMISSION, "validationActions": ["Deny"]}
 
 
 def test_with_it_admission_reaches_the_api_server(ordered: list[Document]) -> None:

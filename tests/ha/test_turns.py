@@ -43,6 +43,16 @@ async def full(waiting: Waiting) -> dict[str, str]:
     return first
 
 
+async def test_admission_may_remove_its_gate_and_nothing_else(waiting: Waiting) -> None:
+    await waiting.create("mine", COMPUTES)
+    for change in (
+        {"spec": {"containers": [{"name": "main", "image": "localhost/evil:1"}]}},
+        {"metadata": {"labels": {"a": "b"}}},
+        {"spec": {"schedulingGates": None}, "metadata": {"annotations": {"a": "b"}}},
+    ):
+        assert "may remove" in await waiting.refused("mine", change)
+
+
 async def test_who_gets_along_comes_first_and_all_come(waiting: Waiting) -> None:
     first = await full(waiting)
     for name, task in (("computes-1", COMPUTES), ("computes-2", COMPUTES), ("waits-3", WAITS)):
@@ -63,6 +73,16 @@ async def test_who_gets_along_comes_first_and_all_come(waiting: Waiting) -> None
     terms = pod.spec.affinity.node_affinity
     assert terms.required_during_scheduling_ignored_during_execution is None
     assert labels.HELD in pod.metadata.annotations
+    assert await waiting.shop.events("Released")
+
+    # Of Jobs, only those wait that bear it. Who does not would overtake those who do: all go.
+    await waiting.create_job("plain")
+    plain = await until("the Job has a pod", lambda: waiting.pod_of_job("plain"))
+    assert await waiting.held() == {plain}
+    await waiting.create_job("hurries", activeDeadlineSeconds=3600)
+    hurries = await until("the Job has a pod", lambda: waiting.pod_of_job("hurries"))
+    assert hurries not in await waiting.held()
+    await until("nobody is held", waiting.none_is_held)
 
 
 @pytest.mark.alone

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
+from deploy.chart.rendering import CHECKOUT, NAME
 from kubernetes_asyncio import client
 
 from plimsoll_operator.names import labels
@@ -30,8 +32,15 @@ from tests.ha.whole import Whole, the_whole
 
 SLOT = "example.com/slot"
 SLOTS = 2
+API, TOKEN = "https://127.0.0.1:6443", "api-token"
 LEASE = "plimsoll-controller"
-ACCOUNT = "plimsoll-admission"
+ACCOUNT = f"{NAME}-admission"
+GOLDEN = CHECKOUT / "tests" / "chart" / "golden" / "ordered.yaml"
+CLUSTER_WIDE = (
+    *("ClusterRole", "ClusterRoleBinding"),
+    *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+)
+RIGHTS = (*CLUSTER_WIDE, "Role", "RoleBinding")
 HEARTBEAT_S = 10.0
 LONGEST_S = 60.0
 """No pod waits longer than that for a Plimsoll that is away."""
@@ -98,6 +107,20 @@ async def _beat(shop: Shop, names: tuple[str, ...]) -> None:
         await asyncio.sleep(HEARTBEAT_S)
 
 
+def a_manifest(task: str) -> dict[str, Any]:
+    """A pod that takes a slot, without a name."""
+    asked = {"memory": "64Mi", SLOT: "1"}
+    container = {
+        "name": "main",
+        "image": "localhost/none:1",
+        "resources": {"requests": asked, "limits": asked},
+    }
+    return {
+        "metadata": {"labels": {labels.TASK: task}},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """A namespace whose pods wait for their turns, and all of Plimsoll's processes."""
@@ -107,21 +130,43 @@ class Waiting:
 
     async def create(self, name: str, task: str) -> None:
         """A bare pod that takes a slot."""
-        asked = {"memory": "64Mi", SLOT: "1"}
-        body = {
-            "metadata": {"name": name, "labels": {labels.TASK: task}},
-            "spec": {
-                "restartPolicy": "Never",
-                "containers": [
-                    {
-                        "name": "main",
-                        "image": "localhost/none:1",
-                        "resources": {"requests": asked, "limits": asked},
-                    }
-                ],
-            },
-        }
+        body = a_manifest(task)
+        body["metadata"]["name"] = name
         await self.shop.core.create_namespaced_pod(self.shop.namespace, body)
+
+    async def create_job(self, name: str, **spec: Any) -> None:
+        """A Job of one pod that computes."""
+        body = {"metadata": {"name": name}, "spec": {"template": a_manifest(COMPUTES), **spec}}
+        batch = client.BatchV1Api(self.shop.core.api_client)
+        await batch.create_namespaced_job(self.shop.namespace, body)
+
+    async def pod_of_job(self, name: str) -> str | None:
+        """The name of a Job's pod; None while it has none."""
+        pods = await self.shop.pods()
+        of_job = (each for each, pod in pods.items() if pod.metadata.labels.get("job-name") == name)
+        return next(of_job, None)
+
+    async def refused(self, name: str, change: dict[str, Any]) -> str:
+        """What the API server says to admission's account that would change a pod."""
+        settings = client.Configuration(host=API)
+        settings.ssl_ca_cert = self.shop.core.api_client.configuration.ssl_ca_cert
+        token = (self.whole.folder / TOKEN).read_text()
+        settings.api_key["BearerToken"] = f"Bearer {token}"
+        async with client.ApiClient(settings) as api:
+            try:
+                await client.CoreV1Api(api).patch_namespaced_pod(
+                    name,
+                    self.shop.namespace,
+                    change,
+                    _content_type="application/strategic-merge-patch+json",
+                )
+            except client.ApiException as error:
+                return str(error.body)
+        return ""
+
+    async def none_is_held(self) -> bool:
+        """Whether nobody waits for a turn."""
+        return not await self.held()
 
     async def gates(self) -> dict[str, list[str]]:
         """The scheduling gates of each pod."""
@@ -178,12 +223,8 @@ class Waiting:
 
     async def none_held(self, since: str) -> None:
         """Wait until no pod is held: LONGEST_S at most, as is promised."""
-
-        async def none() -> bool:
-            return not await self.held()
-
         began_s = time.monotonic()
-        await until(f"none waits for a turn, since {since}", none, LONGEST_S)
+        await until(f"none waits for a turn, since {since}", self.none_is_held, LONGEST_S)
         FIGURES.note(f"let go after {since}", f"{time.monotonic() - began_s:.0f} s")
 
     async def end_what_runs(self) -> None:
@@ -211,62 +252,28 @@ class Waiting:
 
 
 def rights(own: str) -> list[dict[str, Any]]:
-    """What the chart gives admission where pods may wait."""
-    subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": own}
-    group, named = "rbac.authorization.k8s.io", {"name": f"{ACCOUNT}-{own}"}
-    v1 = f"{group}/v1"
+    """What the chart gives admission where pods may wait, in another namespace than usual."""
+    text = GOLDEN.read_text().replace(f"namespace: {NAME}\n", f"namespace: {own}\n")
+    text = text.replace(f"namespace: {NAME}}}", f"namespace: {own}}}")
+    text = text.replace(f":{NAME}:{ACCOUNT}", f":{own}:{ACCOUNT}")
+    found = [each for each in yaml.safe_load_all(text) if each]
     return [
-        {
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": {"name": ACCOUNT, "namespace": own},
-        },
-        {
-            "apiVersion": v1,
-            "kind": "ClusterRole",
-            "metadata": named,
-            "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "patch"]}],
-        },
-        {
-            "apiVersion": v1,
-            "kind": "ClusterRoleBinding",
-            "metadata": named,
-            "roleRef": {"apiGroup": group, "kind": "ClusterRole", **named},
-            "subjects": [subject],
-        },
-        {
-            "apiVersion": v1,
-            "kind": "Role",
-            "metadata": {**named, "namespace": own},
-            "rules": [
-                {
-                    "apiGroups": ["coordination.k8s.io"],
-                    "resources": ["leases"],
-                    "resourceNames": [LEASE],
-                    "verbs": ["get"],
-                }
-            ],
-        },
-        {
-            "apiVersion": v1,
-            "kind": "RoleBinding",
-            "metadata": {**named, "namespace": own},
-            "roleRef": {"apiGroup": group, "kind": "Role", **named},
-            "subjects": [subject],
-        },
+        each
+        for each in found
+        if each["metadata"]["name"] == ACCOUNT and each["kind"] in ("ServiceAccount", *RIGHTS)
     ]
 
 
 def told(cluster: Cluster, folder: Path, own: str) -> Mapping[str, dict[str, str]]:
     """What the chart tells controller and admission, by its process."""
-    token = folder / "api-token"
+    token = folder / TOKEN
     token.write_text(cluster.kubectl("create", "token", ACCOUNT, "-n", own).strip())
     both = {"PLIMSOLL_LEASE": LEASE, "PLIMSOLL_NAMESPACE": own}
     return {
         "controller": both,
         "admission": {
             **both,
-            "PLIMSOLL_API_URL": "https://127.0.0.1:6443",
+            "PLIMSOLL_API_URL": API,
             "PLIMSOLL_API_TOKEN_FILE": str(token),
             "PLIMSOLL_API_CA_FILE": str(cluster.handle.layout.certificates / "ca.crt"),
         },
@@ -293,5 +300,5 @@ async def pods_that_wait(
         waiting = Waiting(shop, whole)
         await until("a new pod would wait", waiting.holds)
         yield waiting
-    for kind in ("clusterrole", "clusterrolebinding"):
-        cluster.kubectl("delete", kind, f"{ACCOUNT}-{own}", "--ignore-not-found")
+    for kind in CLUSTER_WIDE:
+        cluster.kubectl("delete", kind.lower(), ACCOUNT, "--ignore-not-found")

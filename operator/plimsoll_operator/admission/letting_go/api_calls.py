@@ -81,12 +81,15 @@ class ApiCalls:
                 return
             await asyncio.sleep(0)
 
-    async def patch_pod(self, pod: Pod, operations: Sequence[Mapping[str, Any]]) -> None:
-        """Apply a JSON Patch to a pod."""
+    async def patch_pod(
+        self, pod: Pod, operations: Sequence[Mapping[str, Any]], *, dry_run: bool = False
+    ) -> None:
+        """Apply a JSON Patch to a pod. dry_run: only ask whether it would be let through."""
         meta = metadata_of(pod)
         namespace, name = quote(str(meta.get("namespace"))), quote(str(meta.get("name")))
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
-        await self._call("PATCH", path, body=list(operations), content=_JSON_PATCH)
+        query = {"dryRun": "All"} if dry_run else None
+        await self._call("PATCH", path, query=query, body=list(operations), content=_JSON_PATCH)
 
     async def may_patch_pods(self) -> bool:
         """Say whether the role lets it patch pods of all namespaces."""

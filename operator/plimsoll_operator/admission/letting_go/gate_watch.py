@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 
 from plimsoll_operator.admission.letting_go.api_calls import ApiCalls
-from plimsoll_operator.kube.errors import ApiError, NotFound
+from plimsoll_operator.kube.errors import ApiError, NotFound, Refused
 from plimsoll_operator.ordering.gate import is_held, is_overdue, opening
 from plimsoll_operator.ordering.leader_sight import LeaderSight, look
 from plimsoll_operator.ordering.why import Why
@@ -50,6 +50,8 @@ class GateWatch:
     _sight: LeaderSight | None = field(default=None, init=False)
     _listed_s: float | None = field(default=None, init=False)
     _permitted_s: float | None = field(default=None, init=False)
+    _refused: bool = field(default=False, init=False)
+    """Whether the latest gate could not be removed, or would not be, by whatever rule."""
     _trouble: str | None = field(default=None, init=False)
     _server_s: float | None = field(default=None, init=False)
     """The API server's clock at its latest answer."""
@@ -57,12 +59,13 @@ class GateWatch:
     def watched(self) -> bool:
         """Say whether a gate that is made now would be removed by this replica, if by nobody else.
 
-        It sees that somebody leads, could list pods lately, and may patch them.
+        It sees that somebody leads, could list pods lately, and may patch them: by its role, and,
+        where a pod is held, by whatever else the API server would ask.
         """
         now_s = self.now_s()
         if self._sight is None or not self._sight.leads(now_s):
             return False
-        if self._permitted_s is None or self._listed_s is None:
+        if self._permitted_s is None or self._listed_s is None or self._refused:
             return False
         return now_s - self._listed_s <= BELIEVED_S
 
@@ -114,22 +117,42 @@ class GateWatch:
 
     async def _list(self, *, away: bool) -> None:
         """Let go all pods that are held, or those that were for too long."""
-        listed_s = self.now_s()
+        listed_s, tried, any_held = self.now_s(), False, False
         async for pods, server_s in self.calls.without_node():
+            held = [pod for pod in pods if is_held(pod)]
+            any_held = any_held or bool(held)
             chosen = [
                 (pod, Why.AWAY if away else Why.WAITED)
-                for pod in pods
-                if is_held(pod) and (away or (server_s is not None and is_overdue(pod, server_s)))
+                for pod in held
+                if away or (server_s is not None and is_overdue(pod, server_s))
             ]
+            if held and not tried and not chosen:
+                tried = True
+                await self._try(held[0])
             # Replicas begin at other ends, and each pod is patched once where they meet.
             self.chance.shuffle(chosen)
             await self._let_go(chosen)
         self._listed_s = listed_s
+        if not any_held:
+            # Who was refused was late: another replica, or the controller, had let the pod go.
+            self._refused = False
 
     async def _let_go(self, chosen: list[tuple[Pod, Why]]) -> None:
         for at in range(0, len(chosen), AT_ONCE):
             part = chosen[at : at + AT_ONCE]
             await asyncio.gather(*(self._open(pod, why) for pod, why in part))
+
+    async def _try(self, pod: Pod) -> None:
+        """Ask whether a gate would be let be removed, and leave it."""
+        try:
+            await self.calls.patch_pod(pod, opening(pod), dry_run=True)
+        except NotFound:
+            return
+        except Refused as error:
+            self._refused = True
+            self._note(f"gates could not be removed: {error}")
+        else:
+            self._refused = False
 
     async def _open(self, pod: Pod, why: Why) -> None:
         meta = metadata_of(pod)
@@ -138,8 +161,10 @@ class GateWatch:
             await self.calls.patch_pod(pod, opening(pod))
         except ApiError as error:
             # Another replica was first, or it is looked at again soon.
+            self._refused = isinstance(error, Refused)
             log.info("not-let-go", pod=name, error=str(error))
             return
+        self._refused = False
         self.count(why)
         log.info("let-go", pod=name, why=why.value)
 

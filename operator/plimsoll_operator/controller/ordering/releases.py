@@ -73,6 +73,7 @@ class Releases:
     _news: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _let_go_s: dict[str, float] = field(default_factory=dict, init=False)
     """When pods were let go to nodes with room that are not bound yet."""
+    _took_s: float = field(default=0.0, init=False)
     _not_before_s: dict[str, float] = field(default_factory=dict, init=False)
     """When pods may be tried again that could not be let go."""
 
@@ -112,8 +113,8 @@ class Releases:
                     await asyncio.wait_for(self._news.wait(), LOOK_EVERY_S)
                 except TimeoutError:
                     continue
-                # What comes together is looked at together.
-                await asyncio.sleep(LOOK_EVERY_S / 20)
+                # What comes together is looked at together; of many nodes, a tenth of the time.
+                await asyncio.sleep(min(LOOK_EVERY_S, max(LOOK_EVERY_S / 20, 9 * self._took_s)))
         finally:
             self.board.set_ordered(None)
 
@@ -154,7 +155,8 @@ class Releases:
     async def _release_next(self) -> bool:
         """Let one go; False if all have to wait."""
         now_s = self.monotonic_s()
-        settles = self._began_s is not None and now_s - self._began_s < SETTLING_S
+        if self._began_s is not None and now_s - self._began_s < SETTLING_S:
+            return False
         queue = [
             waiter
             for waiter in self.held.queue(cache(self.ordered.orders))
@@ -163,13 +165,12 @@ class Releases:
         known = Known(
             pairs=self.ordered.pairs,
             now_s=self.now_s(),
-            capacities=() if settles else self.room.capacities(),
+            capacities=self.room.capacities(),
             outsider_s=cache(self.room.newest_outsider_s),
             sees=self.others.are_known(),
         )
-        if settles:
-            return False
         release = next_release(queue, lambda priority: self.room.places(priority, now_s), known)
+        self._took_s = self.monotonic_s() - now_s
         if release is None:
             return False
         if release.why is Why.TURN and release.places:
@@ -179,11 +180,12 @@ class Releases:
 
     async def _let_go(self, release: Release) -> None:
         """Remove the gate. A pod that cannot be let go now keeps nobody else waiting."""
-        left: Release | None = release
+        left = release
         for _ in range(TRIES):
-            left = await self._tried(left)
-            if left is None:
+            tried = await self._tried(left)
+            if tried is None:
                 return
+            left = tried
         self.metrics.failed.inc()
         self._not_before_s[release.waiter.uid] = self.monotonic_s() + AGAIN_AFTER_S
 

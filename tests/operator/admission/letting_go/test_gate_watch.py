@@ -142,6 +142,34 @@ async def test_a_replica_that_may_not_patch_holds_nobody(watching: Watching) -> 
     assert watching.watch.watched()
 
 
+async def test_a_rule_that_keeps_gates_in_their_place_ends_the_making_of_gates(
+    watching: Watching,
+) -> None:
+    watching.server.has(held("waits"))
+    await watching.after(0.0)
+    assert watching.watch.watched()
+    assert watching.server.patched == []  # it only asked
+    watching.server.gates_refused = True
+    await watching.after(LIST_EVERY_S, renewed=True)
+    assert not watching.watch.watched()
+    watching.server.gates_refused = False
+    await watching.after(LIST_EVERY_S, renewed=True)
+    assert watching.watch.watched()
+    assert watching.server.held == {"waits"}
+
+
+async def test_who_comes_too_late_may_hold_pods_again(watching: Watching) -> None:
+    watching.server.has(held("waits"))
+    watching.server.lease = None
+    await watching.after(0.0)
+    watching.server.gates_refused = True
+    await watching.after(AWAY_S)
+    watching.server.gates_refused = False
+    watching.server.pods.clear()  # somebody else let it go, and it ran
+    await watching.after(LIST_EVERY_S, renewed=True)
+    assert watching.watch.watched()
+
+
 async def test_rights_that_were_taken_away_are_noticed(watching: Watching) -> None:
     await watching.after(0.0)
     assert watching.watch.watched()
