@@ -1,0 +1,43 @@
+"""Whose new pods may wait: tasks that run long, of which is known with whom they get along."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from plimsoll_operator.controller.ordering.ordered_tasks import FIRST_LATENCY_S, LEAST_RUNTIMES
+from plimsoll_operator.controller.ordering.releases import RENEW_EVERY_S
+from plimsoll_predictor.placing.interference import Interference
+from tests.builders.turns import CPU, WAIT, Queueing, a_queue, runs, waits
+
+
+@pytest_asyncio.fixture
+async def queueing() -> AsyncIterator[Queueing]:
+    async with a_queue() as made:
+        yield made
+
+
+async def test_only_tasks_that_run_long_enough_are_ordered(queueing: Queueing) -> None:
+    queueing.past.runtimes_s = {CPU: LEAST_RUNTIMES * FIRST_LATENCY_S - 1, WAIT: None}
+    await queueing.look(RENEW_EVERY_S)
+    assert queueing.ordered == set()
+    # Releases were measured to be quick: shorter tasks are worth it.
+    queueing.releases.ordered.latency.saw(FIRST_LATENCY_S / 4)
+    await queueing.look(RENEW_EVERY_S)
+    assert queueing.ordered == {str(CPU)}
+
+
+async def test_a_release_is_timed_until_the_pod_has_a_node(queueing: Queueing) -> None:
+    queueing.see(waits("cpu-0"))
+    await queueing.look()
+    queueing.clock[0] += 0.4
+    queueing.see(runs("cpu-0", "node-2"))
+    assert queueing.releases.ordered.latency.usual_s == pytest.approx(0.4)
+
+
+async def test_an_untaught_plimsoll_orders_nobody(queueing: Queueing) -> None:
+    queueing.past.matrix = Interference().matrix()
+    await queueing.look(RENEW_EVERY_S)
+    assert queueing.ordered == set()
