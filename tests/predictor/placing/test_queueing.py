@@ -24,7 +24,7 @@ def drawn(seed: int) -> tuple[Outlook, Beside]:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_where_all_fit_everywhere_it_is_the_simulations_choice(seed: int) -> None:
-    """So what is gained there is what a cluster may gain; but for fairness, which begins at zero."""
+    """But for fairness between kinds, which begins at zero there and is nowhere here."""
     outlook, beside = drawn(seed)
     simulated = GettingAlong()
     simulated.learn(outlook)
