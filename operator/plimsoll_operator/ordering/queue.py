@@ -112,7 +112,8 @@ def _why_at_once(waiter: Waiter, at_or_behind: int, known: Known, empty: _Fittin
     if not empty.of(waiter.asked):
         return Why.LARGE
     outsider_s = known.outsider_s(waiter.priority)
-    return Why.OUTSIDE if outsider_s is not None and outsider_s > waiter.created_s else None
+    # Times are whole seconds: of two of the same second, nobody knows which came first.
+    return Why.OUTSIDE if outsider_s is not None and outsider_s >= waiter.created_s else None
 
 
 def _turn(

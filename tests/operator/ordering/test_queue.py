@@ -173,6 +173,12 @@ def test_who_came_before_a_pod_without_an_order_goes_to_the_scheduler_too() -> N
     assert with_outsider.next(waiter(2)) is None
 
 
+def test_of_two_that_came_in_one_second_neither_waits_for_the_other() -> None:
+    moment = Moment((place("full", cores=0),))
+    same = replace(moment, known=replace(moment.known, outsider_s=lambda _priority: 1001.0))
+    assert same.next(waiter(1)) == Release(waiter(1), Why.OUTSIDE)
+
+
 def test_a_crowd_is_let_go_from_its_front() -> None:
     queue = [waiter(number) for number in range(MOST_HELD + 1)]
     moment = Moment((place("full", cores=0),))
