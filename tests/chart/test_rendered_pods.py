@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from deploy.chart.generated import CHART
-from deploy.chart.rendering import VALUE_SETS
+from deploy.chart.rendering import NAME, VALUE_SETS
 
 from plimsoll_operator.names.quantity import parse_bytes
 from plimsoll_operator.processes.run_webhook import webhook_configuration
@@ -62,9 +62,17 @@ def test_the_agent_alone_sees_something_of_the_node_and_only_to_read(
     assert mount["recursiveReadOnly"] == "IfPossible"
 
 
-def test_only_the_controller_gets_a_token_of_the_api_server(rendered: list[Document]) -> None:
+def test_only_who_has_rights_gets_a_token_of_the_api_server(rendered: list[Document]) -> None:
+    """The controller; and where pods may wait for their turn, admission and who lets them go."""
+    bound = {
+        subject["name"]
+        for document in rendered
+        if document["kind"] in ("ClusterRoleBinding", "RoleBinding")
+        for subject in document["subjects"]
+    }
+    assert {f"{NAME}-controller"} <= bound
     for name, spec in pod_specs(rendered).items():
-        assert (spec.get("automountServiceAccountToken") is False) == ("controller" not in name)
+        assert (spec.get("automountServiceAccountToken") is False) == (name not in bound)
 
 
 def test_no_rule_names_a_wildcard(rendered: list[Document]) -> None:

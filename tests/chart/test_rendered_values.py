@@ -63,6 +63,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "agent.cgroupRoot": ("sys/fs/cgroup", "no absolute path"),
     "campaigns.enabled": ("later", "want boolean"),
     "campaigns.namespaces": (["my shop"], "no name of Kubernetes"),
+    "order.enabled": ("later", "want boolean"),
     "extender.enabled": ("later", "want boolean"),
     "extender.replicas": (0, "minimum"),
     "extender.clusterIP": ("plimsoll.example", "no address"),
