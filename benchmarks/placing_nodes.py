@@ -2,7 +2,7 @@
 
     .venv/bin/python -P -m benchmarks.placing_nodes [--learn 200] [--runs 100] [--repeats 3]
 
-docs/placing.md has the protocol. It writes bench-placing-nodes.json, and takes some eight minutes a
+docs/placing.md has the protocol. It writes bench-placing-nodes.json, and takes some ten minutes a
 repeat.
 """
 
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console.print(_table(repeats))
     less, low, high = compared(repeats)
     console.print(
-        f"mean runtime as placed, against as usual: {less:+.1%} (95%: {low:+.1%} to {high:+.1%}), "
+        f"mean runtime with hints, against as usual: {less:+.1%} (95%: {low:+.1%} to {high:+.1%}), "
         f"bar {BAR:+.0%}: {'holds' if less <= BAR else 'SHORT'}",
         highlight=False,
     )

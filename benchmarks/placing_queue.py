@@ -1,4 +1,4 @@
-"""A queue of pods of four kinds on two real nodes, as usual or as Plimsoll places them."""
+"""A queue of pods of four kinds on two real nodes, as usual or with Plimsoll's hints."""
 
 from __future__ import annotations
 
@@ -24,24 +24,23 @@ KINDS: Final = {
 """Each takes two to three seconds alone. mem steps about in more memory than a cache holds."""
 CPU_REQUEST: Final = "450m"
 """Two fit on a node of one core."""
-UNENDED: Final = 19
-"""Pods at once: four that run, and the fifteen among which an order may choose."""
+UNENDED: Final = 3
+"""Pods at once, on four places: who comes when one of them has ended may often choose a node."""
 HEARD_S: Final = 5.0
 """Until admission has surely heard of a policy."""
 _POLICY: Final = ("plimsoll.dev", "v1alpha1")
 
 
 class Arm(Enum):
-    """Who chooses the next pod, and its node."""
+    """Who chooses a pod's node."""
 
     USUAL = "as usual"
-    PLACED = "as placed"
+    PLACED = "with hints"
 
     @property
     def policy(self) -> dict[str, str]:
         """What a SizingPolicy says of it."""
-        choice = "enforce" if self is Arm.PLACED else "never"
-        return {"placing": choice, "order": choice}
+        return {"placing": "enforce" if self is Arm.PLACED else "never"}
 
 
 @dataclass(frozen=True, slots=True)
