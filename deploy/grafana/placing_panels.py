@@ -31,7 +31,7 @@ PLACING: Final = (
         queries=(
             Query(
                 f"{rate_of('plimsoll_placing_lost_slowdowns_total', 'placing')} / "
-                f"{rate_of('plimsoll_placing_starts_total', 'placing')}",
+                f"clamp_min({rate_of('plimsoll_placing_starts_total', 'placing')}, 1e-9)",
                 "{{placing}}",
             ),
         ),

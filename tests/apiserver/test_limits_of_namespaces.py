@@ -29,7 +29,8 @@ PROXY = {
     "image": "localhost/none:1",
     "resources": {"requests": {"memory": "64Mi"}, "limits": {"memory": "128Mi"}},
 }
-BESIDE = ALONE.with_container("proxy", **PROXY)
+BESIDE = ALONE.with_container("proxy", **PROXY).owned_by_job()
+"""A bare one keeps what was written: its proxy might wait for a task that was killed."""
 
 
 @dataclass(frozen=True, slots=True)

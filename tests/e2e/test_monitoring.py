@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import math
 import subprocess
 import sys
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -25,34 +28,54 @@ pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
 
 PANELS = [panel for _, panels in ROWS for panel in panels]
 RUNS = 12
-AGENT_PORT = 19_091
+AGENT_PORT, EXTENDER_PORT, EXTENDER_METRICS_PORT = 19_091, 19_092, 19_093
 
 
 @pytest.fixture(scope="module")
 def agent(plimsoll: Plimsoll, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """A second agent of the node, that shows metrics; gives their port."""
     folder = tmp_path_factory.mktemp("agent")
-    command = [
-        *(sys.executable, "-P", "-m", "plimsoll_operator", "agent"),
-        *("--controller", f"http://127.0.0.1:{plimsoll.ports.controller}"),
-        *("--token-file", str(plimsoll.state / "token"), "--node-name", "node-1"),
-        *("--state-dir", str(folder), "--metrics-port", str(AGENT_PORT)),
-    ]
-    with (folder / "log").open("w") as log, subprocess.Popen(command, stderr=log) as process:
+    words = ["--controller", controller_of(plimsoll), "--node-name", "node-1"]
+    words += ["--state-dir", str(folder), "--metrics-port", str(AGENT_PORT)]
+    with a_process(plimsoll, folder / "log", "agent", *words):
+        yield AGENT_PORT
+
+
+@pytest.fixture(scope="module")
+def extender(plimsoll: Plimsoll, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """An extender, for a scheduler of one's own; gives the port of its metrics."""
+    words = ["--feed", controller_of(plimsoll), "--address", "127.0.0.1"]
+    words += ["--port", str(EXTENDER_PORT), "--metrics-port", str(EXTENDER_METRICS_PORT)]
+    folder = tmp_path_factory.mktemp("extender")
+    with a_process(plimsoll, folder / "log", "extender", *words):
+        yield EXTENDER_METRICS_PORT
+
+
+@contextlib.contextmanager
+def a_process(plimsoll: Plimsoll, log: Path, *words: str) -> Iterator[None]:
+    """Run a command of Plimsoll's with the token of the one that runs, for a block."""
+    token = ("--token-file", str(plimsoll.state / "token"))
+    command = [sys.executable, "-P", "-m", "plimsoll_operator", *words, *token]
+    with log.open("w") as out, subprocess.Popen(command, stderr=out) as process:
         try:
-            yield AGENT_PORT
+            yield
         finally:
             process.terminate()
 
 
+def controller_of(plimsoll: Plimsoll) -> str:
+    return f"http://127.0.0.1:{plimsoll.ports.controller}"
+
+
 @pytest.fixture(scope="module")
 def prometheus(
-    plimsoll: Plimsoll, agent: int, tmp_path_factory: pytest.TempPathFactory
+    plimsoll: Plimsoll, agent: int, extender: int, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Prometheus]:
     ports = {
         "admission": plimsoll.ports.metrics,
         "controller": plimsoll.ports.controller,
         "agent": agent,
+        "extender": extender,
     }
     jobs = [
         {"job_name": name, "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}
@@ -72,6 +95,8 @@ async def seen(
         await sizes_in_mode(shop, "enforce")
         await asyncio.to_thread(prometheus.until, 'plimsoll_build_info{component="agent"}')
         await asyncio.to_thread(prometheus.until, 'plimsoll_attempts_total{outcome="succeeded"}')
+        await asyncio.to_thread(prometheus.until, "plimsoll_extender_seconds_count")
+        await asyncio.to_thread(_ask_for_scores)
         await _work(shop)
 
         async def shows(promql: str) -> None:
@@ -85,7 +110,17 @@ async def seen(
         await shows("increase(plimsoll_memory_reserved_byte_seconds_total[15m]) > 0")
         await shows("increase(plimsoll_memory_saved_byte_seconds_total[15m]) > 0")
         await shows('increase(plimsoll_oom_kills_total{at="request"}[15m]) > 0')
+        await shows("increase(plimsoll_extender_seconds_count[15m]) > 0")
         yield prometheus
+
+
+def _ask_for_scores() -> None:
+    pod = {"metadata": {"name": "asked"}, "spec": {"containers": []}}
+    question = {"Pod": pod, "Nodes": None, "NodeNames": ["node-1"]}
+    url = f"http://127.0.0.1:{EXTENDER_PORT}/prioritize"
+    asking = urllib.request.Request(url, json.dumps(question).encode())
+    with urllib.request.urlopen(asking, timeout=60) as answer:
+        assert answer.status == 200
 
 
 async def _work(shop: Shop) -> None:
@@ -138,7 +173,8 @@ async def test_what_happened_is_in_the_figures(seen: Prometheus, title: str) -> 
 async def test_what_every_process_shows_is_as_prometheus_wants_it(
     seen: Prometheus, plimsoll: Plimsoll
 ) -> None:
-    for port in (plimsoll.ports.metrics, plimsoll.ports.controller, AGENT_PORT):
+    of_plimsoll = (plimsoll.ports.metrics, plimsoll.ports.controller)
+    for port in (*of_plimsoll, AGENT_PORT, EXTENDER_METRICS_PORT):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
             shown = answer.read()
         done = subprocess.run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
@@ -38,6 +38,13 @@ class PlacingMetrics:
             "Pairs of these tasks of which is known how much one slows the other.",
             registry=registry,
         )
+
+    def show_starts(self, placings: Iterable[str], nodes: Iterable[str]) -> None:
+        """Show that none was counted yet: else the first increase is none to Prometheus."""
+        for placing in placings:
+            self._lost.labels(placing)
+            for node in nodes:
+                self._starts.labels(placing, node)
 
     def started(self, placing: str, node: str, lost: float) -> None:
         """Count a pod that started. lost: slowdowns more than on the best node."""

@@ -70,6 +70,10 @@ class Starts:
     monotonic_s: Callable[[], float]
     _seen: FirstTimes = field(init=False, default_factory=FirstTimes)
 
+    def __post_init__(self) -> None:
+        """Show all that may be counted."""
+        self.metrics.show_starts((Placing.RECOMMEND.value, Placing.ENFORCE.value), list(Chosen))
+
     def living(self, watched: WatchedPod, status: AttemptStatus, expected: Expected) -> None:
         """Look at an attempt that waits or runs, before it counts as one of its node's."""
         placing = watched.policy.placing
