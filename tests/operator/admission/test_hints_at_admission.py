@@ -18,6 +18,7 @@ from plimsoll_operator.processes.admission import Running, running
 from plimsoll_operator.sizing import node_hint
 from plimsoll_operator.sizing.node_hint import MOST_SILENCE_S
 from plimsoll_predictor.core.policy import Placing
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.placing.hinting import MOST_NODES
 from plimsoll_predictor.placing.loads import NodeLoad
 from tests.builders.placing import PREFERRED, costs_of, tell_nodes
@@ -181,14 +182,23 @@ async def test_a_replica_takes_as_many_nodes_as_it_compares(tmp_path: Path) -> N
         assert len(server.state.placing) == MOST_NODES
 
 
+async def until_kept(board: FeedBoard, folder: Path, word: str) -> None:
+    """Wait until a replica's copy has a word of what it knows of nodes.
+
+    What nodes do is not written for itself: it goes along when something is learned of a task.
+    """
+    board.publish(knowledge_of(TaskId("team", "later")))
+    snapshot = folder / "snapshot.jsonl"
+    await until_true(lambda: snapshot.exists() and word in snapshot.read_text())
+
+
 async def test_a_restarted_replica_hints_by_its_copy_once_the_controller_is_heard(
     tmp_path: Path,
 ) -> None:
     async with a_server(tmp_path, KNOWN) as (_, server, board):
         tell_nodes(board, TRAIN, node_1=3, node_2=0)
-        # What a replica ends in the middle of, it does not keep.
-        snapshot = tmp_path / "snapshot.jsonl"
-        await until_true(lambda: snapshot.exists() and "node-2" in snapshot.read_text())
+        await until_true(lambda: len(server.state.placing) == 2)
+        await until_kept(board, tmp_path, "node-2")
     settings = settings_in(tmp_path, "http://127.0.0.1:1")
     async with running(settings) as server, calling(server.port, tmp_path) as caller:
         assert len(server.state.placing) == 2
@@ -205,8 +215,8 @@ async def test_a_restarted_replica_has_loads_that_have_not_changed_since(tmp_pat
         tell_nodes(board, TRAIN, node_1=3)
         board.set_load("node-1", NodeLoad(8000, 10, -100))
         board.set_load("node-2", NodeLoad(pressed=True))
-        snapshot = tmp_path / "snapshot.jsonl"
-        await until_true(lambda: snapshot.exists() and "pressed" in snapshot.read_text())
+        await until_true(lambda: len(server.state.placing.loads()) == 2)
+        await until_kept(board, tmp_path, "pressed")
         loads = dict(server.state.placing.loads())
     async with a_feed(board) as url, running(settings_in(tmp_path, url)) as server:
         await until_true(lambda: server.freshness.from_feed)
