@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -12,6 +13,16 @@ from tests.apiserver.crds import install_crds
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import Plimsoll, a_plimsoll
 from tests.rigs.eater import load_eater
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put first what writes statuses itself: a controller that runs would write others."""
+    here = Path(__file__).parent
+    places = [at for at, item in enumerate(items) if here in item.path.parents]
+    ours = [items[at] for at in places]
+    ours.sort(key=lambda item: "plimsoll" in getattr(item, "fixturenames", ()))
+    for at, item in zip(places, ours, strict=True):
+        items[at] = item
 
 
 @pytest.fixture(scope="session")
