@@ -12,23 +12,17 @@ from deploy.local.layout import CHECKOUT
 
 from tests.airflow.servers import Airflow, serving
 from tests.apiserver.controllers import Shop
-from tests.apiserver.crds import install_crds
 from tests.conftest import Cluster
+from tests.e2e.conftest import plimsoll
 from tests.e2e.opted_in import an_opted_in_shop
-from tests.e2e.plimsolls import Plimsoll, a_plimsoll
+from tests.e2e.plimsolls import Plimsoll
 from tests.e2e.witnesses import Witness, witnessing
-from tests.rigs.eater import IMAGE, load_eater
+from tests.rigs.eater import IMAGE
+
+__all__ = ["plimsoll"]
 
 DAGS = Path(__file__).parent / "dags"
 _PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
-
-
-@pytest.fixture(scope="session")
-def plimsoll(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plimsoll]:
-    load_eater(cluster.handle.layout)
-    install_crds(cluster)
-    with a_plimsoll(cluster, tmp_path_factory.mktemp("plimsoll")) as running:
-        yield running
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from tests.apiserver.controllers import Shop, a_shop
-from tests.apiserver.crds import install_crds
 from tests.conftest import Cluster
-from tests.e2e.plimsolls import Plimsoll, a_plimsoll
-from tests.rigs.eater import load_eater
+from tests.e2e.conftest import plimsoll
+from tests.e2e.plimsolls import Plimsoll
+
+__all__ = ["plimsoll"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -23,15 +24,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ours.sort(key=lambda item: "plimsoll" in getattr(item, "fixturenames", ()))
     for at, item in zip(places, ours, strict=True):
         items[at] = item
-
-
-@pytest.fixture(scope="session")
-def plimsoll(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plimsoll]:
-    """Controller, admission and agent, shared by all: whoever harms it waits until it is back."""
-    load_eater(cluster.handle.layout)
-    install_crds(cluster)
-    with a_plimsoll(cluster, tmp_path_factory.mktemp("plimsoll")) as running:
-        yield running
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -8,21 +8,14 @@ import pytest
 import pytest_asyncio
 
 from tests.apiserver.controllers import Shop
-from tests.apiserver.crds import install_crds
 from tests.conftest import Cluster
+from tests.e2e.conftest import plimsoll
 from tests.e2e.opted_in import an_opted_in_shop
-from tests.e2e.plimsolls import Plimsoll, a_plimsoll
+from tests.e2e.plimsolls import Plimsoll
 from tests.e2e.witnesses import Witness, witnessing
 from tests.rigs.container_ends import ContainerEnds, container_ends
-from tests.rigs.eater import load_eater
 
-
-@pytest.fixture(scope="session")
-def plimsoll(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plimsoll]:
-    load_eater(cluster.handle.layout)
-    install_crds(cluster)
-    with a_plimsoll(cluster, tmp_path_factory.mktemp("plimsoll")) as running:
-        yield running
+__all__ = ["plimsoll"]
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
