@@ -48,16 +48,18 @@ async def test_a_hanging_admission_costs_no_more_than_the_webhooks_timeout(
     shop: Shop, plimsoll: Plimsoll, cluster: Cluster
 ) -> None:
     wait_for_admission(cluster, TIMEOUT_S)
-    await sizes_in_mode(shop, "enforce")  # the API server reads the change while it asks
-    counted = failed_open(cluster)
-    with plimsoll.hanging(ADMISSION):
-        # The client gives up, and the test fails, where the API server would wait any longer.
-        created = shop.core.create_namespaced_pod(
-            shop.namespace, a_pod("patient", "eat 8"), _request_timeout=3 * TIMEOUT_S
-        )
-        assert left_alone(await created)
-        assert failed_open(cluster) == counted + 1
-    wait_for_admission(cluster)
+    try:
+        await sizes_in_mode(shop, "enforce")  # the API server reads the change while it asks
+        counted = failed_open(cluster)
+        with plimsoll.hanging(ADMISSION):
+            # The client gives up, and the test fails, where the API server would wait any longer.
+            created = shop.core.create_namespaced_pod(
+                shop.namespace, a_pod("patient", "eat 8"), _request_timeout=3 * TIMEOUT_S
+            )
+            assert left_alone(await created)
+            assert failed_open(cluster) == counted + 1
+    finally:
+        wait_for_admission(cluster)
     await until("admission answers again", lambda: plimsoll.serves(ADMISSION), WITHIN_S)
     assert decision_of(await create(shop, a_pod("after", "eat 8")))["mode"] == "enforce"
 

@@ -24,7 +24,7 @@ def release_command(installation: Installation, *, without_webhook: str | None) 
     """Release all pods that wait for their turn; the exit status. Doing it twice is no error.
 
     without_webhook: a webhook configuration to delete first, so that no pod is held any more. Then
-    it goes on until none was found for a while. None deletes nothing, and looks until none is left.
+    it goes on until none was found for QUIET_S. None deletes nothing, and looks until none is left.
     """
     try:
         count = asyncio.run(_release_all(installation, without_webhook))
@@ -40,10 +40,15 @@ async def _release_all(installation: Installation, webhook: str | None) -> int:
         if webhook is not None:
             await _delete_webhook(objects, webhook)
         released = await release_pods(objects)
-        if webhook is not None:
+        if webhook is None:
+            return released
+        for _ in range(MOST_PASSES):
             await asyncio.sleep(QUIET_S)
-            released += await release_pods(objects)
-        return released
+            more = await release_pods(objects)
+            if not more:
+                return released
+            released += more
+        raise ApiError(f"pods are still held by another webhook than {webhook}; delete it, too")
 
 
 async def release_pods(objects: ApiServer) -> int:
