@@ -27,6 +27,7 @@ class GateServer:
 
     lists: whether it lists pods. hosts_refused, gates_refused: whether a rule refuses names of
     hosts in a pod, or that a gate goes.
+    failing: namespaces whose pods cannot be patched, as one of their webhooks is down.
     broken: the status of all answers, if they are errors. now_s: of its clock. meddle: so many
     times somebody else changes a pod between a look at it and its patch.
     """
@@ -38,6 +39,7 @@ class GateServer:
     lists: bool = True
     hosts_refused: bool = False
     gates_refused: bool = False
+    failing: set[str] = field(default_factory=set)
     broken: int | None = None
     now_s: float = 0.0
     meddle: int = 0
@@ -102,6 +104,8 @@ class GateServer:
         ):
             return 403, {"message": "forbidden"}
         meta = pod["metadata"]
+        if meta.get("namespace") in self.failing:
+            return 500, {"message": "failed calling webhook"}
         if self.meddle:
             self.meddle -= 1
             meta["resourceVersion"] += "1"

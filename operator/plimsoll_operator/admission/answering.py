@@ -18,6 +18,7 @@ from plimsoll_operator.admission.reviews import (
     uid_in,
 )
 from plimsoll_operator.metrics.quiet_log import QuietLog, place_of
+from plimsoll_operator.ordering.gate import is_held
 from plimsoll_operator.ordering.holding import Holding, Readiness, hold_for
 from plimsoll_operator.ordering.holding import Outcome as Held
 from plimsoll_operator.pods.job_attempts import (
@@ -208,9 +209,10 @@ class Answerer:
 
     def _told(self, creation: Creation, sized: Sized) -> bytes:
         self.metrics.answered(sized)
-        # Where it had better run is chosen when it is its turn.
         waits = self._wait(creation, sized)
-        patch = [*sized.patch, *(waits or self._hint(creation, sized))]
+        # Where it had better run is chosen when it is its turn, also if it is asked for again.
+        hint = () if waits or is_held(creation.object) else self._hint(creation, sized)
+        patch = [*sized.patch, *waits, *hint]
         return allowed(creation.uid, patch=patch, warnings=[sized.warning] if sized.warning else ())
 
     def _wait(self, creation: Creation, sized: Sized) -> Sequence[Operation]:

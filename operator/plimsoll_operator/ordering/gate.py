@@ -21,6 +21,8 @@ MOST_WAIT_S: Final = 600.0
 concern, a node comes so much later."""
 WHY: Final = "waits for its turn among tasks that slow each other on a node"
 GATES: Final = "/spec/schedulingGates"
+WITHOUT_NODE: Final = "spec.nodeName=,status.phase=Pending"
+"""Field selector of all pods that may be held."""
 _MOST_CHARS: Final = 512
 
 

@@ -15,6 +15,7 @@ from typing import Final
 from plimsoll_operator.names.labels import HELD, MAY_WAIT, ORDER_GATE
 from plimsoll_operator.ordering.gate import GATES, gates_of, is_held, note_of_wait
 from plimsoll_operator.pods.identity import Retrier
+from plimsoll_operator.pods.job_attempts import HOOKS
 from plimsoll_operator.pods.owners import controller_of, is_job
 from plimsoll_operator.pods.spec import (
     Pod,
@@ -150,9 +151,12 @@ def is_grouped(pod: Pod) -> bool:
 def _bears_to_wait(pod: Pod, retrier: Retrier) -> bool:
     """Say whether nobody fails the pod because it starts late.
 
-    An engine does, after minutes. So does a Job with a deadline, which the pod does not tell: who
-    saw the Job being created wrote on its template that it has none.
+    An engine does, after minutes, and an installer whose hook it is. So does a Job with a deadline,
+    which the pod does not tell: who saw the Job being created wrote on its template that it has
+    none.
     """
+    if not HOOKS.isdisjoint(annotations_of(pod)):
+        return False
     owner = controller_of(pod)
     if owner is None:
         return retrier in _BARE

@@ -14,6 +14,7 @@ from plimsoll_operator.pods.attempts import MOST_ATTEMPTS
 from plimsoll_operator.pods.owners import controller_of
 from plimsoll_operator.pods.spec import (
     RestartPolicy,
+    annotations_of,
     labels_of,
     mapping,
     metadata_of,
@@ -24,7 +25,7 @@ from plimsoll_operator.pods.spec import (
 Operation = dict[str, Any]
 
 DEFAULT_BACKOFF_LIMIT: Final = 6
-_HOOKS: Final = frozenset({"helm.sh/hook", "argocd.argoproj.io/hook"})
+HOOKS: Final = frozenset({"helm.sh/hook", "argocd.argoproj.io/hook"})
 """Annotations of Jobs that install or upgrade something: migrations of a database, mostly."""
 _OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -73,7 +74,7 @@ def notes_for_unlabelled_job(job: Mapping[str, Any]) -> dict[str, str] | None:
     if labels.TASK in its or its.get(labels.ENABLED) == "false":
         return None
     written = mapping(mapping(job.get("metadata")).get("annotations"))
-    return None if not _HOOKS.isdisjoint(written) else _notes(job)
+    return None if not HOOKS.isdisjoint(written) else _notes(job)
 
 
 def patch_for_job(job: Mapping[str, Any]) -> list[Operation]:
@@ -90,11 +91,14 @@ def bears_to_wait(job: Mapping[str, Any]) -> bool:
     """Say whether pods of the Job may start late, one after another, without harm.
 
     A deadline counts from the Job's start, whether its pods wait or run. Whoever made the Job, such
-    as a CronJob, a JobSet or Kueue, may have more to say about when its pods start; and pods that
-    know their index beside others may wait for these.
+    as a CronJob, a JobSet or Kueue, may have more to say about when its pods start; an installer
+    waits for its hooks for some minutes. Pods that know their index beside others may wait for
+    these.
     """
     spec, metadata = mapping(job.get("spec")), metadata_of(job)
-    if spec.get("activeDeadlineSeconds") is not None or sequence(metadata.get("ownerReferences")):
+    if sequence(metadata.get("ownerReferences")) or not HOOKS.isdisjoint(annotations_of(job)):
+        return False
+    if spec.get("activeDeadlineSeconds") is not None:
         return False
     if spec.get("managedBy", _OWN_CONTROLLER) != _OWN_CONTROLLER or spec.get("suspend") is True:
         return False

@@ -94,6 +94,7 @@ APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
         (POD.owned_by("ReplicaSet", "web", version="apps/v1"), Outcome.MADE),
         (POD.owned_by_job(), Outcome.MADE),
         (POD.owned_by_job().annotated({labels.MAY_WAIT: "false"}), Outcome.MADE),
+        (POD.annotated({"helm.sh/hook": "test"}), Outcome.MADE),
         (POD.with_labels({"dag_id": "d", "task_id": "t", "run_id": "r"}), Outcome.MADE),
     ],
 )

@@ -17,12 +17,12 @@ import orjson
 from plimsoll_operator.credentials.token_file import read_token
 from plimsoll_operator.kube.errors import Unreachable, error_of
 from plimsoll_operator.names.service_urls import with_brackets
+from plimsoll_operator.ordering.gate import WITHOUT_NODE
 from plimsoll_operator.pods.spec import Pod, mapping, metadata_of, sequence
 
 ANSWER_WITHIN_S: Final = 5.0
 PAGE: Final = 100
 """Pods that are decoded at once, between two pods that are answered."""
-WITHOUT_NODE: Final = "spec.nodeName=,status.phase=Pending"
 _JSON_PATCH: Final = "application/json-patch+json"
 
 

@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 
 from plimsoll_operator.admission.letting_go.api_calls import ApiCalls
-from plimsoll_operator.kube.errors import ApiError, NotFound, Refused
+from plimsoll_operator.kube.errors import ApiError, NotFound, Refused, Unreachable
 from plimsoll_operator.ordering.gate import is_held, is_overdue, opening
 from plimsoll_operator.ordering.leader_sight import LeaderSight, look
 from plimsoll_operator.ordering.why import Why
@@ -113,7 +113,7 @@ class GateWatch:
         permitted = await self.calls.may_patch_pods()
         self._permitted_s = now_s if permitted else None
         if not permitted:
-            self._note("its role lacks the verb patch on pods")
+            raise Refused("its role lacks the verb patch on pods")
 
     async def _list(self, *, away: bool) -> None:
         """Let go all pods that are held, or those that were for too long."""
@@ -148,9 +148,9 @@ class GateWatch:
             await self.calls.patch_pod(pod, opening(pod), dry_run=True)
         except NotFound:
             return
-        except Refused as error:
+        except (Refused, Unreachable) as error:
             self._refused = True
-            self._note(f"gates could not be removed: {error}")
+            log.warning("gates-not-removable", error=str(error))
         else:
             self._refused = False
 

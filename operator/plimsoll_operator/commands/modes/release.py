@@ -9,15 +9,15 @@ from plimsoll_operator.commands.printing.printing import complain
 from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
 from plimsoll_operator.commands.reaching.installation import Installation
 from plimsoll_operator.kube.api_server import CORE, ApiServer, path_of
-from plimsoll_operator.kube.errors import ApiError, Changed, NotFound
+from plimsoll_operator.kube.errors import ApiError, NotFound
 from plimsoll_operator.kube.own_objects import WEBHOOKS
-from plimsoll_operator.ordering.gate import is_held, release_to
+from plimsoll_operator.ordering.gate import WITHOUT_NODE, is_held, release_to
 from plimsoll_operator.pods.spec import Pod, metadata_of
 
 QUIET_S: Final = 5.0
 """An API server asks a webhook that was just deleted for some seconds more."""
 MOST_PASSES: Final = 20
-WITHOUT_NODE: Final = {"fieldSelector": "spec.nodeName=,status.phase=Pending"}
+PASS_PAUSE_S: Final = 1.0
 
 
 def release_command(installation: Installation, *, without_webhook: str | None) -> int:
@@ -55,28 +55,32 @@ async def release_pods(objects: ApiServer) -> int:
     """Release all that wait now, until none is found. Return how many it released.
 
     Raises:
-        ApiError: if the API server refuses it, or some still wait after many passes.
+        ApiError: if some still wait after many passes; it names one, and why.
     """
-    released = 0
-    for _ in range(MOST_PASSES):
-        pods = await objects.items(path_of(CORE, "pods"), WITHOUT_NODE)
+    released, trouble = 0, ""
+    for number in range(MOST_PASSES):
+        if number:
+            await asyncio.sleep(PASS_PAUSE_S)
+        pods = await objects.items(path_of(CORE, "pods"), {"fieldSelector": WITHOUT_NODE})
         held = [pod for pod in pods if is_held(pod)]
         if not held:
             return released
         for pod in held:
-            released += await _release(objects, pod)
-    raise ApiError(f"pods still wait after {MOST_PASSES} passes; run it again")
+            why_not = await _release(objects, pod)
+            released += why_not is None
+            trouble = why_not or trouble
+    raise ApiError(f"pods still wait after {MOST_PASSES} passes; {trouble}; run it again")
 
 
-async def _release(objects: ApiServer, pod: Pod) -> bool:
-    """Release one; False if it changed or went meanwhile, and the next pass looks again."""
+async def _release(objects: ApiServer, pod: Pod) -> str | None:
+    """Release one. Return why it could not be, in words: the others do not wait for it."""
     meta = metadata_of(pod)
     path = path_of(CORE, "pods", str(meta.get("namespace")), str(meta.get("name")))
     try:
         await objects.patch(path, release_to(pod, ()))
-    except (Changed, NotFound):
-        return False
-    return True
+    except ApiError as error:
+        return f"{meta.get('namespace')}/{meta.get('name')}: {error}"
+    return None
 
 
 async def _delete_webhook(objects: ApiServer, name: str) -> None:

@@ -31,7 +31,7 @@ from plimsoll_operator.kube.errors import (
 )
 from plimsoll_operator.metrics.ordering import OrderingMetrics
 from plimsoll_operator.ordering.gate import release_to
-from plimsoll_operator.ordering.queue import Known, Release, next_release, overtaken_by
+from plimsoll_operator.ordering.queue import Known, Release, Waiter, next_release, overtaken_by
 from plimsoll_operator.ordering.room import AWAITED_S, RoomBook, Taker
 from plimsoll_operator.ordering.why import Why
 from plimsoll_operator.pods.spec import Pod, metadata_of
@@ -46,6 +46,8 @@ SETTLING_S: Final = 5.0
 TRIES: Final = 5
 AGAIN_AFTER_S: Final = 2.0
 """A pod that changes under every try is tried again after that."""
+UNANSWERED_PAUSE_S: Final = 5 * UNREACHABLE_PAUSE_S
+"""So long nobody of a namespace is tried after one was not answered: others come meanwhile."""
 REFUSED_FOR_S: Final = 60.0
 """After the API server refused to remove a gate, no task is ordered for so long."""
 
@@ -76,6 +78,8 @@ class Releases:
     _took_s: float = field(default=0.0, init=False)
     _not_before_s: dict[str, float] = field(default_factory=dict, init=False)
     """When pods may be tried again that could not be let go."""
+    _unanswered_s: dict[str, float] = field(default_factory=dict, init=False)
+    """By namespace: when its pods may be tried again, of which one was not answered."""
 
     def __post_init__(self) -> None:
         """Watch the queue."""
@@ -138,8 +142,13 @@ class Releases:
         if not self.ordered.policies.has_order:
             self.ordered.tasks, self._renewed_s = frozenset(), None
         elif self._renewed_s is None or now_s - self._renewed_s >= RENEW_EVERY_S:
-            await self.ordered.renew(self.now_s())
             self._renewed_s = now_s
+            try:
+                await self.ordered.renew(self.now_s())
+            except Exception:
+                # Who is held is let go all the same, and nobody else is held.
+                log.exception("who is ordered is not known")
+                self.ordered.tasks = frozenset()
         refused = self._refused_s is not None and now_s - self._refused_s < REFUSED_FOR_S
         wanted = {kind for kind in self.ordered.tasks if self.ordered.orders(kind)}
         self.board.set_ordered(None if refused else wanted)
@@ -161,6 +170,7 @@ class Releases:
             waiter
             for waiter in self.held.queue(cache(self.ordered.orders))
             if self._not_before_s.get(waiter.uid, now_s) <= now_s
+            if self._unanswered_s.get(_namespace_of(waiter), now_s) <= now_s
         ]
         known = Known(
             pairs=self.ordered.pairs,
@@ -203,6 +213,9 @@ class Releases:
             await self._read_again(pod)
             return release
         except Unreachable:
+            # Perhaps a webhook of that namespace is down: the others' pods go on.
+            until_s = self.monotonic_s() + UNANSWERED_PAUSE_S
+            self._unanswered_s[_namespace_of(release.waiter)] = until_s
             raise
         except ApiError as error:
             if release.places:  # a rule against names of hosts, perhaps: then without them
@@ -258,3 +271,7 @@ class Releases:
         self._not_before_s[str(metadata_of(pod).get("uid"))] = self._refused_s + REFUSED_FOR_S
         self.metrics.failed.inc()
         log.warning("a gate may not be removed", pod=metadata_of(pod).get("name"), error=str(error))
+
+
+def _namespace_of(waiter: Waiter) -> str:
+    return waiter.task.partition("/")[0]

@@ -19,7 +19,7 @@ from plimsoll_operator.admission.letting_go.gate_watch import (
     PERMITTED_FOR_S,
     GateWatch,
 )
-from plimsoll_operator.kube.errors import ApiError, Unreachable
+from plimsoll_operator.kube.errors import ApiError, Refused, Unreachable
 from plimsoll_operator.names import labels
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
 from plimsoll_operator.ordering.leader_sight import AWAY_S, LEADS_S
@@ -135,7 +135,8 @@ async def test_many_are_let_go_over_pages_of_the_list(watching: Watching) -> Non
 
 async def test_a_replica_that_may_not_patch_holds_nobody(watching: Watching) -> None:
     watching.server.permitted = False
-    await watching.after(0.0)
+    with pytest.raises(Refused, match="lacks the verb patch"):
+        await watching.after(0.0)
     assert not watching.watch.watched()
     watching.server.permitted = True
     await watching.after(5.0, renewed=True)
@@ -158,6 +159,19 @@ async def test_a_rule_that_keeps_gates_in_their_place_ends_the_making_of_gates(
     assert watching.server.held == {"waits"}
 
 
+async def test_one_pod_that_cannot_be_tried_keeps_nobody_overdue_waiting(
+    watching: Watching,
+) -> None:
+    watching.server.failing.add("lab")
+    watching.server.has(held("tried").in_namespace("lab"), "2099-01-01T00:00:00Z")
+    await watching.after(0.0)
+    assert not watching.watch.watched()
+    watching.server.has(held("overdue"))
+    watching.server.now_s = CREATED_S + MOST_WAIT_S
+    await watching.after(LIST_EVERY_S, renewed=True)
+    assert watching.server.held == {"tried"}
+
+
 async def test_who_comes_too_late_may_hold_pods_again(watching: Watching) -> None:
     watching.server.has(held("waits"))
     watching.server.lease = None
@@ -174,7 +188,8 @@ async def test_rights_that_were_taken_away_are_noticed(watching: Watching) -> No
     await watching.after(0.0)
     assert watching.watch.watched()
     watching.server.permitted = False
-    await watching.after(PERMITTED_FOR_S, renewed=True)
+    with pytest.raises(Refused, match="lacks the verb patch"):
+        await watching.after(PERMITTED_FOR_S, renewed=True)
     assert not watching.watch.watched()
 
 

@@ -9,12 +9,16 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from plimsoll_operator.controller.ordering import releases
+from plimsoll_operator.controller.ordering.ordered_tasks import OrderedTasks
 from plimsoll_operator.controller.ordering.other_pods import SEEN_FOR_S
 from plimsoll_operator.controller.ordering.releases import (
     AGAIN_AFTER_S,
     REFUSED_FOR_S,
+    RENEW_EVERY_S,
     SETTLING_S,
     TRIES,
+    UNANSWERED_PAUSE_S,
 )
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
 from tests.builders.pods import a_pod
@@ -204,6 +208,39 @@ async def test_a_pod_that_changes_all_the_time_keeps_nobody_waiting(queueing: Qu
     assert queueing.server.held == {"cpu-0"}
     await queueing.look(AGAIN_AFTER_S)
     assert queueing.server.held == set()
+
+
+async def test_a_namespace_whose_webhook_is_down_keeps_no_others_waiting(
+    queueing: Queueing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(releases, "UNREACHABLE_PAUSE_S", 0.0)
+    queueing.server.failing.add("lab")
+    for number in range(2):
+        queueing.see(waits(f"lab-{number}").in_namespace("lab"), created=number)
+    queueing.see(waits("cpu-0"), created=5)
+    await queueing.look()
+    assert queueing.server.held == {"lab-0", "lab-1", "cpu-0"}
+    await queueing.look(1.0)
+    assert queueing.server.held == {"lab-0", "lab-1"}
+    queueing.server.failing.clear()
+    await queueing.look(UNANSWERED_PAUSE_S)
+    assert queueing.server.held == set()
+
+
+async def test_who_is_held_goes_though_nobody_can_say_who_is_ordered(
+    queueing: Queueing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await queueing.look()
+    assert queueing.ordered == {str(CPU), str(WAIT)}
+
+    async def fails(self: OrderedTasks, now_s: float) -> None:
+        raise RuntimeError("of a test")
+
+    monkeypatch.setattr(OrderedTasks, "renew", fails)
+    queueing.see(waits("cpu-0"))
+    await queueing.look(RENEW_EVERY_S)
+    assert queueing.server.held == set()
+    assert queueing.ordered == set()
 
 
 async def test_while_pods_of_no_task_cannot_be_listed_nobody_waits_for_long(
