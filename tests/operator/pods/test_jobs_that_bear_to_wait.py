@@ -44,6 +44,9 @@ def test_who_bears_to_wait(job: dict[str, Any]) -> None:
     "job",
     [
         pytest.param(a_job(activeDeadlineSeconds=600), id="its deadline runs while it waits"),
+        pytest.param(
+            a_job({"annotations": {"helm.sh/hook": "pre-install"}}), id="an installer waits for it"
+        ),
         pytest.param(a_job(owned_by("CronJob")), id="a CronJob may replace it"),
         pytest.param(a_job(owned_by("JobSet")), id="a JobSet starts together"),
         pytest.param(a_job(completionMode="Indexed", parallelism=4), id="indexes side by side"),

@@ -1,0 +1,47 @@
+"""`plimsoll release`, and the hook that runs it, let go all whom they can."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
+import pytest_asyncio
+from kubernetes_asyncio import client
+
+from plimsoll_operator.commands.modes import release
+from plimsoll_operator.kube.api_server import ApiServer
+from plimsoll_operator.kube.errors import ApiError
+from tests.builders.gate_servers import GateServer, a_gate_server
+from tests.builders.turns import CPU, OTHERS, waits
+
+
+@pytest_asyncio.fixture
+async def server() -> AsyncIterator[tuple[GateServer, ApiServer]]:
+    async with AsyncExitStack() as stack:
+        made = await stack.enter_async_context(a_gate_server())
+        api = await stack.enter_async_context(client.ApiClient(client.Configuration(host=made.url)))
+        yield made, ApiServer(api)
+
+
+async def test_all_are_let_go_and_other_gates_stay(server: tuple[GateServer, ApiServer]) -> None:
+    gates, api = server
+    gates.has(waits("ours"))
+    gates.has(waits("both", CPU, OTHERS))
+    assert await release.release_pods(api) == 2
+    assert gates.held == set()
+    assert gates.pods["both"]["spec"]["schedulingGates"] == [OTHERS]
+    assert await release.release_pods(api) == 0
+
+
+async def test_one_that_cannot_be_let_go_keeps_no_others_and_is_named(
+    server: tuple[GateServer, ApiServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(release, "PASS_PAUSE_S", 0.0)
+    gates, api = server
+    gates.failing.add("lab")
+    gates.has(waits("first").in_namespace("lab"))
+    gates.has(waits("ours"))
+    with pytest.raises(ApiError, match="lab/first: .*failed calling webhook"):
+        await release.release_pods(api)
+    assert gates.held == {"first"}
