@@ -16,6 +16,7 @@ whole shares, and with them what others did before.
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import resource
@@ -216,6 +217,9 @@ def _call(worker: Worker, what: str, body: Mapping[str, Any] | None) -> Mapping[
         if isinstance(error.reason, (ConnectionRefusedError, socket.gaierror)):
             raise _NeverReached(str(error.reason)) from error
         raise
+    except http.client.HTTPException as error:
+        # Cut off in the middle of an answer, or none of HTTP: http.client's errors are no OSError.
+        raise OSError(str(error)) from error
     if not isinstance(answer, dict):
         raise ValueError("Plimsoll's answer is no object")
     return answer

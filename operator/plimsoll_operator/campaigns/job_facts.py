@@ -75,14 +75,14 @@ def _why_not_started(job: Document, pod: Document | None) -> str:
         waiting = mapping(mapping(each.get("state")).get("waiting"))
         reason = waiting.get("reason")
         if reason and reason != "ContainerCreating":
-            return f"{reason}: {waiting.get('message') or spec_image(pod)}"
+            return f"{reason}: {waiting.get('message') or _image(pod)}"
     for condition in map(mapping, sequence(status.get("conditions"))):
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return f"no node takes it: {condition.get('message') or condition.get('reason')}"
     return "its container is still being made"
 
 
-def spec_image(pod: Document) -> str:
-    """Return the image of the pod's first container."""
+def _image(pod: Document) -> str:
+    """Return the image of the pod's first container, in words."""
     containers = sequence(spec_of(pod).get("containers"))
     return f"image {mapping(containers[0]).get('image')}" if containers else "no container"

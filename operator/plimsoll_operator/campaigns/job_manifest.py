@@ -15,6 +15,8 @@ from plimsoll_predictor.campaigns.runs import CampaignRun
 from plimsoll_predictor.core.bounded_text import MOST_RUN_BYTES, bounded
 
 KIND: Final = "ProfilingCampaign"
+CAMPAIGNS: Final = "profilingcampaigns"
+"""The kind as paths of the API server have it."""
 API_VERSION: Final = "plimsoll.dev/v1alpha1"
 KEPT_S: Final = 900
 """How long a Job that ended is left, so that people can read its log. Each look lists them all."""
@@ -103,20 +105,21 @@ def _pod_template(campaign: Campaign, run: CampaignRun, marks: Mapping[str, str]
 
 
 def _annotations(campaign: Campaign, run: CampaignRun) -> dict[str, str]:
-    annotations = {
-        labels.MODE: "recommend",
-        labels.CPU_MODE: "recommend",
-        labels.RETRY: "never",
-        labels.RUN: _workflow_run(campaign.uid),
-        labels.ITEM: str(run.scenario),
-    }
+    annotations: dict[str, str] = {}
     for feature in campaign.features:
         value = run.values.get(feature.name)
         if value is not None:
             annotations[f"{labels.FEATURE_PREFIX}{feature.name}"] = value
             if feature.annotation is not None:
                 annotations[feature.annotation] = value
-    return annotations
+    # Last, so that no feature makes a run another one, or has it sized.
+    return annotations | {
+        labels.MODE: "recommend",
+        labels.CPU_MODE: "recommend",
+        labels.RETRY: "never",
+        labels.RUN: _workflow_run(campaign.uid),
+        labels.ITEM: str(run.scenario),
+    }
 
 
 def _fill(container: MutableMapping[str, Any], campaign: Campaign, run: CampaignRun) -> None:

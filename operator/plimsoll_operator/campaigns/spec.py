@@ -29,6 +29,8 @@ START_WITHIN_S: Final = 600
 MAX_LIFTS: Final = 3
 STOP_CHANGE: Final = 0.01
 STOP_RUNS: Final = 5
+_OWN: Final = "plimsoll.dev/"
+"""Begins the annotations by which people tell Plimsoll what to do with a pod."""
 
 _Text = str | int
 
@@ -85,6 +87,24 @@ class _ScenariosSpec(msgspec.Struct, frozen=True, rename="camel"):
     config_map: _FileSpec | None = None
     grid: list[_GridSpec] | None = None
     sample: _SampleSpec | None = None
+
+
+class _Variable(msgspec.Struct, frozen=True):
+    name: str
+
+
+class _Resources(msgspec.Struct, frozen=True):
+    requests: dict[str, str | float] | None = None
+    limits: dict[str, str | float] | None = None
+
+
+class _Container(msgspec.Struct, frozen=True):
+    """What a campaign reads and changes of a container; the schema leaves a pod's spec open."""
+
+    command: list[str] | None = None
+    args: list[str] | None = None
+    env: list[_Variable] | None = None
+    resources: _Resources | None = None
 
 
 class _BudgetSpec(msgspec.Struct, frozen=True, rename="camel"):
@@ -183,7 +203,8 @@ def read_campaign(document: Mapping[str, Any]) -> Campaign:
     container = sized_container(spec.pod_template)
     if isinstance(container, NotSizable):
         raise BadCampaign("InvalidTemplate", f"spec.podTemplate: {container.why}")
-    _check_arguments(spec, container)
+    _check_container(spec, container)
+    _check_annotations(spec.features)
     return Campaign(
         uid=str(metadata.get("uid")),
         name=str(metadata.get("name")),
@@ -233,6 +254,8 @@ def _axis(given: _AxisSpec) -> tables.Axis:
         raise BadScenarios(f"sample: {given.name} needs values, or a from that is not above to")
     if logarithmic and given.low <= 0:
         raise BadScenarios(f"sample: {given.name} has a Logarithmic scale, and a from not above 0")
+    if not given.values and not _has_extent(given, logarithmic):
+        raise BadScenarios(f"sample: {given.name} has a range too wide to draw from; narrow it")
     return tables.Axis(
         name=given.name,
         values=tuple(str(each) for each in given.values),
@@ -243,16 +266,37 @@ def _axis(given: _AxisSpec) -> tables.Axis:
     )
 
 
-def _check_arguments(spec: _Spec, container: SizedContainer) -> None:
-    written = mapping(mapping(spec.pod_template.get("spec"))["containers"][container.index])
+def _has_extent(given: _AxisSpec, logarithmic: bool) -> bool:
+    """Say whether a number says how wide the range is."""
+    return math.isfinite(given.high / given.low if logarithmic else given.high - given.low)
+
+
+def _check_container(spec: _Spec, container: SizedContainer) -> None:
+    document = mapping(spec.pod_template.get("spec"))["containers"][container.index]
+    where = f"spec.podTemplate: container {container.name!r}"
+    written = from_document(_Container, document, where, _bad_template)
     by_argument = [each.name for each in spec.features if each.argument is not None]
-    if by_argument and not (written.get("args") or written.get("command")):
+    if by_argument and not (written.args or written.command):
         raise BadCampaign(
             "InvalidTemplate",
             f"feature {by_argument[0]!r} is passed as an argument, and container"
             f" {container.name!r} has neither command nor args, so that it would replace those of"
             " the image; write them into spec.podTemplate",
         )
+
+
+def _check_annotations(features: Sequence[FeatureSpec]) -> None:
+    for each in features:
+        if (each.annotation or "").startswith(_OWN):
+            words = (
+                f"feature {each.name!r} is passed as the annotation {each.annotation}, and those"
+                f" under {_OWN} tell Plimsoll what to do; write another name"
+            )
+            raise BadCampaign("InvalidSpec", words)
+
+
+def _bad_template(words: str) -> BadCampaign:
+    return BadCampaign("InvalidTemplate", words)
 
 
 def _bad_spec(words: str) -> BadCampaign:

@@ -13,6 +13,7 @@ from plimsoll_operator.names.conditions import (
     Finding,
     conditions_of,
 )
+from plimsoll_operator.wording.figure_words import words_for_share
 from plimsoll_predictor.campaigns.findings import best_bins, estimated_improvement, learned_of
 from plimsoll_predictor.campaigns.rules import (
     Ending,
@@ -139,8 +140,8 @@ def words_for_bins(ceilings_bytes: Sequence[int]) -> str:
 
 
 def words_for_saving(improvement: float | None) -> str:
-    """Return the estimated saving; empty if too little is known, 0 % if it would be a loss."""
-    return "" if improvement is None else f"{max(0.0, improvement):.0%}".replace("%", " %")
+    """Return the estimated saving; empty if too little is known, 0% if it would be a loss."""
+    return "" if improvement is None else words_for_share(max(0.0, improvement), 1.0)
 
 
 def _accepted(state: State) -> Finding:

@@ -59,7 +59,7 @@ class Findings:
     """All that a campaign found out. Bytes; ceilings ascending.
 
     improvement: estimated share of today's requested memory-time that sizing would save; None if
-    too little is known. requested_gb_h, saved_gb_h: of the runs that were measured.
+    too little is known. requested_gb_h: of the runs that were measured.
     """
 
     ceilings_bytes: tuple[int, ...]

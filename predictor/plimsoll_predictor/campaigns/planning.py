@@ -220,7 +220,8 @@ def _by_its_job(
         return () if run.state is RunState.CREATING else _unseen(run, "its Job is gone", now_s)
     if job.succeeded or job.failed:
         return _finished(run, job, now_s)
-    if job.started:
+    if job.started or run.state is RunState.RUNNING:
+        # A pod that ended is not seen, and its Job says so a little later.
         return (replace(run, state=RunState.RUNNING),)
     if since(run.created_s, now_s) < rules.start_within_s:
         return (replace(run, state=RunState.STARTING),)

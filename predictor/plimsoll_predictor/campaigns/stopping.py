@@ -23,11 +23,12 @@ def moves_no_more(
     learned = learned_of(runs)
     if len(learned) < max(LEAST_RUNS, window) + 1:
         return False
-    estimates = [
+    # Each estimate fits a Gaussian process, and mostly the newest one already moved.
+    newest_first = (
         estimated_improvement(learned[:known], reference_bytes)
-        for known in range(len(learned) - window, len(learned) + 1)
-    ]
+        for known in range(len(learned), len(learned) - window - 1, -1)
+    )
     return all(
         before is not None and after is not None and abs(after - before) <= change
-        for before, after in pairwise(estimates)
+        for after, before in pairwise(newest_first)
     )

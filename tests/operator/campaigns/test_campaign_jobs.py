@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from plimsoll_operator.campaigns.job_facts import seen_jobs
 from plimsoll_operator.campaigns.job_manifest import RUN_PREFIX, job_manifest, job_name, run_key
-from plimsoll_operator.campaigns.spec import read_campaign
+from plimsoll_operator.campaigns.spec import FeatureSpec, read_campaign
 from plimsoll_operator.names import labels
 from plimsoll_operator.pods.features import read_features
 from plimsoll_operator.pods.identity import identify
@@ -161,3 +162,19 @@ def test_why_nothing_started_is_said(pods: list[dict[str, Any]], words: str) -> 
     (seen,) = seen_jobs(UID, [a_job(0, active=1)], pods).values()
     assert not seen.started
     assert words in seen.stuck_why
+
+
+def test_no_feature_says_of_a_run_what_the_campaign_says_of_it() -> None:
+    campaign = read_campaign(stored())
+    told = replace(
+        campaign,
+        features=tuple(
+            FeatureSpec(name="mib", annotation=each)
+            for each in (labels.MODE, labels.RUN, labels.ITEM, labels.RETRY)
+        ),
+    )
+    own, made = (
+        job_manifest(each, RUN)["spec"]["template"]["metadata"]["annotations"]
+        for each in (campaign, told)
+    )
+    assert made == own

@@ -83,9 +83,51 @@ def test_what_cannot_run_is_refused(spec: dict[str, Any], reason: str, words: st
     [
         pytest.param({"name": "mib", "from": 9, "to": 1}, id="backwards"),
         pytest.param({"name": "mib", "from": 0, "to": 9, "scale": "Logarithmic"}, id="no factor"),
+        pytest.param({"name": "mib", "from": -1e308, "to": 1e308, "whole": True}, id="too wide"),
+        pytest.param(
+            {"name": "mib", "from": 1e-300, "to": 1e300, "scale": "Logarithmic", "whole": True},
+            id="too large a factor",
+        ),
     ],
 )
 def test_a_space_that_nothing_can_be_drawn_from_is_refused(space: dict[str, Any]) -> None:
     sample = {"sample": {"count": 3, "seed": 1, "space": [space]}}
     with pytest.raises(BadCampaign, match="sample: mib"):
         scenarios_of(read_campaign(stored(scenarios=sample)))
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        pytest.param({"env": {"A": "b"}}, "env", id="env as a map"),
+        pytest.param({"env": [None]}, "env", id="env of nothing"),
+        pytest.param({"env": ["A=b"]}, "env", id="env as texts"),
+        pytest.param({"env": [{"name": ["A"]}]}, "env", id="a variable without a text as name"),
+        pytest.param({"args": 5}, "args", id="a number as args"),
+        pytest.param({"args": "--a"}, "args", id="a text as args"),
+        pytest.param({"command": "run"}, "command", id="a text as command"),
+        pytest.param({"resources": "4Gi"}, "resources", id="a text as resources"),
+        pytest.param({"resources": {"requests": "4Gi"}}, "requests", id="a text as requests"),
+    ],
+)
+def test_a_container_that_no_job_can_be_made_of_is_refused(
+    written: dict[str, Any], words: str
+) -> None:
+    document = stored()
+    document["spec"]["podTemplate"]["spec"]["containers"][0] |= written
+    with pytest.raises(BadCampaign, match=rf"container '.*'.*{words}") as refused:
+        read_campaign(document)
+    assert refused.value.reason == "InvalidTemplate"
+
+
+def test_what_kubernetes_takes_as_absent_is_taken_so() -> None:
+    document = stored()
+    absent = {"env": None, "args": None, "resources": {"limits": None, "requests": {"memory": 100}}}
+    document["spec"]["podTemplate"]["spec"]["containers"][0] |= absent
+    assert read_campaign(document).task == TaskId("shop", "train")
+
+
+def test_a_feature_in_an_annotation_that_tells_plimsoll_what_to_do_is_refused() -> None:
+    features = [{"name": "mib", "annotation": "plimsoll.dev/mode"}]
+    with pytest.raises(BadCampaign, match=r"annotation plimsoll\.dev/mode.*write another name"):
+        read_campaign(stored(features=features))

@@ -51,7 +51,7 @@ def test_a_running_campaign_says_how_far_it_is_and_what_failed_last() -> None:
     status = status_of(STATE, {}, 100.0)
     assert (status["phase"], status["observedGeneration"]) == ("Running", 2)
     assert status["binCeilings"]
-    assert status["estSaved"].endswith(" %")
+    assert status["estSaved"].endswith("%")
     said = sentences(STATE)
     assert said["Accepted"] == ("True", "Valid", "it can run as it is written")
     assert said["Progressing"] == (

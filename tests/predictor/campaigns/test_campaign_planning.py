@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
 import pytest
 
+from plimsoll_predictor.campaigns import stopping
 from plimsoll_predictor.campaigns.planning import (
     OBSERVED_WITHIN_S,
     SeenJob,
@@ -227,3 +229,36 @@ def test_a_controller_that_is_killed_at_any_step_loses_and_repeats_nothing(
     latest = {run.scenario: run for run in life.stored.values()}
     assert {run.state for run in latest.values()} == {RunState.LEARNED}
     assert life.most_at_once <= rules.parallelism
+
+
+def test_a_run_whose_pod_ended_before_its_job_says_so_goes_on() -> None:
+    life = Life.of(RULES, registered(rows(1)), by_scenario)
+    life.look()
+    life.jobs[0, 1] = SeenJob(started=True)
+    life.look()
+    life.jobs[0, 1] = SeenJob()
+    life.now_s += 2 * RULES.start_within_s
+    steps = life.look()
+    assert (states(life), steps.delete) == ({(0, 1): RunState.RUNNING}, ())
+    life.finish()
+    assert life.until_ended().ending is Ending.ALL_RUN
+    assert states(life) == {(0, 1): RunState.LEARNED}
+
+
+def test_whether_more_runs_would_change_anything_is_asked_from_the_newest_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = [
+        replace(run, state=RunState.LEARNED, peak_bytes=MIB, ended_s=float(run.scenario))
+        for run in registered(rows(20))
+    ]
+    asked: list[int] = []
+
+    def estimate(learned: Sequence[CampaignRun], _: int) -> float:
+        asked.append(len(learned))
+        return 0.5 if len(learned) > 17 else 0.1
+
+    monkeypatch.setattr(stopping, "estimated_improvement", estimate)
+    assert not stopping.moves_no_more(runs, MIB, change=0.01, window=10)
+    assert asked == [20, 19, 18, 17]
+    assert stopping.moves_no_more(runs, MIB, change=0.01, window=2)

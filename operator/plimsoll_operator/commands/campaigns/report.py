@@ -13,7 +13,7 @@ from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.printing.printing import complain, print_output
 from plimsoll_operator.commands.printing.tables import bar, panel, titled_table
 from plimsoll_operator.commands.reaching.stored import existing_store
-from plimsoll_operator.wording.figure_words import words_for_minute
+from plimsoll_operator.wording.figure_words import words_for_minute, words_for_share
 from plimsoll_predictor.campaigns.findings import Effect, Findings, findings_of
 from plimsoll_predictor.campaigns.rules import (
     spent,
@@ -145,4 +145,4 @@ def _values(values: Mapping[str, str]) -> str:
 
 
 def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0%}".replace("%", " %")
+    return "-" if value is None else words_for_share(value, 1.0)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from rich.progress import MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
+from plimsoll_operator.campaigns.job_manifest import CAMPAIGNS
 from plimsoll_operator.commands.printing.printing import (
     complain,
     people_console,
@@ -21,7 +22,6 @@ from plimsoll_operator.kube.errors import ApiError, Unreachable
 from plimsoll_operator.names.conditions import ConditionType, read_conditions
 from plimsoll_predictor.core.task import TaskId
 
-CAMPAIGNS: Final = "profilingcampaigns"
 LOOK_EVERY_S: Final = 1.0
 OVER: Final = frozenset({"Finished", "Stopped", "Refused"})
 

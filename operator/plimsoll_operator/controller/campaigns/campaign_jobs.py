@@ -8,7 +8,7 @@ from typing import Any, Final
 import structlog
 
 from plimsoll_operator.campaigns.job_facts import seen_jobs
-from plimsoll_operator.campaigns.job_manifest import job_manifest, job_name
+from plimsoll_operator.campaigns.job_manifest import CAMPAIGNS, job_manifest, job_name
 from plimsoll_operator.campaigns.spec import BadCampaign, Campaign
 from plimsoll_operator.kube.api_server import CORE, custom_path, path_of
 from plimsoll_operator.kube.client import Kube
@@ -23,7 +23,6 @@ from plimsoll_predictor.campaigns.runs import CampaignRun
 
 log = structlog.get_logger()
 
-CAMPAIGNS: Final = "profilingcampaigns"
 BATCH: Final = "/apis/batch/v1"
 EXCEEDED_QUOTA: Final = "exceeded quota"
 """The API server's words for an object for which a quota has no room now."""

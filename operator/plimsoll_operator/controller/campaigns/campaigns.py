@@ -41,12 +41,24 @@ from plimsoll_predictor.store import CampaignRecord, Store, StoreError, Writer
 log = structlog.get_logger()
 
 LOOK_EVERY_S: Final = 5.0
-LOOK_SELDOM_S: Final = 60.0
-"""Where there is no such kind, or it may not be listed."""
+LOOK_SELDOM_S: Final = 15.0
+"""Where every campaign is over, there is no such kind, or it may not be listed."""
 SETTLE_S: Final = 1.0
 """Ends that come within it are looked at together."""
 DELETED: Final = "Deleted"
 _OVER: Final = frozenset({Phase.FINISHED.value, Phase.STOPPED.value})
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What is known within one look.
+
+    running: task -> the campaign that runs it now. may_run_in: namespace -> whether Jobs may be
+    made there.
+    """
+
+    running: dict[str, str] = field(default_factory=dict)
+    may_run_in: dict[str, bool] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,7 +96,7 @@ class Campaigns:
             await asyncio.sleep(SETTLE_S)
 
     async def look(self) -> bool:
-        """Bring each campaign a step further. Return whether there can be any."""
+        """Bring each campaign a step further. Return whether to look again soon."""
         try:
             documents = await self.refusals.jobs.campaigns()
         except NotFound:
@@ -96,14 +108,17 @@ class Campaigns:
             return not isinstance(error, Refused)
         self._refused = False
         await self._end_deleted(documents)
-        running: dict[str, str] = {}
+        look = _Look()
         for document in sorted(documents, key=_age):
             try:
-                await self._step(document, running)
+                await self._step(document, look)
             except (ApiError, StoreError) as error:
                 name = metadata_of(document).get("name")
                 log.warning("campaign postponed", campaign=name, error=str(error))
-        return True
+            except Exception:
+                # People write most of a campaign; what nobody foresaw in one holds up no other.
+                log.exception("campaign postponed", campaign=metadata_of(document).get("name"))
+        return not all(map(_is_over, documents))
 
     async def _end_deleted(self, documents: Sequence[Mapping[str, Any]]) -> None:
         there = {metadata_of(document).get("uid") for document in documents}
@@ -111,19 +126,21 @@ class Campaigns:
             if record.uid not in there:
                 await self.writer.call(self.store.campaigns.end, record.uid, DELETED)
 
-    async def _step(self, document: Mapping[str, Any], running: dict[str, str]) -> None:
-        """Bring one campaign a step further. running: task -> the campaign that runs it now."""
-        previous = document.get("status") or {}
-        if metadata_of(document).get("deletionTimestamp") or previous.get("phase") in _OVER:
+    async def _step(self, document: Mapping[str, Any], look: _Look) -> None:
+        """Bring one campaign a step further."""
+        running = look.running
+        if metadata_of(document).get("deletionTimestamp") or _is_over(document):
             return
         try:
             campaign = read_campaign(document)
             other = running.setdefault(str(campaign.task), campaign.name)
-            if other != campaign.name:
+            if other != campaign.name and not campaign.stopped:
                 waits = State(generation=campaign.generation, waits_for=other)
                 await self._show(document, waits)
                 return
-            await self.refusals.check(campaign)
+            if not campaign.stopped:
+                # One that people stop begins nothing: its Jobs go, whatever else is wrong.
+                await self.refusals.check(campaign, look.may_run_in)
             record = await self._registered(campaign)
         except BadCampaign as error:
             await self._refuse(document, error)
@@ -243,6 +260,10 @@ class Campaigns:
         status = await asyncio.to_thread(status_of, state, previous, self.now_s())
         if changed(previous, status):
             await self.refusals.jobs.write_status(document, status)
+
+
+def _is_over(document: Mapping[str, Any]) -> bool:
+    return (document.get("status") or {}).get("phase") in _OVER
 
 
 def _age(document: Mapping[str, Any]) -> list[str]:

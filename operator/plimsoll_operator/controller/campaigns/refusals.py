@@ -21,8 +21,8 @@ class Refusals:
     policies: TaskPolicies
     bounds: ClusterBounds
 
-    async def check(self, campaign: Campaign) -> None:
-        """Return if the campaign may run.
+    async def check(self, campaign: Campaign, may_run_in: dict[str, bool]) -> None:
+        """Return if the campaign may run. may_run_in: answers of this look; gets new ones.
 
         Raises:
             BadCampaign: if it may not; says why, and what to do.
@@ -30,7 +30,9 @@ class Refusals:
         self._check_namespace(campaign)
         self._check_size(campaign)
         namespace = campaign.task.namespace
-        if not await self.jobs.may_run_in(namespace):
+        if namespace not in may_run_in:
+            may_run_in[namespace] = await self.jobs.may_run_in(namespace)
+        if not may_run_in[namespace]:
             raise BadCampaign(
                 "NotAllowed",
                 f"Plimsoll may create no Job in namespace {namespace}; an admin turns campaigns on"
