@@ -29,7 +29,11 @@ def test_a_broken_answer_is_one_that_a_worker_asks_again_for(answer: bytes) -> N
         answering = threading.Thread(target=answer_once)
         answering.start()
         worker = plimsoll_chunks.Worker(
-            name="w", total=1, index=0, shares=1, url=f"http://127.0.0.1:{listening.getsockname()[1]}"
+            name="w",
+            total=1,
+            index=0,
+            shares=1,
+            url=f"http://127.0.0.1:{listening.getsockname()[1]}",
         )
         with pytest.raises(OSError, match=r"nonsense|IncompleteRead"):
             plimsoll_chunks._call(worker, "next", None)

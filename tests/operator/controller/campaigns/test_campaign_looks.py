@@ -1,0 +1,147 @@
+"""A look at all campaigns: one that is broken, stopped, or over, and what others have of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kubernetes_asyncio import client
+
+from plimsoll_operator.campaigns.spec import Campaign
+from plimsoll_operator.controller.campaigns.campaign_jobs import CampaignJobs
+from plimsoll_operator.controller.campaigns.campaigns import Campaigns
+from plimsoll_operator.controller.campaigns.refusals import Refusals
+from plimsoll_operator.controller.tasks.bounds import ClusterBounds
+from plimsoll_operator.controller.tasks.nodes import ClusterNodes
+from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.kube.client import Kube
+from plimsoll_predictor.campaigns.planning import SeenJob
+from plimsoll_predictor.campaigns.runs import CampaignRun
+from plimsoll_predictor.store import Store, Writer
+from tests.builders.books import books
+from tests.builders.ledgers import NOBODY
+from tests.operator.campaigns.documents import stored
+
+Document = dict[str, Any]
+
+
+class JobsInMemory(CampaignJobs):
+    """The API server's part, kept here."""
+
+    def __init__(self, kube: Kube, *documents: Document) -> None:
+        super().__init__(kube)
+        self.documents = documents
+        self.jobs: set[tuple[str, tuple[int, int]]] = set()
+        self.asked: list[str] = []
+        self.allowed = True
+
+    async def campaigns(self) -> list[Document]:
+        return list(self.documents)
+
+    async def may_run_in(self, namespace: str) -> bool:
+        self.asked.append(namespace)
+        return self.allowed
+
+    async def seen(self, campaign: Campaign) -> dict[tuple[int, int], SeenJob]:
+        return {key: SeenJob(started=True) for name, key in self.jobs if name == campaign.name}
+
+    async def create(self, campaign: Campaign, run: CampaignRun) -> str | None:
+        self.jobs.add((campaign.name, run.key))
+        return None
+
+    async def delete(self, campaign: Campaign, runs: Sequence[CampaignRun]) -> None:
+        self.jobs -= {(campaign.name, run.key) for run in runs}
+
+    async def write_status(self, document: Mapping[str, Any], status: Mapping[str, Any]) -> None:
+        (own,) = (each for each in self.documents if each is document)
+        own["status"] = dict(status)
+
+
+@dataclass(frozen=True, slots=True)
+class Rig:
+    campaigns: Campaigns
+    jobs: JobsInMemory
+
+    def phases(self) -> list[str | None]:
+        return [each.get("status", {}).get("phase") for each in self.jobs.documents]
+
+
+@asynccontextmanager
+async def looking(folder: Path, *documents: Document) -> AsyncIterator[Rig]:
+    store = Store.open(f"sqlite:///{folder}/store.db")
+    writer, made = Writer(store), books()
+    async with client.ApiClient(client.Configuration(host=NOBODY)) as api:
+        jobs = JobsInMemory(Kube(api), *documents)
+        bounds = ClusterBounds(FeedBoard("e"), made.policies, ClusterNodes())
+        campaigns = Campaigns(
+            store=store,
+            writer=writer,
+            hub=made.hub,
+            book=made.book,
+            refusals=Refusals(jobs, made.policies, bounds),
+            now_s=lambda: 1000.0,
+        )
+        yield Rig(campaigns, jobs)
+    await writer.close()
+    store.close()
+
+
+def a_document(name: str, **spec: Any) -> Document:
+    """A campaign of its own name and uid; the younger the later the name."""
+    document: Document = stored(**{"task": name, **spec})
+    document["metadata"] |= {"name": name, "uid": f"uid-{name}"}
+    return document
+
+
+async def test_one_that_nobody_foresaw_stops_no_younger_one(tmp_path: Path) -> None:
+    broken = a_document("a")
+    # The schema holds this back today; an older one need not have.
+    broken["spec"]["podTemplate"]["metadata"] = {"labels": "none"}
+    async with looking(tmp_path, broken, a_document("b")) as rig:
+        assert await rig.campaigns.look()
+        assert rig.phases() == [None, "Running"]
+        assert {name for name, _ in rig.jobs.jobs} == {"b"}
+
+
+async def test_all_are_looked_at_soon_again_only_while_one_is_not_over(tmp_path: Path) -> None:
+    over = {**a_document("a"), "status": {"phase": "Finished"}}
+    going = a_document("b", stopped=True)
+    async with looking(tmp_path, over, going) as rig:
+        assert await rig.campaigns.look()
+        assert rig.phases() == ["Finished", "Stopped"]
+        assert not await rig.campaigns.look()
+
+
+async def test_one_that_is_refused_or_waits_by_now_is_stopped_and_its_jobs_are_deleted(
+    tmp_path: Path,
+) -> None:
+    older, younger = a_document("a", task="one"), a_document("b", task="two")
+    async with looking(tmp_path, older, younger) as rig:
+        await rig.campaigns.look()
+        assert {name for name, _ in rig.jobs.jobs} == {"a", "b"}
+        rig.jobs.allowed = False
+        await rig.campaigns.look()
+        assert rig.phases() == ["Refused", "Refused"]
+        for document in (older, younger):
+            document["spec"]["stopped"] = True
+        await rig.campaigns.look()
+        assert (rig.phases(), rig.jobs.jobs) == (["Stopped", "Stopped"], set())
+    waiting = tmp_path / "waiting"
+    waiting.mkdir()
+    first, second = a_document("a", task="one"), a_document("b", task="one", stopped=True)
+    async with looking(waiting, first, second) as rig:
+        await rig.campaigns.look()
+        assert rig.phases() == ["Running", "Stopped"]
+
+
+async def test_whether_jobs_may_be_made_is_asked_once_a_look_for_each_namespace(
+    tmp_path: Path,
+) -> None:
+    async with looking(tmp_path, a_document("a"), a_document("b"), a_document("c")) as rig:
+        await rig.campaigns.look()
+        assert rig.jobs.asked == ["shop"]
+        await rig.campaigns.look()
+        assert rig.jobs.asked == ["shop", "shop"]
