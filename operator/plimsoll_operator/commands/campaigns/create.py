@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from plimsoll_operator.campaigns.job_manifest import API_VERSION, KIND
+from plimsoll_operator.campaigns.job_manifest import API_VERSION, CAMPAIGNS, KIND
 from plimsoll_operator.campaigns.spec import BadCampaign, read_campaign, scenarios_of
-from plimsoll_operator.commands.campaigns.watch import CAMPAIGNS, watch_command
+from plimsoll_operator.commands.campaigns.watch import watch_command
 from plimsoll_operator.commands.printing.printing import complain
 from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
 from plimsoll_operator.commands.reaching.installation import Installation
