@@ -42,6 +42,6 @@ async def test_one_that_cannot_be_let_go_keeps_no_others_and_is_named(
     gates.failing.add("lab")
     gates.has(waits("first").in_namespace("lab"))
     gates.has(waits("ours"))
-    with pytest.raises(ApiError, match="lab/first: .*failed calling webhook"):
+    with pytest.raises(ApiError, match=r"lab/first: .*failed calling webhook"):
         await release.release_pods(api)
     assert gates.held == {"first"}
