@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from plimsoll_operator.admission.early import Early, early
@@ -33,6 +34,8 @@ from plimsoll_operator.sizing.patch import Operation
 from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.sized import Sized, Treatment
 from plimsoll_operator.sizing.state import AdmissionState
+from plimsoll_operator.splitting.cut_job import CutJob, cut_new_job
+from plimsoll_operator.splitting.cut_job import Outcome as CutOutcome
 
 A = TypeVar("A")
 Notes = Callable[[Mapping[str, Any]], dict[str, str] | None]
@@ -151,12 +154,13 @@ class Answerer:
         self.metrics.waited(lifted=of.has_news(self.state))
         return self.answer(body)
 
-    def answer_job(self, body: bytes) -> bytes:
+    def answer_job(self, body: bytes, may_cut: bool) -> bytes:
         """The answer to a Job's creation: its pods' template gets to know the Job's attempts.
 
-        Only a suspended Job's size and a policy need the feed. It never raises or refuses.
+        Only a suspended Job's size, a policy and a cut need the feed. It never raises or refuses.
+        may_cut: whether a Job over items is cut, which takes some tenths of a second.
         """
-        return self._answered(body, self._with_attempts)
+        return self._answered(body, partial(self._of_job, notes_for_job, may_cut))
 
     def answer_unlabelled(self, body: bytes) -> bytes:
         """The answer to a pod without a label, in a namespace whose people want it recognised.
@@ -166,9 +170,9 @@ class Answerer:
         """
         return self._answered(body, self._recognised)
 
-    def answer_unlabelled_job(self, body: bytes) -> bytes:
+    def answer_unlabelled_job(self, body: bytes, may_cut: bool) -> bytes:
         """As ``answer_job``, for a Job in such a namespace whose template has no label."""
-        return self._answered(body, self._with_attempts_unlabelled)
+        return self._answered(body, partial(self._of_job, notes_for_unlabelled_job, may_cut))
 
     def _answered(self, body: bytes, answer: Callable[[bytes], A]) -> A | bytes:
         try:
@@ -258,33 +262,47 @@ class Answerer:
     def _unhealed(self) -> str | None:
         return self.freshness.unhealed(self.monotonic()) or self.state.unhealed
 
-    def _with_attempts(self, body: bytes) -> bytes:
-        return self._of_job(read_review(body, JOB), notes_for_job)
-
-    def _with_attempts_unlabelled(self, body: bytes) -> bytes:
-        return self._of_job(read_review(body, JOB), notes_for_unlabelled_job)
-
-    def _of_job(self, creation: Creation, notes_for: Notes) -> bytes:
+    def _of_job(self, notes_for: Notes, may_cut: bool, body: bytes) -> bytes:
+        creation = read_review(body, JOB)
         if creation.namespace in self.excluded:
             return allowed(creation.uid)
-        job = creation.object
-        notes = notes_for(job)
-        patch = [] if notes is None else self._with_knowledge(creation, notes)
-        return allowed(creation.uid, patch=patch)
-
-    def _with_knowledge(self, creation: Creation, notes: Mapping[str, str]) -> list[Operation]:
-        """The operations for a Job; without knowledge, its template gets its notes all the same."""
+        notes = notes_for(creation.object)
+        if notes is None:
+            return allowed(creation.uid)
         now_s = self.monotonic()
         if self.freshness.trouble(now_s) is not None:
-            return patch_with(creation.object, notes)
+            return allowed(creation.uid, patch=patch_with(creation.object, notes))
         unhealed = self.freshness.unhealed(now_s)
         moment = Moment(self.state, creation.namespace, unhealed, self.now_s())
+        cut = self._cut(creation.object, moment) if may_cut else None
+        if cut is None:
+            return allowed(creation.uid, patch=self._with_knowledge(creation.object, notes, moment))
+        # As often as a Job tries each of its pods depends on how many there are.
+        notes = {**(notes_for(cut.job) or notes), **cut.notes}
+        patch = [*self._with_knowledge(cut.job, notes, moment), *cut.patch]
+        return allowed(creation.uid, patch=patch, warnings=[cut.warning] if cut.warning else ())
+
+    def _cut(self, job: Mapping[str, Any], moment: Moment) -> CutJob | None:
+        """How a Job over items is cut. Whatever fails in it, the Job stays as it is written."""
         try:
-            return patch_for_new_job(creation.object, notes, moment)
+            cut = cut_new_job(job, moment)
+        except Exception as error:
+            self.log.warning("not-cut", "error", error=place_of(error))
+            cut = CutJob(CutOutcome.ERROR, job)
+        if cut is not None:
+            self.metrics.cut(cut.outcome)
+        return cut
+
+    def _with_knowledge(
+        self, job: Mapping[str, Any], notes: Mapping[str, str], moment: Moment
+    ) -> list[Operation]:
+        """The operations for a Job; if they fail, its template gets its notes all the same."""
+        try:
+            return patch_for_new_job(job, notes, moment)
         except Exception as error:  # its attempts are written all the same
             self.metrics.failed_open.labels("error").inc()
             self.log.warning("failed-open", "job", error=place_of(error))
-            return patch_with(creation.object, notes)
+            return patch_with(job, notes)
 
     def _recognised(self, body: bytes) -> bytes:
         creation = read_review(body)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from enum import StrEnum
+from typing import Final, TypeVar
 
 from prometheus_client import Counter, Gauge, Histogram, PlatformCollector
 
@@ -12,7 +13,10 @@ from plimsoll_operator.ordering.why import Why
 from plimsoll_operator.pods.recognising import MAKERS, LeftAlone, Recognition
 from plimsoll_operator.sizing.node_hint import Outcome
 from plimsoll_operator.sizing.sized import Sized, Treatment
+from plimsoll_operator.splitting.cut_job import Outcome as Cut
 from plimsoll_predictor.core.decision import Reason
+
+E = TypeVar("E", bound=StrEnum)
 
 _FAILED_OPEN: Final = (
     "error",
@@ -71,17 +75,18 @@ class AdmissionMetrics:
             ["result"],
             registry=self.registry,
         )
-        hints = Counter(
+        self._hints = self._by_result(
             "plimsoll_placing_hints",
             "New pods whose policy has hints at nodes, by what became of that.",
-            ["result"],
-            registry=self.registry,
+            Outcome,
         )
-        waits = Counter(
+        self._waits = self._by_result(
             "plimsoll_order_pods",
             "New pods whose policy has an order in which they start, by what became of that.",
-            ["result"],
-            registry=self.registry,
+            Held,
+        )
+        self._cuts = self._by_result(
+            "plimsoll_split_jobs", "New Jobs over items, by what became of that.", Cut
         )
         self.let_go = Counter(
             "plimsoll_order_let_go",
@@ -141,10 +146,13 @@ class AdmissionMetrics:
             self.feed_errors.labels(reason)
         for result in ("lifted", "in-vain"):
             self._waited.labels(result)
-        self._waits = {outcome: waits.labels(outcome.value) for outcome in Held}
         for reason in (Why.AWAY.value, Why.WAITED.value):
             self.let_go.labels(reason)
-        self._hints = {outcome: hints.labels(outcome.value) for outcome in Outcome}
+
+    def _by_result(self, name: str, text: str, results: type[E]) -> dict[E, Counter]:
+        """Make a counter whose series are there from the start, one for each result."""
+        counter = Counter(name, text, ["result"], registry=self.registry)
+        return {result: counter.labels(result.value) for result in results}
 
     def waited(self, *, lifted: bool) -> None:
         """One later attempt was answered after its wait."""
@@ -157,6 +165,10 @@ class AdmissionMetrics:
     def held(self, outcome: Held) -> None:
         """A pod was answered whose policy has an order."""
         self._waits[outcome].inc()
+
+    def cut(self, outcome: Cut) -> None:
+        """A Job over items was answered."""
+        self._cuts[outcome].inc()
 
     def recognised(self, found: Recognition) -> None:
         """One pod without a label was looked at."""

@@ -60,6 +60,7 @@ from plimsoll_operator.controller.rescue.rescues import Rescues
 from plimsoll_operator.controller.runtimes.living_runs import LongRuns, RunSightings
 from plimsoll_operator.controller.runtimes.runtimes import Runtimes
 from plimsoll_operator.controller.settings import ControllerSettings
+from plimsoll_operator.controller.splitting.chunk_lessons import ChunkLessons
 from plimsoll_operator.controller.tasks.book import TaskBook, spent_budgets
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
@@ -130,7 +131,11 @@ class ControllerParts:
         self.publications = Publications(
             book, self.standings.fold, board, hub, self.live_needs.show
         )
-        self.runtimes, self.leaking = Runtimes(store, writer, hub), LeakingTasks(hub)
+        self.runtimes, self.leaking, self.chunks = (
+            Runtimes(store, writer, hub),
+            LeakingTasks(hub),
+            ChunkLessons(store, writer, board),
+        )
         self.encounters, self.loads, nodes = (
             Encounters(store, writer, metrics.placing, now_s),
             NodeLoads(now_s),
@@ -287,6 +292,7 @@ class ControllerParts:
             self.items.attempt_ended,
             self.encounters.attempt_ended,
             self.campaigns.attempt_ended,
+            self.chunks.attempt_ended,
             self._count_end,
         )
         hub.subscribe(
@@ -298,6 +304,7 @@ class ControllerParts:
             self.standings.news,
             self.live_needs.observation_amended,
             self.campaigns.observation_amended,
+            self.chunks.attempt_ended,
             lambda event: self.items.learn(event.observation),
             lambda event: metrics.attempts.measured(event.observation),
         )
@@ -312,6 +319,7 @@ class ControllerParts:
             self.learning.task_forgotten,
             self.leaking.task_forgotten,
             self.live_needs.task_forgotten,
+            self.chunks.task_forgotten,
             lambda event: board.remove(event.task),
         )
 

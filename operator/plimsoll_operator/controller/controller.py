@@ -98,6 +98,7 @@ class Controller(ControllerParts):
             self.lending,
             self.rescues,
             self.encounters,
+            self.chunks,
             self.campaigns,
             self.troubles,
             autoscalers,
@@ -132,6 +133,7 @@ class Controller(ControllerParts):
         await self.standings.restore()
         await self.runtimes.restore()
         await self.encounters.restore()
+        await self.chunks.restore()
         await self.publications.publish()
         await self.retries.resume()
 

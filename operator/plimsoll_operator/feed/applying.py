@@ -30,6 +30,7 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.placing.costs import MOST_PLACES, Costs
 from plimsoll_predictor.placing.loads import NodeLoad
+from plimsoll_predictor.splitting.chunk_runs import Learned
 
 _Data: TypeAlias = Mapping[str, Any] | None
 
@@ -78,12 +79,14 @@ def steps(message: FeedMessage) -> Iterator[tuple[ChangeKind, str, Mapping[str, 
         (ChangeKind.HOST, message.hosts),
         (ChangeKind.LOAD, message.loads),
         (ChangeKind.ORDER, message.orders),
+        (ChangeKind.CHUNKS, message.chunks),
     ):
         for name, data in entries.items():
             yield kind, name, data
     for kind, names in (
         (ChangeKind.PAIRS, message.removed.pairs),
         (ChangeKind.ORDER, message.removed.orders),
+        (ChangeKind.CHUNKS, message.removed.chunks),
         (ChangeKind.TASK, message.removed.tasks),
         (ChangeKind.MODEL, message.removed.models),
         (ChangeKind.NAMESPACE, message.removed.namespaces),
@@ -118,6 +121,9 @@ def _forget(state: AdmissionState, kind: ChangeKind, name: str) -> None:
     if kind is ChangeKind.TASK:
         with contextlib.suppress(ValueError):
             state.tasks.pop(TaskId.parse(name), None)
+    elif kind is ChangeKind.CHUNKS:
+        with contextlib.suppress(ValueError):
+            state.chunks.pop(TaskId.parse(name), None)
     elif kind in OF_THE_MOMENT or kind is ChangeKind.ORDER:
         _APPLY[kind](state, name, None)
 
@@ -191,6 +197,14 @@ def _apply_order(state: AdmissionState, _name: str, data: _Data) -> None:
     state.ordered = frozenset(tasks)
 
 
+def _apply_chunks(state: AdmissionState, name: str, data: _Data) -> None:
+    task = TaskId.parse(name)
+    if data is None:
+        state.chunks.pop(task, None)
+    else:
+        state.chunks[task] = Learned.from_document(data)
+
+
 def _apply_task(state: AdmissionState, name: str, data: _Data) -> None:
     task = TaskId.parse(name)
     if data is None:
@@ -222,4 +236,5 @@ _APPLY: Final[Mapping[ChangeKind, Callable[[AdmissionState, str, _Data], None]]]
     ChangeKind.HOST: _apply_host,
     ChangeKind.LOAD: _apply_load,
     ChangeKind.ORDER: _apply_order,
+    ChangeKind.CHUNKS: _apply_chunks,
 }

@@ -33,6 +33,7 @@ from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.placing.costs import Costs
 from plimsoll_predictor.placing.loads import NodeLoad
+from plimsoll_predictor.splitting.chunk_runs import Learned
 
 MAX_MESSAGE_BYTES: Final = 2**20
 """A reader decodes a message at once, between two pods that it answers: so they are small."""
@@ -170,6 +171,16 @@ class FeedBoard:
             self._drop((ChangeKind.ORDER, ""))
         else:
             self._put((ChangeKind.ORDER, ""), {"tasks": sorted(tasks)})
+
+    def set_chunks(self, task: TaskId, learned: Learned | None) -> None:
+        """Tell what chunks of a task's Jobs took; None if nothing is known.
+
+        The caller bounds their number.
+        """
+        if learned is None:
+            self._drop((ChangeKind.CHUNKS, str(task)))
+        else:
+            self._put((ChangeKind.CHUNKS, str(task)), learned.to_document())
 
     def set_defaults(
         self,

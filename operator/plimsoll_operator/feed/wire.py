@@ -10,6 +10,7 @@ r"""The feed's messages: JSON over HTTP.
      "hosts": {"node-1": {"residents": [[1, 2]]}},
      "loads": {"node-1": {"millicores": 8000, "idle_millicores": 900, "room_mib": 4096}},
      "orders": {"": {"tasks": ["shop/train"]}},
+     "chunks": {"shop/train": {…}},
      "removed": {"tasks": ["shop/old"], "namespaces": [], "models": [], "hosts": ["node-9"]}}
 
 ``revision`` is where the next question starts; while it is below ``head`` there is more at once.
@@ -28,6 +29,8 @@ what is not known, or ``{"pressed": true}``. They are there only while a policy 
 older readers do not read them.
 ``orders`` names the tasks whose new pods may wait for their turn. It is there only while the
 controller would let them go; an older one never says so, and then no pod waits.
+``chunks`` is what chunks of a task's Jobs over items took (``splitting.chunk_runs.Learned``); such
+Jobs stay as they are written where an older controller tells nothing, or an older reader is told.
 """
 
 from __future__ import annotations
@@ -73,6 +76,8 @@ class ChangeKind(StrEnum):
     """What is left of a node by what is used there, by the same name."""
     ORDER = "orders"
     """The tasks whose new pods may wait for their turn; one entry, without a name."""
+    CHUNKS = "chunks"
+    """What chunks of a task's Jobs took, by the task's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,7 @@ class Removed(msgspec.Struct, frozen=True):
     pairs: Sequence[str] = ()
     loads: Sequence[str] = ()
     orders: Sequence[str] = ()
+    chunks: Sequence[str] = ()
 
 
 class FeedMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,6 +120,7 @@ class FeedMessage(msgspec.Struct, frozen=True, kw_only=True):
     pairs: dict[str, Any] = {}
     loads: dict[str, Any] = {}
     orders: dict[str, Any] = {}
+    chunks: dict[str, Any] = {}
 
 
 class BadMessage(ValueError):

@@ -40,6 +40,13 @@ ATTEMPTS: Final = "plimsoll.dev/attempts"
 FEATURE_PREFIX: Final = "features.plimsoll.dev/"
 """Annotations ``features.plimsoll.dev/<name>``: features known before the run."""
 
+ITEMS: Final = "plimsoll.dev/items"
+"""Annotation of a Job: how many items its pods share, so that Plimsoll may cut it otherwise."""
+CHUNK_ITEMS: Final = "chunk-items"
+"""Feature of such a Job's pods, written by Plimsoll: how many items each of them does."""
+CUT: Final = "plimsoll.dev/cut"
+"""Annotation written by Plimsoll on such a Job: how it is cut, or would be, as JSON."""
+
 DECISION: Final = "plimsoll.dev/decision"
 """Annotation written by Plimsoll: the decision and its reason, as JSON."""
 LENT: Final = "plimsoll.dev/lent"

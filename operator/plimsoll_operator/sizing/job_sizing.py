@@ -26,6 +26,7 @@ from plimsoll_operator.pods.job_attempts import (
 )
 from plimsoll_operator.pods.recognising import recognise
 from plimsoll_operator.pods.spec import (
+    EMPTY,
     Pod,
     SizedContainer,
     mapping,
@@ -46,6 +47,7 @@ from plimsoll_operator.sizing.pod_sizing import size
 from plimsoll_operator.sizing.sized import Treatment
 from plimsoll_operator.sizing.state import AdmissionState
 from plimsoll_predictor.core.policy import Mode, Order, Policy
+from plimsoll_predictor.core.task import TaskId
 
 _TEMPLATE: Final = "/spec/template"
 _OF_EACH_POD: Final = ("batch.kubernetes.io/", "job-name", "controller-uid")
@@ -70,7 +72,7 @@ def patch_for_new_job(
     notes: the annotations that the template of every Job of Plimsoll's gets.
     """
     pod = _pod_of(job, notes)
-    policy = _policy_of(pod, moment)
+    _, policy = _task_and_policy(pod, moment)
     if policy.order is not Order.NEVER:
         notes = {**notes, **waiting_note(job)}
     failures = patch_for_failures(job) if wants_ignored(job, policy) else []
@@ -83,11 +85,22 @@ def patch_for_new_job(
     return [*patch_with(job, {**notes, labels.DECISION: text}), *failures, *memory]
 
 
-def _policy_of(pod: Pod, moment: Moment) -> Policy:
+def task_and_policy_of(
+    job: Mapping[str, Any], moment: Moment, notes: Mapping[str, str] = EMPTY
+) -> tuple[TaskId | None, Policy]:
+    """Return the task of the Job's pods and its policy; None and one that is off without a task.
+
+    notes: annotations that the template gets.
+    """
+    return _task_and_policy(_pod_of(job, notes), moment)
+
+
+def _task_and_policy(pod: Pod, moment: Moment) -> tuple[TaskId | None, Policy]:
     identity = identify(pod, moment.namespace)
     if identity is None:
-        return Policy(mode=Mode.OFF)
-    return resolve_policy(pod, moment.state.knowledge_of(identity.task).policy)[0]
+        return None, Policy(mode=Mode.OFF)
+    known = moment.state.knowledge_of(identity.task)
+    return identity.task, resolve_policy(pod, known.policy)[0]
 
 
 def may_wait(job: Mapping[str, Any]) -> bool:

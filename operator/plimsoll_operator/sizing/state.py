@@ -15,6 +15,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.model.task_model import Model
 from plimsoll_predictor.placing.hinting import Neighbourhoods
+from plimsoll_predictor.splitting.chunk_runs import Learned
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class AdmissionState:
     placing: who runs on which node, as the feed and admission's own hints have it; it bounds
         itself.
     ordered: tasks, as ``namespace/name``, whose new pods may wait for their turn.
+    chunks: what chunks of tasks took, for Jobs over items.
     """
 
     default_policy: Policy = field(default_factory=Policy)
@@ -60,6 +62,7 @@ class AdmissionState:
     unhealed: str | None = None
     placing: Neighbourhoods = field(default_factory=Neighbourhoods, compare=False)
     ordered: frozenset[str] = frozenset()
+    chunks: dict[TaskId, Learned] = field(default_factory=dict)
 
     def replace(self, other: AdmissionState) -> None:
         """Take over everything another state holds, at once."""

@@ -136,13 +136,28 @@ def propose(job: Job, known: Known, aim: Aim, usual_items: int) -> Proposal:
         return Proposal(Verdict.UNKNOWN, None, None, job.workers)
     usual = _even(job, costs, known.peaks, usual_items)
     best = min(_plans(job, known, aim), key=lambda plan: plan.price(aim), default=usual)
-    gain = 1 - best.price(aim) / usual.price(aim)
-    workers = worthwhile_workers(job, costs)
-    if gain < max(LEAST_GAIN, _noticed(known.noise, aim)):
-        return Proposal(Verdict.NOTHING_TO_GAIN, usual, usual, workers, max(0.0, gain))
-    if best.makespan.high_s > usual.makespan.high_s * (1 + MOST_WORSE):
-        return Proposal(Verdict.RISKY, usual, usual, workers)
-    return Proposal(Verdict.CUT, best, usual, workers, gain)
+    return _chosen(job, known, aim, (usual, best))
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Between how many items a chunk has."""
+
+    least: int
+    most: int
+
+
+def propose_even(job: Job, known: Known, aim: Aim, usual_items: int, within: Within) -> Proposal:
+    """Propose even chunks within these bounds, as ``propose`` does."""
+    costs = known.costs
+    if costs is None or costs.item_s <= 0:
+        return Proposal(Verdict.UNKNOWN, None, None, job.workers)
+    usual = _even(job, costs, known.peaks, usual_items)
+    most = min(within.most, _allowed(job, known.peaks, aim))
+    sizes = (items for items in even_candidates(job) if within.least <= items <= most)
+    plans = (_even(job, costs, known.peaks, items) for items in sizes)
+    best = min(plans, key=lambda plan: plan.price(aim), default=usual)
+    return _chosen(job, known, aim, (usual, best))
 
 
 def propose_leased(job: Job, known: Known, aim: Aim, usual_items: int) -> Proposal:
@@ -176,6 +191,19 @@ def worthwhile_workers(job: Job, costs: Costs) -> int:
     all_s = job.bound_s(work_s) * (1 + LEAST_GAIN)
     fewest = math.ceil(work_s / (all_s - job.start_s))
     return max(1, min(job.workers, fewest, job.items))
+
+
+def _chosen(job: Job, known: Known, aim: Aim, plans: tuple[Plan, Plan]) -> Proposal:
+    """Return the better of the usual plan and the best one. known.costs is there."""
+    usual, best = plans
+    assert known.costs is not None
+    gain = 1 - best.price(aim) / usual.price(aim)
+    workers = worthwhile_workers(job, known.costs)
+    if gain < max(LEAST_GAIN, _noticed(known.noise, aim)):
+        return Proposal(Verdict.NOTHING_TO_GAIN, usual, usual, workers, max(0.0, gain))
+    if best.makespan.high_s > usual.makespan.high_s * (1 + MOST_WORSE):
+        return Proposal(Verdict.RISKY, usual, usual, workers)
+    return Proposal(Verdict.CUT, best, usual, workers, gain)
 
 
 def _noticed(noise: float, aim: Aim) -> float:

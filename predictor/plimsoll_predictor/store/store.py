@@ -10,6 +10,7 @@ from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import pruning
 from plimsoll_predictor.store.attempts import decisions, observation_rows, sightings
+from plimsoll_predictor.store.attempts.chunk_runs import ChunkRunRecords
 from plimsoll_predictor.store.attempts.decisions import DecisionRecord, DecisionRecords
 from plimsoll_predictor.store.attempts.encounters import EncounterRecords
 from plimsoll_predictor.store.attempts.lifts import LiftRecords
@@ -53,6 +54,7 @@ class Store:
         self.experts = StandingRecords(database, clock)
         self.runtimes = RuntimeRecords(database, clock)
         self.encounters = EncounterRecords(database, clock)
+        self.chunk_runs = ChunkRunRecords(database, clock)
         self.shapes = ShapeRecords(database, clock)
         self.features = FeatureRecords(database, clock)
         self.campaigns = CampaignRecords(database, clock)

@@ -1,0 +1,86 @@
+"""Learns what chunks of Jobs over items take, and tells admission.
+
+Nothing of it is kept: the store has every attempt with its chunk, and what is new of a task is
+fitted to the newest of them again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from typing import Final
+
+from plimsoll_operator.controller.hub.hub import (
+    AttemptEnded,
+    ObservationAmended,
+    TaskForgotten,
+)
+from plimsoll_operator.feed.board import FeedBoard
+from plimsoll_operator.names.labels import CHUNK_ITEMS
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.splitting.chunk_runs import Learned, learned_of
+from plimsoll_predictor.store import Store, Writer
+from plimsoll_predictor.store.attempts.chunk_runs import MOST_TASKS
+
+LEARN_EVERY_S: Final = 2.0
+
+
+class ChunkLessons:
+    """Knows of which tasks something is new. All methods belong to one event loop."""
+
+    def __init__(self, store: Store, writer: Writer, board: FeedBoard) -> None:
+        self._store = store
+        self._writer = writer
+        self._board = board
+        self._new: dict[TaskId, None] = {}
+        self._told: OrderedDict[TaskId, None] = OrderedDict()
+        self._news = asyncio.Event()
+
+    async def restore(self) -> None:
+        """Tell what the store knows."""
+        tasks = await self._writer.read(self._store.chunk_runs.tasks, CHUNK_ITEMS)
+        for task in reversed(tasks):
+            await self._learn(task)
+
+    def attempt_ended(self, event: AttemptEnded | ObservationAmended) -> None:
+        """Note that something is new of a task, if it was a chunk."""
+        if CHUNK_ITEMS in event.observation.features:
+            self._new[event.observation.task] = None
+            self._news.set()
+
+    def task_forgotten(self, event: TaskForgotten) -> None:
+        """Tell nothing of the task any more."""
+        self._new.pop(event.task, None)
+        if event.task in self._told:
+            self._tell(event.task, None)
+
+    async def run(self) -> None:
+        """Learn what is new, until cancelled. Cost: a query for each task with news, in 2 s."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            new, self._new = self._new, {}
+            try:
+                while new:
+                    await self._learn(next(iter(new)))
+                    new.pop(next(iter(new)))
+            finally:
+                # Where the store cannot be read, what is new stays so.
+                self._new = {**new, **self._new}
+                if self._new:
+                    self._news.set()
+            await asyncio.sleep(LEARN_EVERY_S)
+
+    async def _learn(self, task: TaskId) -> None:
+        runs = await self._writer.read(self._store.chunk_runs.of_task, task, CHUNK_ITEMS)
+        self._tell(task, learned_of(runs))
+
+    def _tell(self, task: TaskId, learned: Learned | None) -> None:
+        self._board.set_chunks(task, learned)
+        self._told.pop(task, None)
+        if learned is None:
+            return
+        self._told[task] = None
+        if len(self._told) > MOST_TASKS:
+            oldest, _ = self._told.popitem(last=False)
+            self._board.set_chunks(oldest, None)

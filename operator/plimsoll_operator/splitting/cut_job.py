@@ -1,0 +1,163 @@
+"""Cuts a new Job over items by what its task's chunks took, or says why it stays as written.
+
+The cut stands on the Job before any pod is made, and nothing is asked of Plimsoll after that: a
+Job that was cut does all its items also where Plimsoll is gone. Of pods whose chunk is larger than
+any that got through, the memory stays as it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+import orjson
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.spec import annotations_of, labels_of, mapping
+from plimsoll_operator.sizing.job_sizing import Moment, task_and_policy_of
+from plimsoll_operator.sizing.patch import Operation
+from plimsoll_operator.splitting.items_job import ItemsJob, NotOverItems, read_items_job
+from plimsoll_predictor.core.policy import Mode, Policy
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.splitting.cutting import Cut, cut
+from plimsoll_predictor.splitting.proposing import Verdict
+
+CHUNK_FEATURE: Final = f"{labels.FEATURE_PREFIX}{labels.CHUNK_ITEMS}"
+
+
+class Outcome(StrEnum):
+    """What became of one Job over items, for counting."""
+
+    CUT = "cut"
+    RECOMMENDED = "recommended"
+    """Another cut would be better, and its task's mode changes nothing."""
+    AS_WRITTEN = "as-written"
+    """Nothing is to be gained, or the gain is not sure."""
+    UNKNOWN = "unknown"
+    """No chunk of its task got through yet."""
+    KEPT = "kept"
+    """It may not be cut otherwise."""
+    UNREADABLE = "unreadable"
+    """It does not say what is needed to cut it."""
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class CutJob:
+    """What becomes of a Job. job: as it is cut, without new annotations. patch: what makes it so.
+
+    notes: annotations for its template. warning: for who creates it; empty if there is none.
+    """
+
+    outcome: Outcome
+    job: Mapping[str, Any]
+    patch: Sequence[Operation] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
+    warning: str = ""
+
+
+def cut_new_job(job: Mapping[str, Any], moment: Moment) -> CutJob | None:
+    """Decide on a Job that Plimsoll's pods are made by; None if it is not over items, or is off."""
+    if labels.ITEMS not in annotations_of(job):
+        return None
+    task, policy = task_and_policy_of(job, moment)
+    if task is None or policy.mode is Mode.OFF or policy.paused or moment.state.paused:
+        return None
+    try:
+        over_items = read_items_job(job)
+    except NotOverItems as error:
+        words = f"Plimsoll leaves the Job as it is written: {error}"
+        return CutJob(Outcome.UNREADABLE, job, warning=words)
+    return _cut(job, over_items, moment, (task, policy))
+
+
+def _cut(
+    job: Mapping[str, Any], over_items: ItemsJob, moment: Moment, whose: tuple[TaskId, Policy]
+) -> CutJob:
+    task, policy = whose
+    if _is_cut(job, over_items):
+        return CutJob(Outcome.CUT, job)  # asked for again, or copied
+    chunk = {CHUNK_FEATURE: str(over_items.cuttable.usual_items)}
+    kept = over_items.kept
+    if kept is None and moment.state.namespace(task.namespace).bounds.counts_ended:
+        kept = "a quota of its namespace counts pods that have ended (count/pods)"
+    if kept is not None:
+        return CutJob(Outcome.KEPT, job, notes=chunk, warning=f"Plimsoll does not cut it: {kept}")
+    learned = moment.state.chunks.get(task)
+    if learned is None:
+        return CutJob(Outcome.UNKNOWN, job, notes=chunk)
+    return _by(cut(over_items.cuttable, learned), job, over_items, policy)
+
+
+def _by(found: Cut, job: Mapping[str, Any], over_items: ItemsJob, policy: Policy) -> CutJob:
+    written = over_items.cuttable
+    chunk = {CHUNK_FEATURE: str(written.usual_items)}
+    says_mode = _says_mode(job)
+    if found.pods == written.pods or (found.grows and says_mode):
+        outcome = Outcome.AS_WRITTEN
+    elif policy.mode is Mode.ENFORCE:
+        outcome = Outcome.CUT
+    else:
+        outcome = Outcome.RECOMMENDED
+    note = _note_on(job, found, over_items, done=outcome is Outcome.CUT)
+    if outcome is not Outcome.CUT:
+        return CutJob(outcome, job, note, chunk)
+    chunk = {CHUNK_FEATURE: str(found.items)}
+    if found.grows:
+        chunk[labels.MODE] = Mode.RECOMMEND.value
+    return CutJob(outcome, _as_cut(job, found.pods), [*_patch(found, over_items), *note], chunk)
+
+
+def _is_cut(job: Mapping[str, Any], over_items: ItemsJob) -> bool:
+    """Say whether the Job has the cut that its annotation tells of."""
+    try:
+        note = mapping(orjson.loads(annotations_of(job).get(labels.CUT, "")))
+    except ValueError:
+        return False
+    return note.get("done") is True and note.get("pods") == over_items.cuttable.pods
+
+
+def _says_mode(job: Mapping[str, Any]) -> bool:
+    """Say whether the template has a mode of its own, which is not to be written over."""
+    template = mapping(mapping(job.get("spec")).get("template"))
+    return labels.MODE in labels_of(template) or labels.MODE in annotations_of(template)
+
+
+def _patch(found: Cut, over_items: ItemsJob) -> list[Operation]:
+    pods = {"op": "replace", "path": "/spec/completions", "value": found.pods}
+    shares = (
+        {"op": "replace", "path": path, "value": str(found.pods)} for path in over_items.shares
+    )
+    return [pods, *shares]
+
+
+def _as_cut(job: Mapping[str, Any], pods: int) -> Mapping[str, Any]:
+    """Return the Job with so many pods, as far as others have to know it."""
+    cut_job = deepcopy(dict(job))
+    cut_job["spec"]["completions"] = pods
+    return cut_job
+
+
+def _note_on(
+    job: Mapping[str, Any], found: Cut, over_items: ItemsJob, *, done: bool
+) -> list[Operation]:
+    """Return the operation that writes on the Job what was decided, and why."""
+    proposal = found.proposal
+    note: dict[str, Any] = {"was": over_items.cuttable.pods, "verdict": proposal.verdict.value}
+    if proposal.verdict is Verdict.CUT:
+        note |= {"pods": found.pods, "items": found.items, "gain": round(proposal.gain, 2)}
+        note["done"] = done
+    if proposal.plan is not None:
+        note["expected_s"] = round(proposal.plan.makespan.mean_s, 1)
+    text = orjson.dumps(note).decode()
+    taken = sum(len(str(key)) + len(str(value)) for key, value in annotations_of(job).items())
+    if taken + len(labels.CUT) + len(text) > labels.MAX_ALL_ANNOTATIONS_BYTES // 4:
+        return []  # a character has four bytes at most
+    return [{"op": "add", "path": f"/metadata/annotations/{_escaped(labels.CUT)}", "value": text}]
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,128 @@
+"""Reads a Job over items: whether it can be cut, and how its author cut it.
+
+Such a Job is whole without Plimsoll: it is Indexed, and its program finds in two variables of its
+container how many items there are and among how many pods they are shared. A pod then does the
+items from ITEMS × INDEX ÷ SHARES up to those of the next index. To cut it otherwise, the number of
+pods is changed in both places at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.job_attempts import HOOKS, is_kept_elsewhere
+from plimsoll_operator.pods.spec import (
+    NotSizable,
+    annotations_of,
+    mapping,
+    sequence,
+    sized_container,
+)
+from plimsoll_predictor.splitting.costs import MOST_ITEMS
+from plimsoll_predictor.splitting.cutting import MOST_PODS, CuttableJob
+
+ITEMS: Final = "PLIMSOLL_ITEMS"
+SHARES: Final = "PLIMSOLL_SHARES"
+_SHOWN_CHARS: Final = 40
+
+
+class NotOverItems(ValueError):
+    """The Job says that it has items, and cannot be understood; the message says what to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsJob:
+    """A Job over items as its author wrote it.
+
+    shares: JSON Pointer paths of the variables with the number of pods. kept: why it is not cut
+    otherwise, in words; None if it may be.
+    """
+
+    cuttable: CuttableJob
+    shares: tuple[str, ...]
+    kept: str | None
+
+
+def read_items_job(job: Mapping[str, Any]) -> ItemsJob:
+    """Read a Job that is annotated with its items.
+
+    Raises:
+        NotOverItems: if it does not say what is needed to cut it.
+    """
+    text = annotations_of(job).get(labels.ITEMS)
+    items = _whole(text)
+    if items is None or items > MOST_ITEMS:
+        shown = str(text)[:_SHOWN_CHARS]
+        raise NotOverItems(f"{labels.ITEMS} is {shown!r}; write a whole number from 1 on")
+    spec = mapping(job.get("spec"))
+    pods, workers = _count(spec.get("completions")), _count(spec.get("parallelism", 1))
+    if spec.get("completionMode") != "Indexed" or pods is None:
+        raise NotOverItems(f"{labels.ITEMS} needs an Indexed Job with completions")
+    if workers is None:
+        raise NotOverItems(f"{labels.ITEMS} needs a Job with parallelism from 1 on")
+    template = mapping(spec.get("template"))
+    container = sized_container(template)
+    if isinstance(container, NotSizable):
+        raise NotOverItems(f"{labels.ITEMS}: {container.why}")
+    shares = _shares(template, container.index, (str(items), str(pods)))
+    cuttable = CuttableJob(items, min(workers, pods), pods, container.limit_bytes)
+    return ItemsJob(cuttable, shares, _why_kept(job, spec, pods))
+
+
+def _shares(template: Mapping[str, Any], index: int, wanted: tuple[str, str]) -> tuple[str, ...]:
+    """Return where the number of pods stands. wanted: the values that the variables must have."""
+    found = {(kind, at, name): value for kind, at, _, name, value in _variables(template)}
+    for name, value in zip((ITEMS, SHARES), wanted, strict=True):
+        if found.get(("containers", index, name)) != value:
+            raise NotOverItems(
+                f"{labels.ITEMS} needs the variable {name} with the value {value!r} in the sized"
+                " container, so that the Job does all its items without Plimsoll, too"
+            )
+    return tuple(
+        f"/spec/template/spec/{kind}/{at}/env/{place}/value"
+        for kind, at, place, name, value in _variables(template)
+        if name == SHARES and value == wanted[1]
+    )
+
+
+def _variables(template: Mapping[str, Any]) -> Iterator[tuple[str, int, int, str, Any]]:
+    """Return kind of container, its place, the variable's place, its name and value."""
+    spec = mapping(template.get("spec"))
+    for kind in ("containers", "initContainers"):
+        for at, container in enumerate(map(mapping, sequence(spec.get(kind)))):
+            for place, each in enumerate(map(mapping, sequence(container.get("env")))):
+                yield kind, at, place, str(each.get("name")), each.get("value")
+
+
+def _why_kept(job: Mapping[str, Any], spec: Mapping[str, Any], pods: int) -> str | None:
+    """Return why the number of pods stays as it is; None if it may change."""
+    if is_kept_elsewhere(job):
+        return (
+            "it was made by apply, or is kept by another object; a Job's completions cannot be"
+            " changed back, so create it (kubectl create) or have a CronJob make it"
+        )
+    if not HOOKS.isdisjoint(annotations_of(job)):
+        return "an installer waits for it"
+    if spec.get("activeDeadlineSeconds") is not None:
+        return "it has a deadline (activeDeadlineSeconds)"
+    if spec.get("successPolicy") is not None:
+        return "its successPolicy counts the pods that were written"
+    if spec.get("maxFailedIndexes") is not None:
+        return "its maxFailedIndexes counts the pods that were written"
+    if pods > MOST_PODS:
+        return f"it has more than {MOST_PODS} pods"
+    return None
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _whole(text: object) -> int | None:
+    """Return a whole number from 1 on; None if it is none."""
+    if not isinstance(text, str) or not text.isascii() or not text.isdecimal():
+        return None
+    return int(text) or None if len(text) <= len(str(MOST_ITEMS)) else None

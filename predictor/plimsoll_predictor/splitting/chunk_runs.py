@@ -1,0 +1,112 @@
+"""What pods that each did one chunk of a Job tell of their task's next Jobs."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from plimsoll_predictor.core.documents import from_document, to_document
+from plimsoll_predictor.splitting.costs import MOST_ITEMS, MOST_S, ChunkSums, Costs
+from plimsoll_predictor.splitting.peaks import MOST_BYTES, Peaks, PeakSums
+
+KEPT: Final = 500
+"""Chunks of a task that are looked at, the newest: a task changes."""
+NEXT_POD_S: Final = 1.0
+"""The Job controller makes the next pod up to a second after one has ended: it handles ends in
+batches."""
+LEAST_WAIT_S: Final = 0.5
+LONGEST_WAIT_S: Final = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRun:
+    """One pod's chunk. seconds: it ran; None if it did not get through.
+
+    waited_s: from the pod's creation to its start; None if nobody said. killed_bytes: the limit at
+    which it was killed for memory; None if it was not.
+    """
+
+    items: int
+    seconds: float | None = None
+    waited_s: float | None = None
+    peak_bytes: int | None = None
+    killed_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for what no chunk can be."""
+        if not 0 < self.items <= MOST_ITEMS:
+            raise ValueError(f"a chunk of {self.items!r} items; it has 1 to {MOST_ITEMS}")
+        if self.seconds is not None and not 0 <= self.seconds <= MOST_S:
+            raise ValueError(f"a chunk that took {self.seconds!r} s; it takes 0 to {MOST_S:g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What is known of a task's chunks. wait_s: from one pod's end to the start of the next.
+
+    largest: items of the largest chunk that got through. peaks: None if none was measured.
+    """
+
+    costs: Costs
+    peaks: Peaks | None
+    wait_s: float
+    largest: int
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for what cannot have been learned: it comes over the network."""
+        if not 0 < self.largest <= MOST_ITEMS:
+            raise ValueError(f"a largest chunk of {self.largest!r} items")
+        if not 0 < self.costs.item_s <= MOST_S or not 0 <= self.costs.chunk_s <= MOST_S:
+            raise ValueError(f"items that take {self.costs.item_s!r} s")
+        if not 0 <= self.costs.spread_s <= MOST_S or not 0 <= self.wait_s <= MOST_S:
+            raise ValueError(f"a spread of {self.costs.spread_s!r} s, a wait of {self.wait_s!r} s")
+
+    def to_document(self) -> dict[str, Any]:
+        """Return it as plain JSON types."""
+        document: dict[str, Any] = to_document(self)
+        return document
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Learned:
+        """Inverse of ``to_document``; ValueError names what is wrong."""
+        return from_document(cls, document, "what is known of chunks")
+
+
+def learned_of(runs: Sequence[ChunkRun]) -> Learned | None:
+    """Return what these chunks tell; None if none got through. Cost: O(chunks)."""
+    times, peaks = ChunkSums(), PeakSums()
+    for run in runs:
+        _learn(run, times, peaks)
+    costs = times.fit()
+    if costs is None or not costs.item_s > 0:
+        return None
+    return Learned(costs, peaks.fit(), _wait_s(runs), times.largest)
+
+
+def _learn(run: ChunkRun, times: ChunkSums, peaks: PeakSums) -> None:
+    if run.killed_bytes is not None:
+        peaks.killed(run.items, run.killed_bytes)
+    if run.seconds is None:
+        return
+    times.add(run.items, run.seconds)
+    if run.peak_bytes is not None and 0 < run.peak_bytes <= MOST_BYTES:
+        peaks.add(run.items, run.peak_bytes)
+
+
+def _wait_s(runs: Sequence[ChunkRun]) -> float:
+    """Return a pod's usual start and what comes before it.
+
+    It is the lower quartile of starts: the others waited for room on a node.
+    """
+    known = sorted(
+        run.waited_s
+        for run in runs
+        if run.waited_s is not None and math.isfinite(run.waited_s) and run.waited_s >= 0
+    )
+    if not known:
+        return LEAST_WAIT_S + NEXT_POD_S
+    quartile = statistics.quantiles(known, n=4)[0] if len(known) > 1 else known[0]
+    return min(max(quartile, LEAST_WAIT_S), LONGEST_WAIT_S) + NEXT_POD_S

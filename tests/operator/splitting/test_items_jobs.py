@@ -1,0 +1,232 @@
+"""A new Job over items: how it is cut, and why it is left as its author wrote it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.pods.job_attempts import notes_for_job, patch_with
+from plimsoll_operator.sizing.bounds.namespaces import read_namespace
+from plimsoll_operator.sizing.job_sizing import Moment
+from plimsoll_operator.sizing.state import AdmissionState, NamespaceState
+from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE, CutJob, Outcome, cut_new_job
+from plimsoll_predictor.core.policy import Mode
+from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.splitting.chunk_runs import ChunkRun, Learned, learned_of
+from tests.builders.pods import APod, a_pod
+from tests.rigs.admission_servers import TRAIN, knowledge_of
+
+Json = dict[str, Any]
+ITEMS, SHARES, WORKERS = 400, 40, 4
+
+
+@cache
+def one_each(largest: int = 10) -> Learned:
+    """Chunks of short items: every pod more costs more than it brings."""
+    found = learned_of([ChunkRun(largest, 0.1, 1.5, 20 * MIB) for _ in range(40)])
+    assert found is not None
+    return found
+
+
+def a_job(**spec: Any) -> Json:
+    pod = a_pod().asking("1Gi").limited("1Gi").built()
+    pod["spec"]["containers"][0]["env"] = [
+        {"name": "MINE", "value": str(SHARES)},
+        {"name": "PLIMSOLL_ITEMS", "value": str(ITEMS)},
+        {"name": "PLIMSOLL_SHARES", "value": str(SHARES)},
+    ]
+    template = {"metadata": {"labels": pod["metadata"]["labels"]}, "spec": pod["spec"]}
+    return {
+        "metadata": {
+            "name": "train",
+            "namespace": "shop",
+            "annotations": {labels.ITEMS: str(ITEMS)},
+        },
+        "spec": {
+            "completionMode": "Indexed",
+            "completions": SHARES,
+            "parallelism": WORKERS,
+            "backoffLimit": 200,
+            "template": template,
+            **spec,
+        },
+    }
+
+
+def moment_of(mode: Mode = Mode.ENFORCE, learned: Learned | None = None, **state: Any) -> Moment:
+    chunks = {TRAIN: learned or one_each()}
+    known = {TRAIN: knowledge_of(mode=mode)}
+    return Moment(AdmissionState(**{"tasks": known, "chunks": chunks, **state}), "shop")
+
+
+def answered(job: Json, moment: Moment | None = None) -> CutJob:
+    found = cut_new_job(job, moment or moment_of())
+    assert found is not None
+    return found
+
+
+def after(job: Json, found: CutJob) -> Json:
+    """The Job as the API server keeps it."""
+    notes = {**(notes_for_job(found.job) or {}), **found.notes}
+    return APod(job).patched([*patch_with(job, notes), *found.patch]).built()
+
+
+def env_of(job: Json) -> dict[str, str]:
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    return {each["name"]: each["value"] for each in container["env"]}
+
+
+def test_pods_and_shares_change_together_and_its_pods_say_how_many_items_they_do() -> None:
+    job = a_job()
+    found = answered(job)
+    assert found.outcome is Outcome.CUT
+    made = after(job, found)
+    pods = made["spec"]["completions"]
+    assert pods == 20, "twice the largest chunk that got through"
+    assert env_of(made) == {"MINE": "40", "PLIMSOLL_ITEMS": "400", "PLIMSOLL_SHARES": "20"}
+    notes = made["spec"]["template"]["metadata"]["annotations"]
+    assert notes[CHUNK_FEATURE] == "20"
+    assert notes[labels.JOB_ATTEMPTS] == str(1 + 200 // 20), "of the Job as it is cut"
+    assert job == a_job(), "it is not changed itself"
+
+
+def test_a_chunk_larger_than_any_keeps_the_memory_that_was_written() -> None:
+    grown, known = answered(a_job()), answered(a_job(), moment_of(learned=one_each(100)))
+    assert grown.notes[labels.MODE] == "recommend"
+    assert known.outcome is Outcome.CUT
+    assert labels.MODE not in known.notes
+
+
+def test_what_was_decided_stands_on_the_job() -> None:
+    made = after(a_job(), answered(a_job()))
+    note = json.loads(made["metadata"]["annotations"][labels.CUT])
+    assert (note["was"], note["pods"], note["items"], note["done"]) == (40, 20, 20, True)
+    assert note["gain"] > 0.3
+    assert note["verdict"] == "cut"
+
+
+def test_where_nothing_is_enforced_it_only_says_so() -> None:
+    job = a_job()
+    found = answered(job, moment_of(Mode.RECOMMEND))
+    assert found.outcome is Outcome.RECOMMENDED
+    made = after(job, found)
+    assert (made["spec"]["completions"], env_of(made)["PLIMSOLL_SHARES"]) == (40, "40")
+    note = json.loads(made["metadata"]["annotations"][labels.CUT])
+    assert (note["pods"], note["done"]) == (20, False)
+
+
+def test_a_second_look_at_the_same_job_changes_nothing() -> None:
+    made = after(a_job(), answered(a_job()))
+    again = answered(made)
+    assert (again.outcome, again.patch, again.notes) == (Outcome.CUT, (), {})
+
+
+def test_of_a_task_without_chunks_the_pods_say_their_items() -> None:
+    job = a_job()
+    found = answered(job, moment_of(chunks={}))
+    assert (found.outcome, found.patch, found.notes) == (Outcome.UNKNOWN, (), {CHUNK_FEATURE: "10"})
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"activeDeadlineSeconds": 60}, "deadline"),
+        ({"successPolicy": {"rules": [{"succeededCount": 3}]}}, "successPolicy"),
+        ({"maxFailedIndexes": 3, "backoffLimitPerIndex": 1}, "maxFailedIndexes"),
+        ({"managedBy": "kueue.x-k8s.io/multikueue"}, "kept by another"),
+    ],
+)
+def test_whose_pods_are_not_to_become_others(spec: Json, words: str) -> None:
+    found = answered(a_job(**spec))
+    assert (found.outcome, found.patch) == (Outcome.KEPT, ())
+    assert words in found.warning
+
+
+def applied(job: Json) -> None:
+    job["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = "{}"
+
+
+def owned(job: Json) -> None:
+    job["metadata"]["ownerReferences"] = [{"kind": "JobSet", "name": "set", "controller": True}]
+
+
+def hooked(job: Json) -> None:
+    job["metadata"]["annotations"]["helm.sh/hook"] = "pre-install"
+
+
+@pytest.mark.parametrize("kept", [applied, owned, hooked])
+def test_who_keeps_or_awaits_a_job_has_it_as_it_was_written(kept: Callable[[Json], None]) -> None:
+    job = a_job()
+    kept(job)
+    assert answered(job).outcome is Outcome.KEPT
+
+
+def test_a_quota_that_counts_ended_pods_leaves_no_room_for_more() -> None:
+    bounds = read_namespace((), [{"spec": {"hard": {"count/pods": "50"}}}])
+    shop = {"shop": NamespaceState(None, bounds)}
+    assert answered(a_job(), moment_of(namespaces=shop)).outcome is Outcome.KEPT
+
+
+def without(name: str) -> Json:
+    job = a_job()
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    container["env"] = [each for each in container["env"] if each["name"] != name]
+    return job
+
+
+def with_items(text: object) -> Json:
+    job = a_job()
+    job["metadata"]["annotations"][labels.ITEMS] = text
+    return job
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        (with_items("0"), "write a whole number from 1 on"),
+        (with_items("-5"), "write a whole number from 1 on"),
+        (with_items("1e3"), "write a whole number from 1 on"),
+        (with_items("9" * 40), "write a whole number from 1 on"),
+        (with_items("٤٠٠"), "write a whole number from 1 on"),
+        (with_items("401"), "variable PLIMSOLL_ITEMS with the value '401'"),
+        (without("PLIMSOLL_ITEMS"), "variable PLIMSOLL_ITEMS with the value '400'"),
+        (without("PLIMSOLL_SHARES"), "variable PLIMSOLL_SHARES with the value '40'"),
+        (a_job(completions=41), "variable PLIMSOLL_SHARES with the value '41'"),
+        (a_job(completionMode="NonIndexed"), "Indexed Job"),
+        (a_job(completions=None), "Indexed Job"),
+        (a_job(parallelism=0), "parallelism from 1 on"),
+        (a_job(completions=True), "Indexed Job"),
+    ],
+)
+def test_who_cannot_be_understood_is_told_what_to_write(job: Json, words: str) -> None:
+    found = answered(job)
+    assert (found.outcome, found.patch, found.notes) == (Outcome.UNREADABLE, (), {})
+    assert words in found.warning
+
+
+def test_a_mode_of_its_own_on_the_template_is_not_written_over() -> None:
+    job = a_job()
+    job["spec"]["template"]["metadata"]["annotations"] = {labels.MODE: "enforce"}
+    assert answered(job).outcome is Outcome.AS_WRITTEN
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param(moment_of(Mode.OFF), id="off"),
+        pytest.param(moment_of(paused=True), id="the cluster is paused"),
+    ],
+)
+def test_who_is_left_alone_is_not_looked_at(moment: Moment) -> None:
+    assert cut_new_job(a_job(), moment) is None
+
+
+def test_other_jobs_are_not_looked_at() -> None:
+    job = a_job()
+    del job["metadata"]["annotations"][labels.ITEMS]
+    assert cut_new_job(job, moment_of()) is None

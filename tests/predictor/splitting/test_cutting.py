@@ -1,0 +1,147 @@
+"""A Job over items is cut by what its task's chunks took, and within what memory bears."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.splitting.chunk_runs import NEXT_POD_S, ChunkRun, Learned, learned_of
+from plimsoll_predictor.splitting.cutting import (
+    MOST_PODS,
+    MOST_PODS_A_WORKER,
+    CuttableJob,
+    cut,
+)
+from plimsoll_predictor.splitting.peaks import FURTHEST
+from plimsoll_predictor.splitting.proposing import Verdict
+
+START_S = 1.5
+
+
+def runs_of(
+    items: int, chunks: int, item_s: float, sigma: float, bytes_an_item: int | None = 0
+) -> list[ChunkRun]:
+    """Chunks of one size, with lognormal items."""
+    draw = np.random.default_rng(7)
+    mu = math.log(item_s) - sigma**2 / 2
+    peak = None if bytes_an_item is None else 50 * MIB + items * bytes_an_item
+    return [
+        ChunkRun(items, float(draw.lognormal(mu, sigma, items).sum()), START_S, peak)
+        for _ in range(chunks)
+    ]
+
+
+def learned(*args: float, **more: int | None) -> Learned:
+    found = learned_of(runs_of(*args, **more))  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def test_items_that_differ_much_are_cut_into_more_pods_than_workers() -> None:
+    job = CuttableJob(2000, 16, 16, 2**30)
+    found = cut(job, learned(125, 16, 5.0, 1.5))
+    assert found.proposal.verdict is Verdict.CUT
+    assert 48 <= found.pods <= MOST_PODS_A_WORKER * 16
+    assert found.items == -(-2000 // found.pods)
+    assert not found.grows
+    assert found.proposal.gain > 0.1
+
+
+def test_short_items_that_are_alike_stay_in_shares() -> None:
+    job = CuttableJob(20_000, 16, 16, 2**30)
+    found = cut(job, learned(1250, 16, 0.01, 0.5))
+    assert (found.pods, found.proposal.verdict) == (16, Verdict.NOTHING_TO_GAIN)
+
+
+def test_a_pod_for_each_item_grows_by_steps_that_memory_bears() -> None:
+    job = CuttableJob(240, 4, 240, 2**30)
+    found = cut(job, learned(1, 240, 0.05, 0.5))
+    assert (found.items, found.pods, found.grows) == (FURTHEST, 240 // FURTHEST, True)
+    found = cut(job, learned(FURTHEST, 120, 0.05, 0.5))
+    assert found.items == FURTHEST**2
+
+
+@pytest.mark.parametrize(
+    ("limit", "bytes_an_item"),
+    [
+        pytest.param(None, 0, id="nothing limits its memory"),
+        pytest.param(2**30, None, id="nobody measured its memory"),
+        pytest.param(70 * MIB, 0, id="two items may need more than its limit"),
+    ],
+)
+def test_no_chunk_grows_where_memory_may_not_bear_it(
+    limit: int | None, bytes_an_item: int | None
+) -> None:
+    job = CuttableJob(240, 4, 240, limit)
+    found = cut(job, learned(1, 240, 0.05, 0.5, bytes_an_item=bytes_an_item))
+    assert (found.pods, found.grows) == (240, False)
+
+
+def test_a_chunk_that_was_killed_bounds_the_next_ones() -> None:
+    told = runs_of(1, 240, 0.05, 0.5)
+    found = learned_of([*told, ChunkRun(2, killed_bytes=2**30)])
+    assert found is not None
+    assert cut(CuttableJob(240, 4, 240, 2**30), found).pods == 240
+
+
+@given(
+    items=st.integers(1, 10**9),
+    workers=st.integers(1, 2000),
+    shares=st.integers(1, 20_000),
+    item_s=st.floats(1e-6, 1e4),
+    sigma=st.sampled_from([0.0, 0.5, 1.5]),
+)
+def test_every_cut_has_as_many_pods_as_are_borne(
+    items: int, workers: int, shares: int, item_s: float, sigma: float
+) -> None:
+    job = CuttableJob(items, workers, min(shares, items), 2**40)
+    found = cut(job, learned(min(items, 50), 8, item_s, sigma))
+    assert 1 <= found.pods <= max(job.pods, min(MOST_PODS, MOST_PODS_A_WORKER * workers))
+    if found.pods != job.pods:
+        assert found.items == -(-items // found.pods)
+        assert found.items <= max(job.usual_items, FURTHEST * min(items, 50))
+
+
+def test_what_is_learned_is_the_same_after_its_way_over_the_network() -> None:
+    found = learned(125, 16, 5.0, 1.5)
+    text = msgspec.json.encode(found.to_document())
+    assert Learned.from_document(msgspec.json.decode(text)) == found
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param({"largest": 0}, id="no items"),
+        pytest.param({"wait_s": -1.0}, id="a negative wait"),
+        pytest.param({"costs": {"item_s": 0.0}}, id="items that take no time"),
+        pytest.param({"costs": {"spread_s": 1e300}}, id="a spread beyond all bounds"),
+        pytest.param({"costs": None}, id="no costs"),
+    ],
+)
+def test_what_cannot_have_been_learned_is_refused(wrong: dict[str, object]) -> None:
+    document = learned(125, 16, 5.0, 1.5).to_document()
+    for name, value in wrong.items():
+        document[name] = {**document[name], **value} if isinstance(value, dict) else value
+    with pytest.raises(ValueError, match=r"\w"):
+        Learned.from_document(document)
+
+
+def test_a_wait_is_that_of_pods_that_found_room_at_once() -> None:
+    slow = [replace(each, waited_s=600.0) for each in runs_of(10, 12, 1.0, 0.5)]
+    found = learned_of([*runs_of(10, 6, 1.0, 0.5), *slow])
+    assert found is not None
+    assert found.wait_s == pytest.approx(START_S + NEXT_POD_S)
+
+
+@pytest.mark.parametrize(
+    "runs", [[], [ChunkRun(5, killed_bytes=MIB)], [ChunkRun(5, 0.0)]], ids=["none", "killed", "0 s"]
+)
+def test_of_no_chunk_that_got_through_nothing_is_learned(runs: list[ChunkRun]) -> None:
+    assert learned_of(runs) is None
