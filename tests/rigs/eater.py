@@ -17,6 +17,10 @@
                                   how long it took in the same way
 /task heed BASE AFTER MIB KIB_S HOLDS
                                   as pace, but by a MiB a second at most where its limit is near
+/task share KIB US [US ...]       do this pod's share of a Job's items (PLIMSOLL_ITEMS ×
+                                  JOB_COMPLETION_INDEX ÷ PLIMSOLL_SHARES and on): hold KIB more for
+                                  each, and wait one of the given times; its first item and how
+                                  many it did are the container's termination message
 /task heap MIB                    end with exit 1 if the limit is below MIB
 /task cache PERCENT               take that share of the limit
 
@@ -36,7 +40,7 @@ from deploy.local.archive import write_image
 from deploy.local.images import compile_static, load_image
 from deploy.local.layout import Layout
 
-IMAGE = "localhost/plimsoll-eater:10"
+IMAGE = "localhost/plimsoll-eater:11"
 STREAMER_MIB = 8
 """What streaming holds beside the file's pages."""
 
@@ -134,6 +138,26 @@ static int walk(unsigned mib, unsigned millions) {
   }
   return tell_since(began);
 }
+static unsigned long told(const char *name) {
+  const char *text = getenv(name);
+  return text ? strtoul(text, 0, 10) : 0;
+}
+static int share(int argc, char **argv) {
+  unsigned long items = told("PLIMSOLL_ITEMS"), shares = told("PLIMSOLL_SHARES");
+  unsigned long index = told("JOB_COMPLETION_INDEX"), times = argc - 3;
+  if (!items || !shares || argc < 4) return 2;
+  unsigned long first = items * index / shares, end = items * (index + 1) / shares;
+  for (unsigned long item = first; item < end; item++) {
+    /* By a hash, so that long ones come in no order. */
+    unsigned us = number(argc, argv, 3 + (item * 2654435761UL >> 7) % times);
+    size_t bytes = (size_t)number(argc, argv, 2) << 10;
+    struct timespec pause = {us / 1000000, us % 1000000 * 1000L};
+    if (bytes) memset(malloc(bytes), 1, bytes);
+    nanosleep(&pause, 0);
+  }
+  int file = open("/dev/termination-log", O_WRONLY);
+  return file < 0 || dprintf(file, "%lu %lu", first, end - first) < 0;
+}
 static unsigned limit_mib(void) {
   const char *paths[] = {"/sys/fs/cgroup/memory.max",
                          "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
@@ -225,6 +249,7 @@ int main(int argc, char **argv) {
   }
   if (!strcmp(argv[1], "turns"))
     return turns(number(argc, argv, 2), number(argc, argv, 3), number(argc, argv, 4));
+  if (!strcmp(argv[1], "share")) return share(argc, argv);
   if (!strcmp(argv[1], "walk")) return walk(number(argc, argv, 2), number(argc, argv, 3));
   if (!strcmp(argv[1], "child") || !strcmp(argv[1], "worker")) {
     int status = 0;

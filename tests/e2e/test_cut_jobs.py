@@ -1,0 +1,77 @@
+"""Jobs over items on the real node: learned as written, then cut, and each item is done once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kubernetes_asyncio import client
+
+from plimsoll_operator.names import labels
+from plimsoll_operator.splitting.cut_job import CHUNK_FEATURE
+from tests.apiserver.controllers import Shop, until
+from tests.e2e.plimsolls import Plimsoll
+from tests.e2e.seeing import WITHIN_S, create, job_is, memory_of, pods_of_job
+from tests.e2e.workloads import Manifest, a_job
+
+pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="module")]
+
+ITEMS, WORKERS = 12, 3
+ITEM_US = 20_000
+
+
+def a_job_of_single_items(name: str) -> Manifest:
+    """As its author wrote it: a pod for each item, which costs a start for each."""
+    job = a_job(name, f"share 64 {ITEM_US}", task="crunch", backoff_limit=6)
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    container["env"] = [
+        {"name": "PLIMSOLL_ITEMS", "value": str(ITEMS)},
+        {"name": "PLIMSOLL_SHARES", "value": str(ITEMS)},
+    ]
+    job["metadata"]["annotations"] = {labels.ITEMS: str(ITEMS)}
+    job["spec"] |= {"completionMode": "Indexed", "completions": ITEMS, "parallelism": WORKERS}
+    return job
+
+
+def ranges_of(pods: list[Any]) -> list[tuple[int, int]]:
+    """The first item of each pod and how many it did, by its own record."""
+    told = (pod.status.container_statuses[0].state.terminated.message for pod in pods)
+    return sorted((int(first), int(count)) for first, count in (each.split() for each in told))
+
+
+def items_in(ranges: list[tuple[int, int]]) -> list[int]:
+    return [item for first, count in ranges for item in range(first, first + count)]
+
+
+async def test_the_second_job_has_larger_chunks_and_both_do_each_item_once(
+    shop: Shop, plimsoll: Plimsoll
+) -> None:
+    await create(shop, a_job_of_single_items("first"))
+    await job_is(shop, "first", "Complete")
+    first = await pods_of_job(shop, "first")
+    assert ranges_of(first) == [(item, 1) for item in range(ITEMS)]
+    assert {pod.metadata.annotations[CHUNK_FEATURE] for pod in first} == {"1"}
+    await until(
+        "all chunks and their memory are known",
+        lambda: (
+            len(seen := plimsoll.observations(shop.task("crunch"))) >= ITEMS
+            and all(each.peak_bytes for each in seen)
+        ),
+        WITHIN_S,
+    )
+    batch = client.BatchV1Api(shop.core.api_client)
+
+    async def would_be_cut() -> bool:
+        made = await create(shop, a_job_of_single_items("asked"), dry_run=True)
+        return bool(made.spec.completions < ITEMS)
+
+    await until("admission knows what chunks took", would_be_cut, WITHIN_S)
+    made = await create(shop, a_job_of_single_items("second"))
+    assert made.spec.completions == ITEMS // 2, "twice the largest chunk that got through"
+    await job_is(shop, "second", "Complete")
+    second = await pods_of_job(shop, "second")
+    assert items_in(ranges_of(second)) == list(range(ITEMS))
+    assert {pod.metadata.annotations[CHUNK_FEATURE] for pod in second} == {"2"}
+    assert {memory_of(pod) for pod in second} == {("64Mi", "64Mi")}, "it is larger than any seen"
+    kept = await batch.read_namespaced_job("second", shop.namespace)
+    assert '"was":12' in kept.metadata.annotations[labels.CUT]
