@@ -8,7 +8,15 @@ from typing import Final
 from plimsoll_predictor.splitting.chunk_runs import Learned
 from plimsoll_predictor.splitting.jobs import Job
 from plimsoll_predictor.splitting.peaks import FURTHEST
-from plimsoll_predictor.splitting.proposing import Aim, Known, Proposal, Within, propose_even
+from plimsoll_predictor.splitting.proposing import (
+    Aim,
+    Known,
+    Plan,
+    Proposal,
+    Within,
+    even_plans,
+    propose_even,
+)
 
 NOISE: Final = 0.05
 """Of a makespan on a cluster, one standard deviation that its chunks do not explain. Nobody
@@ -54,19 +62,31 @@ class Cut:
 
 def cut(job: CuttableJob, learned: Learned) -> Cut:
     """Return the best cut for time that memory as written bears; the author's if none is better."""
-    played = min(job.workers, MOST_PLAYED)
-    scaled_items = max(1, job.items * played // job.workers)
-    scaled = Job(scaled_items, played, learned.wait_s, learned.wait_s)
-    known = Known(learned.costs, learned.peaks, NOISE)
-    aim = Aim(most_bytes=job.limit_bytes)
+    scaled, known, aim = _asked(job, learned)
     proposal = propose_even(scaled, known, aim, job.usual_items, _within(job, learned))
     if proposal.plan is None or proposal.plan is proposal.usual:
         return Cut(job.pods, job.usual_items, False, proposal)
-    items = proposal.plan.largest
-    pods = -(-job.items // items)
+    pods = pods_of(job, proposal.plan)
     # Shares are even: with as many pods, chunks may come out smaller.
     items = -(-job.items // pods)
     return Cut(pods, items, items > learned.largest, proposal)
+
+
+def curve(job: CuttableJob, learned: Learned) -> list[Plan]:
+    """Return all cuts that are compared, the fewest pods first."""
+    return list(even_plans(*_asked(job, learned), _within(job, learned)))
+
+
+def pods_of(job: CuttableJob, plan: Plan) -> int:
+    """Return the pods of the whole Job, of which fewer workers may have been played."""
+    return -(-job.items // plan.largest)
+
+
+def _asked(job: CuttableJob, learned: Learned) -> tuple[Job, Known, Aim]:
+    played = min(job.workers, MOST_PLAYED)
+    items = max(1, job.items * played // job.workers)
+    scaled = Job(items, played, learned.wait_s, learned.wait_s)
+    return scaled, Known(learned.costs, learned.peaks, NOISE), Aim(most_bytes=job.limit_bytes)
 
 
 def _within(job: CuttableJob, learned: Learned) -> Within:

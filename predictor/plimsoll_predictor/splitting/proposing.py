@@ -148,16 +148,28 @@ class Within:
 
 
 def propose_even(job: Job, known: Known, aim: Aim, usual_items: int, within: Within) -> Proposal:
-    """Propose even chunks within these bounds, as ``propose`` does."""
+    """Propose even chunks within these bounds, as ``propose`` does.
+
+    Of cuts that differ by no more than noise, it is the one with the fewest chunks.
+    """
     costs = known.costs
     if costs is None or costs.item_s <= 0:
         return Proposal(Verdict.UNKNOWN, None, None, job.workers)
     usual = _even(job, costs, known.peaks, usual_items)
+    plans = list(even_plans(job, known, aim, within))
+    least = min((plan.price(aim) for plan in plans), default=0.0)
+    near = (plan for plan in plans if plan.price(aim) <= least * (1 + LEAST_GAIN + known.noise))
+    return _chosen(job, known, aim, (usual, next(near, usual)))
+
+
+def even_plans(job: Job, known: Known, aim: Aim, within: Within) -> Iterator[Plan]:
+    """Return the even chunks that are compared, the largest first; none where nothing is known."""
+    if known.costs is None or known.costs.item_s <= 0:
+        return
     most = min(within.most, _allowed(job, known.peaks, aim))
-    sizes = (items for items in even_candidates(job) if within.least <= items <= most)
-    plans = (_even(job, costs, known.peaks, items) for items in sizes)
-    best = min(plans, key=lambda plan: plan.price(aim), default=usual)
-    return _chosen(job, known, aim, (usual, best))
+    for items in even_candidates(job):
+        if within.least <= items <= most:
+            yield _even(job, known.costs, known.peaks, items)
 
 
 def propose_leased(job: Job, known: Known, aim: Aim, usual_items: int) -> Proposal:

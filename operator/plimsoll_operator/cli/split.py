@@ -1,0 +1,43 @@
+"""`plimsoll split`: how a task's Jobs over items are cut, and how they had better be."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from plimsoll_operator.cli.options import LOOK, Output, examples, needs_store, some_task
+from plimsoll_operator.commands.printing.output_forms import OutputForm
+
+app = typer.Typer()
+
+
+@app.command(
+    rich_help_panel=LOOK,
+    epilog=examples(
+        ("what its last Job would take, cut otherwise", "plimsoll split shop/crunch"),
+        ("a Job of another size", "plimsoll split shop/crunch --items 50000 --workers 32"),
+    ),
+)
+@needs_store()
+def split(
+    task: Annotated[str, some_task(help="The task of the Jobs.")],
+    items: Annotated[
+        int | None, typer.Option(min=1, help="Items of a Job.", show_default="its last Job's")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, max=100_000, help="Its parallelism.", show_default="its last Job's"),
+    ] = None,
+    pods: Annotated[
+        int | None,
+        typer.Option(min=1, help="Its completions as written.", show_default="its last Job's"),
+    ] = None,
+    output: Output = OutputForm.TABLE,
+    *,
+    store: str,
+) -> None:
+    """Tell what items and pods of a task's Jobs cost, and how these are best cut."""
+    from plimsoll_operator.commands.splitting.split import Asked, split_command
+
+    raise typer.Exit(split_command(task, store, output, Asked(items, workers, pods)))

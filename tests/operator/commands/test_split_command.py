@@ -1,0 +1,102 @@
+"""`plimsoll split`: what is known of a task's chunks, and how its Jobs are best cut."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from plimsoll_operator.commands.printing.output_forms import OutputForm
+from plimsoll_operator.commands.splitting.split import Asked, split_command
+from plimsoll_operator.names.labels import CHUNK_ITEMS
+from plimsoll_operator.splitting.last_job import last_job
+from plimsoll_predictor.core.record import Observation
+from plimsoll_predictor.core.units import GIB, MIB
+from plimsoll_predictor.store import Store
+from tests.builders.stores import NOON_S, TRAIN, an_attempt
+
+WORKERS, ITEMS_A_POD = 4, 50
+
+
+def chunks_of(job: str, pods: int = 8, sigma: float = 1.5) -> list[Observation]:
+    """A Job's pods, which one after the other are taken by the first worker that is free."""
+    draw = np.random.default_rng(3)
+    free, made = [NOON_S] * WORKERS, []
+    for index in range(pods):
+        seconds = float(draw.lognormal(math.log(5) - sigma**2 / 2, sigma, ITEMS_A_POD).sum())
+        at = free.index(min(free))
+        began_s = free[at]
+        free[at] += seconds + 2
+        made.append(
+            replace(
+                an_attempt(f"{job}-{index}")
+                .knowing(**{CHUNK_ITEMS: float(ITEMS_A_POD)})
+                .in_run(f"job:{job}:{index}")
+                .peaking(100 * MIB)
+                .given(GIB)
+                .built,
+                submitted_s=began_s - 1.5,
+                started_s=began_s,
+                finished_s=began_s + seconds,
+            )
+        )
+    return made
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    address = f"sqlite:///{tmp_path}/plimsoll.db"
+    store = Store.open(address)
+    store.observations.record(chunks_of("one"))
+    store.close()
+    return address
+
+
+def test_it_says_what_the_last_job_would_take_cut_otherwise(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert split_command(str(TRAIN), url, OutputForm.JSON, Asked()) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["job"] == {"items": 400, "workers": 4, "pods": 8, "limit_bytes": GIB}
+    assert told["verdict"] == "cut"
+    assert told["pods"] > 8
+    by_pods = {plan["pods"]: plan["mean_s"] for plan in told["plans"]}
+    assert by_pods[told["pods"]] < by_pods[8]
+    assert split_command(str(TRAIN), url, OutputForm.TABLE, Asked()) == 0
+    assert "less time" in capsys.readouterr().out
+
+
+def test_another_job_is_cut_by_the_same_chunks(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert split_command(str(TRAIN), url, OutputForm.JSON, Asked(items=8000, workers=2)) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["job"]["items"], told["job"]["workers"], told["job"]["pods"]) == (8000, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("task", "asked", "words"),
+    [
+        ("shop/nobody", Asked(), "write the annotation plimsoll.dev/items"),
+        (str(TRAIN), Asked(items=5, pods=9), "9 pods cannot share 5 items"),
+        ("nobody", Asked(), "nobody"),
+    ],
+)
+def test_what_it_cannot_tell_it_says(
+    url: str, task: str, asked: Asked, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert split_command(task, url, OutputForm.TABLE, asked) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_the_last_job_is_the_one_whose_chunk_ended_last() -> None:
+    later = [replace(each, finished_s=NOON_S + 1e6) for each in chunks_of("two", pods=3)]
+    strangers = [an_attempt("x").built, an_attempt("y").knowing(rows=3.0).in_run("job:x").built]
+    found = last_job([*later, *chunks_of("one"), *strangers])
+    assert found is not None
+    assert (found.items, found.pods) == (150, 3)
+    assert last_job(strangers) is None
