@@ -19,22 +19,19 @@ from plimsoll_operator.cli import (
     enforce,
     explain,
     extender,
-    forecast,
     models,
     pause,
     placing,
     release,
     report,
     run,
-    shapes,
-    sla,
     split,
     status,
     train,
-    what_if,
 )
 from plimsoll_operator.cli.options import examples
 from plimsoll_operator.cli.past_runs import export, import_, replay, traces
+from plimsoll_operator.cli.runtimes import forecast, shapes, sla, what_if
 
 app = typer.Typer(
     name="plimsoll",

@@ -1,6 +1,6 @@
-"""The command line: one file per command, named as the command; of past runs in ``past_runs``.
+"""The command line: one file per command, named as the command.
 
-A file holds the command's options and its help, and imports what does the work when the command
+Those of past runs are in ``past_runs``, those of runtimes in ``runtimes``. A file holds the command's options and its help, and imports what does the work when the command
 runs, so that `plimsoll --help` stays quick.
 
 In: words of a terminal. Out: a request for one function of ``commands`` or ``processes``.

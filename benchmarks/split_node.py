@@ -1,0 +1,211 @@
+"""Jobs over items on the real node, cut as written and by Plimsoll: `make bench-split-node`.
+
+    python -P -m benchmarks.split_node [--quick]
+
+Two workers; items of 10 ms, 200 ms and 5 s, lognormal with σ .5 and 1.5. Each kind is run in
+shares, which teaches what its chunks take, then with a pod for each item where these are not too
+many, then in shares again, which Plimsoll cuts. Items wait, so that it is the pods that cost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any, Final
+
+from kubernetes_asyncio import client
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.live_node import Stand, a_stand, node
+from plimsoll_operator.names import labels
+from tests.rigs.eater import IMAGE
+
+OUTPUT: Final = Path("bench-split-node.json")
+WORKERS: Final = 2
+MOST_SINGLE: Final = 150
+"""Items of a kind that is run with a pod for each, too."""
+LEAST_RATIO: Final = 1.10
+"""Aimed at: a makespan over what no cut can beat."""
+_QUANTILES: Final = 16
+_LOOK_S: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Items of one kind. mean_s: of an item; sigma: of its logarithm."""
+
+    items: int
+    mean_s: float
+    sigma: float
+
+    @property
+    def name(self) -> str:
+        """As it is shown, and as its task is called."""
+        return f"items-{self.mean_s * 1000:.0f}ms-s{self.sigma * 10:.0f}"
+
+    @property
+    def times_us(self) -> list[int]:
+        """Middles of equal parts of the distribution, in microseconds, with the mean."""
+        parts = (NormalDist().inv_cdf((at + 0.5) / _QUANTILES) for at in range(_QUANTILES))
+        times = [math.exp(self.sigma * each) for each in parts]
+        scale = self.mean_s * 1e6 * _QUANTILES / sum(times)
+        return [round(each * scale) for each in times]
+
+    @property
+    def work_s(self) -> float:
+        """Of all items, one after the other, by the hash of tests/rigs/eater.py."""
+        times = self.times_us
+        return sum(times[(item * 2654435761 >> 7) % _QUANTILES] for item in range(self.items)) / 1e6
+
+
+KINDS: Final = tuple(
+    Kind(items, mean_s, sigma)
+    for items, mean_s in ((2000, 0.01), (150, 0.2), (12, 5.0))
+    for sigma in (0.5, 1.5)
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One kind. Seconds from the Job's creation until its last pod was seen to have succeeded.
+
+    bound_s: the work by the workers, and a pod's start and end. one_each_s: None where there are
+    too many items.
+    """
+
+    kind: str
+    items: int
+    bound_s: float
+    share_s: float
+    one_each_s: float | None
+    cut_s: float
+    pods: int
+
+
+async def measure(stand: Stand, kinds: Sequence[Kind]) -> list[Measured]:
+    """Run all kinds, one after the other."""
+    empty = Kind(WORKERS, 0.0, 0.5)
+    starts = [(await _run(stand, empty, "empty", WORKERS, at))[0] for at in range(3)]
+    start_s = sorted(starts)[1]
+    print(f"a pod's start and end: {start_s:.2f} s", file=sys.stderr)
+    return [await _measured(stand, kind, start_s) for kind in kinds]
+
+
+async def _measured(stand: Stand, kind: Kind, start_s: float) -> Measured:
+    share_s, _ = await _run(stand, kind, kind.name, WORKERS, 0)
+    one_s: float | None = None
+    if kind.items <= MOST_SINGLE:
+        one_s, _ = await _run(stand, kind, f"{kind.name}-single", kind.items, 0)
+    task = stand.observed
+    await stand.until("its chunks are known", lambda: len(task(kind.name)) >= WORKERS)
+    await asyncio.sleep(5)  # until the feed has them
+    cut_s, pods = await _run(stand, kind, kind.name, WORKERS, 1)
+    found = Measured(
+        kind=kind.name,
+        items=kind.items,
+        bound_s=kind.work_s / WORKERS + start_s,
+        share_s=share_s,
+        one_each_s=one_s,
+        cut_s=cut_s,
+        pods=pods,
+    )
+    print(found, file=sys.stderr)
+    return found
+
+
+async def _run(stand: Stand, kind: Kind, task: str, pods: int, at: int) -> tuple[float, int]:
+    """Run one Job. Return its makespan, and how many pods it had."""
+    batch, core = client.BatchV1Api(stand.core.api_client), stand.core
+    job = _job(kind, f"{task}-{at}", task, pods)
+    began_s = time.monotonic()
+    made = await batch.create_namespaced_job(stand.namespace, job)
+    selector = f"batch.kubernetes.io/job-name={task}-{at}"
+    while True:
+        found = await core.list_namespaced_pod(stand.namespace, label_selector=selector)
+        done = sum(pod.status.phase == "Succeeded" for pod in found.items)
+        if done == made.spec.completions:
+            return time.monotonic() - began_s, done
+        await asyncio.sleep(_LOOK_S)
+
+
+def _job(kind: Kind, name: str, task: str, pods: int) -> dict[str, Any]:
+    words = ["/task", "share", "4", *map(str, kind.times_us)]
+    memory = {"memory": "64Mi"}
+    container = {
+        "name": "main",
+        "image": IMAGE,
+        "imagePullPolicy": "Never",
+        "command": words,
+        "resources": {"requests": memory, "limits": memory},
+        "env": [
+            {"name": "PLIMSOLL_ITEMS", "value": str(kind.items)},
+            {"name": "PLIMSOLL_SHARES", "value": str(pods)},
+        ],
+    }
+    template = {
+        "metadata": {"labels": {labels.TASK: task}},
+        "spec": {
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 0,
+            "automountServiceAccountToken": False,
+            "containers": [container],
+        },
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "annotations": {labels.ITEMS: str(kind.items)}},
+        "spec": {
+            "completionMode": "Indexed",
+            "completions": pods,
+            "parallelism": WORKERS,
+            "template": template,
+        },
+    }
+
+
+def shown(found: Sequence[Measured]) -> Table:
+    """The table for people."""
+    table = Table(title="Seconds of a Job, two workers", title_justify="left", box=SIMPLE_HEAD)
+    for name in ("items", "bound", "one each", "shares", "cut", "pods", "cut ÷ bound"):
+        table.add_column(name, justify="left" if name == "items" else "right")
+    for each in found:
+        one = "-" if each.one_each_s is None else f"{each.one_each_s:.1f}"
+        times = (f"{each.bound_s:.1f}", one, f"{each.share_s:.1f}", f"{each.cut_s:.1f}")
+        ratio = f"{each.cut_s / each.bound_s:.2f}"
+        table.add_row(f"{each.items} × {each.kind[6:]}", *times, str(each.pods), ratio)
+    return table
+
+
+async def _all(kinds: Sequence[Kind]) -> list[Measured]:
+    with node() as cluster:
+        async with a_stand(cluster) as stand:
+            return await measure(stand, kinds)
+
+
+def main() -> int:
+    """Measure, print, and write the file; the exit status says whether the aim is met."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--quick", action="store_true", help="one kind alone")
+    kinds = KINDS[-1:] if options.parse_args().quick else KINDS
+    found = asyncio.run(_all(kinds))
+    Console().print(shown(found))
+    worst = max(each.cut_s / each.bound_s for each in found)
+    print(f"worst cut over its bound: {worst:.2f} (aimed at {LEAST_RATIO})")
+    rows = [asdict(each) for each in found]
+    OUTPUT.write_text(json.dumps({"jobs": rows, "worst": worst}, indent=1) + "\n")
+    return 0 if worst <= LEAST_RATIO else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
