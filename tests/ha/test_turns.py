@@ -117,6 +117,11 @@ async def test_no_pod_waits_for_a_plimsoll_that_is_away(waiting: Waiting) -> Non
 
 async def test_all_start_once_whoever_is_killed_at_random(waiting: Waiting, rounds: int) -> None:
     few = rounds < MANY_ROUNDS
+    first = await full(waiting)
+    early = {f"early-{number}" for number in range(4)}
+    for name in sorted(early):
+        await waiting.create(name, COMPUTES)
+    assert await waiting.held() == early, "kills come while pods are held"
     names = {f"flows-{number}" for number in range(FEW_PODS if few else MANY_PODS)}
     chance = random.Random(SEED)
     kills = asyncio.gather(
@@ -133,4 +138,4 @@ async def test_all_start_once_whoever_is_killed_at_random(waiting: Waiting, roun
     finally:
         ending.cancel()
         await asyncio.gather(ending, kills, return_exceptions=True)
-    await waiting.all_end_once(names)
+    await waiting.all_end_once({*first, *early, *names})

@@ -26,10 +26,14 @@ log = structlog.get_logger()
 LOOK_EVERY_S: Final = 5.0
 LIST_EVERY_S: Final = 20.0
 """While somebody leads, pods are listed so often, for those that were held for too long."""
+LIST_SHARE: Final = 0.02
+"""Of the time, that lists may take: with a long backlog they are large, for the API server, too."""
+LIST_AT_LEAST_EVERY_S: Final = 300.0
 PERMITTED_FOR_S: Final = 300.0
 """So often the API server is asked whether it would let gates be removed."""
-BELIEVED_S: Final = 45.0
-"""What was seen of the cluster longer ago says no more that gates could be removed now."""
+BELIEVED_S: Final = 25.0
+"""What was seen of the cluster so much longer ago than lists are due says no more that gates could
+be removed now."""
 AT_ONCE: Final = 10
 """Patches in flight, where all are let go."""
 
@@ -49,6 +53,8 @@ class GateWatch:
     chance: random.Random = field(default_factory=random.Random)
     _sight: LeaderSight | None = field(default=None, init=False)
     _listed_s: float | None = field(default=None, init=False)
+    _every_s: float = field(default=LIST_EVERY_S, init=False)
+    """How often pods are listed, by how long that took the last time."""
     _permitted_s: float | None = field(default=None, init=False)
     _refused: bool = field(default=False, init=False)
     """Whether the latest gate could not be removed, or would not be, by whatever rule."""
@@ -67,7 +73,7 @@ class GateWatch:
             return False
         if self._permitted_s is None or self._listed_s is None or self._refused:
             return False
-        return now_s - self._listed_s <= BELIEVED_S
+        return now_s - self._listed_s <= self._every_s + BELIEVED_S
 
     async def run(self) -> None:
         """Look until cancelled. The API server may be away: then nothing can start anyway."""
@@ -91,7 +97,7 @@ class GateWatch:
         except ApiError as error:
             trouble = error  # who was held for too long is let go all the same
         away = self._sight is not None and self._sight.is_away(now_s)
-        if away or self._listed_s is None or now_s - self._listed_s >= LIST_EVERY_S:
+        if away or self._listed_s is None or now_s - self._listed_s >= self._every_s:
             await self._list(away=away)
         if trouble is not None:
             raise trouble
@@ -133,6 +139,8 @@ class GateWatch:
             self.chance.shuffle(chosen)
             await self._let_go(chosen)
         self._listed_s = listed_s
+        wanted_s = (self.now_s() - listed_s) / LIST_SHARE
+        self._every_s = min(max(LIST_EVERY_S, wanted_s), LIST_AT_LEAST_EVERY_S)
         if not any_held:
             # Who was refused was late: another replica, or the controller, had let the pod go.
             self._refused = False

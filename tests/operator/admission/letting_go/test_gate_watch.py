@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -15,6 +16,7 @@ import pytest_asyncio
 from plimsoll_operator.admission.letting_go.api_calls import ApiAddress, ApiCalls, cluster_url
 from plimsoll_operator.admission.letting_go.gate_watch import (
     BELIEVED_S,
+    LIST_AT_LEAST_EVERY_S,
     LIST_EVERY_S,
     PERMITTED_FOR_S,
     GateWatch,
@@ -211,8 +213,31 @@ async def test_what_was_listed_long_ago_is_believed_no_more(watching: Watching) 
     await watching.after(0.0)
     watching.server.broken = 500
     with pytest.raises(ApiError):
-        await watching.after(BELIEVED_S + 1.0, renewed=True)
+        await watching.after(LIST_EVERY_S + BELIEVED_S + 1.0, renewed=True)
     assert not watching.watch.watched()
+
+
+@pytest.mark.parametrize(
+    ("took_s", "due_s"), [(0.0, LIST_EVERY_S), (2.0, 100.0), (60.0, LIST_AT_LEAST_EVERY_S)]
+)
+async def test_the_longer_a_list_takes_the_more_seldom_it_is_asked_for(
+    watching: Watching, monkeypatch: pytest.MonkeyPatch, took_s: float, due_s: float
+) -> None:
+    listing, lists = watching.watch.calls.without_node, [0]
+
+    async def slowly() -> AsyncIterator[Any]:
+        lists[0] += 1
+        watching.now_s += took_s
+        async for page in listing():
+            yield page
+
+    monkeypatch.setattr(watching.watch.calls, "without_node", slowly)
+    await watching.after(0.0)
+    began_s = watching.now_s - took_s
+    await watching.after(began_s + due_s - 1.0 - watching.now_s, renewed=True)
+    assert (lists[0], watching.watch.watched()) == (1, True), "a seldom list is believed as long"
+    await watching.after(1.0, renewed=True)
+    assert lists[0] == 2
 
 
 async def test_a_token_that_cannot_be_read_is_a_call_that_failed(
