@@ -28,7 +28,11 @@ DEFAULT_BACKOFF_LIMIT: Final = 6
 HOOKS: Final = frozenset({"helm.sh/hook", "argocd.argoproj.io/hook"})
 """Annotations of Jobs that install or upgrade something: migrations of a database, mostly."""
 _OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
-_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_KEEPERS: Final = (
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "meta.helm.sh/release-name",
+)
+"""Annotations of objects that are compared with what was written, at the next apply or upgrade."""
 _FINAL: Final = ("FailJob", "FailIndex")
 _KUEUES_DEADLINE: Final = "kueue.x-k8s.io/max-exec-time-seconds"
 """Label of a Job that Kueue stops for good after so many seconds."""
@@ -123,7 +127,8 @@ def is_kept_elsewhere(job: Mapping[str, Any]) -> bool:
     spec, metadata = mapping(job.get("spec")), metadata_of(job)
     if spec.get("managedBy", _OWN_CONTROLLER) != _OWN_CONTROLLER:
         return True
-    if _APPLIED in mapping(metadata.get("annotations")):
+    annotations = mapping(metadata.get("annotations"))
+    if any(keeper in annotations for keeper in _KEEPERS):
         return True
     managers = map(mapping, sequence(metadata.get("managedFields")))
     if any(manager.get("operation") == "Apply" for manager in managers):

@@ -108,7 +108,8 @@ def _by(found: Cut, job: Mapping[str, Any], over_items: ItemsJob, policy: Policy
     chunk = {CHUNK_FEATURE: str(found.items)}
     if found.grows:
         chunk[labels.MODE] = Mode.RECOMMEND.value
-    return CutJob(outcome, _as_cut(job, found.pods), [*_patch(found, over_items), *note], chunk)
+    patch = [*_patch(job, found, over_items), *note]
+    return CutJob(outcome, _as_cut(job, found.pods), patch, chunk)
 
 
 def _is_cut(job: Mapping[str, Any], over_items: ItemsJob) -> bool:
@@ -126,12 +127,14 @@ def _says_mode(job: Mapping[str, Any]) -> bool:
     return labels.MODE in labels_of(template) or labels.MODE in annotations_of(template)
 
 
-def _patch(found: Cut, over_items: ItemsJob) -> list[Operation]:
-    pods = {"op": "replace", "path": "/spec/completions", "value": found.pods}
-    shares = (
-        {"op": "replace", "path": path, "value": str(found.pods)} for path in over_items.shares
-    )
-    return [pods, *shares]
+def _patch(job: Mapping[str, Any], found: Cut, over_items: ItemsJob) -> list[Operation]:
+    pods, workers = found.pods, over_items.cuttable.workers
+    changes: list[tuple[str, int | str]] = [("/spec/completions", pods)]
+    if mapping(job.get("spec")).get("parallelism", 1) > workers:
+        # It had fewer pods than might run at once: no more run at once than as it was written.
+        changes.append(("/spec/parallelism", workers))
+    changes += [(path, str(pods)) for path in over_items.shares]
+    return [{"op": "replace", "path": path, "value": value} for path, value in changes]
 
 
 def _as_cut(job: Mapping[str, Any], pods: int) -> Mapping[str, Any]:

@@ -102,6 +102,17 @@ def test_a_chunk_larger_than_any_keeps_the_memory_that_was_written() -> None:
     assert labels.MODE not in known.notes
 
 
+def test_no_more_pods_run_at_once_than_as_it_was_written() -> None:
+    job = a_job(parallelism=100, completions=8, backoffLimit=100)
+    for each in job["spec"]["template"]["spec"]["containers"][0]["env"]:
+        if each["name"] == "PLIMSOLL_SHARES":
+            each["value"] = "8"
+    wide = learned_of([ChunkRun(50, float(s), 1.5, 20 * MIB) for s in (10, 20, 40, 400) * 4])
+    made = after(job, answered(job, moment_of(learned=wide)))
+    assert made["spec"]["completions"] > 8
+    assert made["spec"]["parallelism"] == 8
+
+
 def test_what_was_decided_stands_on_the_job() -> None:
     made = after(a_job(), answered(a_job()))
     note = json.loads(made["metadata"]["annotations"][labels.CUT])
@@ -159,7 +170,11 @@ def hooked(job: Json) -> None:
     job["metadata"]["annotations"]["helm.sh/hook"] = "pre-install"
 
 
-@pytest.mark.parametrize("kept", [applied, owned, hooked])
+def released(job: Json) -> None:
+    job["metadata"]["annotations"]["meta.helm.sh/release-name"] = "crunch"
+
+
+@pytest.mark.parametrize("kept", [applied, owned, hooked, released])
 def test_who_keeps_or_awaits_a_job_has_it_as_it_was_written(kept: Callable[[Json], None]) -> None:
     job = a_job()
     kept(job)
