@@ -38,6 +38,7 @@ def split(
     store: str,
 ) -> None:
     """Tell what items and pods of a task's Jobs cost, and how these are best cut."""
-    from plimsoll_operator.commands.splitting.split import Asked, split_command
+    from plimsoll_operator.commands.splitting.split import split_command
+    from plimsoll_operator.views.splitting_facts import Asked
 
     raise typer.Exit(split_command(task, store, output, Asked(items, workers, pods)))

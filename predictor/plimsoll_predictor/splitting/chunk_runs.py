@@ -26,7 +26,8 @@ class ChunkRun:
     """One pod's chunk. seconds: it ran; None if it did not get through.
 
     waited_s: from the pod's creation to its start; None if nobody said. killed_bytes: the limit at
-    which it was killed for memory; None if it was not.
+    which it was killed for memory; None if it was not. run: of which it was an attempt. ended_s:
+    Unix seconds. limit_bytes: as it was written; None if there was none.
     """
 
     items: int
@@ -34,6 +35,9 @@ class ChunkRun:
     waited_s: float | None = None
     peak_bytes: int | None = None
     killed_bytes: int | None = None
+    run: str = ""
+    ended_s: float | None = None
+    limit_bytes: int | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError for what no chunk can be."""

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from plimsoll_operator.commands.printing.output_forms import OutputForm
-from plimsoll_operator.commands.splitting.split import Asked, split_command
+from plimsoll_operator.commands.splitting.split import split_command
 from plimsoll_operator.names.labels import CHUNK_ITEMS
-from plimsoll_operator.splitting.last_job import last_job
+from plimsoll_operator.views.splitting_facts import Asked
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.store import Store
@@ -91,12 +91,3 @@ def test_what_it_cannot_tell_it_says(
 ) -> None:
     assert split_command(task, url, OutputForm.TABLE, asked) == 1
     assert words in capsys.readouterr().err
-
-
-def test_the_last_job_is_the_one_whose_chunk_ended_last() -> None:
-    later = [replace(each, finished_s=NOON_S + 1e6) for each in chunks_of("two", pods=3)]
-    strangers = [an_attempt("x").built, an_attempt("y").knowing(rows=3.0).in_run("job:x").built]
-    found = last_job([*later, *chunks_of("one"), *strangers])
-    assert found is not None
-    assert (found.items, found.pods) == (150, 3)
-    assert last_job(strangers) is None

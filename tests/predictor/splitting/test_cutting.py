@@ -19,6 +19,7 @@ from plimsoll_predictor.splitting.cutting import (
     CuttableJob,
     cut,
 )
+from plimsoll_predictor.splitting.last_job import last_job
 from plimsoll_predictor.splitting.peaks import FURTHEST
 from plimsoll_predictor.splitting.proposing import Verdict
 
@@ -145,3 +146,15 @@ def test_a_wait_is_that_of_pods_that_found_room_at_once() -> None:
 )
 def test_of_no_chunk_that_got_through_nothing_is_learned(runs: list[ChunkRun]) -> None:
     assert learned_of(runs) is None
+
+
+def test_the_last_job_is_the_one_whose_chunk_ended_last() -> None:
+    older = [ChunkRun(9, 5.0, run=f"job:a:{at}", ended_s=10.0) for at in range(3)]
+    newer = [
+        ChunkRun(50, 10.0, run=f"job:b:{at}", ended_s=100.0 + 10 * (at // 2), limit_bytes=MIB)
+        for at in range(5)
+    ]
+    again = ChunkRun(50, 1.0, run="job:b:0", ended_s=130.0, limit_bytes=MIB)
+    strangers = [ChunkRun(7, 1.0, run="bare", ended_s=1e9), ChunkRun(7, 1.0, run="job:x")]
+    assert last_job([again, *newer, *strangers, *older]) == CuttableJob(250, 2, 5, MIB)
+    assert last_job(strangers) is None

@@ -14,6 +14,7 @@ from plimsoll_operator.web.page.columns import COLUMNS
 from plimsoll_operator.web.page.listing import Listing
 from plimsoll_operator.web.page.placing_section import NeighboursPart, PlacingPart
 from plimsoll_operator.web.page.query import MODES, PHASES, Query
+from plimsoll_operator.web.page.splitting_section import SplittingPart
 from plimsoll_operator.web.page.task_page import TaskPage
 from plimsoll_operator.web.plots.runtime_plots import NARROW_RUNS
 from plimsoll_operator.web.report.environment import content_hash, environment_of, own_text
@@ -66,11 +67,26 @@ def render_index(listing: Listing, beside: IndexBeside) -> str:
     )
 
 
-def render_task(page: TaskPage, *, paused: bool, neighbours: NeighboursPart | None = None) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskBeside:
+    """What stands on a task's page beside its attempts. None: nothing is known."""
+
+    paused: bool = False
+    neighbours: NeighboursPart | None = None
+    splitting: SplittingPart | None = None
+
+
+def render_task(page: TaskPage, beside: TaskBeside) -> str:
     """One task's page, two folders below the index."""
     namespace = Query(q=f"{page.row.summary.task.namespace}/").address
     template = _environment().get_template("served_task.html.j2")
-    return template.render(page=page, namespace=namespace, paused=paused, neighbours=neighbours)
+    return template.render(
+        page=page,
+        namespace=namespace,
+        paused=beside.paused,
+        neighbours=beside.neighbours,
+        splitting=beside.splitting,
+    )
 
 
 def render_trouble(trouble: Trouble) -> str:

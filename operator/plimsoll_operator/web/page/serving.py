@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
+from plimsoll_operator.views.splitting_facts import splitting_facts
 from plimsoll_operator.web.page.index import TaskIndex
 from plimsoll_operator.web.page.learned_placing import LearnedPlacing
 from plimsoll_operator.web.page.listing import list_tasks
@@ -24,6 +25,7 @@ from plimsoll_operator.web.page.placing_section import neighbours_part, placing_
 from plimsoll_operator.web.page.query import Query
 from plimsoll_operator.web.page.rendering import (
     IndexBeside,
+    TaskBeside,
     Trouble,
     make_ready,
     render_index,
@@ -31,6 +33,7 @@ from plimsoll_operator.web.page.rendering import (
     render_trouble,
 )
 from plimsoll_operator.web.page.rows import Live
+from plimsoll_operator.web.page.splitting_section import splitting_part
 from plimsoll_operator.web.page.task_page import NoSuchTask, TaskQuery, gather_page
 from plimsoll_predictor.store import Store, StoreError
 
@@ -108,8 +111,12 @@ class Pages:
 
         def draw() -> str:
             page = gather_page(self._store, self._live, query, self._now())
-            neighbours = neighbours_part(self._placing.facts(), query.task)
-            return render_task(page, paused=self._live.paused, neighbours=neighbours)
+            beside = TaskBeside(
+                paused=self._live.paused,
+                neighbours=neighbours_part(self._placing.facts(), query.task),
+                splitting=splitting_part(splitting_facts(self._store, query.task)),
+            )
+            return render_task(page, beside)
 
         return await self._answer(query, draw, home="../../")
 

@@ -18,12 +18,14 @@ log: Final = logging.getLogger(__name__)
 
 LOOKED_AT: Final = 50_000
 """Observations among which tasks are looked for, the newest."""
+LOOKED_AT_OF_TASK: Final = 4
+"""So many attempts of a task are looked at for each chunk that is asked for."""
 MOST_TASKS: Final = 1_000
 _READ: Final = tuple(
     table.c[name]
     for name in (
-        *("attempt_uid", "features", "outcome", "submitted_s", "started_s", "finished_s"),
-        *("peak_bytes", "allocation_bytes"),
+        *("attempt_uid", "run", "features", "outcome", "submitted_s", "started_s", "finished_s"),
+        *("peak_bytes", "allocation_bytes", "written_limit_bytes", "ordered_s", "id"),
     )
 )
 
@@ -40,35 +42,43 @@ class ChunkRunRecords(Records):
         first = ids.offset(LOOKED_AT).limit(1).scalar_subquery()
         recent = table.c.id > sa.func.coalesce(first, -1)
         found = sa.select(table.c.task, sa.func.max(table.c.id).label("newest"))
-        found = found.where(recent & _has(feature)).group_by(table.c.task)
+        found = found.where(recent & _has(feature, table.c.features)).group_by(table.c.task)
         found = found.order_by(sa.text("newest DESC")).limit(MOST_TASKS)
         return [TaskId.parse(row.task) for row in self._database.rows(found)]
 
     def of_task(self, task: TaskId, feature: str, limit: int = KEPT) -> list[ChunkRun]:
-        """Return the task's newest chunks, oldest first: those that got through or were killed."""
-        mine = sa.select(*_READ).where((table.c.task == str(task)) & _has(feature))
-        mine = mine.order_by(table.c.ordered_s.desc(), table.c.id.desc()).limit(limit)
+        """Return the task's newest chunks, oldest first: those that got through or were killed.
+
+        Cost: a pass over ``LOOKED_AT_OF_TASK`` × limit attempts of the task at most.
+        """
+        newest = sa.select(*_READ).where(table.c.task == str(task))
+        newest = newest.order_by(table.c.ordered_s.desc(), table.c.id.desc())
+        lately = newest.limit(LOOKED_AT_OF_TASK * limit).subquery()
+        mine = sa.select(lately).where(_has(feature, lately.c.features))
+        mine = mine.order_by(lately.c.ordered_s.desc(), lately.c.id.desc()).limit(limit)
         found = [_chunk_run(row, feature) for row in self._database.rows(mine)]
         return [each for each in reversed(found) if each is not None]
 
 
-def _has(feature: str) -> sa.ColumnElement[bool]:
-    return table.c.features.contains(f'"{feature}":', autoescape=True)
+def _has(feature: str, features: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
+    return features.contains(f'"{feature}":', autoescape=True)
 
 
 def _chunk_run(row: sa.Row[Any], feature: str) -> ChunkRun | None:
     """Return what a row tells; None of one that tells nothing, or that nobody can read."""
     try:
         items = int(orjson.loads(row.features)[feature])
+        limit = row.written_limit_bytes or row.allocation_bytes
+        told = {"run": row.run, "ended_s": row.finished_s, "limit_bytes": limit}
         if row.outcome == Outcome.OOM_KILLED.value and row.allocation_bytes:
-            return ChunkRun(items, killed_bytes=row.allocation_bytes)
+            return ChunkRun(items, killed_bytes=row.allocation_bytes, **told)
         if row.outcome != Outcome.SUCCEEDED.value:
             return None
         started_s, finished_s = row.started_s, row.finished_s
         if started_s is None or finished_s is None or finished_s < started_s:
             return None
         waited_s = None if row.submitted_s is None else max(0.0, started_s - row.submitted_s)
-        return ChunkRun(items, finished_s - started_s, waited_s, row.peak_bytes)
+        return ChunkRun(items, finished_s - started_s, waited_s, row.peak_bytes, **told)
     except (KeyError, OverflowError, TypeError, ValueError) as error:
         log.error("the chunk of %s cannot be read: %s", row.attempt_uid, error)
         return None

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from plimsoll_predictor.core.record import Outcome
+from plimsoll_predictor.core.units import GIB
 from plimsoll_predictor.splitting.chunk_runs import ChunkRun
 from plimsoll_predictor.store import Store
 from tests.builders.stores import JOIN, NOON_S, TRAIN, AnAttempt, an_attempt, open_store_at
@@ -38,9 +39,9 @@ def test_chunks_are_read_oldest_first_and_others_are_not(store: Store) -> None:
     made = [a_chunk("b", 20.0, 100.0), a_chunk("a", 10.0), killed, failed, other]
     store.observations.record([each.built for each in made])
     assert store.chunk_runs.of_task(TRAIN, CHUNK) == [
-        ChunkRun(10, 30.0, 2.0, 5_000_000),
-        ChunkRun(20, 30.0, 2.0, 5_000_000),
-        ChunkRun(40, killed_bytes=64),
+        ChunkRun(10, 30.0, 2.0, 5_000_000, None, "run-of-a", NOON_S + 30, GIB),
+        ChunkRun(20, 30.0, 2.0, 5_000_000, None, "run-of-b", NOON_S + 130, GIB),
+        ChunkRun(40, None, None, None, 64, "run-of-c", NOON_S + 230, 64),
     ]
     assert store.chunk_runs.of_task(TRAIN, CHUNK, limit=1) == []
 
@@ -55,7 +56,8 @@ def test_what_is_no_number_of_items_is_left_out(store: Store) -> None:
     strange = [an_attempt(f"s{at}").knowing(**{CHUNK: value}) for at, value in enumerate(WRONG)]
     good = a_chunk("good", 10.0)
     store.observations.record([each.built for each in (*strange, good)])
-    assert store.chunk_runs.of_task(TRAIN, CHUNK) == [ChunkRun(10, 30.0, 2.0, 5_000_000)]
+    (found,) = store.chunk_runs.of_task(TRAIN, CHUNK)
+    assert (found.items, found.run) == (10, "run-of-good")
 
 
 WRONG: tuple[float | str, ...] = ("many", 0.0, -3.0, 1e300)

@@ -1,0 +1,96 @@
+"""What is known of a task's chunks, and what its Jobs over items take by how they are cut."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from plimsoll_operator.names import labels
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import counted
+from plimsoll_predictor.splitting.chunk_runs import ChunkRun, Learned, learned_of
+from plimsoll_predictor.splitting.cutting import Cut, CuttableJob, curve, cut, pods_of
+from plimsoll_predictor.splitting.last_job import last_job
+from plimsoll_predictor.splitting.proposing import Plan
+from plimsoll_predictor.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A Job as somebody asks for it; None takes what the last Job had."""
+
+    items: int | None = None
+    workers: int | None = None
+    pods: int | None = None
+
+
+AS_LAST = Asked()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplittingFacts:
+    """All of it. chunks: those that were looked at, oldest first. plans: the fewest pods first."""
+
+    task: TaskId
+    chunks: list[ChunkRun]
+    learned: Learned
+    job: CuttableJob
+    cut: Cut
+    plans: list[Plan]
+
+    def pods(self, plan: Plan) -> int:
+        """Return how many pods the Job has by this plan."""
+        return pods_of(self.job, plan)
+
+    def to_document(self) -> dict[str, Any]:
+        """Return it in plain JSON types, without the chunks."""
+        return {
+            "task": str(self.task),
+            "job": asdict(self.job),
+            "learned": self.learned.to_document(),
+            "verdict": self.cut.proposal.verdict.value,
+            "pods": self.cut.pods,
+            "items_per_pod": self.cut.items,
+            "gain": self.cut.proposal.gain,
+            "plans": [
+                {
+                    "pods": self.pods(plan),
+                    "items_per_pod": plan.largest,
+                    "memory_bytes": plan.memory_bytes,
+                    **asdict(plan.makespan),
+                }
+                for plan in self.plans
+            ],
+        }
+
+
+def splitting_facts(store: Store, task: TaskId, asked: Asked = AS_LAST) -> SplittingFacts | None:
+    """Read what is known, and cut a Job by it; None if no Job over items is known.
+
+    Cost: one query, and up to some tenths of a second for Jobs with a hundred workers.
+
+    Raises:
+        ValueError: if more pods are asked for than items.
+    """
+    chunks = store.chunk_runs.of_task(task, labels.CHUNK_ITEMS)
+    learned, last = learned_of(chunks), last_job(chunks)
+    if learned is None or last is None:
+        return None
+    job = _job(last, asked)
+    return SplittingFacts(
+        task=task,
+        chunks=chunks,
+        learned=learned,
+        job=job,
+        cut=cut(job, learned),
+        plans=curve(job, learned),
+    )
+
+
+def _job(last: CuttableJob, asked: Asked) -> CuttableJob:
+    items = asked.items or last.items
+    workers = asked.workers or last.workers
+    pods = asked.pods or (last.pods if asked.items is None else min(workers, items))
+    if pods > items:
+        raise ValueError(f"{pods} pods cannot share {counted(items, 'item')}")
+    return replace(last, items=items, workers=min(workers, pods), pods=pods)

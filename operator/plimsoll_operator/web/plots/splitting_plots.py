@@ -1,0 +1,139 @@
+"""Plots of a Job over items: its time, and a pod's memory, by how many items a pod does. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from markupsafe import Markup
+
+from plimsoll_operator.views.splitting_facts import SplittingFacts
+from plimsoll_operator.web.plots import svg
+from plimsoll_operator.web.plots.axes import (
+    Frame,
+    Scale,
+    decade_ticks,
+    log_ticks_bytes,
+    time_ticks_s,
+)
+from plimsoll_predictor.core.durations import words_for_duration
+from plimsoll_predictor.core.units import counted, words_for_bytes
+from plimsoll_predictor.splitting.chunk_runs import ChunkRun
+from plimsoll_predictor.splitting.peaks import Peaks
+
+SIZE: Final = (460, 260)
+MOST_DOTS: Final = 200
+_ROOM: Final = 1.25
+_STEPS: Final = 40
+
+Points = Sequence[tuple[float, float, float, float]]
+"""Of each size: items, what is expected, and nine of ten between."""
+
+
+def time_plot(facts: SplittingFacts, size: tuple[int, int] = SIZE) -> Markup:
+    """Draw how long the Job takes; the dots are how it is written, and how it is best cut."""
+    points = [
+        (float(plan.largest), plan.makespan.mean_s, plan.makespan.low_s, plan.makespan.high_s)
+        for plan in facts.plans
+    ]
+    proposal = facts.cut.proposal
+    usual, best = proposal.usual, proposal.plan
+    marks = [
+        (plan, class_, words)
+        for plan, class_, words in ((usual, "short", "as written"), (best, "run", "best cut"))
+        if plan is not None
+    ]
+    times = [each for _, mean, low, high in points for each in (mean, low, high)]
+    times += [plan.makespan.mean_s for plan, _, _ in marks]
+    sizes = [items for items, *_ in points] + [float(plan.largest) for plan, _, _ in marks]
+    frame = Frame.inside(size)
+    x = frame.x(min(sizes) / _ROOM, max(sizes) * _ROOM, log=True)
+    y = frame.y(max(min(times), 0.1) / _ROOM, max(times) * _ROOM, log=True)
+    parts = [
+        *_across(frame, x),
+        *frame.rows(y, time_ticks_s(y.low, y.high, most=6), words_for_duration),
+        *_curve(points, x, y),
+        *(
+            svg.dot(
+                (x(plan.largest), y(plan.makespan.mean_s)),
+                5,
+                class_,
+                f"{words}: {counted(facts.pods(plan), 'pod')} of {plan.largest:,}, "
+                f"{words_for_duration(plan.makespan.mean_s)}",
+            )
+            for plan, class_, words in marks
+        ),
+        *frame.names("the Job", "items a pod"),
+    ]
+    return svg.picture(*size, "How long the Job takes", parts, _time_words(facts))
+
+
+def memory_plot(facts: SplittingFacts, size: tuple[int, int] = SIZE) -> Markup | None:
+    """Draw what a pod needs; dots are chunks that got through, crosses those killed for memory."""
+    peaks = facts.learned.peaks
+    seen = [each for each in facts.chunks if each.peak_bytes or each.killed_bytes][-MOST_DOTS:]
+    if peaks is None or not seen:
+        return None
+    sizes = [each.items for each in seen] + [plan.largest for plan in facts.plans]
+    low, high = min(sizes) / _ROOM, max(sizes) * _ROOM
+    items = [low * (high / low) ** (step / _STEPS) for step in range(_STEPS + 1)]
+    points = [(each, peaks.mean_bytes(each), *peaks.interval_bytes(each)) for each in items]
+    bytes_seen = [float(each.peak_bytes or each.killed_bytes or 1) for each in seen]
+    around = [*bytes_seen, *(value for _, *values in points for value in values)]
+    frame = Frame.inside(size)
+    x = frame.x(low, high, log=True)
+    y = frame.y(max(1.0, min(around)) / _ROOM, max(around) * _ROOM, log=True)
+    parts = [
+        *_across(frame, x),
+        *frame.rows(y, log_ticks_bytes(y.low, y.high, 6), words_for_bytes),
+        *_curve(points, x, y),
+        *(_chunk(each, x, y) for each in seen),
+        *frame.names("a pod", "items a pod"),
+    ]
+    return svg.picture(*size, "What a pod needs", parts, _memory_words(peaks, seen))
+
+
+def _across(frame: Frame, x: Scale) -> list[Markup]:
+    ticks = [tick for tick in decade_ticks(x.low, x.high) if tick >= 1]
+    return frame.columns(x, ticks, lambda tick: f"{tick:,.0f}")
+
+
+def _curve(points: Points, x: Scale, y: Scale) -> list[Markup]:
+    """Return the band in which nine of ten are, and the line of what is expected."""
+    if not points:
+        return []
+    upper = [f"{x(items):g} {y(high):g}" for items, _, _, high in points]
+    lower = [f"{x(items):g} {y(low):g}" for items, _, low, _ in reversed(points)]
+    line = [f"{x(items):g} {y(mean):g}" for items, mean, _, _ in points]
+    return [
+        svg.path([f"M{'L'.join([*upper, *lower])}Z"], "band"),
+        svg.path([f"M{'L'.join(line)}"], "like"),
+    ]
+
+
+def _chunk(chunk: ChunkRun, x: Scale, y: Scale) -> Markup:
+    if chunk.killed_bytes is not None:
+        title = f"killed at {words_for_bytes(chunk.killed_bytes)} with {chunk.items:,}"
+        return svg.cross((x(chunk.items), y(chunk.killed_bytes)), 4, "kill", title)
+    peak = chunk.peak_bytes or 0
+    return svg.dot(
+        (x(chunk.items), y(peak)), 3, "need", f"{words_for_bytes(peak)}: {chunk.items:,}"
+    )
+
+
+def _time_words(facts: SplittingFacts) -> str:
+    if not facts.plans:
+        return "No other cut is known."
+    each = [
+        f"{counted(facts.pods(plan), 'pod')} {words_for_duration(plan.makespan.mean_s)}"
+        for plan in (facts.plans[0], facts.plans[-1])
+    ]
+    return f"From {each[0]} to {each[1]}."
+
+
+def _memory_words(peaks: Peaks, seen: Sequence[ChunkRun]) -> str:
+    needs = [peaks.mean_bytes(each.items) for each in seen]
+    return (
+        f"{counted(len(seen), 'chunk')}; from {words_for_bytes(min(needs))}"
+        f" to {words_for_bytes(max(needs))}."
+    )

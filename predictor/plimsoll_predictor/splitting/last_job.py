@@ -1,0 +1,47 @@
+"""Finds a task's last Job over items among its chunks: how many items, pods and workers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Final
+
+from plimsoll_predictor.splitting.chunk_runs import ChunkRun
+from plimsoll_predictor.splitting.cutting import CuttableJob
+
+_JOB: Final = "job:"
+"""Begins the runs of a Job's indexes: ``job:UID:INDEX``."""
+
+
+def last_job(chunks: Iterable[ChunkRun]) -> CuttableJob | None:
+    """Return the Job whose chunk ended last, as far as it was seen; None if there was none.
+
+    items: up to one a pod too many, since a pod says the largest share. workers: how many of its
+    pods ran at once.
+    """
+    pods: dict[str, dict[str, ChunkRun]] = defaultdict(dict)
+    newest = ""
+    for each in sorted(chunks, key=lambda each: each.ended_s or 0.0):
+        job, _, index = each.run.removeprefix(_JOB).partition(":")
+        if each.run.startswith(_JOB) and index:
+            pods[job][index] = each
+            newest = job
+    if not newest:
+        return None
+    found = list(pods[newest].values())
+    items = sum(each.items for each in found)
+    return CuttableJob(items, _at_once(found), len(found), found[-1].limit_bytes)
+
+
+def _at_once(chunks: Iterable[ChunkRun]) -> int:
+    """Return the most pods that ran at the same time; 1 at least."""
+    steps: list[tuple[float, int]] = []
+    for each in chunks:
+        if each.ended_s is not None and each.seconds is not None:
+            steps += [(each.ended_s - each.seconds, 1), (each.ended_s, -1)]
+    # Times are in whole seconds: who ends in the second in which another begins made room for it.
+    now = most = 0
+    for _, change in sorted(steps):
+        now += change
+        most = max(most, now)
+    return max(1, most)
