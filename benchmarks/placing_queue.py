@@ -1,4 +1,4 @@
-"""A queue of pods of four kinds on two real nodes, as usual or with Plimsoll's hints."""
+"""A queue of pods of four kinds on two real nodes, as usual or with Plimsoll's order and hints."""
 
 from __future__ import annotations
 
@@ -10,42 +10,71 @@ from typing import Any, Final
 
 from kubernetes_asyncio import client
 
-from tests.apiserver.controllers import Shop
+from plimsoll_operator.names import labels
+from tests.apiserver.controllers import Shop, until
 from tests.e2e.seeing import create, sizes_in_mode
 from tests.e2e.witnesses import Witness, witnessing
 from tests.e2e.workloads import Manifest, a_pod
 
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What pods of a kind run, and their share of all pods."""
+
+    command: str
+    share: float
+
+
 KINDS: Final = {
-    "cpu": "turns 1 8000 0",
-    "mem": "walk 64 30",
-    "mixed": "turns 10 350 120",
-    "wait": "turns 24 8 100",
+    "cpu": Kind("turns 1 8000 0", 0.2),
+    "mem": Kind("walk 64 30", 0.2),
+    "mixed": Kind("turns 10 350 120", 0.2),
+    "wait": Kind("turns 36 8 100", 0.4),
 }
-"""Each takes two to three seconds alone. mem steps about in more memory than a cache holds."""
+"""Each takes two to four seconds alone. mem steps about in more memory than a cache holds."""
 CPU_REQUEST: Final = "450m"
 """Two fit on a node of one core."""
-UNENDED: Final = 3
-"""Pods at once, on four places: who comes when one of them has ended may often choose a node."""
+PLACES: Final = 4
+"""On two nodes."""
 HEARD_S: Final = 5.0
 """Until admission has surely heard of a policy."""
+RUN_WITHIN_S, STARTED_WITHIN_S = 15.0, 180.0
+"""A queue that takes longer than so long for each of its runs does not end."""
 _POLICY: Final = ("plimsoll.dev", "v1alpha1")
 
 
 class Arm(Enum):
-    """Who chooses a pod's node."""
+    """Who chooses a pod's node, and which pod is next."""
 
     USUAL = "as usual"
-    PLACED = "with hints"
+    HINTED = "with hints"
+    ORDERED = "with order and hints"
 
     @property
     def policy(self) -> dict[str, str]:
         """What a SizingPolicy says of it."""
-        return {"placing": "enforce" if self is Arm.PLACED else "never"}
+        return {
+            "placing": "never" if self is Arm.USUAL else "enforce",
+            "order": "enforce" if self is Arm.ORDERED else "never",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Submissions:
+    """Pods that are submitted one after another.
+
+    name: begins the pods' names. unended: so many are there at once; who comes next waits for an
+    end.
+    """
+
+    name: str
+    kinds: Sequence[str]
+    unended: int
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One pod that succeeded. waited_s: from its creation to its start. took_s: by itself."""
+    """One pod that succeeded. took_s: by itself. held: whether it waited for its turn."""
 
     kind: str
     node: str
@@ -53,10 +82,11 @@ class Run:
     started_s: float
     finished_s: float
     took_s: float
+    held: bool
 
     @property
     def waited_s(self) -> float:
-        """By Kubernetes' clocks, of whole seconds."""
+        """From its creation to its start, by Kubernetes' clocks, of whole seconds."""
         return self.started_s - self.created_s
 
 
@@ -81,23 +111,38 @@ class Played:
         return max(r.finished_s for r in self.runs) - min(r.created_s for r in self.runs)
 
     @property
+    def held(self) -> int:
+        """How many waited for their turn, and were let go."""
+        return sum(run.held for run in self.runs)
+
+    @property
+    def used(self) -> float:
+        """The share of all places' time in which pods ran, by themselves."""
+        return sum(run.took_s for run in self.runs) / (PLACES * self.makespan_s)
+
+    @property
     def longest_wait_s(self) -> float:
         """Of any run, for its start."""
         return max(run.waited_s for run in self.runs)
 
 
-async def played(shop: Shop, arm: Arm, name: str, kinds: Sequence[str]) -> Played:
-    """Submit the kinds in their order, some at a time, and wait for the last one's end.
+async def played(shop: Shop, arm: Arm, submitted: Submissions) -> Played:
+    """Submit the pods in their order, and wait for the last one's end.
 
-    name: begins the pods' names. AssertionError for a pod that fails.
+    AssertionError for a pod that fails, or if pods are not held that should be; TimeoutError if
+    they do not end.
     """
-    await _with_policy(shop, arm)
-    places = asyncio.Semaphore(UNENDED)
-    async with witnessing(shop) as witness, asyncio.TaskGroup() as group:
-        tasks = []
-        for number, kind in enumerate(kinds):
+    await _with_policy(shop, arm, submitted)
+    places, tasks = asyncio.Semaphore(submitted.unended), []
+    limit_s = STARTED_WITHIN_S + RUN_WITHIN_S * len(submitted.kinds)
+    async with (
+        asyncio.timeout(limit_s),
+        witnessing(shop) as witness,
+        asyncio.TaskGroup() as group,
+    ):
+        for number, kind in enumerate(submitted.kinds):
             await places.acquire()
-            made = await create(shop, a_pod_of(kind, f"{name}-{number}"))
+            made = await create(shop, a_pod_of(kind, f"{submitted.name}-{number}"))
             tasks.append(group.create_task(_run(witness, kind, made.metadata.uid, places)))
     return Played([task.result() for task in tasks])
 
@@ -110,7 +155,7 @@ async def _run(witness: Witness, kind: str, uid: str, places: asyncio.Semaphore)
 
 def a_pod_of(kind: str, name: str) -> Manifest:
     """A pod of a kind, for any node."""
-    pod = a_pod(name, KINDS[kind], task=kind, memory="96Mi")
+    pod = a_pod(name, KINDS[kind].command, task=kind, memory="96Mi")
     (container,) = pod["spec"]["containers"]
     container["resources"]["requests"]["cpu"] = CPU_REQUEST
     return pod
@@ -127,10 +172,11 @@ def run_of(kind: str, pod: Any) -> Run:
         state.started_at.timestamp(),
         state.finished_at.timestamp(),
         int(state.message) / 1000,
+        labels.HELD in (pod.metadata.annotations or {}),
     )
 
 
-async def _with_policy(shop: Shop, arm: Arm) -> None:
+async def _with_policy(shop: Shop, arm: Arm, submitted: Submissions) -> None:
     spec = {"mode": "recommend", **arm.policy}
     try:
         await shop.custom.patch_namespaced_custom_object(
@@ -143,3 +189,12 @@ async def _with_policy(shop: Shop, arm: Arm) -> None:
         await shop.enforce(**spec)
     await sizes_in_mode(shop, "recommend")
     await asyncio.sleep(HEARD_S)
+    if arm is Arm.ORDERED:
+        for kind in sorted(set(submitted.kinds)):
+            await until(f"a new pod of {kind} would wait", lambda kind=kind: _holds(shop, kind))
+
+
+async def _holds(shop: Shop, kind: str) -> bool:
+    """Whether a new pod would wait for its turn; nothing is created."""
+    tried = await create(shop, a_pod_of(kind, "tried"), dry_run=True)
+    return any(gate.name == labels.ORDER_GATE for gate in tried.spec.scheduling_gates or ())

@@ -8,15 +8,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
-from deploy.chart.rendering import CHECKOUT, NAME
 from kubernetes_asyncio import client
 
 from plimsoll_operator.names import labels
@@ -28,19 +26,11 @@ from tests.builders.placed_runs import MEAN_S, keep, placed_runs
 from tests.builders.stores import an_attempt
 from tests.conftest import Cluster
 from tests.ha.figures import FIGURES
-from tests.ha.whole import Whole, the_whole
+from tests.ha.that_holds import API, TOKEN, a_plimsoll_that_holds
+from tests.ha.whole import Whole
 
 SLOT = "example.com/slot"
 SLOTS = 2
-API, TOKEN = "https://127.0.0.1:6443", "api-token"
-LEASE = "plimsoll-controller"
-ACCOUNT = f"{NAME}-admission"
-GOLDEN = CHECKOUT / "tests" / "chart" / "golden" / "ordered.yaml"
-CLUSTER_WIDE = (
-    *("ClusterRole", "ClusterRoleBinding"),
-    *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
-)
-RIGHTS = (*CLUSTER_WIDE, "Role", "RoleBinding")
 HEARTBEAT_S = 10.0
 LONGEST_S = 60.0
 """No pod waits longer than that for a Plimsoll that is away."""
@@ -251,35 +241,6 @@ class Waiting:
         assert set(await self.shop.pods()) == names
 
 
-def rights(own: str) -> list[dict[str, Any]]:
-    """What the chart gives admission where pods may wait, in another namespace than usual."""
-    text = GOLDEN.read_text().replace(f"namespace: {NAME}\n", f"namespace: {own}\n")
-    text = text.replace(f"namespace: {NAME}}}", f"namespace: {own}}}")
-    text = text.replace(f":{NAME}:{ACCOUNT}", f":{own}:{ACCOUNT}")
-    found = [each for each in yaml.safe_load_all(text) if each]
-    return [
-        each
-        for each in found
-        if each["metadata"]["name"] == ACCOUNT and each["kind"] in ("ServiceAccount", *RIGHTS)
-    ]
-
-
-def told(cluster: Cluster, folder: Path, own: str) -> Mapping[str, dict[str, str]]:
-    """What the chart tells controller and admission, by its process."""
-    token = folder / TOKEN
-    token.write_text(cluster.kubectl("create", "token", ACCOUNT, "-n", own).strip())
-    both = {"PLIMSOLL_LEASE": LEASE, "PLIMSOLL_NAMESPACE": own}
-    return {
-        "controller": both,
-        "admission": {
-            **both,
-            "PLIMSOLL_API_URL": API,
-            "PLIMSOLL_API_TOKEN_FILE": str(token),
-            "PLIMSOLL_API_CA_FILE": str(cluster.handle.layout.certificates / "ca.crt"),
-        },
-    }
-
-
 @contextlib.asynccontextmanager
 async def pods_that_wait(
     cluster: Cluster, shop: Shop, own: str, folder: Path
@@ -290,15 +251,11 @@ async def pods_that_wait(
         teach(store, shop)
     finally:
         store.close()
-    for each in rights(own):
-        cluster.apply(each)
     names = tuple(f"{shop.namespace}-{number}" for number in (1, 2))
     async with (
         nodes_with_slots(shop, *names),
-        the_whole(cluster, folder, told(cluster, folder, own)) as whole,
+        a_plimsoll_that_holds(cluster, own, folder) as whole,
     ):
         waiting = Waiting(shop, whole)
         await until("a new pod would wait", waiting.holds)
         yield waiting
-    for kind in CLUSTER_WIDE:
-        cluster.kubectl("delete", kind.lower(), ACCOUNT, "--ignore-not-found")

@@ -9,7 +9,7 @@ import multiprocessing.process
 import os
 import random
 import socket
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -166,11 +166,14 @@ class Whole:
 
 @contextlib.asynccontextmanager
 async def the_whole(
-    cluster: Cluster, folder: Path, told: Mapping[str, dict[str, str]] | None = None
+    cluster: Cluster,
+    folder: Path,
+    told: Mapping[str, dict[str, str]] | None = None,
+    without: Collection[str] = (),
 ) -> AsyncIterator[Whole]:
     """Start all, have the API server ask admission, and end all with the block.
 
-    told: variables of the environment, by the process.
+    told: variables of the environment, by the process. without: processes that are not started.
     """
     ports = _free_ports()
     authority = make_certificates(
@@ -181,6 +184,7 @@ async def the_whole(
     processes = {
         each[0]: Restarted(each, folder / f"{each[0]}.log", (told or {}).get(each[0], {}))
         for each in commands
+        if each[0] not in without
     }
     whole = Whole(folder, processes)
     for each in processes.values():

@@ -255,7 +255,10 @@ class ControllerParts:
             sparing=Sparing(PodWriter(kube.api), book.look),
             releases=Releases(
                 api=kube.api,
-                ordered=OrderedTasks(self.encounters, self.runtimes, policies),
+                ordered=OrderedTasks(
+                    *(self.encounters, self.runtimes, policies),
+                    least_runtimes=settings.order_least_runtimes,
+                ),
                 board=board,
                 announcer=announcer,
                 metrics=metrics.ordering,

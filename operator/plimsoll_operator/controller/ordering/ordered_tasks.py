@@ -67,6 +67,7 @@ class OrderedTasks:
     encounters: Encountered
     forecasts: Forecasting
     policies: TaskPolicies
+    least_runtimes: float = LEAST_RUNTIMES
     latency: Latency = field(default_factory=Latency)
     tasks: frozenset[str] = frozenset()
     """Those that are ordered, as ``namespace/name``."""
@@ -85,7 +86,7 @@ class OrderedTasks:
             known = costs_on_nodes(matrix)[0].known
             self._known = {kind for at, kind in enumerate(matrix.kinds) if known[at].any()}
             self._solved = matrix
-        least_s = LEAST_RUNTIMES * self.latency.usual_s
+        least_s = self.least_runtimes * self.latency.usual_s
         self.tasks = frozenset(
             kind for kind in self._known if self.orders(kind) and runtimes_s[kind] >= least_s
         )

@@ -9,6 +9,7 @@ import pytest_asyncio
 
 from plimsoll_operator.controller.ordering.ordered_tasks import FIRST_LATENCY_S, LEAST_RUNTIMES
 from plimsoll_operator.controller.ordering.releases import RENEW_EVERY_S
+from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_predictor.placing.interference import Interference
 from tests.builders.turns import CPU, WAIT, Queueing, a_queue, runs, waits
 
@@ -25,6 +26,14 @@ async def test_only_tasks_that_run_long_enough_are_ordered(queueing: Queueing) -
     assert queueing.ordered == set()
     # Releases were measured to be quick: shorter tasks are worth it.
     queueing.releases.ordered.latency.saw(FIRST_LATENCY_S / 4)
+    await queueing.look(RENEW_EVERY_S)
+    assert queueing.ordered == {str(CPU)}
+
+
+async def test_a_setting_has_shorter_tasks_ordered(queueing: Queueing) -> None:
+    assert ControllerSettings().order_least_runtimes == LEAST_RUNTIMES
+    queueing.past.runtimes_s = {CPU: 3 * FIRST_LATENCY_S, WAIT: FIRST_LATENCY_S}
+    queueing.releases.ordered.least_runtimes = 2.0
     await queueing.look(RENEW_EVERY_S)
     assert queueing.ordered == {str(CPU)}
 

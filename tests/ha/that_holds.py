@@ -1,0 +1,81 @@
+"""Controller and admission as the chart runs them where pods may wait for their turn."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from deploy.chart.rendering import CHECKOUT, NAME
+
+from tests.conftest import Cluster
+from tests.ha.whole import Whole, the_whole
+
+API, TOKEN = "https://127.0.0.1:6443", "api-token"
+LEASE = "plimsoll-controller"
+ACCOUNT = f"{NAME}-admission"
+GOLDEN = CHECKOUT / "tests" / "chart" / "golden" / "ordered.yaml"
+CLUSTER_WIDE = (
+    *("ClusterRole", "ClusterRoleBinding"),
+    *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+)
+RIGHTS = (*CLUSTER_WIDE, "Role", "RoleBinding")
+
+
+@contextlib.asynccontextmanager
+async def a_plimsoll_that_holds(
+    cluster: Cluster,
+    own: str,
+    folder: Path,
+    *,
+    without: Collection[str] = (),
+    **of_controller: str,
+) -> AsyncIterator[Whole]:
+    """Start it with a Lease, and with an account that may let pods go; end it with the block.
+
+    own: its namespace, which is there. without: processes that are not started. of_controller: more
+    variables of the controller's environment.
+    """
+    for each in rights(own):
+        cluster.apply(each)
+    try:
+        async with the_whole(
+            cluster, folder, told(cluster, folder, own, of_controller), without
+        ) as whole:
+            yield whole
+    finally:
+        for kind in CLUSTER_WIDE:
+            cluster.kubectl("delete", kind.lower(), ACCOUNT, "--ignore-not-found")
+
+
+def rights(own: str) -> list[dict[str, Any]]:
+    """What the chart gives admission where pods may wait, in another namespace than usual."""
+    text = GOLDEN.read_text().replace(f"namespace: {NAME}\n", f"namespace: {own}\n")
+    text = text.replace(f"namespace: {NAME}}}", f"namespace: {own}}}")
+    text = text.replace(f":{NAME}:{ACCOUNT}", f":{own}:{ACCOUNT}")
+    found = [each for each in yaml.safe_load_all(text) if each]
+    return [
+        each
+        for each in found
+        if each["metadata"]["name"] == ACCOUNT and each["kind"] in ("ServiceAccount", *RIGHTS)
+    ]
+
+
+def told(
+    cluster: Cluster, folder: Path, own: str, of_controller: Mapping[str, str]
+) -> Mapping[str, dict[str, str]]:
+    """What the chart tells controller and admission, by its process."""
+    token = folder / TOKEN
+    token.write_text(cluster.kubectl("create", "token", ACCOUNT, "-n", own).strip())
+    both = {"PLIMSOLL_LEASE": LEASE, "PLIMSOLL_NAMESPACE": own}
+    return {
+        "controller": {**both, **of_controller},
+        "admission": {
+            **both,
+            "PLIMSOLL_API_URL": API,
+            "PLIMSOLL_API_TOKEN_FILE": str(token),
+            "PLIMSOLL_API_CA_FILE": str(cluster.handle.layout.certificates / "ca.crt"),
+        },
+    }
