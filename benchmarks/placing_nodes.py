@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from statistics import mean
@@ -25,7 +25,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.placing_queue import KINDS, Arm, Played, Submissions, played
+from benchmarks.placing_kinds import KINDS, pace_of
+from benchmarks.placing_queue import Arm, Played, Submissions, played
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
 from tests.apiserver.controllers import a_shop
 from tests.apiserver.crds import install_crds
@@ -61,10 +62,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with two_nodes() as cluster:
         load_eater(cluster.handle.layout)
         install_crds(cluster)
+        commands = asyncio.run(_commands(cluster))
+        console.print("; ".join(f"{kind}: {command}" for kind, command in commands.items()))
         for number in range(given.repeats):
             began_s = time.monotonic()
             try:
-                repeats.append(asyncio.run(_repeat(cluster, given, number, console)))
+                repeats.append(asyncio.run(_repeat(cluster, given, number, commands, console)))
             except Exception:
                 # One that fails is told of, and is no reason to lose the others.
                 console.print(f"repeat {number + 1} FAILED", traceback.format_exc(), markup=False)
@@ -81,12 +84,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed or not _holds(repeats) else 0
 
 
+async def _commands(cluster: Cluster) -> Mapping[str, str]:
+    """What a pod of each kind runs on this machine."""
+    async with a_shop(cluster.kubeconfig) as shop:
+        return (await pace_of(shop)).commands()
+
+
 async def _repeat(
-    cluster: Cluster, given: argparse.Namespace, number: int, console: Console
+    cluster: Cluster,
+    given: argparse.Namespace,
+    number: int,
+    commands: Mapping[str, str],
+    console: Console,
 ) -> Repeat:
     """Learn from nothing, then play the same submissions both ways."""
     draw = Random(SEED + number)
-    first = Submissions("learn", shuffled(given.learn, draw), ROOM_LEFT)
+    first = Submissions("learn", shuffled(given.learn, draw), commands, ROOM_LEFT)
     then = shuffled(given.runs, draw)
     placed = Arm.HINTED if given.hints_alone else Arm.ORDERED
     unended = ROOM_LEFT if given.hints_alone else BACKLOG
@@ -106,7 +119,8 @@ async def _repeat(
             console.print(f"repeat {number + 1}: {len(learned.runs)} runs learned from")
             found: Repeat = {}
             for arm in arms:
-                found[arm] = await played(shop, arm, Submissions(arm.name.lower(), then, unended))
+                submitted = Submissions(arm.name.lower(), then, commands, unended)
+                found[arm] = await played(shop, arm, submitted)
                 console.print(f"repeat {number + 1}, {arm.value}: {_in_words(found[arm])}")
             return found
 
@@ -120,8 +134,8 @@ def _in_words(done: Played) -> str:
 
 
 def shuffled(runs: int, draw: Random) -> list[str]:
-    """So many submissions, of each kind its share, in a random order."""
-    kinds = [name for name, kind in KINDS.items() for _ in range(round(runs * kind.share))]
+    """So many submissions, as many of each kind, in a random order."""
+    kinds = [kind for kind in KINDS for _ in range(runs // len(KINDS))]
     draw.shuffle(kinds)
     return kinds
 

@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
 from kubernetes_asyncio import client
 
+from benchmarks.placing_kinds import a_pod_of, took_s_of
 from plimsoll_operator.names import labels
 from tests.apiserver.controllers import Shop, until
 from tests.e2e.seeing import create, sizes_in_mode
 from tests.e2e.witnesses import Witness, witnessing
-from tests.e2e.workloads import Manifest, a_pod
+from tests.e2e.workloads import Manifest
 
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """What pods of a kind run, and their share of all pods."""
-
-    command: str
-    share: float
-
-
-KINDS: Final = {
-    "cpu": Kind("turns 1 8000 0", 0.2),
-    "mem": Kind("walk 64 30", 0.2),
-    "mixed": Kind("turns 10 350 120", 0.2),
-    "wait": Kind("turns 36 8 100", 0.4),
-}
-"""Each takes two to four seconds alone. mem steps about in more memory than a cache holds."""
-CPU_REQUEST: Final = "450m"
-"""Two fit on a node of one core."""
 PLACES: Final = 4
 """On two nodes."""
 HEARD_S: Final = 5.0
@@ -63,13 +46,18 @@ class Arm(Enum):
 class Submissions:
     """Pods that are submitted one after another.
 
-    name: begins the pods' names. unended: so many are there at once; who comes next waits for an
-    end.
+    name: begins the pods' names. commands: of each kind. unended: so many are there at once; who
+    comes next waits for an end.
     """
 
     name: str
     kinds: Sequence[str]
+    commands: Mapping[str, str]
     unended: int
+
+    def pod(self, kind: str, name: str) -> Manifest:
+        """A pod of a kind."""
+        return a_pod_of(kind, name, self.commands[kind])
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +130,7 @@ async def played(shop: Shop, arm: Arm, submitted: Submissions) -> Played:
     ):
         for number, kind in enumerate(submitted.kinds):
             await places.acquire()
-            made = await create(shop, a_pod_of(kind, f"{submitted.name}-{number}"))
+            made = await create(shop, submitted.pod(kind, f"{submitted.name}-{number}"))
             tasks.append(group.create_task(_run(witness, kind, made.metadata.uid, places)))
     return Played([task.result() for task in tasks])
 
@@ -153,17 +141,9 @@ async def _run(witness: Witness, kind: str, uid: str, places: asyncio.Semaphore)
     return run_of(kind, pod)
 
 
-def a_pod_of(kind: str, name: str) -> Manifest:
-    """A pod of a kind, for any node."""
-    pod = a_pod(name, KINDS[kind].command, task=kind, memory="96Mi")
-    (container,) = pod["spec"]["containers"]
-    container["resources"]["requests"]["cpu"] = CPU_REQUEST
-    return pod
-
-
 def run_of(kind: str, pod: Any) -> Run:
     """Read a pod that has succeeded."""
-    assert pod.status.phase == "Succeeded", pod.status
+    took_s = took_s_of(pod)
     state = pod.status.container_statuses[0].state.terminated
     return Run(
         kind,
@@ -171,7 +151,7 @@ def run_of(kind: str, pod: Any) -> Run:
         pod.metadata.creation_timestamp.timestamp(),
         state.started_at.timestamp(),
         state.finished_at.timestamp(),
-        int(state.message) / 1000,
+        took_s,
         labels.HELD in (pod.metadata.annotations or {}),
     )
 
@@ -191,10 +171,12 @@ async def _with_policy(shop: Shop, arm: Arm, submitted: Submissions) -> None:
     await asyncio.sleep(HEARD_S)
     if arm is Arm.ORDERED:
         for kind in sorted(set(submitted.kinds)):
-            await until(f"a new pod of {kind} would wait", lambda kind=kind: _holds(shop, kind))
+            tried = submitted.pod(kind, "tried")
+            what = f"a new pod of {kind} would wait; of too few runs (--learn) too little is known"
+            await until(what, lambda tried=tried: _holds(shop, tried))
 
 
-async def _holds(shop: Shop, kind: str) -> bool:
+async def _holds(shop: Shop, pod: Manifest) -> bool:
     """Whether a new pod would wait for its turn; nothing is created."""
-    tried = await create(shop, a_pod_of(kind, "tried"), dry_run=True)
+    tried = await create(shop, pod, dry_run=True)
     return any(gate.name == labels.ORDER_GATE for gate in tried.spec.scheduling_gates or ())

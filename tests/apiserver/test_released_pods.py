@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from kubernetes_asyncio import client
 
 from plimsoll_operator.commands.modes.release import release_pods
 from plimsoll_operator.kube.api_server import CORE, JSON_PATCH, ApiServer, path_of
@@ -12,7 +13,7 @@ from plimsoll_operator.kube.errors import Changed, Refused
 from plimsoll_operator.names import labels
 from plimsoll_operator.ordering.gate import opening, release_to
 from plimsoll_operator.sizing.node_hint import PREFERRED
-from tests.apiserver.controllers import Shop
+from tests.apiserver.controllers import Shop, until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio]
 
@@ -20,6 +21,11 @@ OURS, OTHERS = {"name": labels.ORDER_GATE}, {"name": "example.com/mine"}
 OWN = {
     "weight": 7,
     "preference": {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]},
+}
+ASKS = {
+    "name": "main",
+    "image": "localhost/none:1",
+    "resources": {"requests": {"memory": "64Mi"}, "limits": {"memory": "64Mi"}},
 }
 APART = {
     "requiredDuringSchedulingIgnoredDuringExecution": [
@@ -96,6 +102,28 @@ async def test_an_opening_takes_the_one_gate_and_fails_once_it_is_gone(shop: Sho
     assert gates_of(opened) == [OTHERS["name"]]
     with pytest.raises(Refused):
         await api_of(shop).patch(path, opening(pod), JSON_PATCH)
+
+
+async def test_quotas_count_who_waits_as_who_runs(shop: Shop) -> None:
+    """So holding a pod lets nobody have more than the quota; and no pod waits outside of it."""
+    hard = {"pods": "2", "requests.memory": "96Mi"}
+    await shop.core.create_namespaced_resource_quota(
+        shop.namespace, {"metadata": {"name": "little"}, "spec": {"hard": hard}}
+    )
+    await until("the quota is kept", lambda: used(shop, "little"))
+    await gated(shop, "first", OURS, containers=[ASKS])
+    with pytest.raises(client.ApiException, match="exceeded quota: little"):
+        await gated(shop, "second", OURS, containers=[ASKS])
+    assert await used(shop, "little") == {"pods": "1", "requests.memory": "64Mi"}
+    await release(shop, await now(shop, "first"))
+    assert await used(shop, "little") == {"pods": "1", "requests.memory": "64Mi"}
+
+
+async def used(shop: Shop, name: str) -> dict[str, str] | None:
+    """What a quota counts; None until it is kept."""
+    status = (await shop.core.read_namespaced_resource_quota(name, shop.namespace)).status
+    found: dict[str, str] | None = status.used
+    return found
 
 
 async def test_release_lets_go_all_and_nothing_else(shop: Shop) -> None:

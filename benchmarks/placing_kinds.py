@@ -1,0 +1,82 @@
+"""Four kinds of pods that take as long as each other alone, on whichever machine this is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import mean
+from typing import Any, Final
+
+from tests.apiserver.controllers import Shop, until
+from tests.e2e.seeing import create, ended
+from tests.e2e.workloads import Manifest, a_pod
+from tests.placing.kinds import HOSTNAME, NODES
+
+KINDS: Final = ("cpu", "mem", "mixed", "wait")
+"""One computes; one steps about in more memory than a cache holds; one computes for a quarter of
+its time; one sleeps, and computes a little between."""
+ALONE_S: Final = 3.5
+"""What a run of each kind takes alone."""
+CPU_REQUEST: Final = "450m"
+"""Two fit on a node of one core."""
+_MIXED_TURNS, _MIXED_SHARE = 10, 0.25
+_WAIT_MILLIONS, _WAIT_PAUSE_MS = 8, 100
+_TRIED: Final = {"turns 1 2000 0": 2000, "walk 64 10": 10}
+"""What is timed, and how many million steps it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Millions of steps that a core does in a second while the other is as busy."""
+
+    arithmetic: float
+    memory: float
+
+    def commands(self) -> Mapping[str, str]:
+        """What a pod of each kind runs."""
+        millions = self.arithmetic * ALONE_S
+        pause_ms = 1000 * ALONE_S * (1 - _MIXED_SHARE) / _MIXED_TURNS
+        turn_s = _WAIT_PAUSE_MS / 1000 + _WAIT_MILLIONS / self.arithmetic
+        return {
+            "cpu": f"turns 1 {millions:.0f} 0",
+            "mem": f"walk 64 {max(1.0, self.memory * ALONE_S):.0f}",
+            "mixed": f"turns {_MIXED_TURNS} {millions * _MIXED_SHARE / _MIXED_TURNS:.0f} "
+            f"{pause_ms:.0f}",
+            "wait": f"turns {ALONE_S / turn_s:.0f} {_WAIT_MILLIONS} {_WAIT_PAUSE_MS}",
+        }
+
+
+async def pace_of(shop: Shop) -> Pace:
+    """Time both kinds of steps, on both nodes at once, without anybody else."""
+
+    async def has_account() -> bool:
+        found = await shop.core.list_namespaced_service_account(shop.namespace)
+        return bool(found.items)
+
+    await until("the namespace has a service account", has_account)
+    return Pace(*[await _pace(shop, number, command) for number, command in enumerate(_TRIED)])
+
+
+async def _pace(shop: Shop, number: int, command: str) -> float:
+    async def took_s(node: str) -> float:
+        pod = a_pod_of("tried", f"tried-{number}-{node}", command)
+        pod["spec"]["nodeSelector"] = {HOSTNAME: node}
+        await create(shop, pod)
+        return took_s_of(await ended(shop, pod["metadata"]["name"]))
+
+    return _TRIED[command] / mean(await asyncio.gather(*(took_s(node) for node in NODES)))
+
+
+def a_pod_of(kind: str, name: str, command: str) -> Manifest:
+    """A pod of a kind, for any node."""
+    pod = a_pod(name, command, task=kind, memory="96Mi")
+    (container,) = pod["spec"]["containers"]
+    container["resources"]["requests"]["cpu"] = CPU_REQUEST
+    return pod
+
+
+def took_s_of(pod: Any) -> float:
+    """How long a pod's program took, by itself. AssertionError unless it succeeded."""
+    assert pod.status.phase == "Succeeded", pod.status
+    return int(pod.status.container_statuses[0].state.terminated.message) / 1000
