@@ -15,7 +15,7 @@ WORKERS ?= 2
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-scheduling bench-split bench-split-node bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-engines test-airflow test-next-pods test-placing test-local test-harm test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched airflow
+.PHONY: help setup demo demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-scheduling bench-split bench-split-node bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-engines test-airflow test-next-pods test-placing test-local test-harm test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched airflow
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -32,6 +32,9 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml
 
 demo: setup ## the whole story on a real Kubernetes: sized, OOM-killed, lifted, retried, learned from (CONTEXT=name for a cluster of yours, CHART=1 for the chart's pods)
 	$(BIN)/python -P demo/run.py $(if $(CONTEXT),--context $(CONTEXT)) $(if $(CHART),--chart)
+
+demo-placing: setup ## pods of four kinds on two real nodes: who slows whom is learned, then the same queue as usual and in Plimsoll's order; demo-placing.html
+	$(BIN)/python -P demo/placing.py
 
 test: setup postgresql prometheus browser ## everything CI runs: check, then all the tests, side by side on clusters of their own, and what measures speed alone at the end
 	setpriv --pdeathsig TERM $(BIN)/python -m tests.suites
@@ -194,7 +197,7 @@ bench-rescue: setup cluster-up ## growing tasks, without rescue and with it, on 
 bench-placing: setup ## jobs chosen and placed by whom they get along with, on co-location matrices; bench-placing.json (TRACES=folder of yours)
 	$(BIN)/python -P benchmarks/placing.py
 
-bench-placing-nodes: setup ## one queue played twice on two real nodes, a core each: as usual, and with hints; bench-placing-nodes.json
+bench-placing-nodes: setup ## one queue played twice on two real nodes, a core each: as usual, and with order and hints; bench-placing-nodes.json
 	PYTHONPATH=. $(BIN)/python -P -m benchmarks.placing_nodes
 
 bench-scheduling: setup cluster-up ## pods a second of a real kube-scheduler on 1,000 nodes, without the extender and with it; bench-scheduling.json
@@ -237,4 +240,4 @@ clean: ## end the local cluster and remove what was built here (the cache of bin
 	-[ ! -f deploy/local/cluster.py ] || $(CLUSTER) down
 	-[ ! -d .local/cluster-placing ] || PLIMSOLL_CLUSTER_HOME=$(CURDIR)/.local/cluster-placing $(CLUSTER) down
 	-[ ! -d .local/test-logs ] || $(PYTHON) -m tests.suites down
-	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html bench-results.json bench-sizes.json bench-forecast.json bench-live.json bench-rescue.json bench-placing.json bench-placing-nodes.json bench-scheduling.json bench-split.json bench-split-node.json bench-scale.json harm.json
+	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html demo-placing.html bench-results.json bench-sizes.json bench-forecast.json bench-live.json bench-rescue.json bench-placing.json bench-placing-nodes.json bench-scheduling.json bench-split.json bench-split-node.json bench-scale.json harm.json

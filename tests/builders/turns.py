@@ -47,13 +47,13 @@ LONG_S = 2 * LEAST_RUNTIMES * FIRST_LATENCY_S
 
 
 @cache
-def learned() -> Matrix:
-    """What several hundred runs of both tasks taught."""
+def learned(runs: int = 400, noise: float = 0.1) -> Matrix:
+    """What runs of both tasks taught. noise: of a run's ln runtime."""
     draw, model = np.random.default_rng(7), Interference()
-    for _ in range(400):
+    for _ in range(runs):
         kind, other = ([CPU, WAIT][int(at)] for at in draw.integers(0, 2, 2))
         share = float(draw.random())
-        slow = share * TRUTH[kind, other] + 0.1 * float(draw.normal())
+        slow = share * TRUTH[kind, other] + noise * float(draw.normal())
         model.learn(Encounter(str(kind), {str(other): share}, slow))
     return model.matrix()
 

@@ -83,8 +83,7 @@ class OrderedTasks:
         runtimes_s = {kind: await self._runtime_s(kind, now_s) for kind in matrix.kinds}
         if matrix is not self._solved:
             self.pairs = await asyncio.to_thread(_waste, matrix, runtimes_s)
-            known = costs_on_nodes(matrix)[0].known
-            self._known = {kind for at, kind in enumerate(matrix.kinds) if known[at].any()}
+            self._known = _with_known_partners(matrix)
             self._solved = matrix
         least_s = self.least_runtimes * self.latency.usual_s
         self.tasks = frozenset(
@@ -113,6 +112,17 @@ class OrderedTasks:
         except ValueError:
             return 0.0
         return 0.0 if forecast is None or forecast.usual_s is None else forecast.usual_s
+
+
+def _with_known_partners(matrix: Matrix) -> set[str]:
+    """Return the kinds of which it is known how they get along with somebody, from either's runs.
+
+    Who gets along with all alike tells nothing by its own runs; those who suffer less beside it do.
+    """
+    known = costs_on_nodes(matrix)[0].known
+    tell = np.arange(len(matrix.kinds)) != matrix.place(OTHERS)
+    of_kind = known.any(axis=1) | known[tell].any(axis=0)
+    return {kind for at, kind in enumerate(matrix.kinds) if of_kind[at]}
 
 
 def _waste(matrix: Matrix, runtimes_s: dict[str, float]) -> Beside:

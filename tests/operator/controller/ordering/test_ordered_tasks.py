@@ -11,7 +11,8 @@ from plimsoll_operator.controller.ordering.ordered_tasks import FIRST_LATENCY_S,
 from plimsoll_operator.controller.ordering.releases import RENEW_EVERY_S
 from plimsoll_operator.controller.settings import ControllerSettings
 from plimsoll_predictor.placing.interference import Interference
-from tests.builders.turns import CPU, WAIT, Queueing, a_queue, runs, waits
+from plimsoll_predictor.placing.prices import costs_on_nodes
+from tests.builders.turns import CPU, WAIT, Queueing, a_queue, learned, runs, waits
 
 
 @pytest_asyncio.fixture
@@ -44,6 +45,18 @@ async def test_a_release_is_timed_until_the_pod_has_a_node(queueing: Queueing) -
     queueing.clock[0] += 0.4
     queueing.see(runs("cpu-0", "node-2"))
     assert queueing.releases.ordered.latency.usual_s == pytest.approx(0.4)
+
+
+async def test_who_gets_along_with_all_alike_is_ordered_by_what_others_runs_tell(
+    queueing: Queueing,
+) -> None:
+    """Or it would start before its turn, and all who wait with it."""
+    matrix = queueing.past.matrix = learned(runs=60, noise=0.3)
+    known = costs_on_nodes(matrix)[0].known
+    assert not known[matrix.place(str(WAIT))].any()
+    assert known[matrix.place(str(CPU)), matrix.place(str(WAIT))]
+    await queueing.look(RENEW_EVERY_S)
+    assert queueing.ordered == {str(CPU), str(WAIT)}
 
 
 async def test_an_untaught_plimsoll_orders_nobody(queueing: Queueing) -> None:
