@@ -14,7 +14,8 @@ import json
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from statistics import mean
 from typing import Final
@@ -41,7 +42,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run, print and write. Returns 0 if the bar holds and nothing failed, else 1."""
     given = _parser().parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
-    repeats: list[Repeat] = []
     with two_nodes() as cluster:
         load_eater(cluster.handle.layout)
         install_crds(cluster)
@@ -49,18 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print("; ".join(f"{kind}: {command}" for kind, command in commands.items()))
         placed = Arm.HINTED if given.hints_alone else Arm.ORDERED
         plan = Plan(commands, given.learn, given.runs, console.print, (placed, Arm.USUAL))
-        for number in range(given.repeats):
-            began_s = time.monotonic()
-            try:
-                repeats.append(asyncio.run(repeat_of(cluster, plan, number)))
-            except Exception:
-                # One that fails is told of, and is no reason to lose the others.
-                console.print(f"repeat {number + 1} FAILED", traceback.format_exc(), markup=False)
-                continue
-            console.print(f"repeat {number + 1} took {time.monotonic() - began_s:.0f} s")
-            _write(given.json, repeats)
-            console.print(table_of(repeats))
-            console.print(summary_of(repeats))
+        repeats = all_of(
+            given.repeats,
+            lambda number: asyncio.run(repeat_of(cluster, plan, number)),
+            console,
+            given.json,
+        )
     if not repeats:
         console.print("no repeat came to its end: there is no figure")
         return 1
@@ -68,6 +62,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = given.repeats - len(repeats)
     console.print(f"{len(repeats)} repeats, and {failed} that failed")
     return 1 if failed or not _holds(repeats) else 0
+
+
+def all_of(count: int, play: Callable[[int], Repeat], console: Console, path: Path) -> list[Repeat]:
+    """Play them all. After each, print what is known so far, and write every run of it."""
+    repeats: list[Repeat] = []
+    for number in range(count):
+        began_s = time.monotonic()
+        try:
+            repeats.append(play(number))
+        except Exception:
+            # One that fails is told of, and is no reason to lose the others.
+            console.print(f"repeat {number + 1} FAILED", traceback.format_exc(), markup=False)
+            continue
+        console.print(f"repeat {number + 1} took {time.monotonic() - began_s:.0f} s")
+        _write(path, repeats)
+        console.print(table_of(repeats))
+        console.print(summary_of(repeats))
+    return repeats
 
 
 def _holds(repeats: Sequence[Repeat]) -> bool:
@@ -119,7 +131,7 @@ def _rows(number: int, arms: Repeat) -> Iterator[dict[str, object]]:
             "makespan_s": round(done.makespan_s, 1),
             "longest_wait_s": round(done.longest_wait_s, 1),
             **{f"{kind}_s": round(mean(done.of_kind(kind)), 3) for kind in KINDS},
-            "took_s": [[run.kind, run.node, run.took_s, run.waited_s] for run in done.runs],
+            "all": [asdict(run) for run in done.runs],
         }
 
 

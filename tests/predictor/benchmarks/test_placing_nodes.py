@@ -1,0 +1,74 @@
+"""The figures of queues on two nodes, whose runs are made up here, and repeats that fail."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from benchmarks.placing_kinds import ALONE_S, KINDS, Pace
+from benchmarks.placing_nodes import all_of, summary_of
+from benchmarks.placing_queue import Arm, Played, Run
+from benchmarks.placing_repeat import Repeat, compared
+from plimsoll_operator.ordering.gate import MOST_WAIT_S
+
+
+def a_repeat(times: float = 0.8, waited_s: float = 30.0) -> Repeat:
+    """Runs of each kind; ordered, each takes so many times as long as usual."""
+
+    def played(factor: float, held: bool) -> Played:
+        return Played(
+            [
+                Run(kind, "node-1", 0.0, waited_s, waited_s + 9, factor * (3.0 + at % 3), held)
+                for at in range(20)
+                for kind in KINDS
+            ]
+        )
+
+    return {Arm.USUAL: played(1.0, False), Arm.ORDERED: played(times, True)}
+
+
+def test_a_repeat_that_fails_is_told_of_and_the_others_count(tmp_path: Path) -> None:
+    def play(number: int) -> Repeat:
+        if number == 1:
+            raise AssertionError("a pod failed")
+        return a_repeat()
+
+    printed = StringIO()
+    found = all_of(3, play, Console(file=printed, width=140), tmp_path / "all.json")
+    assert len(found) == 2
+    assert "repeat 2 FAILED" in printed.getvalue()
+    assert "a pod failed" in printed.getvalue()
+    assert printed.getvalue().count("against as usual: -20.0%") == 2
+    rows = json.loads((tmp_path / "all.json").read_text())
+    assert [row["held"] for row in rows] == [0, 80, 0, 80]
+
+
+def test_pairs_of_the_same_submission_have_an_interval() -> None:
+    less, low, high = compared([a_repeat(0.85), a_repeat(0.95)])
+    assert less == pytest.approx(-0.1)
+    assert low < less < high < 0
+
+
+@pytest.mark.parametrize(
+    ("times", "waited_s", "verdict"),
+    [(0.8, 30.0, "holds"), (0.95, 30.0, "SHORT"), (0.8, MOST_WAIT_S + 1, "SHORT")],
+)
+def test_the_bar_is_of_runtimes_and_of_the_longest_wait(
+    times: float, waited_s: float, verdict: str
+) -> None:
+    assert summary_of([a_repeat(times, waited_s)]).endswith(verdict)
+
+
+def test_each_kind_takes_as_long_alone_on_whichever_machine() -> None:
+    for pace in (Pace(800.0, 12.0), Pace(320.0, 3.0)):
+        commands = pace.commands()
+        assert tuple(commands) == KINDS
+        for kind in ("cpu", "mixed", "wait"):
+            turns, millions, pause_ms = map(int, commands[kind].split()[1:])
+            took_s = turns * (millions / pace.arithmetic + pause_ms / 1000)
+            assert took_s == pytest.approx(ALONE_S, rel=0.05)
+        assert int(commands["mem"].split()[2]) / pace.memory == pytest.approx(ALONE_S, rel=0.1)
