@@ -14,13 +14,13 @@ from tests.e2e.workloads import Manifest, a_pod
 from tests.placing.kinds import HOSTNAME, NODES
 
 KINDS: Final = ("cpu", "mem", "mixed", "wait")
-"""One computes; one steps about in more memory than a cache holds; one computes for a quarter of
-its time; one sleeps, and computes a little between."""
-ALONE_S: Final = 3.5
-"""What a run of each kind takes alone."""
+"""One computes; one steps about in more memory than a cache holds; one computes for a fifth of its
+time; one sleeps, and computes a little between."""
+ALONE_S: Final = 4.0
+"""What a run of each kind takes alone, unless somebody says otherwise."""
 CPU_REQUEST: Final = "450m"
 """Two fit on a node of one core."""
-_MIXED_TURNS, _MIXED_SHARE = 10, 0.25
+_MIXED_TURNS, _MIXED_SHARE = 10, 0.2
 _WAIT_MILLIONS, _WAIT_PAUSE_MS = 8, 100
 _TRIED: Final = {"turns 1 2000 0": 2000, "walk 64 10": 10}
 """What is timed, and how many million steps it is."""
@@ -33,17 +33,17 @@ class Pace:
     arithmetic: float
     memory: float
 
-    def commands(self) -> Mapping[str, str]:
-        """What a pod of each kind runs."""
-        millions = self.arithmetic * ALONE_S
-        pause_ms = 1000 * ALONE_S * (1 - _MIXED_SHARE) / _MIXED_TURNS
+    def commands(self, alone_s: float = ALONE_S) -> Mapping[str, str]:
+        """What a pod of each kind runs, to take so long alone."""
+        millions = self.arithmetic * alone_s
+        pause_ms = 1000 * alone_s * (1 - _MIXED_SHARE) / _MIXED_TURNS
         turn_s = _WAIT_PAUSE_MS / 1000 + _WAIT_MILLIONS / self.arithmetic
         return {
             "cpu": f"turns 1 {millions:.0f} 0",
-            "mem": f"walk 64 {max(1.0, self.memory * ALONE_S):.0f}",
+            "mem": f"walk 64 {max(1.0, self.memory * alone_s):.0f}",
             "mixed": f"turns {_MIXED_TURNS} {millions * _MIXED_SHARE / _MIXED_TURNS:.0f} "
             f"{pause_ms:.0f}",
-            "wait": f"turns {ALONE_S / turn_s:.0f} {_WAIT_MILLIONS} {_WAIT_PAUSE_MS}",
+            "wait": f"turns {alone_s / turn_s:.0f} {_WAIT_MILLIONS} {_WAIT_PAUSE_MS}",
         }
 
 

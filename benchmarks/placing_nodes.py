@@ -3,7 +3,7 @@
     .venv/bin/python -P -m benchmarks.placing_nodes [--learn 200] [--runs 100] [--repeats 3]
 
 docs/placing.md has the protocol. It writes bench-placing-nodes.json after each repeat, and takes
-some ten minutes for one. What fails in a repeat is printed, and the others go on.
+some thirteen minutes for one. What fails in a repeat is printed, and the others go on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.placing_kinds import KINDS
+from benchmarks.placing_kinds import ALONE_S, KINDS
 from benchmarks.placing_queue import Arm
 from benchmarks.placing_repeat import Plan, Repeat, commands_for, compared, repeat_of
 from plimsoll_operator.ordering.gate import MOST_WAIT_S
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with two_nodes() as cluster:
         load_eater(cluster.handle.layout)
         install_crds(cluster)
-        commands = asyncio.run(commands_for(cluster))
+        commands = asyncio.run(commands_for(cluster, given.alone))
         console.print("; ".join(f"{kind}: {command}" for kind, command in commands.items()))
         placed = Arm.HINTED if given.hints_alone else Arm.ORDERED
         plan = Plan(commands, given.learn, given.runs, console.print, (placed, Arm.USUAL))
@@ -140,6 +140,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--learn", type=int, default=200, help="runs to learn from (default 200)")
     parser.add_argument("--runs", type=int, default=100, help="runs of each arm (default 100)")
     parser.add_argument("--repeats", type=int, default=3, help="default 3")
+    parser.add_argument(
+        "--alone", type=float, default=ALONE_S, help="seconds that a run takes alone (default 4)"
+    )
     parser.add_argument(
         "--hints-alone", action="store_true", help="no order; one place is left free"
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from benchmarks.placing_kinds import KINDS, pace_of
+from benchmarks.placing_kinds import ALONE_S, KINDS, pace_of
 from benchmarks.placing_queue import Arm, Played, Submissions, played
 from tests.apiserver.controllers import a_shop
 from tests.conftest import Cluster
@@ -50,10 +50,10 @@ class Plan:
         return BACKLOG if Arm.ORDERED in self.arms else ROOM_LEFT
 
 
-async def commands_for(cluster: Cluster) -> Mapping[str, str]:
-    """What a pod of each kind runs on this machine."""
+async def commands_for(cluster: Cluster, alone_s: float = ALONE_S) -> Mapping[str, str]:
+    """What a pod of each kind runs on this machine, to take so long alone."""
     async with a_shop(cluster.kubeconfig) as shop:
-        return (await pace_of(shop)).commands()
+        return (await pace_of(shop)).commands(alone_s)
 
 
 async def repeat_of(cluster: Cluster, plan: Plan, number: int) -> Repeat:
