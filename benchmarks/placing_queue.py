@@ -42,6 +42,10 @@ class Arm(Enum):
         }
 
 
+class NotHeld(Exception):
+    """Pods of a kind start at once, so no queue is in order; the message says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Submissions:
     """Pods that are submitted one after another.
@@ -117,8 +121,8 @@ class Played:
 async def played(shop: Shop, arm: Arm, submitted: Submissions) -> Played:
     """Submit the pods in their order, and wait for the last one's end.
 
-    AssertionError for a pod that fails, or if pods are not held that should be; TimeoutError if
-    they do not end.
+    AssertionError for a pod that fails; NotHeld if pods are not held that should be; TimeoutError
+    if they do not end.
     """
     await _with_policy(shop, arm, submitted)
     places, tasks = asyncio.Semaphore(submitted.unended), []
@@ -170,10 +174,19 @@ async def _with_policy(shop: Shop, arm: Arm, submitted: Submissions) -> None:
     await sizes_in_mode(shop, "recommend")
     await asyncio.sleep(HEARD_S)
     if arm is Arm.ORDERED:
-        for kind in sorted(set(submitted.kinds)):
-            tried = submitted.pod(kind, "tried")
-            what = f"a new pod of {kind} would wait; of too few runs (--learn) too little is known"
-            await until(what, lambda tried=tried: _holds(shop, tried))
+        await _until_all_would_wait(shop, submitted)
+
+
+async def _until_all_would_wait(shop: Shop, submitted: Submissions) -> None:
+    for kind in sorted(set(submitted.kinds)):
+        tried = submitted.pod(kind, "tried")
+        try:
+            await until("it would wait", lambda tried=tried: _holds(shop, tried))
+        except AssertionError as error:
+            raise NotHeld(
+                f"pods of {kind} are not held: it is not known how they get along with anybody."
+                " It takes more runs, or a machine that does less else"
+            ) from error
 
 
 async def _holds(shop: Shop, pod: Manifest) -> bool:

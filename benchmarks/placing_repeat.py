@@ -60,7 +60,7 @@ async def repeat_of(cluster: Cluster, plan: Plan, number: int) -> Repeat:
     """Learn from nothing, then play the same submissions both ways.
 
     number: from 0; each repeat draws other submissions, and begins with the other arm.
-    AssertionError or TimeoutError where pods fail, are not held, or do not end.
+    AssertionError, NotHeld or TimeoutError where pods fail, are not held, or do not end.
     """
     draw, about = Random(SEED + number), f"repeat {number + 1}"
     first = Submissions("learn", shuffled(plan.learn, draw), plan.commands, ROOM_LEFT)

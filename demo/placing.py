@@ -22,7 +22,7 @@ from markupsafe import Markup
 from rich.console import Console
 
 from benchmarks.placing_nodes import summary_of, table_of
-from benchmarks.placing_queue import Arm
+from benchmarks.placing_queue import Arm, NotHeld
 from benchmarks.placing_repeat import Plan, Repeat, commands_for, repeat_of
 from plimsoll_operator.views.placing_facts import PlacingFacts, learned_facts
 from plimsoll_operator.web.plots.placing_plot import placing_plot
@@ -66,7 +66,11 @@ def main() -> int:
         install_crds(cluster)
         commands = asyncio.run(commands_for(cluster))
         plan = Plan(commands, LEARN, RUNS, console.print, (Arm.USUAL, Arm.ORDERED), tell)
-        played = asyncio.run(repeat_of(cluster, plan, 0))
+        try:
+            played = asyncio.run(repeat_of(cluster, plan, 0))
+        except NotHeld as error:
+            console.print(f"demo-placing: {error}", soft_wrap=True)
+            return 1
     console.print(table_of([played]))
     console.print(summary_of([played]))
     PICTURE.write_text(_page(learned[0], played), encoding="utf-8")
