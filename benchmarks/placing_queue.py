@@ -23,6 +23,8 @@ HEARD_S: Final = 5.0
 """Until admission has surely heard of a policy."""
 RUN_WITHIN_S, STARTED_WITHIN_S = 15.0, 180.0
 """A queue that takes longer than so long for each of its runs does not end."""
+HELD_WITHIN_S: Final = 60.0
+"""Until pods of a kind are held, if they are at all: what is known is looked at every 10 s."""
 _POLICY: Final = ("plimsoll.dev", "v1alpha1")
 
 
@@ -181,7 +183,7 @@ async def _until_all_would_wait(shop: Shop, submitted: Submissions) -> None:
     for kind in sorted(set(submitted.kinds)):
         tried = submitted.pod(kind, "tried")
         try:
-            await until("it would wait", lambda tried=tried: _holds(shop, tried))
+            await until("it waits", lambda tried=tried: _holds(shop, tried), HELD_WITHIN_S)
         except AssertionError as error:
             raise NotHeld(
                 f"pods of {kind} are not held: it is not known how they get along with anybody."

@@ -10,8 +10,8 @@ from random import Random
 from typing import Final
 
 from benchmarks.placing_kinds import ALONE_S, KINDS, pace_of
-from benchmarks.placing_queue import Arm, Played, Submissions, played
-from tests.apiserver.controllers import a_shop
+from benchmarks.placing_queue import Arm, NotHeld, Played, Submissions, played
+from tests.apiserver.controllers import Shop, a_shop
 from tests.conftest import Cluster
 from tests.e2e.plimsolls import wait_for_admission
 from tests.ha.that_holds import a_plimsoll_that_holds
@@ -26,6 +26,10 @@ LEAST_RUNTIMES: Final = "1"
 """Pods take seconds here, so that runs are many; on a cluster, only long tasks are ordered."""
 NOT_HERE: Final = ("agent",)
 """Nodes of one machine share its processors: each would tell of all, and neither of itself."""
+
+MORE: Final = 40
+"""Pods to learn from where those that were planned did not suffice, at most MOST_MORE times."""
+MOST_MORE: Final = 2
 
 Repeat = dict[Arm, Played]
 
@@ -81,9 +85,22 @@ async def repeat_of(cluster: Cluster, plan: Plan, number: int) -> Repeat:
             found: Repeat = {}
             for arm in plan.arms[:: -1 if number % 2 else 1]:
                 submitted = Submissions(arm.name.lower(), then, plan.commands, plan.unended)
-                found[arm] = await played(shop, arm, submitted)
+                found[arm] = await _played(shop, arm, submitted, plan, draw)
                 plan.say(f"{about}, {arm.value}: {in_words(found[arm])}")
             return found
+
+
+async def _played(shop: Shop, arm: Arm, submitted: Submissions, plan: Plan, draw: Random) -> Played:
+    """Play a queue. While too little is known for an order, some more pods are learned from."""
+    for more in range(MOST_MORE):
+        try:
+            return await played(shop, arm, submitted)
+        except NotHeld as error:
+            plan.say(f"{error}. Learning from {MORE} more")
+            others = shuffled(MORE, draw)
+            further = Submissions(f"learn-more-{more}", others, plan.commands, ROOM_LEFT)
+            plan.say(in_words(await played(shop, Arm.HINTED, further)))
+    return await played(shop, arm, submitted)
 
 
 def in_words(done: Played) -> str:
