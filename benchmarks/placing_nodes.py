@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import signal
 import sys
 import time
 import traceback
@@ -41,6 +42,8 @@ BAR: Final = -0.10
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, print and write. Returns 0 if the bar holds and nothing failed, else 1."""
     given = _parser().parse_args(arguments)
+    # Ended from outside, the nodes are taken down as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
     with two_nodes() as cluster:
         load_eater(cluster.handle.layout)

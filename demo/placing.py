@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -51,6 +52,8 @@ nodes of a core each. Amber is slower; ? cannot be told yet.</p>
 
 def main() -> int:
     """Run the demo. Returns 0 if all pods ended and those that should have waited for a turn."""
+    # Ended from outside, the nodes are taken down as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
     began_s = time.monotonic()
     learned: list[PlacingFacts] = []
