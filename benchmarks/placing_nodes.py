@@ -3,7 +3,7 @@
     .venv/bin/python -P -m benchmarks.placing_nodes [--learn 200] [--runs 100] [--repeats 3]
 
 docs/placing.md has the protocol. It writes bench-placing-nodes.json after each repeat, and takes
-some thirteen minutes for one. What fails in a repeat is printed, and the others go on.
+minutes for each. What fails in a repeat is printed, and the others go on.
 """
 
 from __future__ import annotations
