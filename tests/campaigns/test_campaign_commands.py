@@ -49,6 +49,10 @@ async def test_a_campaign_is_created_watched_and_reported(
     told = run_here(*words).stdout
     assert "5: 5 done, 0 without a need" in told
     assert "need by mib, correlation +1.00" in told
+    page = tmp_path / "found.html"
+    written_to = ("--store", store, "--out", str(page))
+    assert run_here("campaign", "page", f"{shop.namespace}/typed", *written_to).returncode == 0
+    assert "Need by mib" in page.read_text()
     assert "of what 96Mi a run request today" in told
     document = json.loads(run_here(*words, "--output", "json").stdout)
     assert document["ending"] == "AllRun"

@@ -12,6 +12,7 @@ from pathlib import Path
 from plimsoll_operator.views.task_views import gather
 from plimsoll_operator.web.report.page import render
 from plimsoll_predictor.store import Store
+from tests.builders.campaigns import a_record, keep_campaign, some_runs
 from tests.builders.page_stores import a_cluster, served
 from tests.builders.placed_runs import Lived, a_shop, keep
 from tests.builders.reports import START_S
@@ -48,6 +49,7 @@ def main(folder: Path) -> None:
         store.close()
         _runtimes(folder, Path(scratch))
         _placing(folder, Path(scratch))
+        _campaign(folder, Path(scratch))
     for each in sorted(folder.glob("*.png")):
         print(f"{each} {each.stat().st_size:,} bytes")
 
@@ -77,6 +79,21 @@ def _placing(folder: Path, scratch: Path) -> None:
             tab.show(width, dark=name == "phone")
             tab.open(address)
             _small(tab, folder / f"page-placing-{name}.png", only="#placing")
+    store.close()
+
+
+def _campaign(folder: Path, scratch: Path) -> None:
+    """Of a campaign that runs."""
+    store = Store.open(f"sqlite:///{scratch}/campaign.db", clock=lambda: START_S)
+    keep_campaign(store, a_record(ended_s=None, ending=None), some_runs(left=5))
+    with (
+        served(store, bare(store).live) as address,
+        a_browser(scratch / "a-fourth-profile") as tab,
+    ):
+        for name, width in WIDTHS.items():
+            tab.show(width, dark=name == "phone")
+            tab.open(f"{address}/campaigns/shop/learn-join")
+            _small(tab, folder / f"page-campaign-{name}.png", only="#campaign")
     store.close()
 
 

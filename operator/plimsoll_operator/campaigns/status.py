@@ -22,6 +22,9 @@ from plimsoll_predictor.campaigns.rules import (
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
 from plimsoll_predictor.core.units import counted, words_for_bytes
 
+DELETED: Final = "Deleted"
+"""The ending of a campaign whose object went while it ran."""
+
 
 class Phase(StrEnum):
     """What a campaign does."""
@@ -137,6 +140,19 @@ def phase_of(state: State) -> Phase:
 def words_for_bins(ceilings_bytes: Sequence[int]) -> str:
     """Return the ceilings as people read them; empty if no need is known."""
     return ", ".join(words_for_bytes(each) for each in ceilings_bytes)
+
+
+def words_for_ending(ending: str | None) -> str:
+    """Return why a campaign ended; what a newer version wrote is returned as it is.
+
+    >>> words_for_ending(None), words_for_ending("AllRun")
+    ('it still runs', 'every scenario has been run')
+    """
+    if ending is None:
+        return "it still runs"
+    if ending == DELETED:
+        return "it was deleted while it ran"
+    return _ENDINGS[Ending(ending)] if ending in set(Ending) else ending
 
 
 def words_for_saving(improvement: float | None) -> str:

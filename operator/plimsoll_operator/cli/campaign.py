@@ -13,6 +13,8 @@ from plimsoll_operator.commands.reaching.installation import Installation
 
 app = typer.Typer()
 
+PAGE_FILE = Path("campaign.html")
+
 campaign_app = typer.Typer(
     help="Learn a task before production: run scenarios of it with generous memory.",
     no_args_is_help=True,
@@ -89,9 +91,33 @@ def report(named: Named, output: Output = OutputForm.TABLE, *, store: str) -> No
 
     A campaign that was deleted still has its report.
     """
+    import time
+
     from plimsoll_operator.commands.campaigns.report import report_command
 
-    raise typer.Exit(report_command(named, store, output))
+    raise typer.Exit(report_command(named, store, output, now_s=time.time()))
+
+
+@campaign_app.command(
+    epilog=examples(
+        ("to keep or to send", "plimsoll campaign page shop/learn-train-demand --out found.html"),
+    ),
+)
+@needs_store(out="out")
+def page(
+    named: Named,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="The HTML file to write; - prints it.")
+    ] = PAGE_FILE,
+    *,
+    store: str,
+) -> None:
+    """Write the page of a campaign as one self-contained file: what `report` tells, with plots."""
+    import time
+
+    from plimsoll_operator.commands.campaigns.page import page_command
+
+    raise typer.Exit(page_command(named, store, out, now_s=time.time()))
 
 
 app.add_typer(campaign_app, name="campaign", rich_help_panel=SET)

@@ -37,10 +37,14 @@ class Level:
 class Effect:
     """How the need depends on one feature.
 
+    numeric: whether every value is a number. distinct: how many values there are; of more
+    categories than MOST_LEVELS, the levels are those with the most runs.
     correlation: Spearman's, of need and value; None for a category, or if either never differs.
     """
 
     feature: str
+    numeric: bool
+    distinct: int
     correlation: float | None
     levels: tuple[Level, ...]
 
@@ -59,13 +63,15 @@ class Findings:
     """All that a campaign found out. Bytes; ceilings ascending.
 
     improvement: estimated share of today's requested memory-time that sizing would save; None if
-    too little is known. requested_gb_h: of the runs that were measured.
+    too little is known. needed: the share of it that the runs needed; None if no need is known.
+    requested_gb_h: of the runs that were measured.
     """
 
     ceilings_bytes: tuple[int, ...]
     counts: tuple[int, ...]
     optimal: float | None
     improvement: float | None
+    needed: float | None
     requested_gb_h: float
     effects: tuple[Effect, ...]
     uncertain: tuple[Uncertain, ...]
@@ -75,13 +81,13 @@ def findings_of(runs: Sequence[CampaignRun], reference_bytes: int) -> Findings:
     """Return what is known by now. reference_bytes: today's request."""
     learned = learned_of(runs)
     option = best_bins(learned, reference_bytes)
-    runtimes_s = [run.runtime_s or 0.0 for run in learned]
     return Findings(
         ceilings_bytes=option.bins.ceilings_bytes if option else (),
         counts=option.bins.counts if option else (),
         optimal=option.time_based_optimal_improvement if option else None,
         improvement=estimated_improvement(learned, reference_bytes),
-        requested_gb_h=sum(gb_hours(reference_bytes, each) for each in runtimes_s),
+        needed=_needed(learned, reference_bytes),
+        requested_gb_h=sum(gb_hours(reference_bytes, run.runtime_s or 0.0) for run in learned),
         effects=effects_of(learned),
         uncertain=uncertain_of(runs),
     )
@@ -156,12 +162,15 @@ def _runtimes(learned: Sequence[CampaignRun]) -> Array:
     return np.asarray([run.runtime_s or 0.0 for run in learned])
 
 
+def _needed(learned: Sequence[CampaignRun], reference_bytes: int) -> float | None:
+    requested = float(reference_bytes) * float(_runtimes(learned).sum())
+    return float((needs_of(learned) * _runtimes(learned)).sum()) / requested if requested else None
+
+
 def _effect(name: str, runs: Sequence[CampaignRun]) -> Effect:
     numbers = [number_of(run.values[name]) for run in runs]
     if any(number is None for number in numbers):
-        kinds = sorted({run.values[name] for run in runs})[:MOST_LEVELS]
-        levels = [_level(kind, [r for r in runs if r.values[name] == kind]) for kind in kinds]
-        return Effect(feature=name, correlation=None, levels=tuple(levels))
+        return _effect_of_category(name, runs)
     values = np.asarray(numbers, dtype=np.float64)
     order = np.argsort(values, kind="stable")
     distinct = len(set(values.tolist()))
@@ -171,7 +180,28 @@ def _effect(name: str, runs: Sequence[CampaignRun]) -> Effect:
     levels = [
         _level(_range(values[part]), [runs[place] for place in part]) for part in parts if len(part)
     ]
-    return Effect(feature=name, correlation=_spearman(values, needs_of(runs)), levels=tuple(levels))
+    return Effect(
+        feature=name,
+        numeric=True,
+        distinct=distinct,
+        correlation=_spearman(values, needs_of(runs)),
+        levels=tuple(levels),
+    )
+
+
+def _effect_of_category(name: str, runs: Sequence[CampaignRun]) -> Effect:
+    by_kind: dict[str, list[CampaignRun]] = {}
+    for run in runs:
+        by_kind.setdefault(run.values[name], []).append(run)
+    commonest = sorted(by_kind, key=lambda kind: (-len(by_kind[kind]), kind))[:MOST_LEVELS]
+    levels = [_level(kind, by_kind[kind]) for kind in sorted(commonest)]
+    return Effect(
+        feature=name,
+        numeric=False,
+        distinct=len(by_kind),
+        correlation=None,
+        levels=tuple(levels),
+    )
 
 
 def _level(values: str, runs: Sequence[CampaignRun]) -> Level:

@@ -7,6 +7,7 @@ algorithm 2.1 and equation 5.12 (leave-one-out).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -78,7 +79,7 @@ def axes_of(rows: Sequence[Mapping[str, str]]) -> Axes:
         known = [each for each in numbers if each is not None]
         if len(known) == len(texts):
             low, high = min(known), max(known)
-            if high > low:
+            if high > low and math.isfinite(high - low):
                 wide = low > 0 and high / low > WIDE
                 columns.append((name, (low, high, wide)))
         else:
@@ -106,7 +107,8 @@ def _placed(text: str | None, how: tuple[float, float, bool] | str) -> float:
         return 0.5
     low, high, wide = how
     if wide:
-        return float(np.log(max(number, low) / low) / np.log(high / low))
+        # Not the logarithm of a quotient: that of two far numbers is none.
+        return float((np.log(max(number, low)) - np.log(low)) / (np.log(high) - np.log(low)))
     return (number - low) / (high - low)
 
 

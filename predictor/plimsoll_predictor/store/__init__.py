@@ -14,7 +14,7 @@ from plimsoll_predictor.store.attempts.retries import RetryIntent
 from plimsoll_predictor.store.attempts.sightings import NewSighting, Sighting, SightingKind
 from plimsoll_predictor.store.attempts.summaries import TaskSummary
 from plimsoll_predictor.store.database.errors import BadRecordError, StoreError
-from plimsoll_predictor.store.learned.campaigns import CampaignRecord
+from plimsoll_predictor.store.learned.campaigns import CampaignRecord, CampaignTally
 from plimsoll_predictor.store.learned.feature_experts import LastTry
 from plimsoll_predictor.store.learned.runtimes import ForecastScore, OpenForecast, UnsavedRuntimes
 from plimsoll_predictor.store.learned.trainings import SavedModel, Training
@@ -24,6 +24,7 @@ from plimsoll_predictor.store.writer import Novelty, Writer
 __all__ = [
     "BadRecordError",
     "CampaignRecord",
+    "CampaignTally",
     "DecisionRecord",
     "ForecastScore",
     "ItemNeed",

@@ -17,7 +17,7 @@ import structlog
 
 from plimsoll_operator.campaigns.job_manifest import RUN_PREFIX, run_key
 from plimsoll_operator.campaigns.spec import BadCampaign, Campaign, read_campaign, scenarios_of
-from plimsoll_operator.campaigns.status import Phase, State, status_of
+from plimsoll_operator.campaigns.status import DELETED, Phase, State, status_of
 from plimsoll_operator.controller.campaigns.refusals import Refusals
 from plimsoll_operator.controller.hub.hub import AttemptEnded, Hub, ObservationAmended, TrainingDue
 from plimsoll_operator.controller.tasks.book import TaskBook
@@ -45,7 +45,6 @@ LOOK_SELDOM_S: Final = 15.0
 """Where every campaign is over, there is no such kind, or it may not be listed."""
 SETTLE_S: Final = 1.0
 """Ends that come within it are looked at together."""
-DELETED: Final = "Deleted"
 _OVER: Final = frozenset({Phase.FINISHED.value, Phase.STOPPED.value})
 
 

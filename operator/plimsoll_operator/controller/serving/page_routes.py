@@ -1,4 +1,7 @@
-"""The page's addresses: ``/`` and ``/tasks/NAMESPACE/NAME``. Read-only."""
+"""The page's addresses, all read-only.
+
+``/``, ``/tasks/NAMESPACE/NAME`` and ``/campaigns/NAMESPACE/NAME``.
+"""
 
 from __future__ import annotations
 
@@ -100,12 +103,17 @@ def page_routes(pages: Pages) -> list[web.RouteDef]:
         return _response(request, await pages.index(query_of(request.query)))
 
     async def task(request: web.Request) -> web.Response:
-        try:
-            name = TaskId.parse("{namespace}/{name}".format_map(request.match_info))
-        except ValueError:
+        name = _named(request)
+        if name is None:
             return _response(request, pages.missing("../../"))
         query = TaskQuery(name, what_if_query_of(request.query))
         return _response(request, await pages.task(query))
+
+    async def campaign(request: web.Request) -> web.Response:
+        name = _named(request)
+        if name is None:
+            return _response(request, pages.missing("../../"))
+        return _response(request, await pages.campaign(name))
 
     async def missing(request: web.Request) -> web.Response:
         return _response(request, pages.missing("../" * request.path.strip("/").count("/") or "./"))
@@ -113,8 +121,17 @@ def page_routes(pages: Pages) -> list[web.RouteDef]:
     return [
         web.get("/", index),
         web.get("/tasks/{namespace}/{name}", task),
+        web.get("/campaigns/{namespace}/{name}", campaign),
         web.get("/{elsewhere:.*}", missing),
     ]
+
+
+def _named(request: web.Request) -> TaskId | None:
+    """The namespace and name of an address; None if nothing can be called so."""
+    try:
+        return TaskId.parse("{namespace}/{name}".format_map(request.match_info))
+    except ValueError:
+        return None
 
 
 _ALWAYS: Final = {

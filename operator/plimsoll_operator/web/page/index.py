@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from plimsoll_operator.web.page.rows import Live, TaskRow, row_of
-from plimsoll_predictor.store import Store
+from plimsoll_predictor.store import CampaignTally, Store
 
 FRESH_S: Final = 3.0
 STALE_S: Final = 60.0
 """Lines that are older than this are not shown: readers wait for new ones."""
 REST: Final = 20.0
 """Reading rests this many times as long as it took: a big store is not read all the time."""
+
+LISTED_CAMPAIGNS: Final = 10
+"""The newest ones; a task's own page has those of the task."""
 
 Later = Callable[[Callable[[], object]], object]
 """Runs something soon, in another thread."""
@@ -23,6 +26,7 @@ Later = Callable[[Callable[[], object]], object]
 @dataclass(frozen=True, slots=True)
 class _Read:
     rows: tuple[TaskRow, ...]
+    campaigns: tuple[CampaignTally, ...]
     at_s: float
     took_s: float
 
@@ -55,6 +59,10 @@ class TaskIndex:
             self._later(self.refresh)
         return last.rows
 
+    def campaigns(self) -> Sequence[CampaignTally]:
+        """The newest campaigns, as they were when the lines were read."""
+        return self._read.campaigns if self._read else ()
+
     def refresh(self) -> None:
         """Read now, unless that is being done. StoreError leaves the latest lines."""
         if self._reading.acquire(blocking=False):
@@ -67,5 +75,6 @@ class TaskIndex:
         begun_s = self._clock()
         summaries = self._store.totals.by_task()
         rows = tuple(row_of(summaries[task], self._live.task(task)) for task in sorted(summaries))
+        campaigns = tuple(self._store.campaigns.newest(LISTED_CAMPAIGNS))
         now_s = self._clock()
-        self._read = _Read(rows, now_s, now_s - begun_s)
+        self._read = _Read(rows, campaigns, now_s, now_s - begun_s)

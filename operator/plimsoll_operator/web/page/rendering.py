@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -10,6 +11,8 @@ from urllib.parse import quote
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 
+from plimsoll_operator.views.campaign_facts import CampaignFacts
+from plimsoll_operator.web.campaign.section import section_of, with_campaign_words
 from plimsoll_operator.web.page.columns import COLUMNS
 from plimsoll_operator.web.page.listing import Listing
 from plimsoll_operator.web.page.placing_section import NeighboursPart, PlacingPart
@@ -21,8 +24,8 @@ from plimsoll_operator.web.report.environment import content_hash, environment_o
 from plimsoll_operator.wording.figure_words import number_words
 from plimsoll_operator.wording.forecast_words import words_for_chance, words_for_odds
 from plimsoll_operator.wording.lending_words import LendingNow
-from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.store import CampaignRecord, CampaignTally
 
 _NO_WORD: Final = re.compile(r"\W+", re.ASCII)
 
@@ -42,12 +45,14 @@ class IndexBeside:
     """What the index shows beside its tasks.
 
     paused: the whole cluster. lending: None where no pod may lend. placing: who slows whom; None
-    where nothing is known of it, and where the reader looks for something.
+    where nothing is known of it, and where the reader looks for something. campaigns: the newest;
+    none where the reader looks for something.
     """
 
     paused: bool = False
     lending: LendingNow | None = None
     placing: PlacingPart | None = None
+    campaigns: Sequence[CampaignTally] = ()
 
 
 def render_index(listing: Listing, beside: IndexBeside) -> str:
@@ -64,6 +69,7 @@ def render_index(listing: Listing, beside: IndexBeside) -> str:
         paused=beside.paused,
         lending=beside.lending,
         placing=beside.placing,
+        campaigns=beside.campaigns,
     )
 
 
@@ -87,6 +93,15 @@ def render_task(page: TaskPage, beside: TaskBeside) -> str:
         neighbours=beside.neighbours,
         splitting=beside.splitting,
     )
+
+
+def render_campaign(facts: CampaignFacts) -> str:
+    """One campaign's page, two folders below the index."""
+    namespace = Query(q=f"{facts.record.namespace}/").address
+    template = _environment().get_template("served_campaign.html.j2")
+    task_page = _task_page(facts.record.task)
+    section = section_of(facts)
+    return template.render(section=section, namespace=namespace, task_page=task_page)
 
 
 def render_trouble(trouble: Trouble) -> str:
@@ -117,9 +132,22 @@ def task_address(task: TaskId) -> str:
     return f"tasks/{quote(task.namespace, safe='')}/{quote(task.name, safe='')}"
 
 
+def campaign_address(record: CampaignRecord) -> str:
+    """A campaign's page, relative to the index."""
+    return f"campaigns/{quote(record.namespace, safe='')}/{quote(record.name, safe='')}"
+
+
+def _task_page(named: str) -> str | None:
+    try:
+        return f"../../{task_address(TaskId.parse(named))}"
+    except ValueError:
+        return None
+
+
 def _inlined() -> tuple[str, str]:
     style = own_text("plimsoll_operator.web.report", "style.css")
     style += own_text("plimsoll_operator.web.page", "page.css")
+    style += own_text("plimsoll_operator.web.campaign", "campaign.css")
     return style, own_text("plimsoll_operator.web.page", "page.js")
 
 
@@ -128,15 +156,16 @@ def _environment() -> Environment:
     loaders = [
         PackageLoader("plimsoll_operator.web.page"),
         PackageLoader("plimsoll_operator.web.report"),
+        PackageLoader("plimsoll_operator.web.campaign"),
     ]
-    environment = environment_of(ChoiceLoader(loaders))
+    environment = with_campaign_words(environment_of(ChoiceLoader(loaders)))
     style, script = _inlined()
     environment.filters.update(
         plain_gb_h=number_words,
-        duration=words_for_duration,
         odds=words_for_odds,
         chance=words_for_chance,
         task_address=task_address,
+        campaign_address=campaign_address,
         # Anybody may have written the status; as a class it must be one word.
         word=lambda text: _NO_WORD.sub("", text)[:40],
     )

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
+from plimsoll_operator.views.campaign_facts import NoSuchCampaign, gather_campaign
 from plimsoll_operator.views.splitting_facts import splitting_facts
 from plimsoll_operator.web.page.index import TaskIndex
 from plimsoll_operator.web.page.learned_placing import LearnedPlacing
@@ -28,6 +29,7 @@ from plimsoll_operator.web.page.rendering import (
     TaskBeside,
     Trouble,
     make_ready,
+    render_campaign,
     render_index,
     render_task,
     render_trouble,
@@ -35,6 +37,7 @@ from plimsoll_operator.web.page.rendering import (
 from plimsoll_operator.web.page.rows import Live
 from plimsoll_operator.web.page.splitting_section import splitting_part
 from plimsoll_operator.web.page.task_page import NoSuchTask, TaskQuery, gather_page
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store, StoreError
 
 log: Final = logging.getLogger(__name__)
@@ -95,12 +98,12 @@ class Pages:
 
         def draw() -> str:
             listing, live = list_tasks(self._index.rows(), query), self._live
+            elsewhere = query.narrowed or query.page > 1
             beside = IndexBeside(
                 paused=live.paused,
                 lending=live.lending,
-                placing=None
-                if query.narrowed or query.page > 1
-                else placing_part(self._placing.facts()),
+                placing=None if elsewhere else placing_part(self._placing.facts()),
+                campaigns=() if elsewhere else self._index.campaigns(),
             )
             return render_index(listing, beside)
 
@@ -119,6 +122,14 @@ class Pages:
             return render_task(page, beside)
 
         return await self._answer(query, draw, home="../../")
+
+    async def campaign(self, named: TaskId) -> Served:
+        """One campaign's page. named: its namespace and name."""
+
+        def draw() -> str:
+            return render_campaign(gather_campaign(self._store, named, self._now()))
+
+        return await self._answer(("campaign", named), draw, home="../../")
 
     def missing(self, home: str) -> Served:
         """The answer for a page that does not exist. home: the index, relative to it."""
@@ -176,6 +187,9 @@ def _attempt(draw: Draw, home: str) -> Served:
     except NoSuchTask as error:
         advice = "Is the name right? A task is known once a pod of it has ended."
         return _troubled(404, Trouble("No such task", str(error), advice, home))
+    except NoSuchCampaign as error:
+        advice = "One that has not begun says why in its conditions."
+        return _troubled(404, Trouble("No such campaign", str(error), advice, home))
     except StoreError as error:
         return _troubled(503, Trouble("Not now", str(error), _RETRY, home))
     except Exception:

@@ -13,12 +13,13 @@ from plimsoll_operator.web.page.runtime_section import RuntimeSection, gather_se
 from plimsoll_operator.web.page.what_if_query import WhatIfQuery
 from plimsoll_operator.web.report.page import Section, section_of
 from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.store import Store
+from plimsoll_predictor.store import CampaignTally, Store
 
 READ_ATTEMPTS: Final = 1_000
 DRAWN_ATTEMPTS: Final = 400
 MAX_CONDITIONS: Final = 20
 MAX_SENTENCES: Final = 20
+LISTED_CAMPAIGNS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,7 @@ class TaskPage:
 
     row: of all stored attempts; section: of the newest. about: sentences, as in
         `kubectl describe taskprofile`. conditions: of the task's profile, their texts cut.
-    runtime: None while no run of it has succeeded.
+    runtime: None while no run of it has succeeded. campaigns: the newest that ran it.
     """
 
     row: TaskRow
@@ -35,6 +36,7 @@ class TaskPage:
     section: Section
     conditions: tuple[Mapping[str, str], ...]
     runtime: RuntimeSection | None = None
+    campaigns: tuple[CampaignTally, ...] = ()
 
 
 class NoSuchTask(LookupError):
@@ -71,6 +73,7 @@ def gather_page(store: Store, live: Live, query: TaskQuery, now_s: float) -> Tas
             for each in read_conditions(live_task.status.get("conditions"))[:MAX_CONDITIONS]
         ),
         runtime=gather_section(store, task, query.what_if, now_s),
+        campaigns=tuple(store.campaigns.newest(LISTED_CAMPAIGNS, task)),
     )
 
 

@@ -202,6 +202,19 @@ def even_ticks(high: float, most: int = 7, *, finest: int = -9) -> list[float]:
     return [place * step for place in range(int(high / step) + 1)]
 
 
+def range_ticks(low: float, high: float, most: int = 7) -> list[float]:
+    """Round numbers within low..high, low < high, evenly apart, at most about ``most``.
+
+    >>> range_ticks(0, 2_100_000, 6), range_ticks(-3, 4, 5)
+    ([0.0, 500000.0, 1000000.0, 1500000.0, 2000000.0], [-2.0, 0.0, 2.0, 4.0])
+    """
+    rough = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
+    first, last = math.ceil(low / step), math.floor(high / step)
+    return [place * step for place in range(first, last + 1)]
+
+
 def decade_ticks(low: float, high: float) -> list[float]:
     """Round numbers within low..high, low > 0, for a logarithmic axis: the closer, the more.
 

@@ -50,6 +50,19 @@ class CampaignRecord:
     ending: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignTally:
+    """A campaign and how far it is. scenarios, done: how many, and of how many the need is known.
+
+    killed: attempts.
+    """
+
+    record: CampaignRecord
+    scenarios: int = 0
+    done: int = 0
+    killed: int = 0
+
+
 class CampaignRecords(Records):
     """The part of the store for campaigns; errors as of ``Store``."""
 
@@ -87,6 +100,16 @@ class CampaignRecords(Records):
         """All that have not ended."""
         return self._of(campaigns.c.ended_s.is_(None))
 
+    def newest(self, limit: int, task: TaskId | None = None) -> list[CampaignTally]:
+        """The campaigns that began last, of a task or of all, the newest first."""
+        asked = sa.select(campaigns).order_by(campaigns.c.began_s.desc(), campaigns.c.uid)
+        if task is not None:
+            asked = asked.where(campaigns.c.task == str(task))
+        rows = self._database.rows(asked.limit(limit))
+        records = [CampaignRecord(**row._mapping) for row in rows]
+        counts = self._counts([record.uid for record in records])
+        return [CampaignTally(record=each, **counts.get(each.uid, {})) for each in records]
+
     def runs(self, uid: str) -> list[CampaignRun]:
         """All attempts at a campaign's scenarios, in their order."""
         column = campaign_runs.c
@@ -114,6 +137,26 @@ class CampaignRecords(Records):
             for row in self._database.rows(asked):
                 found[run_keys[row.run]].append(_end(row))
         return dict(found)
+
+    def _counts(self, uids: Sequence[str]) -> dict[str, dict[str, int]]:
+        column = campaign_runs.c
+        asked = (
+            sa.select(
+                column.campaign,
+                sa.func.count(sa.distinct(column.scenario)).label("scenarios"),
+                *(
+                    sa.func.count(sa.case((column.state == state.value, 1))).label(name)
+                    for name, state in (("done", RunState.LEARNED), ("killed", RunState.KILLED))
+                ),
+            )
+            .where(column.campaign.in_(uids))
+            .group_by(column.campaign)
+        )
+        rows = self._database.rows(asked) if uids else []
+        return {
+            row.campaign: {"scenarios": row.scenarios, "done": row.done, "killed": row.killed}
+            for row in rows
+        }
 
     def _of(self, condition: sa.ColumnElement[bool]) -> list[CampaignRecord]:
         newest = sa.select(campaigns).where(condition).order_by(campaigns.c.began_s.desc())

@@ -96,3 +96,18 @@ def test_a_campaign_that_ended_long_ago_is_forgotten_with_its_runs(store: Store)
     assert store.campaigns.of_uid("u-2") is None
     assert store.campaigns.runs("u-2") == []
     assert store.campaigns.runs("u-1") == RUNS
+
+
+def test_the_newest_are_listed_with_how_far_they_are(store: Store) -> None:
+    killed = replace(RUNS[0], state=RunState.KILLED)
+    again = replace(RUNS[0], attempt=2, state=RunState.LEARNED)
+    store.campaigns.begin(LEARN, [killed, again, *RUNS[1:]])
+    other = replace(LEARN, uid="u-2", task=str(JOIN), began_s=NOON_S + 1)
+    store.campaigns.begin(other, [])
+    tallies = store.campaigns.newest(5)
+    assert [(each.record.uid, each.scenarios, each.done, each.killed) for each in tallies] == [
+        ("u-2", 0, 0, 0),
+        ("u-1", 3, 1, 1),
+    ]
+    assert [each.record.uid for each in store.campaigns.newest(1)] == ["u-2"]
+    assert [each.record.uid for each in store.campaigns.newest(5, TRAIN)] == ["u-1"]
