@@ -15,7 +15,7 @@ WORKERS ?= 2
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-scheduling bench-split bench-split-node bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-engines test-airflow test-next-pods test-placing test-local test-harm test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched airflow
+.PHONY: help setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-scheduling bench-split bench-split-node bench-scale clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-engines test-airflow test-next-pods test-placing test-local test-harm test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched airflow
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -240,4 +240,4 @@ clean: ## end the local cluster and remove what was built here (the cache of bin
 	-[ ! -f deploy/local/cluster.py ] || $(CLUSTER) down
 	-[ ! -d .local/cluster-placing ] || PLIMSOLL_CLUSTER_HOME=$(CURDIR)/.local/cluster-placing $(CLUSTER) down
 	-[ ! -d .local/test-logs ] || $(PYTHON) -m tests.suites down
-	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html demo-placing.html bench-results.json bench-sizes.json bench-forecast.json bench-live.json bench-rescue.json bench-placing.json bench-placing-nodes.json bench-scheduling.json bench-split.json bench-split-node.json bench-scale.json harm.json
+	rm -rf $(VENV) .local .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache demo-summary.json demo-report.html demo-campaign-summary.json demo-campaign.html demo-placing.html bench-results.json bench-sizes.json bench-forecast.json bench-live.json bench-rescue.json bench-placing.json bench-placing-nodes.json bench-scheduling.json bench-split.json bench-split-node.json bench-scale.json harm.json

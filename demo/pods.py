@@ -72,14 +72,15 @@ def _metadata(run: LiveRun) -> Manifest:
 def _pod(run: LiveRun, image: str) -> Manifest:
     metadata = _metadata(run)
     metadata.pop("namespace")
-    return {"metadata": metadata, "spec": _pod_spec(run.work, image)}
+    return {"metadata": metadata, "spec": pod_spec(run.work, image)}
 
 
 def _feature_annotations(work: Work) -> Mapping[str, str]:
     return {f"{FEATURE_PREFIX}{name}": str(value) for name, value in work.features.items()}
 
 
-def _pod_spec(work: Work, image: str) -> Manifest:
+def pod_spec(work: Work, image: str) -> Manifest:
+    """What an ML team writes of the pod of some work: one container that asks for REQUEST."""
     return {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,

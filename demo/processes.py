@@ -52,7 +52,7 @@ class Processes:
         return ("The cluster stays up for you to look around; Plimsoll itself has ended:",)
 
     @contextmanager
-    def running(self, history: Path) -> Iterator[None]:
+    def running(self, history: Path | None) -> Iterator[None]:
         """From ready to stopped; the webhook goes with them.
 
         Raises:
@@ -60,7 +60,8 @@ class Processes:
 
         """
         _fresh_state()
-        _plimsoll("import", str(history), "--store", STORE, "--strict")
+        if history is not None:
+            _plimsoll("import", str(history), "--store", STORE, "--strict")
         command = [*self.place.enter, *PLIMSOLL, "run", *_run_arguments(self.place)]
         with LOG.open("ab") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT)

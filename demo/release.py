@@ -52,7 +52,7 @@ class Release:
         )
 
     @contextmanager
-    def running(self, history: Path) -> Iterator[None]:
+    def running(self, history: Path | None) -> Iterator[None]:
         """From ready, with the recorded runs taken in.
 
         Raises:
@@ -69,7 +69,8 @@ class Release:
             *("--set", f"controller.training.budgetSeconds={TRAINING_BUDGET_S}"),
             *("--set", f"controller.leaseSeconds={LEASE_S}"),
         )
-        self._plimsoll("import", str(history), "--strict")
+        if history is not None:
+            self._plimsoll("import", str(history), "--strict")
         yield
 
     def answer(self, *arguments: str) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""`make demo`: the whole story on a real Kubernetes. `--help` says what can be chosen."""
+"""`make demo` and `make demo-campaign`, on a real Kubernetes. `--help` says what can be chosen."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 # Run as a file by `python -P`: the checkout is where demo.* and deploy.* are found.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from demo.campaign_story import CampaignStory
 from demo.figures import complaints
 from demo.kubectl import KubectlError
 from demo.place import LOCAL_HOST, Place, PlaceError, local_place, named_place
@@ -18,7 +19,7 @@ from demo.processes import Processes
 from demo.release import Release
 from demo.screen import Screen
 from demo.service import Service, ServiceError
-from demo.story import REPORT, SUMMARY, Story, StoryError
+from demo.story import Story, StoryError
 from rich.console import Console
 
 DEFAULT_IMAGE = "localhost/plimsoll-demo:dev"
@@ -33,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.chart and given.context:
         # It would take a release of that cluster away, and cannot bring the image there.
         parser.error("--chart is for the local cluster; leave --context out")
+    if given.chart and given.campaign:
+        parser.error("--campaign runs Plimsoll as processes; leave --chart out")
     # Ended from outside, what was started here ends as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH)
@@ -42,14 +45,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         place = _place(given)
         with screen:
             service: Service = Release(place) if given.chart else Processes(place)
-            seen = Story(place, service, screen).tell()
+            story = (CampaignStory if given.campaign else Story)(place, service, screen)
+            seen = story.tell()
     except (PlaceError, ServiceError, StoryError, KubectlError) as error:
         console.print(f"[bold red]demo: {error}[/bold red]", highlight=False)
         return 2
     except KeyboardInterrupt:
         console.print("demo: interrupted; `make clean` takes the local cluster away")
         return 130
-    _say_where_to_look(console, place, service.afterwards)
+    _say_where_to_look(console, place, story.where_to_look)
     wrong = complaints(seen)
     for line in wrong:
         console.print(f"[bold red]{line}[/bold red]", highlight=False)
@@ -64,6 +68,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--chart", action="store_true", help="Plimsoll as the Helm chart's pods, not as processes"
+    )
+    parser.add_argument(
+        "--campaign", action="store_true", help="a profiling campaign, and production after it"
     )
     parser.add_argument(
         "--image",
@@ -87,19 +94,12 @@ def _place(given: argparse.Namespace) -> Place:
     return local_place()
 
 
-def _say_where_to_look(console: Console, place: Place, afterwards: Sequence[str]) -> None:
-    kubectl = place.shown_kubectl
-    for line in (
-        f"Figures: {SUMMARY.name}. Report: {REPORT.name}, open it in a browser.",
-        *afterwards,
-        f"  {kubectl} get taskprofiles -A",
-        f"  {kubectl} describe taskprofile train-demand -n shop",
-        f"  {kubectl} get events -A --field-selector reason=Lifted",
-        f"  {kubectl} get pods -n shop -L plimsoll.dev/task",
-        "`make cluster-down` takes the cluster away, `make clean` all else, too."
-        if not place.context
-        else f"{kubectl} delete namespace shop lab    removes what the demo made there.",
-    ):
+def _say_where_to_look(console: Console, place: Place, lines: Sequence[str]) -> None:
+    away = "`make cluster-down` takes the cluster away, `make clean` all else, too."
+    if place.context:
+        kubectl = place.shown_kubectl
+        away = f"{kubectl} delete namespace shop lab    removes what the demo made there."
+    for line in (*lines, away):
         console.print(line, highlight=False, soft_wrap=True)
 
 

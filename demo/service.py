@@ -30,8 +30,10 @@ class Service(Protocol):
     def afterwards(self) -> Sequence[str]:
         """What is left when the demo has ended, and how to look at it, line by line."""
 
-    def running(self, history: Path) -> AbstractContextManager[None]:
+    def running(self, history: Path | None) -> AbstractContextManager[None]:
         """From ready, with the recorded runs taken in as training data, to the demo's end.
+
+        history: None takes in nothing.
 
         Raises:
             ServiceError: if it is not ready in time.

@@ -74,6 +74,19 @@ class Story:
             self.conclude(seen)
         return seen
 
+    @property
+    def where_to_look(self) -> Sequence[str]:
+        """What people may look at when it has ended, line by line."""
+        kubectl = self.place.shown_kubectl
+        return (
+            f"Figures: {SUMMARY.name}. Report: {REPORT.name}, open it in a browser.",
+            *self.service.afterwards,
+            f"  {kubectl} get taskprofiles -A",
+            f"  {kubectl} describe taskprofile train-demand -n shop",
+            f"  {kubectl} get events -A --field-selector reason=Lifted",
+            f"  {kubectl} get pods -n shop -L plimsoll.dev/task",
+        )
+
     def set_stage(self) -> None:
         """Namespaces of our own, new and empty, with the CRDs and policies."""
         self._remove_own_namespaces()
