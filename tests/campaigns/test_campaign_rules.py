@@ -41,6 +41,7 @@ def drawn_from(**axis: Any) -> dict[str, Any]:
         {"configMap": {"name": "scenarios", "key": "scenarios.csv"}},
         {"grid": [{"name": "mib", "values": [1, "2"]}]},
         {"sample": {"count": 9, "seed": 0, "space": [{**SPACE, "scale": "Logarithmic"}]}},
+        {"recorded": {}},
     ],
     ids=lambda scenarios: next(iter(scenarios)),
 )
@@ -73,6 +74,16 @@ def test_a_campaign_with_every_field_is_taken(
             {"scenarios": {"csv": "mib\n1\n", "rows": [{"mib": 1}]}},
             "write exactly one of rows, csv, configMap",
             id="two forms",
+        ),
+        pytest.param(
+            {"scenarios": {"recorded": {}, "rows": [{"mib": 1}]}},
+            "write exactly one of rows, csv, configMap, grid, sample and recorded",
+            id="a recording and rows",
+        ),
+        pytest.param(
+            {"scenarios": {"recorded": {"days": 0}}},
+            "should be greater than or equal to 1",
+            id="no days",
         ),
         pytest.param(
             {"scenarios": {"rows": [{"mib": n} for n in range(1001)]}},

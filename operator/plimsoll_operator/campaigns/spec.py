@@ -15,6 +15,7 @@ from plimsoll_operator.names.quantity import BadQuantity, parse_bytes
 from plimsoll_operator.pods.spec import NotSizable, SizedContainer, sized_container
 from plimsoll_operator.pods.status import read_time
 from plimsoll_predictor.campaigns import scenarios as tables
+from plimsoll_predictor.campaigns.recorded import DAYS, MOST, Recording, of_recorded
 from plimsoll_predictor.campaigns.rules import (
     Budget,
     Order,
@@ -23,6 +24,7 @@ from plimsoll_predictor.campaigns.rules import (
 )
 from plimsoll_predictor.campaigns.scenarios import BadScenarios, Feature, Scenarios
 from plimsoll_predictor.core.documents import from_document
+from plimsoll_predictor.core.record import Features
 from plimsoll_predictor.core.task import TaskId
 
 START_WITHIN_S: Final = 600
@@ -81,12 +83,18 @@ class _SampleSpec(msgspec.Struct, frozen=True):
     space: list[_AxisSpec]
 
 
+class _RecordedSpec(msgspec.Struct, frozen=True):
+    days: int = DAYS
+    most: int = MOST
+
+
 class _ScenariosSpec(msgspec.Struct, frozen=True, rename="camel"):
     rows: list[dict[str, _Text]] | None = None
     csv: str | None = None
     config_map: _FileSpec | None = None
     grid: list[_GridSpec] | None = None
     sample: _SampleSpec | None = None
+    recorded: _RecordedSpec | None = None
 
 
 class _Variable(msgspec.Struct, frozen=True):
@@ -165,6 +173,12 @@ class Campaign:
         file = self.spec.scenarios.config_map
         return None if file is None else (file.name, file.key)
 
+    @property
+    def recording(self) -> Recording | None:
+        """What of the task's real runs its scenarios are; None if they are elsewhere."""
+        given = self.spec.scenarios.recorded
+        return None if given is None else Recording(days=given.days, most=given.most)
+
     def rules(self, began_s: float) -> Rules:
         """What people asked of it. began_s: when it was registered, Unix seconds."""
         spec, stop = self.spec, self.spec.stop
@@ -220,14 +234,21 @@ def read_campaign(document: Mapping[str, Any]) -> Campaign:
     )
 
 
-def scenarios_of(campaign: Campaign, csv_text: str | None = None) -> Scenarios:
-    """Return the campaign's scenarios. csv_text: of its ConfigMap; None without one.
+def scenarios_of(
+    campaign: Campaign, csv_text: str | None = None, recorded: Sequence[Features] = ()
+) -> Scenarios:
+    """Return the campaign's scenarios.
+
+    csv_text: of its ConfigMap; None without one. recorded: the features of the task's real runs,
+    if they are its scenarios.
 
     Raises:
         BadCampaign: if they cannot be run; it says which.
     """
     features = [Feature(name=each.name, numeric=each.numeric) for each in campaign.features]
     try:
+        if campaign.recording is not None:
+            return of_recorded(recorded, features, campaign.recording)
         return tables.checked(_rows(campaign.spec.scenarios, csv_text), features)
     except BadScenarios as error:
         raise BadCampaign("InvalidScenarios", f"spec.scenarios: {error}") from error

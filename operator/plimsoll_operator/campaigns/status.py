@@ -166,6 +166,11 @@ def _accepted(state: State) -> Finding:
     if state.duplicates:
         words = f"{counted(state.duplicates, 'scenario')} left out, as others are the same"
         return Finding(ConditionStatus.TRUE, "DuplicatesLeftOut", words)
+    scenarios = latest_of(state.runs).values()
+    stands_for = sum(run.weight for run in scenarios)
+    if stands_for > len(scenarios):
+        words = f"its {counted(len(scenarios), 'scenario')} stand for {stands_for:,} recorded runs"
+        return Finding(ConditionStatus.TRUE, "Valid", words)
     return Finding(ConditionStatus.TRUE, "Valid", "it can run as it is written")
 
 

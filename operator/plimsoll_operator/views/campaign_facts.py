@@ -57,9 +57,19 @@ class CampaignFacts:
         return self._spent.gb_hours or 0.0
 
     @property
+    def _weighed(self) -> str:
+        recorded = self.stands_for > self.counts.scenarios
+        return f"; they stand for {self.stands_for:,} recorded runs" if recorded else ""
+
+    @property
     def _spent(self) -> Budget:
         ended_s = self.record.ended_s
         return spent(self.runs, ended_s if ended_s is not None else self.now_s)
+
+    @property
+    def stands_for(self) -> int:
+        """How many real runs its scenarios stand for; as many as it has, if nobody counted."""
+        return sum(run.weight for run in latest_of(self.runs).values())
 
     @property
     def failed(self) -> tuple[CampaignRun, ...]:
@@ -77,7 +87,7 @@ class CampaignFacts:
             "ended": words_for_ending(record.ending),
             "scenarios": (
                 f"{counts.scenarios}: {counts.done} done, {counts.failed} without a need,"
-                f" {counts.waiting} not run; {counted(counts.killed, 'kill')}"
+                f" {counts.waiting} not run; {counted(counts.killed, 'kill')}{self._weighed}"
             ),
             "used": f"{self.used_gb_h:.3g} GB·h in {counted(self.tried, 'run')}",
             "bins": words_for_bins(self.found.ceilings_bytes) or "no need is known",

@@ -64,7 +64,8 @@ class Findings:
 
     improvement: estimated share of today's requested memory-time that sizing would save; None if
     too little is known. needed: the share of it that the runs needed; None if no need is known.
-    requested_gb_h: of the runs that were measured.
+    requested_gb_h: of the runs that were measured. In all four, a run counts as often as it has
+    weight; ``counts`` and ``effects`` count each once.
     """
 
     ceilings_bytes: tuple[int, ...]
@@ -87,7 +88,7 @@ def findings_of(runs: Sequence[CampaignRun], reference_bytes: int) -> Findings:
         optimal=option.time_based_optimal_improvement if option else None,
         improvement=estimated_improvement(learned, reference_bytes),
         needed=_needed(learned, reference_bytes),
-        requested_gb_h=sum(gb_hours(reference_bytes, run.runtime_s or 0.0) for run in learned),
+        requested_gb_h=gb_hours(reference_bytes, float(_held_s(learned).sum())),
         effects=effects_of(learned),
         uncertain=uncertain_of(runs),
     )
@@ -100,7 +101,7 @@ def best_bins(learned: Sequence[CampaignRun], reference_bytes: int) -> BinOption
     limits = BinLimits(
         reference_bytes=float(reference_bytes), max_bins=MOST_BINS, min_members=MEMBERS
     )
-    options = search_bins(needs_of(learned), _runtimes(learned), limits)
+    options = search_bins(needs_of(learned), _held_s(learned), limits)
     return max(options, key=lambda each: each.time_based_optimal_improvement)
 
 
@@ -121,8 +122,9 @@ def estimated_improvement(learned: Sequence[CampaignRun], reference_bytes: int) 
     middles, errors = fit(axes, learned).left_out()
     upper: Array = np.exp(middles + errors)
     chosen, right = option.bins.labels(upper), option.bins.labels(needs)
-    accuracy = float(np.mean(chosen == right))
-    under = float(np.mean(chosen < right))
+    weights = np.asarray([run.weight for run in learned], dtype=np.float64)
+    accuracy = float(np.average(chosen == right, weights=weights))
+    under = float(np.average(chosen < right, weights=weights))
     return option.time_based_optimal_improvement * accuracy - under
 
 
@@ -158,13 +160,15 @@ def learned_of(runs: Sequence[CampaignRun]) -> list[CampaignRun]:
     return sorted(known, key=lambda run: (run.ended_s or 0.0, run.key))
 
 
-def _runtimes(learned: Sequence[CampaignRun]) -> Array:
-    return np.asarray([run.runtime_s or 0.0 for run in learned])
+def _held_s(learned: Sequence[CampaignRun]) -> Array:
+    """How long memory is held: each run as often as it has weight. (n,)."""
+    return np.asarray([(run.runtime_s or 0.0) * run.weight for run in learned])
 
 
 def _needed(learned: Sequence[CampaignRun], reference_bytes: int) -> float | None:
-    requested = float(reference_bytes) * float(_runtimes(learned).sum())
-    return float((needs_of(learned) * _runtimes(learned)).sum()) / requested if requested else None
+    held_s = _held_s(learned)
+    requested = float(reference_bytes) * float(held_s.sum())
+    return float((needs_of(learned) * held_s).sum()) / requested if requested else None
 
 
 def _effect(name: str, runs: Sequence[CampaignRun]) -> Effect:

@@ -208,6 +208,7 @@ def _after(run: CampaignRun, memory_bytes: int, *, lifts: int) -> CampaignRun:
         values=run.values,
         memory_bytes=memory_bytes,
         lifts=lifts,
+        weight=run.weight,
     )
 
 

@@ -69,6 +69,7 @@ class CampaignRun:
     created_s, ended_s: Unix seconds; None if its Job was not asked for, or has not ended.
     attempt_uid: of the observation that says how it ended; None before, or without one.
     peak_bytes, runtime_s: None where nobody measured. note: why it ended so, in words.
+    weight: how many real runs its scenario stands for; 1 where nobody counted.
     """
 
     scenario: int
@@ -83,6 +84,7 @@ class CampaignRun:
     peak_bytes: int | None = None
     runtime_s: float | None = None
     note: str = ""
+    weight: int = 1
 
     @property
     def key(self) -> tuple[int, int]:

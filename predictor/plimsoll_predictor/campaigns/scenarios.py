@@ -52,10 +52,14 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenarios:
-    """What is registered. duplicates: rows left out because an earlier one is the same."""
+    """What is registered. duplicates: rows left out because an earlier one is the same.
+
+    weights: how many real runs each row stands for; empty where nobody counted.
+    """
 
     rows: tuple[Values, ...]
     duplicates: int = 0
+    weights: tuple[int, ...] = ()
 
 
 def number_of(text: str) -> float | None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.campaigns.spec import BadCampaign, read_campaign, scenarios_of
+from plimsoll_predictor.campaigns.recorded import Recording
 from plimsoll_predictor.campaigns.rules import (
     Budget,
     Order,
@@ -51,6 +52,18 @@ def test_each_form_of_scenarios_is_read(scenarios: dict[str, Any], count: int) -
     campaign = read_campaign(stored(scenarios=scenarios))
     text = "mib\n1\n2\n3\n4\n" if campaign.config_map else None
     assert len(scenarios_of(campaign, text).rows) == count
+
+
+def test_scenarios_of_a_recording_are_what_real_runs_worked_on() -> None:
+    campaign = read_campaign(stored(scenarios={"recorded": {}}))
+    assert campaign.recording == Recording(days=30, most=200)
+    found = scenarios_of(campaign, recorded=[{"mib": 4.0}, {"mib": 4.0}, {"mib": 9.0}])
+    assert found.rows == ({"mib": "4"}, {"mib": "9"})
+    assert found.weights == (2, 1)
+    with pytest.raises(BadCampaign, match="no run of the task is known of the last 30 days"):
+        scenarios_of(campaign)
+    few = read_campaign(stored(scenarios={"recorded": {"days": 7, "most": 1}}))
+    assert scenarios_of(few, recorded=[{"mib": 4.0}, {"mib": 9.0}]).weights == (2,)
 
 
 @pytest.mark.parametrize(

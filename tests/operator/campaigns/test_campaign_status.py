@@ -98,3 +98,12 @@ def test_a_condition_keeps_the_time_of_its_last_change() -> None:
     assert [each["lastTransitionTime"] for each in again["conditions"]] == [
         each["lastTransitionTime"] for each in first["conditions"]
     ]
+
+
+def test_scenarios_of_a_recording_say_how_many_runs_they_stand_for() -> None:
+    runs = [replace(each, weight=5) for each in RUNS]
+    assert sentences(replace(STATE, runs=runs))["Accepted"] == (
+        "True",
+        "Valid",
+        "its 7 scenarios stand for 35 recorded runs",
+    )

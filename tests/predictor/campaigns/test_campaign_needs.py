@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -134,3 +135,18 @@ def test_findings_say_how_the_need_depends_on_each_feature_and_what_is_uncertain
     assert [each.values["n"] for each in found.uncertain] == ["60", "7"]
     assert len(found.ceilings_bytes) > 1
     assert math.isclose(found.requested_gb_h, 40 * 60 / 3600, rel_tol=0.01)
+
+
+def test_a_run_that_stands_for_many_counts_as_often_in_every_share() -> None:
+    runs = [learned(n, linear(n), n=str(n)) for n in range(12)]
+    heavy = [replace(run, weight=30 if run.scenario == 11 else 1) for run in runs]
+    once, often = findings_of(runs, 500 * MIB), findings_of(heavy, 500 * MIB)
+    twice = findings_of([*runs, *(replace(run, scenario=99) for run in runs)], 500 * MIB)
+    assert once.needed is not None
+    assert often.needed is not None
+    assert often.needed > 1.2 * once.needed
+    assert often.requested_gb_h == pytest.approx(once.requested_gb_h * 41 / 12)
+    assert twice.needed == pytest.approx(once.needed)
+    assert often.optimal is not None
+    assert once.optimal is not None
+    assert often.optimal < once.optimal

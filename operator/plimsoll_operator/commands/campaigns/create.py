@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from plimsoll_operator.campaigns.job_manifest import API_VERSION, CAMPAIGNS, KIND
-from plimsoll_operator.campaigns.spec import BadCampaign, read_campaign, scenarios_of
+from plimsoll_operator.campaigns.spec import BadCampaign, Campaign, read_campaign, scenarios_of
 from plimsoll_operator.commands.campaigns.watch import watch_command
 from plimsoll_operator.commands.printing.printing import complain
 from plimsoll_operator.commands.reaching.cluster_objects import cluster_objects
@@ -63,9 +63,14 @@ def _manifest(file: Path, namespace: str | None) -> dict[str, Any]:
         raise ValueError(f"{file}: name it in metadata.name, and its namespace with --namespace")
     manifest = {**manifest, "apiVersion": API_VERSION, "metadata": meta}
     campaign = read_campaign(manifest)
-    if campaign.config_map is None:
+    if _is_whole(campaign):
         scenarios_of(campaign)
     return manifest
+
+
+def _is_whole(campaign: Campaign) -> bool:
+    """Say whether its scenarios are in it, and not in a ConfigMap or in past runs."""
+    return campaign.config_map is None and campaign.recording is None
 
 
 async def _create(manifest: dict[str, Any], installation: Installation) -> str:
@@ -73,7 +78,7 @@ async def _create(manifest: dict[str, Any], installation: Installation) -> str:
     async with cluster_objects(installation) as objects:
         await objects.create(custom_path(CAMPAIGNS, meta["namespace"]), manifest)
     named, campaign = f"{meta['namespace']}/{meta['name']}", read_campaign(manifest)
-    if campaign.config_map is not None:
+    if not _is_whole(campaign):
         return f"created: {named}"
     found = scenarios_of(campaign)
     left_out = f", {found.duplicates} left out as others are the same" if found.duplicates else ""

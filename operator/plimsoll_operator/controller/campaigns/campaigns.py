@@ -32,10 +32,13 @@ from plimsoll_predictor.campaigns.planning import (
     next_steps,
     refused,
 )
+from plimsoll_predictor.campaigns.recorded import MOST_RUNS, rows_with_weights
 from plimsoll_predictor.campaigns.rules import (
     Ending,
 )
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
+from plimsoll_predictor.core.record import Features
+from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.store import CampaignRecord, Store, StoreError, Writer
 
 log = structlog.get_logger()
@@ -169,7 +172,8 @@ class Campaigns:
         if record is not None:
             return record
         csv_text = await self.refusals.jobs.scenarios_file(campaign)
-        scenarios = await asyncio.to_thread(scenarios_of, campaign, csv_text)
+        recorded = await self._recorded(campaign)
+        scenarios = await asyncio.to_thread(scenarios_of, campaign, csv_text, recorded)
         record = CampaignRecord(
             uid=uid,
             namespace=campaign.task.namespace,
@@ -180,12 +184,27 @@ class Campaigns:
             began_s=self.now_s(),
         )
         runs = [
-            CampaignRun(scenario=number, values=values, memory_bytes=campaign.memory_bytes)
-            for number, values in enumerate(scenarios.rows)
+            CampaignRun(
+                scenario=number, values=values, memory_bytes=campaign.memory_bytes, weight=weight
+            )
+            for number, (values, weight) in enumerate(rows_with_weights(scenarios))
         ]
         await self.writer.call(self.store.campaigns.begin, record, runs)
         log.info("campaign begins", campaign=campaign.name, scenarios=len(runs))
         return record
+
+    async def _recorded(self, campaign: Campaign) -> Sequence[Features]:
+        """Return the features of the task's real runs, if they are the campaign's scenarios."""
+        if campaign.recording is None:
+            return ()
+        since_s = self.now_s() - campaign.recording.days * DAY_S
+
+        def read() -> Sequence[Features]:
+            return self.store.campaigns.recorded(
+                campaign.task, since_s, without=RUN_PREFIX, limit=MOST_RUNS
+            )
+
+        return await self.writer.read(read)
 
     async def _advance(
         self, document: Mapping[str, Any], campaign: Campaign, record: CampaignRecord

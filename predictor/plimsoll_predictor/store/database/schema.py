@@ -275,6 +275,8 @@ campaign_runs: Final = sa.Table(
     *optional(sa.BigInteger, "peak_bytes"),
     *optional(sa.Double, "runtime_s"),
     *required(sa.Text, "note"),
+    # How many real runs the scenario stands for; null counts as one.
+    *optional(sa.Integer, "weight"),
 )
 
 # One row: the oldest step of the schema whose code may use this one (migrations/__init__.py).

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from plimsoll_predictor.campaigns.planning import SeenEnd
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.core.bounded_text import bounded
-from plimsoll_predictor.core.record import Cause, Outcome
+from plimsoll_predictor.core.record import Cause, Features, Outcome
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import DAY_S
 from plimsoll_predictor.store.database.database import Records
@@ -117,6 +117,22 @@ class CampaignRecords(Records):
         rows = self._database.rows(of_it.order_by(column.scenario, column.attempt))
         return [_run(row._mapping) for row in rows]
 
+    def recorded(self, task: TaskId, since_s: float, *, without: str, limit: int) -> list[Features]:
+        """The features of a task's runs since then, the newest first, each run once.
+
+        without: begins the keys of runs that do not count. limit: attempts that are looked at.
+        """
+        column = observations.c
+        asked = (
+            sa.select(column.run, column.features)
+            .where((column.task == str(task)) & (column.ordered_s >= since_s))
+            .where(~column.run.startswith(without, autoescape=True))
+            .order_by(column.ordered_s.desc(), column.id.desc())
+            .limit(limit)
+        )
+        by_run = {row.run: row.features for row in self._database.rows(asked)}
+        return [json.loads(features) for features in by_run.values()]
+
     def ends(self, task: TaskId, run_keys: Mapping[str, int]) -> dict[int, list[SeenEnd]]:
         """What was observed of scenarios, the oldest first.
 
@@ -179,14 +195,21 @@ def _rows(uid: str, runs: Iterable[CampaignRun]) -> list[dict[str, Any]]:
             "peak_bytes": run.peak_bytes,
             "runtime_s": run.runtime_s,
             "note": bounded(run.note, _MOST_NOTE_BYTES),
+            "weight": run.weight,
         }
         for run in runs
     ]
 
 
 def _run(row: Any) -> CampaignRun:
-    own = {key: row[key] for key in row if key not in {"campaign", "state", "features"}}
-    return CampaignRun(state=RunState(row["state"]), values=json.loads(row["features"]), **own)
+    elsewhere = {"campaign", "state", "features", "weight"}
+    own = {key: row[key] for key in row if key not in elsewhere}
+    return CampaignRun(
+        state=RunState(row["state"]),
+        values=json.loads(row["features"]),
+        weight=row["weight"] or 1,
+        **own,
+    )
 
 
 def _end(row: Any) -> SeenEnd:

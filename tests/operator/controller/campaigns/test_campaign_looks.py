@@ -11,6 +11,7 @@ from typing import Any
 
 from kubernetes_asyncio import client
 
+from plimsoll_operator.campaigns.job_manifest import RUN_PREFIX
 from plimsoll_operator.campaigns.spec import Campaign
 from plimsoll_operator.controller.campaigns.campaign_jobs import CampaignJobs
 from plimsoll_operator.controller.campaigns.campaigns import Campaigns
@@ -21,9 +22,11 @@ from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.kube.client import Kube
 from plimsoll_predictor.campaigns.planning import SeenJob
 from plimsoll_predictor.campaigns.runs import CampaignRun
+from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store, Writer
 from tests.builders.books import books
 from tests.builders.ledgers import NOBODY
+from tests.builders.stores import an_attempt
 from tests.operator.campaigns.documents import stored
 
 Document = dict[str, Any]
@@ -148,3 +151,26 @@ async def test_whether_jobs_may_be_made_is_asked_once_a_look_for_each_namespace(
         assert rig.jobs.asked == ["shop"]
         await rig.campaigns.look()
         assert rig.jobs.asked == ["shop", "shop"]
+
+
+async def test_one_of_a_recording_waits_for_runs_and_then_takes_what_they_worked_on(
+    tmp_path: Path,
+) -> None:
+    recorded = a_document("a", task="train", scenarios={"recorded": {"days": 1}})
+    async with looking(tmp_path, recorded) as rig:
+        await rig.campaigns.look()
+        assert rig.phases() == ["Refused"]
+        said = recorded["status"]["conditions"][0]
+        assert (said["reason"], "no run of the task" in said["message"]) == (
+            "InvalidScenarios",
+            True,
+        )
+        real = [an_attempt(f"p-{n}").of(TaskId("shop", "train")) for n in range(6)]
+        mine = an_attempt("p-9").of(TaskId("shop", "train")).in_run(f"{RUN_PREFIX}u/0")
+        done = [each.knowing(mib=float(n % 2)).running(0.0, 900.0) for n, each in enumerate(real)]
+        own = mine.knowing(mib=77.0).running(0.0, 900.0)
+        rig.campaigns.store.keep([each.built for each in (*done, own)])
+        await rig.campaigns.look()
+        assert rig.phases() == ["Running"]
+        runs = rig.campaigns.store.campaigns.runs("uid-a")
+        assert [(run.values["mib"], run.weight) for run in runs] == [("0", 3), ("1", 3)]

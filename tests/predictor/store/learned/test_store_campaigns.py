@@ -111,3 +111,24 @@ def test_the_newest_are_listed_with_how_far_they_are(store: Store) -> None:
     ]
     assert [each.record.uid for each in store.campaigns.newest(1)] == ["u-2"]
     assert [each.record.uid for each in store.campaigns.newest(5, TRAIN)] == ["u-1"]
+
+
+def test_recorded_features_are_those_of_real_runs_since_then_each_run_once(store: Store) -> None:
+    late = NOON_S + 100
+    attempts = (
+        an_attempt("p-1").knowing(rows=1.0).running(NOON_S - 50, NOON_S - 9),
+        an_attempt("p-2").knowing(rows=2.0).in_run("r-2").running(NOON_S, late),
+        an_attempt("p-3").knowing(rows=2.0).in_run("r-2").running(NOON_S, late + 1),
+        an_attempt("p-4").knowing(rows=4.0).running(NOON_S, late + 2),
+        an_attempt("p-5").knowing(rows=5.0).in_run("run:c/1").running(NOON_S, late),
+        an_attempt("p-6").of(JOIN).running(NOON_S, late),
+    )
+    store.keep([each.built for each in attempts])
+    found = store.campaigns.recorded(TRAIN, NOON_S, without="run:c", limit=9)
+    assert found == [{"rows": 4.0}, {"rows": 2.0}]
+    assert len(store.campaigns.recorded(TRAIN, NOON_S, without="run:c", limit=1)) == 1
+
+
+def test_a_scenarios_weight_is_kept(store: Store) -> None:
+    store.campaigns.begin(LEARN, [replace(RUNS[0], weight=17), *RUNS[1:]])
+    assert [run.weight for run in store.campaigns.runs("u-1")] == [17, 1, 1]
