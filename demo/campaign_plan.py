@@ -21,7 +21,8 @@ MEMORY: Final = "3Gi"
 """What each scenario gets: twice what the heaviest was ever seen to need."""
 PARALLELISM: Final = 4
 PRODUCTION_RUNS: Final = 40
-SEED: Final = 7
+SEED: Final = 12
+"""Of the first thirty, the one whose runs come closest to the mix they are drawn from."""
 
 
 def campaign(image: str) -> dict[str, Any]:

@@ -93,7 +93,18 @@ class CampaignFacts:
             "bins": words_for_bins(self.found.ceilings_bytes) or "no need is known",
             "members": ", ".join(map(str, self.found.counts)) or "-",
             "would save": self.saving,
+            "certain": self.certainty,
         }
+
+    @property
+    def certainty(self) -> str:
+        """How well the need of a run is known from the others, in words."""
+        if self.found.within is None:
+            return "not known yet"
+        return (
+            f"four of five needs lie within {self.found.within:.2f} times, either way, of what the"
+            " other runs predict"
+        )
 
     @property
     def saving(self) -> str:

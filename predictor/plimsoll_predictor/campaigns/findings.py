@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from plimsoll_predictor.campaigns.needs import MOST_FITTED, Array, axes_of, fit, needs_of
+from plimsoll_predictor.campaigns.needs import LIKELY, MOST_FITTED, Array, axes_of, fit, needs_of
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
 from plimsoll_predictor.campaigns.scenarios import number_of
 from plimsoll_predictor.core.units import gb_hours
@@ -64,8 +64,9 @@ class Findings:
 
     improvement: estimated share of today's requested memory-time that sizing would save; None if
     too little is known. needed: the share of it that the runs needed; None if no need is known.
-    requested_gb_h: of the runs that were measured. In all four, a run counts as often as it has
-    weight; ``counts`` and ``effects`` count each once.
+    requested_gb_h: of the runs that were measured. within: the factor, either way, within which
+    four of five needs lie of what the other runs predict; None as of improvement. In all shares, a
+    run counts as often as it has weight; ``counts`` and ``effects`` count each once.
     """
 
     ceilings_bytes: tuple[int, ...]
@@ -74,6 +75,7 @@ class Findings:
     improvement: float | None
     needed: float | None
     requested_gb_h: float
+    within: float | None
     effects: tuple[Effect, ...]
     uncertain: tuple[Uncertain, ...]
 
@@ -89,6 +91,7 @@ def findings_of(runs: Sequence[CampaignRun], reference_bytes: int) -> Findings:
         improvement=estimated_improvement(learned, reference_bytes),
         needed=_needed(learned, reference_bytes),
         requested_gb_h=gb_hours(reference_bytes, float(_held_s(learned).sum())),
+        within=_within(learned),
         effects=effects_of(learned),
         uncertain=uncertain_of(runs),
     )
@@ -163,6 +166,14 @@ def learned_of(runs: Sequence[CampaignRun]) -> list[CampaignRun]:
 def _held_s(learned: Sequence[CampaignRun]) -> Array:
     """How long memory is held: each run as often as it has weight. (n,)."""
     return np.asarray([(run.runtime_s or 0.0) * run.weight for run in learned])
+
+
+def _within(learned: Sequence[CampaignRun]) -> float | None:
+    if len(learned) < LEAST_FOR_ESTIMATE:
+        return None
+    learned = learned[-MOST_FITTED:]
+    _, errors = fit(axes_of([run.values for run in learned]), learned).left_out()
+    return float(np.exp(LIKELY * np.median(errors)))
 
 
 def _needed(learned: Sequence[CampaignRun], reference_bytes: int) -> float | None:

@@ -133,6 +133,8 @@ def test_findings_say_how_the_need_depends_on_each_feature_and_what_is_uncertain
     assert correlation is not None
     assert 0.3 < correlation < 1
     assert [each.values["n"] for each in found.uncertain] == ["60", "7"]
+    assert found.within is not None
+    assert 1 < found.within < 1.5
     assert len(found.ceilings_bytes) > 1
     assert math.isclose(found.requested_gb_h, 40 * 60 / 3600, rel_tol=0.01)
 

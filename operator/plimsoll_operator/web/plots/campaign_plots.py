@@ -37,7 +37,7 @@ _SPREAD_IN: Final = 7
 _MOST_TICKS: Final = 6
 _MOST: Final = 1e150
 _LEAST: Final = 1e-150
-_FRAME: Final = Frame.inside(SIZE, right=20, bottom=26)
+_FRAME: Final = Frame.inside(SIZE, right=20, top=30, bottom=26)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +62,7 @@ def effect_plot(facts: CampaignFacts, effect: Effect) -> Markup:
     """Need by value: runs, kills, what is expected of uncertain scenarios, ceilings of bins."""
     marks, open_ = marks_of(facts, effect.feature), facts.found.uncertain
     sizes = [mark.size_bytes for mark in marks] + [_upper(each) for each in open_]
+    sizes += facts.found.ceilings_bytes
     y = _FRAME.y(0, max([*sizes, MIB]) * _ROOM_ABOVE)
     named = [mark.value for mark in marks]
     named += [each.values[effect.feature] for each in open_ if effect.feature in each.values]
@@ -72,7 +73,7 @@ def effect_plot(facts: CampaignFacts, effect: Effect) -> Markup:
         *_ceilings(facts.found.ceilings_bytes, y),
         *_expected(open_, effect.feature, across, y),
         *_runs(marks, across, y),
-        svg.text((4, _FRAME.top - 8), "need", "axis"),
+        svg.text((4, _FRAME.top - 17), "need", "axis"),
     ]
     label = f"Need by {cut(effect.feature, 60)}"
     return svg.picture(*SIZE, label, parts, effect_description(effect))
