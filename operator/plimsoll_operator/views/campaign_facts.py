@@ -12,6 +12,7 @@ from plimsoll_operator.campaigns.status import (
     words_for_ending,
     words_for_saving,
 )
+from plimsoll_operator.names.conditions import cut
 from plimsoll_operator.wording.figure_words import words_for_minute, words_for_share
 from plimsoll_predictor.campaigns.findings import Findings, findings_of
 from plimsoll_predictor.campaigns.rules import Budget, spent
@@ -20,7 +21,8 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import counted, words_for_bytes
 from plimsoll_predictor.store import CampaignRecord, Store
 
-_MOST_SCENARIO_CHARS: Final = 80
+_MOST_SCENARIO_CHARS: Final = 160
+_MOST_VALUE_CHARS: Final = 30
 
 
 class NoSuchCampaign(LookupError):
@@ -141,8 +143,10 @@ def words_for_scenario(values: Mapping[str, str]) -> str:
     >>> words_for_scenario({"rows": "1000", "region": "eu"})
     'region=eu, rows=1000'
     """
-    said = ", ".join(f"{name}={text}" for name, text in sorted(values.items()))
-    return said[:_MOST_SCENARIO_CHARS]
+    said = ", ".join(
+        f"{name}={cut(text, _MOST_VALUE_CHARS)}" for name, text in sorted(values.items())
+    )
+    return cut(said, _MOST_SCENARIO_CHARS)
 
 
 def _share(value: float | None) -> str:

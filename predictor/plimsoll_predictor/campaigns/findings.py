@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
-from plimsoll_predictor.campaigns.needs import LIKELY, MOST_FITTED, Array, axes_of, fit, needs_of
+from plimsoll_predictor.campaigns.needs import (
+    LIKELY,
+    MOST_FITTED,
+    Array,
+    axes_of,
+    day_of,
+    fit,
+    needs_of,
+)
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState, latest_of
 from plimsoll_predictor.campaigns.scenarios import number_of
 from plimsoll_predictor.core.units import gb_hours
@@ -20,6 +30,32 @@ LEAST_FOR_ESTIMATE: Final = 3
 MOST_UNCERTAIN: Final = 5
 MOST_LEVELS: Final = 8
 """Groups that a feature's values are shown in."""
+_WHOLE: Final = 1e15
+"""Below it, a number without a fraction is written as a whole one."""
+
+
+class ValueKind(StrEnum):
+    """What the values of a feature are, all of them."""
+
+    NUMBER = "number"
+    DATE = "date"
+    CATEGORY = "category"
+
+    def place(self, text: str) -> float | None:
+        """Where a value is on an axis: its number, its day; None of a category."""
+        read = {ValueKind.NUMBER: number_of, ValueKind.DATE: day_of}.get(self)
+        return None if read is None else read(text)
+
+    def words(self, place: float) -> str:
+        """A place on the axis as people read it.
+
+        >>> ValueKind.NUMBER.words(2_100_000.0), ValueKind.DATE.words(739_000.0)
+        ('2100000', '2024-04-24')
+        """
+        if self is ValueKind.DATE:
+            return date.fromordinal(round(place)).isoformat()
+        whole = place.is_integer() and abs(place) < _WHOLE
+        return str(int(place)) if whole else f"{place:g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +73,13 @@ class Level:
 class Effect:
     """How the need depends on one feature.
 
-    numeric: whether every value is a number. distinct: how many values there are; of more
-    categories than MOST_LEVELS, the levels are those with the most runs.
+    distinct: how many values there are; of more categories than MOST_LEVELS, the levels are those
+    with the most runs.
     correlation: Spearman's, of need and value; None for a category, or if either never differs.
     """
 
     feature: str
-    numeric: bool
+    kind: ValueKind
     distinct: int
     correlation: float | None
     levels: tuple[Level, ...]
@@ -183,25 +219,33 @@ def _needed(learned: Sequence[CampaignRun], reference_bytes: int) -> float | Non
 
 
 def _effect(name: str, runs: Sequence[CampaignRun]) -> Effect:
-    numbers = [number_of(run.values[name]) for run in runs]
-    if any(number is None for number in numbers):
+    kind = _kind([run.values[name] for run in runs])
+    if kind is ValueKind.CATEGORY:
         return _effect_of_category(name, runs)
-    values = np.asarray(numbers, dtype=np.float64)
+    values = np.asarray([kind.place(run.values[name]) for run in runs], dtype=np.float64)
     order = np.argsort(values, kind="stable")
     distinct = len(set(values.tolist()))
     parts = np.array_split(order, min(MOST_LEVELS, distinct))
     if distinct <= MOST_LEVELS:
         parts = [np.flatnonzero(values == each) for each in sorted(set(values.tolist()))]
     levels = [
-        _level(_range(values[part]), [runs[place] for place in part]) for part in parts if len(part)
+        _level(_range(values[part], kind), [runs[place] for place in part])
+        for part in parts
+        if len(part)
     ]
     return Effect(
         feature=name,
-        numeric=True,
+        kind=kind,
         distinct=distinct,
         correlation=_spearman(values, needs_of(runs)),
         levels=tuple(levels),
     )
+
+
+def _kind(texts: Sequence[str]) -> ValueKind:
+    ordered = (ValueKind.NUMBER, ValueKind.DATE)
+    every = (kind for kind in ordered if all(kind.place(text) is not None for text in texts))
+    return next(every, ValueKind.CATEGORY)
 
 
 def _effect_of_category(name: str, runs: Sequence[CampaignRun]) -> Effect:
@@ -212,7 +256,7 @@ def _effect_of_category(name: str, runs: Sequence[CampaignRun]) -> Effect:
     levels = [_level(kind, by_kind[kind]) for kind in sorted(commonest)]
     return Effect(
         feature=name,
-        numeric=False,
+        kind=ValueKind.CATEGORY,
         distinct=len(by_kind),
         correlation=None,
         levels=tuple(levels),
@@ -230,9 +274,9 @@ def _level(values: str, runs: Sequence[CampaignRun]) -> Level:
     )
 
 
-def _range(values: Array) -> str:
+def _range(values: Array, kind: ValueKind) -> str:
     low, high = float(values.min()), float(values.max())
-    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    return kind.words(low) if low == high else f"{kind.words(low)} to {kind.words(high)}"
 
 
 def _spearman(values: Array, needs: Array) -> float | None:

@@ -91,12 +91,17 @@ def axes_of(rows: Sequence[Mapping[str, str]]) -> Axes:
 def _amount(text: str) -> float | None:
     """The number that a text says, of a date its day; None if it says neither."""
     number = number_of(text)
-    if number is None and len(text) == _DATE_CHARS:
-        try:
-            return float(date.fromisoformat(text).toordinal())
-        except ValueError:
-            return None
-    return number
+    return day_of(text) if number is None else number
+
+
+def day_of(text: str) -> float | None:
+    """The day that a date as 2026-01-31 says, counted from the year 1; None of another text."""
+    if len(text) != _DATE_CHARS:
+        return None
+    try:
+        return float(date.fromisoformat(text).toordinal())
+    except ValueError:
+        return None
 
 
 def _placed(text: str | None, how: tuple[float, float, bool] | str) -> float:

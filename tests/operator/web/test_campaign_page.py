@@ -129,6 +129,17 @@ def test_numbers_of_any_size_are_drawn(store: Store, ends: tuple[str, str]) -> N
     assert facts.found.improvement is not None
 
 
+def test_dates_are_drawn_in_their_order_with_the_first_and_the_last_named(store: Store) -> None:
+    days = [f"2026-0{1 + n % 4}-11" for n in range(8)]
+    facts = facts_of(store, [needing(n, 100 + n, day=day) for n, day in enumerate(days)])
+    [effect] = facts.found.effects
+    plot = str(effect_plot(facts, effect))
+    assert plot.count('class="need"') == 8
+    assert plot.index("2026-01-11<") < plot.index("2026-04-11<")
+    one = facts_of(store, [needing(0, 100, day="2026-01-11")], uid="another", began_s=START_S + 9)
+    assert "2026-01-11<" in str(effect_plot(one, one.found.effects[0]))
+
+
 async def test_index_and_task_lead_to_it_and_it_leads_to_the_task(store: Store) -> None:
     store.observations.record([replace(an_attempt(), task=TaskId("shop", "join-sales"))])
     store.observations.record([an_attempt()])

@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from plimsoll_predictor.campaigns.findings import estimated_improvement, findings_of
+from plimsoll_predictor.campaigns.findings import ValueKind, estimated_improvement, findings_of
 from plimsoll_predictor.campaigns.needs import axes_of, fit, least_certain
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
 from plimsoll_predictor.core.units import MIB
@@ -137,6 +137,19 @@ def test_findings_say_how_the_need_depends_on_each_feature_and_what_is_uncertain
     assert 1 < found.within < 1.5
     assert len(found.ceilings_bytes) > 1
     assert math.isclose(found.requested_gb_h, 40 * 60 / 3600, rel_tol=0.01)
+
+
+def test_dates_are_in_their_order_and_the_commonest_categories_are_told() -> None:
+    runs = [
+        learned(n, 100 + n, day=f"2026-01-{1 + n:02d}", kind="abcdefghijk"[n % 11])
+        for n in range(20)
+    ]
+    day, kind = findings_of(runs, 10**9).effects
+    assert (day.kind, kind.kind) == (ValueKind.DATE, ValueKind.CATEGORY)
+    assert (day.distinct, kind.distinct) == (20, 11)
+    assert day.correlation == pytest.approx(1.0)
+    assert day.levels[0].values == "2026-01-01 to 2026-01-03"
+    assert [level.values for level in kind.levels] == list("abcdefgh")
 
 
 def test_a_run_that_stands_for_many_counts_as_often_in_every_share() -> None:

@@ -19,10 +19,9 @@ from plimsoll_operator.web.plots.axes import (
     range_ticks,
     size_words,
 )
-from plimsoll_predictor.campaigns.findings import Effect, Uncertain
+from plimsoll_predictor.campaigns.findings import Effect, Uncertain, ValueKind
 from plimsoll_predictor.campaigns.needs import WIDE
 from plimsoll_predictor.campaigns.runs import CampaignRun, RunState
-from plimsoll_predictor.campaigns.scenarios import number_of
 from plimsoll_predictor.core.units import MIB, counted, words_for_bytes
 
 SIZE: Final = (460, 300)
@@ -66,7 +65,7 @@ def effect_plot(facts: CampaignFacts, effect: Effect) -> Markup:
     y = _FRAME.y(0, max([*sizes, MIB]) * _ROOM_ABOVE)
     named = [mark.value for mark in marks]
     named += [each.values[effect.feature] for each in open_ if effect.feature in each.values]
-    across = _numbers(named) if effect.numeric else _kinds(effect)
+    across = _kinds(effect) if effect.kind is ValueKind.CATEGORY else _places(named, effect.kind)
     parts = [
         *_FRAME.rows(y, linear_ticks_bytes(y.high), size_words),
         *across.labels,
@@ -117,29 +116,43 @@ def _mark(run: CampaignRun, feature: str) -> _Mark | None:
     return _Mark(value=value, size_bytes=run.peak_bytes, killed=False, title=title)
 
 
-def _numbers(texts: Sequence[str]) -> _Across:
-    numbers = [number for text in texts if (number := _number(text)) is not None] or [0.0]
-    low, high = min(numbers), max(numbers)
-    log = low > _LEAST and high / low > WIDE
-    if not log and 0 <= low < high - low:
-        low = 0.0
+def _places(texts: Sequence[str], kind: ValueKind) -> _Across:
+    """The axis of numbers, or of days."""
+
+    def at(text: str) -> float | None:
+        place = kind.place(text)
+        # So that the difference of two is a number, too.
+        return None if place is None else max(-_MOST, min(_MOST, place))
+
+    places = [place for text in texts if (place := at(text)) is not None] or [0.0]
+    x = _scale(min(places), max(places), kind)
+
+    def drawn_at(text: str, _: int) -> float | None:
+        found = at(text)
+        return None if found is None else x(found)
+
+    words = kind.words if kind is ValueKind.DATE else number_label
+    return _Across(place=drawn_at, labels=_FRAME.ticks(x, _ticks(x, kind), words))
+
+
+def _scale(low: float, high: float, kind: ValueKind) -> Scale:
+    if kind is ValueKind.DATE:
+        return _FRAME.x(low, max(high, low + 1))
     if low == high:
-        low, high = low - abs(low) / 2 - 1, high + abs(high) / 2 + 1
-    x = _FRAME.x(low, high, log=log)
-    ticks = decade_ticks(low, high) if log else range_ticks(low, high, _MOST_TICKS)
-    ticks = ticks[:: max(1, -(-len(ticks) // (_MOST_TICKS + 1)))]
-
-    def place(text: str, _: int) -> float | None:
-        number = _number(text)
-        return None if number is None else x(number)
-
-    return _Across(place=place, labels=_FRAME.ticks(x, ticks, number_label))
+        return _FRAME.x(low - abs(low) / 2 - 1, high + abs(high) / 2 + 1)
+    if low > _LEAST and high / low > WIDE:
+        return _FRAME.x(low, high, log=True)
+    return _FRAME.x(0.0 if 0 <= low < high - low else low, high)
 
 
-def _number(text: str) -> float | None:
-    """The number that a text says, so that differences of two are numbers, too."""
-    number = number_of(text)
-    return None if number is None else max(-_MOST, min(_MOST, number))
+def _ticks(x: Scale, kind: ValueKind) -> Sequence[float]:
+    if kind is ValueKind.DATE:
+        span = x.high - x.low
+        return sorted({round(x.low + span * part / 3) for part in range(4)})
+    if not x.log:
+        return range_ticks(x.low, x.high, _MOST_TICKS)
+    ticks = decade_ticks(x.low, x.high)
+    return ticks[:: max(1, -(-len(ticks) // (_MOST_TICKS + 1)))]
 
 
 def _kinds(effect: Effect) -> _Across:
