@@ -33,6 +33,9 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml
 demo: setup ## the whole story on a real Kubernetes: sized, OOM-killed, lifted, retried, learned from (CONTEXT=name for a cluster of yours, CHART=1 for the chart's pods)
 	$(BIN)/python -P demo/run.py $(if $(CONTEXT),--context $(CONTEXT)) $(if $(CHART),--chart)
 
+demo-campaign: setup ## a campaign of 24 scenarios on a real Kubernetes, production runs that it sizes, and its page (CONTEXT=name for a cluster of yours)
+	$(BIN)/python -P demo/run.py --campaign $(if $(CONTEXT),--context $(CONTEXT))
+
 demo-placing: setup ## pods of four kinds on two real nodes: who slows whom is learned, then the same queue as usual and in Plimsoll's order; demo-placing.html
 	$(BIN)/python -P demo/placing.py
 
