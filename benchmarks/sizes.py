@@ -109,8 +109,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             lines += _other(name, console, quick=given.quick)
     if given.leave_one_out:
         for moment in DecideAt:
-            table, figures_left_out = sizes_left_out.left_out_table(paths, moment, console)
-            console.print(table)
+            tables, figures_left_out = sizes_left_out.left_out_tables(paths, moment, console)
+            for table in tables:
+                console.print(table)
             beside = given.json.with_name(f"{given.json.stem}-left-out-{moment.value}.json")
             beside.write_text(json.dumps(figures_left_out, indent=2) + "\n")
     console.print(_bars_table(lines))

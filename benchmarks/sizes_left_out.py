@@ -2,8 +2,9 @@
 
     .venv/bin/python -P benchmarks/sizes_left_out.py [--traces FOLDER] [--quick] [--start]
 
-Every configuration of GRID plays every trace, which takes a while: it says how far it is. For each
-trace the constants are chosen that do best on the others; docs/replay.md says by what measure.
+Every configuration of GRID plays every trace, which takes a while: it says how far it is, and
+--kept FILE goes on where an earlier time ended. For each trace the constants are chosen that do
+best on the others; docs/replay.md says by what measure.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ import math
 import multiprocessing
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
+from statistics import geometric_mean
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -30,7 +32,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.public_traces import TRACES_FOLDER, trace_paths
-from benchmarks.sizes_bars import OWN
+from benchmarks.sizes_bars import BASELINES, OWN
+from benchmarks.sizes_kept import SERVED_WORDS, Figures, Found, Kept
 from benchmarks.sizes_unseen import RULES
 from plimsoll_predictor.core.durations import words_for_duration
 from plimsoll_predictor.knowledge.constants import SERVED, Constants
@@ -79,13 +82,10 @@ class Job:
     decide_at: DecideAt
     tried: Tried | None
 
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """What came of a job."""
-
-    waste_gb_h: float
-    failed_attempts: int
+    @property
+    def words(self) -> str:
+        """The configuration, or the rule."""
+        return self.policy if self.tried is None else self.tried.words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +101,18 @@ class LeftOut:
     best_rule_gb_h: float
 
 
-Found = Mapping[tuple[str, str], Figures]
-"""Trace and configuration, or rule, in words -> the figures."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Playing:
+    """How the replays are played.
+
+    kept: the file that goes on where it was; None keeps nothing. workers: processes.
+    minutes: no further replay starts then, but of what is served; None plays all. A table has the
+        configurations that every trace has played.
+    """
+
+    kept: Path | None = None
+    workers: int = WORKERS
+    minutes: float | None = None
 
 
 def configurations() -> list[Tried]:
@@ -113,7 +123,7 @@ def configurations() -> list[Tried]:
         for value in values
     ]
     prices = [Tried(f"overhead {each:g} s", SERVED, each) for each in OVERHEADS_S]
-    return [Tried("as served", SERVED), *changed, *prices]
+    return [Tried(SERVED_WORDS, SERVED), *changed, *prices]
 
 
 def _with(name: str, value: float) -> Constants:
@@ -128,29 +138,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="two small traces")
     parser.add_argument("--start", action="store_true", help="decide at start, not at submission")
     parser.add_argument("--json", type=Path, help="where the figures go, too")
+    parser.add_argument("--kept", type=Path, help="figures of an earlier time, to go on from")
+    parser.add_argument("--workers", type=int, default=WORKERS, help="processes")
+    parser.add_argument("--minutes", type=float, help="start no replay after so long")
     given = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     moment = DecideAt.START if given.start else DecideAt.SUBMIT
-    table, document = left_out_table(trace_paths(given.traces, quick=given.quick), moment, console)
-    console.print(table)
+    playing = Playing(kept=given.kept, workers=given.workers, minutes=given.minutes)
+    paths = trace_paths(given.traces, quick=given.quick)
+    tables, document = left_out_tables(paths, moment, console, playing)
+    for table in tables:
+        console.print(table)
     if given.json is not None:
         given.json.write_text(json.dumps(document, indent=2) + "\n")
         console.print(f"written to {given.json}", markup=False)
     return 0
 
 
-def left_out_table(
-    paths: Sequence[Path], decide_at: DecideAt, console: Console
-) -> tuple[Table, list[dict[str, Any]]]:
-    """Play all configurations, and tell what came of leaving each trace out."""
-    found = _played(paths, decide_at, console)
-    lines = left_out(found, [trace_name(path) for path in paths])
-    return _table(lines, decide_at), [asdict(line) for line in lines]
+def left_out_tables(
+    paths: Sequence[Path], decide_at: DecideAt, console: Console, playing: Playing = Playing()
+) -> tuple[list[Table], list[dict[str, Any]]]:
+    """Play all configurations, and tell what came of leaving each trace out, and of each."""
+    found = _played(paths, decide_at, console, playing)
+    traces = [trace_name(path) for path in paths]
+    lines = left_out(found, traces)
+    tables = [_table(lines, decide_at, played(found, traces)), _each(found, traces, decide_at)]
+    return tables, [asdict(line) for line in lines]
+
+
+def played(found: Found, traces: Sequence[str]) -> list[str]:
+    """The configurations that every trace has played, in words; what is served is one of them."""
+    return [
+        each.words
+        for each in configurations()
+        if all((trace, each.words) in found for trace in traces)
+    ]
 
 
 def left_out(found: Found, traces: Sequence[str]) -> list[LeftOut]:
     """For each trace, what the others would choose for it."""
-    names = [each.words for each in configurations()]
+    names = played(found, traces)
     lines = []
     for trace in traces:
         others = [each for each in traces if each != trace]
@@ -185,25 +212,54 @@ def _cost(found: Found, trace: str, name: str) -> float:
     return math.log(waste) + FAILURES_WEIGHT * math.log(failed)
 
 
+def _jobs(paths: Sequence[Path], decide_at: DecideAt) -> list[Job]:
+    """What is served, then the rules, then one configuration after the other."""
+    first, *others = configurations()
+    return [
+        *(Job(path, OWN, decide_at, first) for path in paths),
+        *(Job(path, rule, decide_at, None) for rule in BASELINES for path in paths),
+        *(Job(path, OWN, decide_at, each) for each in others for path in paths),
+    ]
+
+
 def _played(
-    paths: Sequence[Path], decide_at: DecideAt, console: Console
-) -> dict[tuple[str, str], Figures]:
-    largest_first = sorted(paths, key=lambda path: path.stat().st_size, reverse=True)
-    jobs = [Job(path, OWN, decide_at, each) for path in largest_first for each in configurations()]
-    jobs += [Job(path, rule, decide_at, None) for path in largest_first for rule in RULES]
-    found: dict[tuple[str, str], Figures] = {}
+    paths: Sequence[Path], decide_at: DecideAt, console: Console, playing: Playing
+) -> Found:
+    kept = Kept(playing.kept, decide_at.value)
+    jobs = _jobs(paths, decide_at)
     began_s = time.monotonic()
-    with ProcessPoolExecutor(WORKERS, multiprocessing.get_context("spawn")) as pool:
-        futures = {pool.submit(_work, job): job for job in jobs}
-        for done, future in enumerate(as_completed(futures), start=1):
-            job = futures[future]
-            name = job.tried.words if job.tried else job.policy
-            found[trace_name(job.path), name] = future.result()
-            if done % 10 == 0 or done == len(jobs):
+    ends_s = math.inf if playing.minutes is None else began_s + 60 * playing.minutes
+    with ProcessPoolExecutor(playing.workers, multiprocessing.get_context("spawn")) as pool:
+        # What is served is played to its end first: it tells which kept figures still hold.
+        for part, until_s in ((jobs[: len(paths)], math.inf), (jobs[len(paths) :], ends_s)):
+            left = [job for job in part if (trace_name(job.path), job.words) not in kept.found]
+            for job, figures in _as_they_end(pool, left, playing.workers, until_s):
+                trace = trace_name(job.path)
+                turned = kept.add(trace, job.words, figures)
                 passed = words_for_duration(time.monotonic() - began_s)
-                words = f"left out, at {decide_at.value}: {done} of {len(jobs)} replays in {passed}"
-                console.print(words, markup=False)
-    return found
+                words = f"left out, at {decide_at.value}: {trace}, {job.words}: {_words(figures)}"
+                words += f" ({len(kept.found)} of {len(jobs)} in {passed})"
+                if turned:
+                    words += f"; {abs(turned)} older figures {'hold' if turned > 0 else 'dropped'}"
+                console.print(words, markup=False, soft_wrap=True)
+    return kept.found
+
+
+def _as_they_end(
+    pool: ProcessPoolExecutor, jobs: Sequence[Job], workers: int, until_s: float
+) -> Iterator[tuple[Job, Figures]]:
+    """Play jobs, no more at a time than there are workers; none starts after until_s."""
+    waiting, running = iter(jobs), dict[Future[Figures], Job]()
+    while True:
+        while len(running) < workers and time.monotonic() < until_s:
+            job = next(waiting, None)
+            if job is None:
+                break
+            running[pool.submit(_work, job)] = job
+        if not running:
+            return
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            yield running.pop(future), future.result()
 
 
 def _work(job: Job) -> Figures:
@@ -215,6 +271,7 @@ def _work(job: Job) -> Figures:
     return Figures(
         waste_gb_h=sum(each.waste_gb_h for each in ended),
         failed_attempts=sum(each.failed_attempts for each in ended),
+        warm_gb_h=sum(each.waste_gb_h for each in ended if not each.cold),
     )
 
 
@@ -223,13 +280,41 @@ def _trace(path: Path) -> Trace:
     return read_trace(path)
 
 
-def _table(lines: Sequence[LeftOut], decide_at: DecideAt) -> Table:
+def _each(found: Found, traces: Sequence[str], decide_at: DecideAt) -> Table:
+    """Each configuration over all traces, the order of GRID."""
+    table = Table(
+        title=f"Each configuration over all of {len(traces)} traces, at {decide_at}",
+        caption=f"÷: geometric means over the best of {', '.join(BASELINES)}",
+        title_justify="left",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    table.add_column("configuration", no_wrap=True)
+    for heading in ("all waste ÷", "warm waste ÷", "failed attempts"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name in played(found, traces):
+        failed = sum(found[trace, name].failed_attempts for trace in traces)
+        means = (_to_best(found, traces, name, what) for what in ("waste_gb_h", "warm_gb_h"))
+        table.add_row(name, *(f"{mean:.3f}" for mean in means), f"{failed:,}")
+    return table
+
+
+def _to_best(found: Found, traces: Sequence[str], name: str, what: str) -> float:
+    """The geometric mean over traces of a waste over the best baseline's."""
+    return geometric_mean(
+        getattr(found[trace, name], what)
+        / min(getattr(found[trace, rule], what) for rule in BASELINES)
+        for trace in traces
+    )
+
+
+def _table(lines: Sequence[LeftOut], decide_at: DecideAt, names: Sequence[str]) -> Table:
     table = Table(
         title=f"Constants that the other traces choose for the one left out, at {decide_at}",
         caption=(
             "GB·h wasted / failed attempts; ÷: of the chosen, over the best of"
             f" {', '.join(RULES)}. One constant is changed at a time:"
-            f" {', '.join(each.words for each in configurations()[1:])}"
+            f" {', '.join(names[1:])}"
         ),
         title_justify="left",
         caption_justify="left",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from pathlib import Path
 
+from benchmarks.sizes_kept import Figures, Kept
 from benchmarks.sizes_left_out import (
     GRID,
-    Figures,
     configurations,
     left_out,
+    played,
 )
 from benchmarks.sizes_unseen import RULES
 from plimsoll_predictor.knowledge.constants import SERVED, Constants
@@ -57,3 +59,39 @@ def test_failures_count_beside_waste() -> None:
     for trace in TRACES:
         figures[trace, NAMES[3]] = Figures(140.0, 0)
     assert {line.chosen for line in left_out(figures, TRACES)} == {NAMES[0]}
+
+
+def test_a_configuration_that_a_trace_lacks_is_not_chosen() -> None:
+    figures = found(a={NAMES[1]: 10.0}, b={NAMES[1]: 10.0}, c={NAMES[1]: 10.0})
+    del figures["c", NAMES[1]]
+    assert NAMES[1] not in played(figures, TRACES)
+    assert {line.chosen for line in left_out(figures, TRACES)} == {NAMES[0]}
+
+
+def test_what_was_played_is_not_played_again_while_what_is_served_stays_the_same(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "kept.json"
+    first = Kept(path, "submit")
+    assert first.add("a", NAMES[0], Figures(1 / 3, 10, 0.1)) == 0
+    first.add("a", NAMES[1], Figures(0.7, 11, 0.2))
+    first.add("b", NAMES[0], Figures(5.0, 1, 2.0))
+    Kept(path, "start").add("a", NAMES[0], Figures(9.0, 1, 2.0))
+    again = Kept(path, "submit")
+    assert again.found == {}
+    assert again.add("a", NAMES[0], Figures(1 / 3, 10, 0.1)) == 1
+    assert again.found == {
+        ("a", NAMES[0]): Figures(1 / 3, 10, 0.1),
+        ("a", NAMES[1]): Figures(0.7, 11, 0.2),
+    }
+
+
+def test_figures_of_code_that_sizes_otherwise_are_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    first = Kept(path, "submit")
+    first.add("a", NAMES[0], Figures(0.3, 10))
+    first.add("a", NAMES[1], Figures(0.7, 11))
+    changed = Kept(path, "submit")
+    assert changed.add("a", NAMES[0], Figures(0.30000000000000004, 10)) == -1
+    assert set(changed.found) == {("a", NAMES[0])}
+    assert Kept(path, "submit").add("a", NAMES[0], Figures(0.30000000000000004, 10)) == 0
