@@ -10,10 +10,12 @@ Shafer, 2005), or Student's where that is wider: few residuals do not show their
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
 from statistics import NormalDist
-from typing import Final
+from typing import Final, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,14 +61,17 @@ class Fitted:
 
 def fitted(table: RunTable) -> Fitted | None:
     """The best curve; None if none is worth following."""
-    needs = np.array([row.need_bytes for row in table.rows])
-    if needs.size < LEAST_RUNS or needs.min() == needs.max():
+    sizes = np.array([row.need_bytes for row in table.rows])
+    if sizes.size < LEAST_RUNS or sizes.min() == sizes.max():
         return None
-    largest_waste = float((needs.max() * LEAST_ROOM - needs).mean() / needs.mean())
-    candidates = [*_lines(table, needs), *_kinds(table, needs)]
+    needs = _Needs(sizes)
+    largest_waste = mean_of(sizes.max() * LEAST_ROOM - sizes) / needs.mean
+    numbers = {name: table.numbers(name) for name in table.names}
+    known = {name: values for name, values in numbers.items() if _varies(values)}
+    candidates = [*_lines(known, needs), *_kinds(table, needs)]
     best = min(candidates, key=_waste, default=None)
     if best is None or best.waste > CLOSE:
-        more = [*_two_features(table, needs, best), *_steps(table, needs)]
+        more = [*_two_features(known, needs, best), *_steps(known, needs)]
         for each in more:
             if best is None or each.waste < WORTH_A_FEATURE * best.waste:
                 best = each
@@ -98,6 +103,26 @@ def _waste(each: Fitted) -> float:
     return each.waste
 
 
+class _Needs:
+    """The needs of a task's runs, (n,), with what every candidate asks of them."""
+
+    def __init__(self, values: Vector) -> None:
+        self.values, self.logs = values, np.log(values)
+        self.size = values.size
+        self.least = values.min()
+        self.mean, self.mean_log = mean_of(values), mean_of(self.logs)
+
+
+def _varies(values: Vector | None) -> TypeGuard[Vector]:
+    return values is not None and bool(values.min() != values.max())
+
+
+def mean_of(values: Vector) -> float:
+    """The mean, as ``values.mean()``, at a third of its time where values are few."""
+    return float(np.add.reduce(values) / values.size)
+
+
+@lru_cache(maxsize=1024)
 def student(chance: float, freedom: float) -> float:
     """Student's quantile that is exceeded with that chance (Cornish and Fisher's expansion)."""
     z = NormalDist().inv_cdf(1 - chance)
@@ -119,64 +144,76 @@ class _Room:
     waste: float
 
 
-def _room(needs: Vector, predicted: Vector, freedom: int, *, may_add: bool = True) -> _Room:
+class _Spread:
+    """How residuals, (n,), lie around their mean."""
+
+    def __init__(self, residuals: Vector) -> None:
+        self._residuals, self._mean = residuals, mean_of(residuals)
+        apart = residuals - self._mean
+        self._squares = float(np.add.reduce(apart * apart))
+
+    @property
+    def unlikely(self) -> float:
+        """Of normal residuals, the mean negative logarithm of their density, but for a constant."""
+        return math.log(math.sqrt(self._squares / self._residuals.size) + 1e-300)
+
+    def above(self, wide: float) -> float:
+        """What a further residual hardly exceeds. wide: Student's quantile."""
+        n = self._residuals.size
+        exceeding = round(CHANCE * n)
+        highest = np.sort(self._residuals)[-1 - exceeding] if exceeding else self._residuals.max()
+        return float(max(self._mean + wide * math.sqrt(self._squares / (n - 1)), highest))
+
+
+def _room(needs: _Needs, predicted: Vector, freedom: int, *, may_add: bool = True) -> _Room:
     """A factor or a constant over the predictions, (n,) each: what the runs are likelier by."""
     if freedom < 1:
         return _Room(math.inf, 0.0, math.inf)
     wide = student(CHANCE, freedom)
-    within = np.maximum(predicted, needs.min() / 4)
-    ratios = np.log(needs / within)
-    factor = max(math.exp(min(_above(ratios, wide), 20.0)), LEAST_ROOM)
-    residuals = needs - predicted
+    within = np.maximum(predicted, needs.least / 4)
+    ratios = _Spread(np.log(needs.values / within))
+    residuals = _Spread(needs.values - predicted)
     # Large runs may err by as many bytes as small ones, or by as large a share of their need.
-    if may_add and _unlikely(residuals) < _unlikely(ratios) + np.log(needs).mean():
-        room_bytes = max(_above(residuals, wide), 0.0)
-        sizes = np.maximum(predicted * LEAST_ROOM + room_bytes, needs.min())
-        return _Room(LEAST_ROOM, room_bytes, float((sizes - needs).mean() / needs.mean()))
-    return _Room(factor, 0.0, float((within * factor - needs).mean() / needs.mean()))
+    if may_add and residuals.unlikely < ratios.unlikely + needs.mean_log:
+        room_bytes = max(residuals.above(wide), 0.0)
+        sizes = np.maximum(predicted * LEAST_ROOM + room_bytes, needs.least)
+        return _Room(LEAST_ROOM, room_bytes, mean_of(sizes - needs.values) / needs.mean)
+    factor = max(math.exp(min(ratios.above(wide), 20.0)), LEAST_ROOM)
+    return _Room(factor, 0.0, mean_of(within * factor - needs.values) / needs.mean)
 
 
-def _unlikely(residuals: Vector) -> float:
-    """Of normal residuals, the mean negative logarithm of their density, but for a constant."""
-    return math.log(float(residuals.std()) + 1e-300)
-
-
-def _above(residuals: Vector, wide: float) -> float:
-    exceeding = round(CHANCE * residuals.size)
-    highest = np.sort(residuals)[-1 - exceeding]
-    return float(max(residuals.mean() + wide * residuals.std(ddof=1), highest))
-
-
-def _lines(table: RunTable, needs: Vector) -> Iterator[Fitted]:
+def _lines(numbers: Mapping[str, Vector], needs: _Needs) -> Iterator[Fitted]:
     """A line over each feature: of values, of values weighted by size, and of logarithms."""
-    for name in table.names:
-        values = table.numbers(name)
-        if values is None or values.min() == values.max():
-            continue
-        ones = np.ones_like(needs)
-        yield from _straight((name,), np.stack([ones, values], axis=1), needs)
+    for name, values in numbers.items():
+        yield from _straight((name,), _design(values), needs)
 
 
-def _two_features(table: RunTable, needs: Vector, best: Fitted | None) -> Iterator[Fitted]:
+def _two_features(
+    numbers: Mapping[str, Vector], needs: _Needs, best: Fitted | None
+) -> Iterator[Fitted]:
     first = best.curve if best is not None else None
     if not isinstance(first, Straight) or needs.size < LEAST_RUNS_OF_TWO:
         return
-    values = table.numbers(first.features[0])
-    for name in table.names:
-        others = table.numbers(name)
-        if name == first.features[0] or others is None or values is None:
-            continue
-        if others.min() < others.max():
-            design = np.stack([np.ones_like(needs), values, others], axis=1)
-            yield from _straight((first.features[0], name), design, needs)
+    (feature,) = first.features
+    for name, others in numbers.items():
+        if name != feature:
+            yield from _straight((feature, name), _design(numbers[feature], others), needs)
 
 
-def _straight(names: tuple[str, ...], design: Vector, needs: Vector) -> Iterator[Fitted]:
+def _design(*features: Vector) -> Vector:
+    """A column of ones, and one for each feature: (n, 1 + features)."""
+    design = np.ones((features[0].size, 1 + len(features)))
+    for place, values in enumerate(features, start=1):
+        design[:, place] = values
+    return design
+
+
+def _straight(names: tuple[str, ...], design: Vector, needs: _Needs) -> Iterator[Fitted]:
     """Lines over a design of ones and values, (n, 1 + features)."""
     n, width = design.shape
     freedom = n - width
-    for weights in (np.ones(n), needs.mean() / needs):
-        line = _left_out(design, needs, weights)
+    for weights in (np.ones(n), needs.mean / needs.values):
+        line = _left_out(design, needs.values, weights)
         if line is not None:
             coefficients, predicted = line
             room = _room(needs, predicted, freedom)
@@ -184,7 +221,7 @@ def _straight(names: tuple[str, ...], design: Vector, needs: Vector) -> Iterator
     if design[:, 1:].min() > 0:
         logs = design.copy()
         logs[:, 1:] = np.log(design[:, 1:])
-        line = _left_out(logs, np.log(needs), np.ones(n))
+        line = _left_out(logs, needs.logs, np.ones(n))
         if line is not None:
             coefficients, predicted = line
             room = _room(needs, np.exp(np.minimum(predicted, 43.0)), freedom, may_add=False)
@@ -210,7 +247,7 @@ def _left_out(design: Vector, targets: Vector, weights: Vector) -> tuple[Vector,
         inverse = np.linalg.inv(gram)
     except np.linalg.LinAlgError:
         return None
-    if not np.isfinite(inverse).all() or np.linalg.cond(gram) > 1e12:
+    if not np.isfinite(inverse).all() or _singular(gram, inverse):
         return None
     solution = inverse @ (weighted.T @ (targets * weights))
     leverage = np.einsum("ij,jk,ik->i", weighted, inverse, weighted)
@@ -220,16 +257,21 @@ def _left_out(design: Vector, targets: Vector, weights: Vector) -> tuple[Vector,
     return solution / scale, targets - left_out
 
 
-def _steps(table: RunTable, needs: Vector) -> Iterator[Fitted]:
+def _singular(gram: Vector, inverse: Vector) -> bool:
+    """Whether features say the same but for the last digits."""
+    # No condition is above this product of norms, which is much cheaper to find.
+    if np.vdot(gram, gram) * np.vdot(inverse, inverse) < 1e20:
+        return False
+    return bool(np.linalg.cond(gram) > 1e12)
+
+
+def _steps(numbers: Mapping[str, Vector], needs: _Needs) -> Iterator[Fitted]:
     """Monotone steps over each feature, by pooling adjacent violators."""
     if needs.size < LEAST_RUNS_OF_STEPS:
         return
-    logs = np.log(needs)
-    for name in table.names:
-        values = table.numbers(name)
-        if values is None or values.min() == values.max():
-            continue
-        order = np.argsort(values, kind="stable")
+    logs = needs.logs
+    for name, values in numbers.items():
+        order = values.argsort(kind="stable")
         blocks = _pooled(values[order], logs[order])
         if not 1 < len(blocks) <= MOST_STEPS:
             continue
@@ -251,11 +293,12 @@ def _steps(table: RunTable, needs: Vector) -> Iterator[Fitted]:
 def _pooled(values: Vector, logs: Vector) -> list[tuple[int, float]]:
     """Blocks of runs in order of their value, with ascending means: (runs, mean) each."""
     blocks: list[tuple[int, float]] = []
-    place = 0
-    while place < values.size:
-        same = int(np.searchsorted(values, values[place], side="right")) - place
-        count, mean = same, float(logs[place : place + same].mean())
-        place += same
+    # Where a value differs from the one before, and the end.
+    starts = [0, *(np.flatnonzero(values[1:] != values[:-1]) + 1).tolist(), values.size]
+    ascending = logs.tolist()
+    for start, end in pairwise(starts):
+        count = end - start
+        mean = ascending[start] if count == 1 else mean_of(logs[start:end])
         # Levels that hardly differ are one: each block pays a freedom.
         while blocks and blocks[-1][1] > mean - 0.1:
             before, its_mean = blocks.pop()
@@ -265,9 +308,9 @@ def _pooled(values: Vector, logs: Vector) -> list[tuple[int, float]]:
     return blocks
 
 
-def _kinds(table: RunTable, needs: Vector) -> Iterator[Fitted]:
+def _kinds(table: RunTable, needs: _Needs) -> Iterator[Fitted]:
     """A size for each word of a feature; rare words lean on the mean of all."""
-    logs = np.log(needs)
+    logs, mean_log = needs.logs, needs.mean_log
     for name in table.names:
         words = table.words(name)
         if words is None:
@@ -279,8 +322,8 @@ def _kinds(table: RunTable, needs: Vector) -> Iterator[Fitted]:
         for kind in kinds:
             members = np.array([place for place, word in enumerate(words) if word == kind])
             total, count = float(logs[members].sum()), members.size
-            levels[kind] = _shrunken(total, count, logs.mean())
-            predicted[members] = (total - logs[members] + logs.mean() * _LEAN) / (count - 1 + _LEAN)
+            levels[kind] = _shrunken(total, count, mean_log)
+            predicted[members] = (total - logs[members] + mean_log * _LEAN) / (count - 1 + _LEAN)
         room = _room(needs, np.exp(predicted), needs.size - len(kinds), may_add=False)
         sizes = {kind: math.exp(level) * room.factor for kind, level in levels.items()}
         yield Fitted(Kinds(name, sizes, room.factor), room.waste)

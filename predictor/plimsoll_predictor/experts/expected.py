@@ -8,6 +8,7 @@ matrix, so choosing is a product of it with a histogram.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from functools import lru_cache
 from typing import Final
 
@@ -36,15 +37,23 @@ GRID: Final = _grid()
 N_CELLS: Final = len(GRID)
 
 
+_POINTS: Final = GRID.tolist()
+
+
+def cell_of(log_ratio: float) -> int:
+    """The cell of a ratio: the first grid point at or above it."""
+    return min(bisect_left(_POINTS, log_ratio - 1e-9), N_CELLS - 1)
+
+
 def cells(log_ratios: Vector) -> NDArray[np.int64]:
-    """The cell of each ratio: the first grid point at or above it."""
-    places: NDArray[np.int64] = np.searchsorted(GRID, log_ratios - 1e-9)
+    """The cell of each ratio, as ``cell_of``."""
+    places: NDArray[np.int64] = GRID.searchsorted(log_ratios - 1e-9)
     return np.minimum(places, N_CELLS - 1)
 
 
-def histogram(log_ratios: Vector, weights: Vector) -> Vector:
-    """Weight in each cell, (N_CELLS,)."""
-    counted = np.bincount(cells(log_ratios), weights=weights, minlength=N_CELLS)
+def histogram(of: NDArray[np.int64], weights: Vector) -> Vector:
+    """Weight in each cell, (N_CELLS,). of: each ratio's, as ``cells`` has them."""
+    counted = np.bincount(of, weights=weights, minlength=N_CELLS)
     return np.asarray(counted, dtype=np.float64)
 
 
@@ -76,7 +85,8 @@ def cheapest_multiple(
     """
     wasted, failed = _costs()
     costs = wasted @ by_runtime + overhead_runtimes * (failed @ by_count)
-    above = by_count.sum() - np.cumsum(by_count)
+    counted = np.add.reduce(by_count)
+    above = counted - by_count.cumsum()
     # The largest multiple fails none, so that one is always left.
-    allowed = np.where(above <= most_failing * by_count.sum() + 1e-9, costs, np.inf)
-    return float(math.exp(GRID[int(np.argmin(allowed))]))
+    costs[above > most_failing * counted + 1e-9] = np.inf
+    return math.exp(_POINTS[costs.argmin()])

@@ -98,6 +98,7 @@ class InFlight:
         return math.ceil(rung_bytes) if rung_bytes > past.largest_bytes else 0
 
     def _attempt(self, attempt: str) -> _Attempt | None:
-        if attempt not in self._attempts and len(self._attempts) >= MOST_ATTEMPTS:
-            return None
-        return self._attempts.setdefault(attempt, _Attempt())
+        known = self._attempts.get(attempt)
+        if known is None and len(self._attempts) < MOST_ATTEMPTS:
+            known = self._attempts[attempt] = _Attempt()
+        return known

@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -104,7 +105,8 @@ class FeatureLines:
             slope, intercept, explained = feature_line.fit()
             if explained < LEAST_EXPLAINED:
                 continue
-            points = np.array(feature_line.points)
+            flat = chain.from_iterable(feature_line.points)
+            points = np.fromiter(flat, np.float64, 2 * len(feature_line.points)).reshape(-1, 2)
             above = np.sort(points[:, 1] - slope * points[:, 0] - intercept)
             offset = float(above[min(above.size - 1, math.ceil(HIGH_SHARE * above.size) - 1)])
             raised = Line(name, slope, intercept + offset)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import islice
 from types import MappingProxyType
 from typing import Final
@@ -12,9 +13,9 @@ from typing import Final
 import numpy as np
 
 from plimsoll_predictor.experts.curves import LEAST_RUNS
-from plimsoll_predictor.experts.expected import N_CELLS, Vector, cheapest_multiple, histogram
+from plimsoll_predictor.experts.expected import N_CELLS, Vector, cells, cheapest_multiple, histogram
 from plimsoll_predictor.experts.lines import FittedLine
-from plimsoll_predictor.experts.past import Past
+from plimsoll_predictor.experts.past import LATEST, Past
 from plimsoll_predictor.experts.pool import Ratios, age_of
 from plimsoll_predictor.experts.usual import hardly_exceeded_bytes
 from plimsoll_predictor.knowledge.constants import SERVED, Constants
@@ -57,7 +58,7 @@ PREDICTED: Final = "predicted"
 ANCHORS: Final = (LARGEST, PREDICTED)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class View:
     """The figures that the experts of one task look at, worked out once for all of them.
 
@@ -74,6 +75,29 @@ class View:
     failing_share: float = 1.0
     predicted_failing_share: float = 1.0
 
+    @cached_property
+    def expected(self) -> Rule:
+        """The multiple of the largest need that costs least on average."""
+        past = self.past
+        multiple = _multiple(self, LARGEST, past.log_ratios_to_largest(), past.runtimes_s)
+        return Rule(base_bytes=past.largest_bytes * multiple)
+
+    @cached_property
+    def expected_by_features(self) -> Rule:
+        """The multiple of what the best feature predicts that costs least on average."""
+        past, fallback = self.past, self.expected
+        if not self.lines:
+            return fallback
+        ratios = np.fromiter(past.anchored, np.float64, len(past.anchored))
+        multiple = _multiple(self, PREDICTED, ratios, past.anchored_runtimes_s)
+        return Rule(
+            base_bytes=fallback.base_bytes,
+            lines=tuple(fitted.line for fitted in self.lines),
+            factor=multiple,
+            least_bytes=float(self.needs[0]) * multiple,
+            most_bytes=past.largest_bytes * min(multiple, 2.0),
+        )
+
 
 Bidding = Callable[[View], Rule]
 
@@ -88,7 +112,7 @@ def view_of(
     lines = tuple(past.lines.fitted())
     return View(
         past,
-        np.sort(np.array(past.needs_bytes)),
+        np.sort(np.fromiter(past.needs_bytes, np.float64, len(past.needs_bytes))),
         lines,
         ratios,
         constants.price_s(past.mean_runtime_s, overhead_s),
@@ -149,39 +173,29 @@ def _latest(view: View) -> Rule:
 
 
 def _expected(view: View) -> Rule:
-    """The multiple of the largest need that costs least on average."""
-    past = view.past
-    ratios = past.log_ratios_to_largest()
-    multiple = _multiple(view, LARGEST, ratios, np.array(past.runtimes_s))
-    return Rule(base_bytes=past.largest_bytes * multiple)
+    return view.expected
 
 
 def _expected_by_features(view: View) -> Rule:
-    """The multiple of what the best feature predicts that costs least on average."""
-    past = view.past
-    fallback = _expected(view)
-    if not view.lines:
-        return fallback
-    ratios, runtimes = np.array(past.anchored), np.array(past.anchored_runtimes_s)
-    multiple = _multiple(view, PREDICTED, ratios, runtimes)
-    return Rule(
-        base_bytes=fallback.base_bytes,
-        lines=tuple(fitted.line for fitted in view.lines),
-        factor=multiple,
-        least_bytes=float(view.needs[0]) * multiple,
-        most_bytes=past.largest_bytes * min(multiple, 2.0),
-    )
+    return view.expected_by_features
 
 
-def _multiple(view: View, anchor: str, log_ratios: Vector, runtimes_s: Vector) -> float:
+@lru_cache(maxsize=LATEST + 1)
+def _forgetting(runs: int) -> Vector:
+    """The weights of so many runs, oldest first."""
+    weights: Vector = RATIO_FORGETTING ** np.arange(runs - 1, -1, -1, dtype=np.float64)
+    weights.flags.writeable = False
+    return weights
+
+
+def _multiple(view: View, anchor: str, log_ratios: Vector, runtimes_s: Collection[float]) -> float:
     mean_s = view.past.mean_runtime_s
     by_runtime, by_count = np.zeros(N_CELLS), np.zeros(N_CELLS)
     if log_ratios.size:
-        weights: Vector = RATIO_FORGETTING ** np.arange(
-            log_ratios.size - 1, -1, -1, dtype=np.float64
-        )
-        by_count = histogram(log_ratios, weights)
-        by_runtime = histogram(log_ratios, weights * runtimes_s / mean_s)
+        weights, places = _forgetting(log_ratios.size), cells(log_ratios)
+        took_s = np.fromiter(runtimes_s, np.float64, len(runtimes_s))
+        by_count = histogram(places, weights)
+        by_runtime = histogram(places, weights * took_s / mean_s)
     pooled = view.ratios[anchor].around(age_of(view.past.runs))
     if pooled is not None:
         by_runtime = by_runtime + POOLED_RUNS * pooled[0]

@@ -106,7 +106,8 @@ class Past:
 
     def log_ratios_to_largest(self) -> Vector:
         """Logarithm of each latest need over the largest of all, (n,)."""
-        ratios: Vector = np.log(np.array(self.needs_bytes)) - math.log(self.largest_bytes)
+        needs = np.fromiter(self.needs_bytes, np.float64, len(self.needs_bytes))
+        ratios: Vector = np.log(needs) - math.log(self.largest_bytes)
         return ratios
 
     def forget_before_shift(self, keep: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from plimsoll_predictor.experts.expected import N_CELLS, cells
+from plimsoll_predictor.experts.expected import N_CELLS, cell_of
 from plimsoll_predictor.experts.restarts import Restarts
 from plimsoll_predictor.knowledge.constants import SERVED, Constants
 
@@ -28,6 +28,16 @@ LONGEST: Final = 20.0
 Vector = NDArray[np.float64]
 
 
+def _around() -> Vector:
+    """The weights of the ages around each, (AGES, AGES)."""
+    apart = abs(np.subtract.outer(np.arange(AGES), np.arange(AGES)))
+    nearer = [[NEIGHBOUR**each for each in row] for row in apart.tolist()]
+    return np.where(apart > 2, 0.0, nearer)
+
+
+_AROUND: Final = _around()
+
+
 def age_of(runs: int) -> int:
     """The age of a task with that many runs."""
     return min(AGES - 1, int(math.log2(runs + 1)))
@@ -42,16 +52,15 @@ class Ratios:
 
     def add(self, age: int, log_ratio: float, runtimes: float) -> None:
         """Count a run. runtimes: its runtime in mean runtimes of its task."""
-        cell = int(cells(np.array([log_ratio]))[0])
+        cell = cell_of(log_ratio)
         self.by_runtime[age, cell] += min(runtimes, LONGEST)
         self.by_count[age, cell] += 1.0
 
     def around(self, age: int) -> tuple[Vector, Vector] | None:
         """Mean of an age and its neighbours; None if nothing was seen there."""
-        weights = np.array([NEIGHBOUR ** abs(age - other) for other in range(AGES)])
-        weights[abs(np.arange(AGES) - age) > 2] = 0.0
+        weights = _AROUND[age]
         counted = weights @ self.by_count
-        n = counted.sum()
+        n = np.add.reduce(counted)
         return (weights @ self.by_runtime / n, counted / n) if n > 0 else None
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plimsoll_predictor.experts.curves import CHANCE, student
+from plimsoll_predictor.experts.curves import CHANCE, mean_of, student
 
 WOBBLE: Final = 0.03
 """The standard deviation of logarithms that is held likely before a task's runs tell theirs."""
@@ -57,7 +58,8 @@ def hardly_exceeded_bytes(needs_bytes: Sequence[float]) -> float:
 
     needs_bytes: of two runs or more, oldest first, each above zero.
     """
-    logs = np.log(np.array(needs_bytes, dtype=np.float64)[-LATEST:])
+    latest = list(islice(needs_bytes, max(0, len(needs_bytes) - LATEST), None))
+    logs = np.log(np.array(latest, dtype=np.float64))
     view = _scattered(logs)
     if logs.size >= LEAST_OF_A_TREND:
         grown = _grown(logs)
@@ -67,14 +69,14 @@ def hardly_exceeded_bytes(needs_bytes: Sequence[float]) -> float:
 
 
 def _scattered(logs: Vector) -> _View:
-    n, mean = logs.size, float(logs.mean())
+    n, mean = logs.size, mean_of(logs)
     centred = logs - mean
     return _view(mean, float(centred @ centred), n - 1, 1 + 1 / n)
 
 
 def _grown(logs: Vector) -> _View | None:
     """The view of a line over the runs' order; None where needs do not grow."""
-    n, mean = logs.size, float(logs.mean())
+    n, mean = logs.size, mean_of(logs)
     places = np.arange(n) - (n - 1) / 2
     spread = float(places @ places)
     slope = float(places @ logs) / spread

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from plimsoll_predictor.core.documents import from_document, to_document
 from plimsoll_predictor.experts.charging import EndedRun, charge, relative_costs
-from plimsoll_predictor.experts.expected import N_CELLS, cheapest_multiple, histogram
+from plimsoll_predictor.experts.expected import GRID, N_CELLS, cell_of, cells, cheapest_multiple, histogram
 from plimsoll_predictor.experts.panel import (
     EXPERTS,
     PANEL,
@@ -311,12 +311,17 @@ def test_a_rule_reads_back_as_it_was_written() -> None:
 
 def test_the_expected_cheapest_multiple_covers_what_often_happens() -> None:
     ratios = np.log(np.array([1.0] * 95 + [3.0] * 5))
-    weights = histogram(ratios, np.ones(100))
+    weights = histogram(cells(ratios), np.ones(100))
     assert weights.shape == (N_CELLS,)
     cheap = cheapest_multiple(weights, weights, overhead_runtimes=0.0)
     dear = cheapest_multiple(weights, weights, overhead_runtimes=100.0)
     assert 1.0 <= cheap < 1.1
     assert dear >= 3.0
+
+
+def test_one_ratio_lies_in_the_cell_that_it_has_among_many() -> None:
+    edges = np.concatenate([GRID, GRID + 1e-9, GRID - 1e-9, GRID + 1e-6, [-50.0, 50.0]])
+    assert [cell_of(each) for each in edges.tolist()] == cells(edges).tolist()
 
 
 def test_ages_double_and_end() -> None:

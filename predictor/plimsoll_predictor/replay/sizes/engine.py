@@ -81,7 +81,8 @@ def replay(
 class _Replay:
     def __init__(self, sizer: Sizer, decide_at: DecideAt, cap_bytes: int) -> None:
         self._sizer, self._decide_at, self._cap_bytes = sizer, decide_at, cap_bytes
-        self._running = RunningAttempts(sizer.growth) if isinstance(sizer, SeesRunning) else None
+        self._sees = sizer if isinstance(sizer, SeesRunning) else None
+        self._running = RunningAttempts(self._sees.growth) if self._sees else None
         self._warm: set[str] = set()
         self._events: list[tuple[float, Kind, int, ReplayedRow]] = []
         self._number = 0
@@ -133,8 +134,8 @@ class _Replay:
 
     def _show(self, run: ReplayedRow, now_s: float) -> None:
         """Let a policy that may see them see the task's running attempts."""
-        if self._running is not None and isinstance(self._sizer, SeesRunning):
-            self._sizer.see_running(run.row.task, self._running.of(run.row.task, now_s))
+        if self._running is not None and self._sees is not None:
+            self._sees.see_running(run.row.task, self._running.of(run.row.task, now_s))
 
     def _attempt(
         self, run: ReplayedRow, allocation_bytes: int, start_s: float, end_s: float
