@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 
 from plimsoll_predictor.core.documents import from_document, to_document
 from plimsoll_predictor.experts.charging import EndedRun, charge, relative_costs
-from plimsoll_predictor.experts.expected import GRID, N_CELLS, cell_of, cells, cheapest_multiple, histogram
+from plimsoll_predictor.experts.expected import (
+    GRID,
+    N_CELLS,
+    cell_of,
+    cells,
+    cheapest_multiple,
+    histogram,
+)
 from plimsoll_predictor.experts.panel import (
     EXPERTS,
     PANEL,
