@@ -111,8 +111,9 @@ def moved(masses: NDArray[np.floating], weight: float) -> FloatArray:
 
     masses: the expert's. weight: 0 leaves the mixture as it is.
     """
+    both = weight * masses
+    both += (1.0 - weight) * WIDTHS
     below = np.zeros(N_SHARES + 1)
-    below[1:] = weight * masses + (1.0 - weight) * WIDTHS
-    below = below.cumsum()
+    both.cumsum(out=below[1:])
     below /= below[-1]
     return below

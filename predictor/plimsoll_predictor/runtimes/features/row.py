@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -54,8 +53,7 @@ NAMES: Final = (
 N_FEATURES: Final = len(NAMES)
 
 
-@dataclass(frozen=True, slots=True)
-class Newest:
+class Newest(NamedTuple):
     """What a task or an owner took last.
 
     runs: known. runtimes_ln: the newest three at most, the newest first. finished_s: when the
@@ -72,8 +70,7 @@ KEPT: Final = 3
 _MISSING: Final = ((_UNKNOWN,) * 3, (_UNKNOWN,) * 2, (_UNKNOWN,), ())
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(NamedTuple):
     """A submission: when it was, and what is known of the task and its owner by then."""
 
     at_s: float

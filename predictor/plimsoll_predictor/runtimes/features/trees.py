@@ -21,6 +21,7 @@ MAX_TREES: Final = 1_000
 MAX_NODES: Final = 200_000
 MAX_MARGIN: Final = 1e6
 _BEYOND: Final = np.float32(np.inf)
+_BEFORE: Final = np.float32(-np.inf)
 
 Margins: TypeAlias = NDArray[np.float64]
 
@@ -92,10 +93,12 @@ class VectorTrees(Struct, frozen=True, eq=False, dict=True):
 
     def margins_of(self, row: list[float]) -> Margins:
         """(n_classes,) of one row of n_features numbers; NaN is missing."""
-        slots = np.array([*row, *row, -np.inf], dtype=np.float32)
+        n = len(row)
+        slots = np.empty(2 * n + 1, dtype=np.float32)
+        slots[:n] = row
         # Compared with NaN all is false, which is left already. A leaf's comparison is, too.
-        rightwards = slots[len(row) : -1]
-        np.copyto(rightwards, _BEYOND, where=np.isnan(rightwards))
+        np.fmin(slots[:n], _BEYOND, out=slots[n:-1])  # of a number and NaN, fmin is the number
+        slots[-1] = _BEFORE
         slot, threshold, left = self.slot, self.threshold, self.left
         at = self._roots
         for _ in range(self._steps):

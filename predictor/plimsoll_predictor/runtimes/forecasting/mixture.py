@@ -191,13 +191,14 @@ class Mixture:
 
         masses: its answer.
         """
-        weights = (
-            self.settings.feature_context_runs * self.shared.feature_weights[submitted.context]
-        )
+        runs = self.settings.feature_context_runs
+        others, own = self.shared.feature_weights[submitted.context].tolist()
+        others, own = runs * others, runs * own
         if past is not None:
-            weights = weights + past.feature_credit
+            credit_others, credit_own = past.feature_credit.tolist()
+            others, own = others + credit_others, own + credit_own
         curve = self.shared.featured_curve(submitted.context[0])
-        return Featured(masses, float(weights[1] / weights.sum()), curve)
+        return Featured(masses, own / (others + own), curve)
 
     def _score_featured(
         self, submitted: SubmittedRun, featured: Featured, past: TaskPast, at_ln: float
