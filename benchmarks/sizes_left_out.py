@@ -106,7 +106,7 @@ class Playing:
     """How the replays are played.
 
     kept: the file that goes on where it was; None keeps nothing. workers: processes.
-    minutes: no further replay starts then, but of what is served; None plays all. A table has the
+    minutes: no further configuration starts then; None plays all. A table has the
         configurations that every trace has played.
     """
 
@@ -212,33 +212,34 @@ def _cost(found: Found, trace: str, name: str) -> float:
     return math.log(waste) + FAILURES_WEIGHT * math.log(failed)
 
 
-def _jobs(paths: Sequence[Path], decide_at: DecideAt) -> list[Job]:
-    """What is served, then the rules, then one configuration after the other."""
+def _jobs(paths: Sequence[Path], decide_at: DecideAt) -> tuple[list[Job], list[Job], list[Job]]:
+    """What is served, the rules, and one configuration after the other."""
     first, *others = configurations()
-    return [
-        *(Job(path, OWN, decide_at, first) for path in paths),
-        *(Job(path, rule, decide_at, None) for rule in BASELINES for path in paths),
-        *(Job(path, OWN, decide_at, each) for each in others for path in paths),
-    ]
+    return (
+        [Job(path, OWN, decide_at, first) for path in paths],
+        [Job(path, rule, decide_at, None) for rule in BASELINES for path in paths],
+        [Job(path, OWN, decide_at, each) for each in others for path in paths],
+    )
 
 
 def _played(
     paths: Sequence[Path], decide_at: DecideAt, console: Console, playing: Playing
 ) -> Found:
     kept = Kept(playing.kept, decide_at.value)
-    jobs = _jobs(paths, decide_at)
+    served, rules, others = _jobs(paths, decide_at)
+    all_of_them = len(served) + len(rules) + len(others)
     began_s = time.monotonic()
     ends_s = math.inf if playing.minutes is None else began_s + 60 * playing.minutes
     with ProcessPoolExecutor(playing.workers, multiprocessing.get_context("spawn")) as pool:
         # What is served is played to its end first: it tells which kept figures still hold.
-        for part, until_s in ((jobs[: len(paths)], math.inf), (jobs[len(paths) :], ends_s)):
+        for part, until_s in ((served, math.inf), (rules, math.inf), (others, ends_s)):
             left = [job for job in part if (trace_name(job.path), job.words) not in kept.found]
             for job, figures in _as_they_end(pool, left, playing.workers, until_s):
                 trace = trace_name(job.path)
                 turned = kept.add(trace, job.words, figures)
                 passed = words_for_duration(time.monotonic() - began_s)
                 words = f"left out, at {decide_at.value}: {trace}, {job.words}: {_words(figures)}"
-                words += f" ({len(kept.found)} of {len(jobs)} in {passed})"
+                words += f" ({len(kept.found)} of {all_of_them} in {passed})"
                 if turned:
                     words += f"; {abs(turned)} older figures {'hold' if turned > 0 else 'dropped'}"
                 console.print(words, markup=False, soft_wrap=True)

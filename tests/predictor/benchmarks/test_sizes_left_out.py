@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
+
+from benchmarks.public_traces import QUICK_TRACES
 from benchmarks.sizes_kept import Figures, Kept
 from benchmarks.sizes_left_out import (
     GRID,
     configurations,
     left_out,
+    main,
     played,
 )
 from benchmarks.sizes_unseen import RULES
@@ -84,6 +90,28 @@ def test_what_was_played_is_not_played_again_while_what_is_served_stays_the_same
         ("a", NAMES[0]): Figures(1 / 3, 10, 0.1),
         ("a", NAMES[1]): Figures(0.7, 11, 0.2),
     }
+
+
+def test_a_second_time_goes_on_where_the_first_one_ended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in QUICK_TRACES:
+        with gzip.open(tmp_path / f"{name}.csv.gz", "wt") as trace:
+            trace.write("task,submit_ms,start_ms,complete_ms,peak_rss_bytes,preset_bytes\n")
+            for run in range(1, 9):
+                at = f"{run * 100_000},{run * 100_000},{run * 100_000 + 60_000}"
+                trace.write(f"align,{at},{run * 10**8},{10**9}\n")
+    kept, figures = tmp_path / "kept.json", tmp_path / "figures.json"
+    given = ["--traces", str(tmp_path), "--quick", "--workers", "1", "--json", str(figures)]
+    given += ["--kept", str(kept)]
+    assert main([*given, "--minutes", "0"]) == 0
+    assert {line["chosen"] for line in json.loads(figures.read_text())} == {NAMES[0]}
+    capsys.readouterr()
+    assert main(given) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("6 older figures hold") == len(QUICK_TRACES)
+    assert "max-seen: " not in printed, "rules are not played again"
+    assert printed.count(NAMES[-1] + ": ") == len(QUICK_TRACES)
 
 
 def test_figures_of_code_that_sizes_otherwise_are_dropped(tmp_path: Path) -> None:
