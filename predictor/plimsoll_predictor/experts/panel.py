@@ -65,6 +65,7 @@ class View:
     needs: (n,) ascending. ratios: of all tasks. overhead_s: the price of a failed attempt, in
     seconds of its memory. failing_share: the chance of a failure that bids over the largest need
     may take, at most; predicted_failing_share: around a prediction, where room is cheap.
+    young_margin: the room over the largest need when one run is known, as a share of that need.
     """
 
     past: Past
@@ -74,6 +75,7 @@ class View:
     overhead_s: float
     failing_share: float = 1.0
     predicted_failing_share: float = 1.0
+    young_margin: float = SERVED.young_margin
 
     @cached_property
     def expected(self) -> Rule:
@@ -118,6 +120,7 @@ def view_of(
         constants.price_s(past.mean_runtime_s, overhead_s),
         constants.failing_share(past.mean_runtime_s, overhead_s),
         constants.failing_share(0.0, overhead_s),
+        constants.young_margin,
     )
 
 
@@ -129,8 +132,6 @@ def _largest(margin: float) -> Bidding:
     return lambda view: Rule(base_bytes=view.past.reached_bytes * margin)
 
 
-_YOUNG_MARGIN: Final = 0.6
-"""The room over the largest need when one run is known, as a share of that need."""
 _REQUEST_SHARE: Final = 0.25
 """The part of the way to the request when one run is known."""
 
@@ -138,7 +139,7 @@ _REQUEST_SHARE: Final = 0.25
 def _young(view: View) -> Rule:
     """The largest need with room that shrinks as runs become known, and goes when enough are."""
     runs = view.past.runs
-    margin = _YOUNG_MARGIN / math.sqrt(runs) if runs < YOUNG_RUNS else 0.0
+    margin = view.young_margin / math.sqrt(runs) if runs < YOUNG_RUNS else 0.0
     return Rule(base_bytes=view.past.reached_bytes * (NEAR + margin))
 
 

@@ -25,6 +25,8 @@ class Constants:
         memory: so many of the run's runtimes, and the time until the next attempt starts. A fixed
         number of seconds would make failures of short runs dearer than any request.
     most_price_s: that price, at most.
+    young_margin: the room over the largest need when one run is known, as a share of that need; it
+        shrinks with the square root of the runs.
     most_failing: the chance that the expected-cost experts let a run fail with, at most, where it
         takes no longer than ``short_s``; in proportion beyond. What a failure costs besides memory,
         such as the people who look at it, does not scale with the run; spare memory does.
@@ -43,6 +45,7 @@ class Constants:
     most_price_s: float = 2400.0
     most_failing: float = 0.02
     short_s: float = 120.0
+    young_margin: float = 0.6
 
     def price_s(self, runtime_s: float, overhead_s: float | None) -> float:
         """The price of a failed attempt, in seconds of its memory.
