@@ -53,7 +53,7 @@ GRID: Final[Mapping[str, Sequence[float]]] = MappingProxyType(
         "restart_s": (20.0, 180.0),
         "most_failing": (0.01, 0.03),
         "short_s": (60.0, 600.0),
-        "young_margin": (0.4, 0.8, 1.0),
+        "young_margin": (0.4, 0.6, 1.0),
     }
 )
 """Constant -> what is tried in place of what is served; one is changed at a time."""

@@ -45,7 +45,7 @@ class Constants:
     most_price_s: float = 2400.0
     most_failing: float = 0.02
     short_s: float = 120.0
-    young_margin: float = 0.6
+    young_margin: float = 0.8
 
     def price_s(self, runtime_s: float, overhead_s: float | None) -> float:
         """The price of a failed attempt, in seconds of its memory.
