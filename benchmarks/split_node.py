@@ -169,6 +169,7 @@ def _job(kind: Kind, name: str, task: str, pods: int) -> dict[str, Any]:
             "completionMode": "Indexed",
             "completions": pods,
             "parallelism": WORKERS,
+            "backoffLimitPerIndex": 3,
             "template": template,
         },
     }

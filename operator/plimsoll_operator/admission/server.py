@@ -27,8 +27,9 @@ MAX_BODY_BYTES: Final = 8 * 2**20
 MOST_EARLY: Final = 1000
 """Pods that wait for their lift at once; others are answered by what is known."""
 LOOK_S: Final = 0.01
-MOST_CUTTING: Final = 8
-"""Jobs over items that are answered or wait for it at once: each takes some tenths of a second."""
+LONGEST_TURN_S: Final = 0.5
+"""So long a Job over items waits while others are cut, which takes some tenths of a second each.
+The API server waits for two seconds, or as long as it was told."""
 _ITEMS: Final = labels.ITEMS.encode()
 MAX_DRAINED_BYTES: Final = 64 * 2**20
 """A client that sends more than that is cut off instead of being answered."""
@@ -53,7 +54,7 @@ class SizingServer:
         self.waiting = 0
         self.draining = False
         self._apart = ThreadPoolExecutor(1, "cutting")
-        self._cutting = 0
+        self._cutting = asyncio.Semaphore(1)
 
     @asynccontextmanager
     async def listening(
@@ -123,14 +124,15 @@ class SizingServer:
         One after the other: several would leave the pods no processor. Of a crowd, the last ones
         stay as they are written.
         """
-        if self._cutting >= MOST_CUTTING:
+        try:
+            await asyncio.wait_for(self._cutting.acquire(), LONGEST_TURN_S)
+        except TimeoutError:
             return answer_to(body, False)
-        self._cutting += 1
         try:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._apart, answer_to, body, True)
         finally:
-            self._cutting -= 1
+            self._cutting.release()
 
     async def _sent(self, request: web.Request, answer: bytes) -> web.StreamResponse:
         # All pods that wait are decided before any is answered. Each part's code then stays in the

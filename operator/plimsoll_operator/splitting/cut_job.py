@@ -16,6 +16,7 @@ from typing import Any, Final
 import orjson
 
 from plimsoll_operator.names import labels
+from plimsoll_operator.pods.job_attempts import has_room
 from plimsoll_operator.pods.spec import annotations_of, labels_of, mapping
 from plimsoll_operator.sizing.job_sizing import Moment, task_and_policy_of
 from plimsoll_operator.sizing.patch import Operation
@@ -26,6 +27,11 @@ from plimsoll_predictor.splitting.cutting import Cut, cut
 from plimsoll_predictor.splitting.proposing import Verdict
 
 CHUNK_FEATURE: Final = f"{labels.FEATURE_PREFIX}{labels.CHUNK_ITEMS}"
+
+
+_ROOM: Final = {"room for a decision and more": " " * 8192}
+"""Without what Plimsoll writes on the template, the pods of a Job would not fit what it was cut to.
+"""
 
 
 class Outcome(StrEnum):
@@ -78,10 +84,12 @@ def _cut(
     job: Mapping[str, Any], over_items: ItemsJob, moment: Moment, whose: tuple[TaskId, Policy]
 ) -> CutJob:
     task, policy = whose
-    if _is_cut(job, over_items):
-        return CutJob(Outcome.CUT, job)  # asked for again, or copied
     chunk = {CHUNK_FEATURE: str(over_items.cuttable.usual_items)}
+    if _is_cut(job, over_items):
+        return CutJob(Outcome.CUT, job, notes=chunk)  # asked for again, or copied
     kept = over_items.kept
+    if kept is None and not has_room(job, _ROOM):
+        kept = "its template's annotations leave no room"
     if kept is None and moment.state.namespace(task.namespace).bounds.counts_ended:
         kept = "a quota of its namespace counts pods that have ended (count/pods)"
     if kept is not None:

@@ -17,7 +17,9 @@ from plimsoll_operator.pods.job_attempts import HOOKS, is_kept_elsewhere
 from plimsoll_operator.pods.spec import (
     NotSizable,
     annotations_of,
+    labels_of,
     mapping,
+    metadata_of,
     sequence,
     sized_container,
 )
@@ -27,6 +29,11 @@ from plimsoll_predictor.splitting.cutting import MOST_PODS, CuttableJob
 ITEMS: Final = "PLIMSOLL_ITEMS"
 SHARES: Final = "PLIMSOLL_SHARES"
 _SHOWN_CHARS: Final = 40
+_GENERATED_CHARS: Final = 5
+_NO_LIMIT: Final = 10**6
+"""The API server writes a ``backoffLimit`` above it beside a limit for each index."""
+_KUEUE: Final = "kueue.x-k8s.io/"
+_OF_ITS_QUEUE: Final = frozenset({f"{_KUEUE}queue-name", f"{_KUEUE}priority-class"})
 
 
 class NotOverItems(ValueError):
@@ -68,8 +75,46 @@ def read_items_job(job: Mapping[str, Any]) -> ItemsJob:
     if isinstance(container, NotSizable):
         raise NotOverItems(f"{labels.ITEMS}: {container.why}")
     shares = _shares(template, container.index, (str(items), str(pods)))
-    cuttable = CuttableJob(items, min(workers, pods), pods, container.limit_bytes)
+    cuttable = CuttableJob(
+        items=items,
+        workers=min(workers, pods),
+        pods=pods,
+        limit_bytes=container.limit_bytes,
+        most_pods=min(_nameable(job), MOST_PODS if _bears_more(spec) else pods),
+        may_grow=not _has_bounded_disk(template),
+    )
     return ItemsJob(cuttable, shares, _why_kept(job, spec, pods))
+
+
+def _nameable(job: Mapping[str, Any]) -> int:
+    """Return how many pods the Job may have: its name and an index are a host's name together."""
+    metadata = metadata_of(job)
+    name = metadata.get("name")
+    generated = len(str(metadata.get("generateName") or "")) + _GENERATED_CHARS
+    digits = labels.MAX_LABEL_CHARS - 1 - (len(str(name)) if name else generated)
+    return int(10 ** max(0, min(digits, len(str(MOST_PODS)))))
+
+
+def _bears_more(spec: Mapping[str, Any]) -> bool:
+    """Say whether more pods may fail where there are more.
+
+    All pods share ``backoffLimit``, and some may fail as soon as they start: with many times as
+    many, the Job would fail. With a limit for each index there is none for all.
+    """
+    of_all = spec.get("backoffLimit")
+    shared = isinstance(of_all, int) and of_all < _NO_LIMIT
+    return spec.get("backoffLimitPerIndex") is not None and not shared
+
+
+def _has_bounded_disk(template: Mapping[str, Any]) -> bool:
+    """Say whether a pod that writes more than expected is evicted: nobody measures what it does."""
+    spec = mapping(template.get("spec"))
+    containers = (*sequence(spec.get("containers")), *sequence(spec.get("initContainers")))
+    limits = (mapping(mapping(mapping(each).get("resources")).get("limits")) for each in containers)
+    volumes = (mapping(mapping(each).get("emptyDir")) for each in sequence(spec.get("volumes")))
+    return any("ephemeral-storage" in each for each in limits) or any(
+        "sizeLimit" in each for each in volumes
+    )
 
 
 def _shares(template: Mapping[str, Any], index: int, wanted: tuple[str, str]) -> tuple[str, ...]:
@@ -106,8 +151,14 @@ def _why_kept(job: Mapping[str, Any], spec: Mapping[str, Any], pods: int) -> str
         )
     if not HOOKS.isdisjoint(annotations_of(job)):
         return "an installer waits for it"
-    if spec.get("activeDeadlineSeconds") is not None:
-        return "it has a deadline (activeDeadlineSeconds)"
+    of_pods = mapping(mapping(spec.get("template")).get("spec"))
+    if any(each.get("activeDeadlineSeconds") is not None for each in (spec, of_pods)):
+        return "it, or each of its pods, has a deadline (activeDeadlineSeconds)"
+    if any(
+        str(key).startswith(_KUEUE) and key not in _OF_ITS_QUEUE
+        for key in (*annotations_of(job), *labels_of(job))
+    ):
+        return "Kueue was told how many pods it has, or how long it may take"
     if spec.get("successPolicy") is not None:
         return "its successPolicy counts the pods that were written"
     if spec.get("maxFailedIndexes") is not None:

@@ -25,6 +25,7 @@ class Asked:
 
 
 AS_LAST = Asked()
+_OF_A_JOB = ("items", "workers", "pods", "limit_bytes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ class SplittingFacts:
         """Return it in plain JSON types, without the chunks."""
         return {
             "task": str(self.task),
-            "job": asdict(self.job),
+            "job": {name: getattr(self.job, name) for name in _OF_A_JOB},
             "learned": self.learned.to_document(),
             "verdict": self.cut.proposal.verdict.value,
             "pods": self.cut.pods,

@@ -17,6 +17,8 @@ KEPT: Final = 500
 NEXT_POD_S: Final = 1.0
 """The Job controller makes the next pod up to a second after one has ended: it handles ends in
 batches."""
+MOST_KILLED: Final = 8
+"""Limits of which is kept what was killed at them."""
 LEAST_WAIT_S: Final = 0.5
 LONGEST_WAIT_S: Final = 600.0
 
@@ -52,12 +54,15 @@ class Learned:
     """What is known of a task's chunks. wait_s: from one pod's end to the start of the next.
 
     largest: items of the largest chunk that got through. peaks: None if none was measured.
+    killed: items and limit, as it was written, of chunks that were killed for memory: of each limit
+    the smallest, the largest limits alone.
     """
 
     costs: Costs
     peaks: Peaks | None
     wait_s: float
     largest: int
+    killed: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ValueError for what cannot have been learned: it comes over the network."""
@@ -67,6 +72,10 @@ class Learned:
             raise ValueError(f"items that take {self.costs.item_s!r} s")
         if not 0 <= self.costs.spread_s <= MOST_S or not 0 <= self.wait_s <= MOST_S:
             raise ValueError(f"a spread of {self.costs.spread_s!r} s, a wait of {self.wait_s!r} s")
+        if not (0 <= self.costs.item_error_s <= MOST_S and 0 <= self.costs.chunk_error_s <= MOST_S):
+            raise ValueError(f"items that take {self.costs.item_s!r} s, nobody knows how surely")
+        if self.peaks is not None and not _is_line(self.peaks):
+            raise ValueError(f"peaks of {self.peaks.base_bytes!r} bytes and more")
 
     def to_document(self) -> dict[str, Any]:
         """Return it as plain JSON types."""
@@ -87,12 +96,31 @@ def learned_of(runs: Sequence[ChunkRun]) -> Learned | None:
     costs = times.fit()
     if costs is None or not costs.item_s > 0:
         return None
-    return Learned(costs, peaks.fit(), _wait_s(runs), times.largest)
+    return Learned(costs, peaks.fit(), _wait_s(runs), times.largest, _killed(runs))
+
+
+def _is_line(peaks: Peaks) -> bool:
+    """Say whether peaks can have been measured."""
+    each = (peaks.base_bytes, peaks.slope_bytes, peaks.noise, peaks.slope_error_bytes)
+    known = all(0 <= value <= MOST_BYTES for value in (*each, peaks.middle))
+    return known and peaks.base_bytes + peaks.slope_bytes > 0 and 0 < peaks.largest <= MOST_ITEMS
+
+
+def _killed(runs: Sequence[ChunkRun]) -> tuple[tuple[int, int], ...]:
+    """Return of each limit the smallest chunk that was killed.
+
+    What was killed at a limit below the one that was written says nothing of that one.
+    """
+    smallest: dict[int, int] = {}
+    for run in runs:
+        killed = run.killed_bytes
+        if killed is not None and killed >= (run.limit_bytes or killed):
+            smallest[killed] = min(run.items, smallest.get(killed, run.items))
+    largest_limits = sorted(smallest, reverse=True)[:MOST_KILLED]
+    return tuple((smallest[limit], limit) for limit in largest_limits)
 
 
 def _learn(run: ChunkRun, times: ChunkSums, peaks: PeakSums) -> None:
-    if run.killed_bytes is not None:
-        peaks.killed(run.items, run.killed_bytes)
     if run.seconds is None:
         return
     times.add(run.items, run.seconds)

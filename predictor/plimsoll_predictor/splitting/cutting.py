@@ -33,13 +33,16 @@ the cost to some tenths of a second; it leaves out that the last of more workers
 class CuttableJob:
     """A Job as its author wrote it. pods: chunks that it is cut into.
 
-    limit_bytes: of a pod's memory; None if there is none.
+    limit_bytes: of a pod's memory; None if there is none. most_pods: that it may get; None for as
+    many as are borne. may_grow: whether a pod may do more items than it was written to.
     """
 
     items: int
     workers: int
     pods: int
     limit_bytes: int | None
+    most_pods: int | None = None
+    may_grow: bool = True
 
     @property
     def usual_items(self) -> int:
@@ -90,13 +93,24 @@ def _asked(job: CuttableJob, learned: Learned) -> tuple[Job, Known, Aim]:
 
 
 def _within(job: CuttableJob, learned: Learned) -> Within:
-    """Return between how many items a chunk may have.
-
-    A chunk larger than all that got through, and than its author's, grows by steps; where nobody
-    measured memory or nothing limits it, nobody knows how far.
-    """
+    """Return between how many items a chunk may have."""
     most_pods = min(MOST_PODS, max(job.pods, MOST_PODS_A_WORKER * job.workers))
-    most = max(learned.largest, job.usual_items)
-    if learned.peaks is not None and job.limit_bytes is not None:
-        most = max(most, FURTHEST * learned.largest)
-    return Within(-(-job.items // most_pods), most)
+    if job.most_pods is not None:
+        most_pods = min(most_pods, job.most_pods)
+    return Within(-(-job.items // most_pods), max(job.usual_items, _grown(job, learned)))
+
+
+def _grown(job: CuttableJob, learned: Learned) -> int:
+    """Return how many items a chunk may have beyond its author's; 0 for none.
+
+    Where nobody measured memory, nobody knows. What is larger than all that got through grows by
+    steps, and half of what was killed at such a limit, or a larger one, is the most.
+    """
+    if learned.peaks is None or not job.may_grow:
+        return 0
+    most = learned.largest
+    if job.limit_bytes is not None:
+        most *= FURTHEST
+        killed = (items for items, limit in learned.killed if limit >= (job.limit_bytes or 0))
+        most = min([most, *(items // 2 for items in killed)])
+    return most

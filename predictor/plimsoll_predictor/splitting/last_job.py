@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from plimsoll_predictor.splitting.chunk_runs import ChunkRun
+from plimsoll_predictor.splitting.costs import MOST_ITEMS
 from plimsoll_predictor.splitting.cutting import CuttableJob
 
 _JOB: Final = "job:"
@@ -29,7 +30,7 @@ def last_job(chunks: Iterable[ChunkRun]) -> CuttableJob | None:
     if not newest:
         return None
     found = list(pods[newest].values())
-    items = sum(each.items for each in found)
+    items = min(sum(each.items for each in found), MOST_ITEMS)
     return CuttableJob(items, _at_once(found), len(found), found[-1].limit_bytes)
 
 

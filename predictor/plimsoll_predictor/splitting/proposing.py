@@ -211,7 +211,7 @@ def _chosen(job: Job, known: Known, aim: Aim, plans: tuple[Plan, Plan]) -> Propo
     assert known.costs is not None
     gain = 1 - best.price(aim) / usual.price(aim)
     workers = worthwhile_workers(job, known.costs)
-    if gain < max(LEAST_GAIN, _noticed(known.noise, aim)):
+    if not gain >= max(LEAST_GAIN, _noticed(known.noise, aim)):  # nor where it is no number
         return Proposal(Verdict.NOTHING_TO_GAIN, usual, usual, workers, max(0.0, gain))
     if best.makespan.high_s > usual.makespan.high_s * (1 + MOST_WORSE):
         return Proposal(Verdict.RISKY, usual, usual, workers)

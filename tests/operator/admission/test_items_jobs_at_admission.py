@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from plimsoll_operator.admission.server import MOST_CUTTING
 from plimsoll_operator.names import labels
 from plimsoll_operator.splitting import cut_job
 from tests.builders.pods import APod
@@ -18,6 +17,7 @@ from tests.operator.splitting.test_items_jobs import ITEMS, SHARES, a_job, env_o
 from tests.rigs.admission_servers import TRAIN, Caller, a_server, knowledge_of, patch_in, until_true
 
 Json = dict[str, Any]
+CROWD = 24
 
 
 @asynccontextmanager
@@ -75,9 +75,7 @@ async def test_of_a_crowd_all_are_answered_and_the_last_as_they_were_written(
     tmp_path: Path,
 ) -> None:
     async with serving(tmp_path) as (jobs, server):
-        answers = await asyncio.gather(
-            *(jobs.review(a_job(), **AS_A_JOB) for _ in range(3 * MOST_CUTTING))
-        )
+        answers = await asyncio.gather(*(jobs.review(a_job(), **AS_A_JOB) for _ in range(CROWD)))
         made = [APod(a_job()).patched(patch_in(each)).built() for each in answers]
         assert {each["spec"]["completions"] for each in made} <= {20, SHARES}
         cut = sum(each["spec"]["completions"] == 20 for each in made)

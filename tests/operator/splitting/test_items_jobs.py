@@ -33,6 +33,14 @@ def one_each(largest: int = 10) -> Learned:
     return found
 
 
+@cache
+def differing() -> Learned:
+    """Chunks that differ much: with more pods nobody waits for the last one."""
+    found = learned_of([ChunkRun(50, float(s), 1.5, 20 * MIB) for s in (10, 20, 40, 400) * 4])
+    assert found is not None
+    return found
+
+
 def a_job(**spec: Any) -> Json:
     pod = a_pod().asking("1Gi").limited("1Gi").built()
     pod["spec"]["containers"][0]["env"] = [
@@ -51,7 +59,7 @@ def a_job(**spec: Any) -> Json:
             "completionMode": "Indexed",
             "completions": SHARES,
             "parallelism": WORKERS,
-            "backoffLimit": 200,
+            "backoffLimitPerIndex": 3,
             "template": template,
             **spec,
         },
@@ -91,7 +99,6 @@ def test_pods_and_shares_change_together_and_its_pods_say_how_many_items_they_do
     assert env_of(made) == {"MINE": "40", "PLIMSOLL_ITEMS": "400", "PLIMSOLL_SHARES": "20"}
     notes = made["spec"]["template"]["metadata"]["annotations"]
     assert notes[CHUNK_FEATURE] == "20"
-    assert notes[labels.JOB_ATTEMPTS] == str(1 + 200 // 20), "of the Job as it is cut"
     assert job == a_job(), "it is not changed itself"
 
 
@@ -103,14 +110,60 @@ def test_a_chunk_larger_than_any_keeps_the_memory_that_was_written() -> None:
 
 
 def test_no_more_pods_run_at_once_than_as_it_was_written() -> None:
-    job = a_job(parallelism=100, completions=8, backoffLimit=100)
+    job = a_job(parallelism=100, completions=8)
     for each in job["spec"]["template"]["spec"]["containers"][0]["env"]:
         if each["name"] == "PLIMSOLL_SHARES":
             each["value"] = "8"
-    wide = learned_of([ChunkRun(50, float(s), 1.5, 20 * MIB) for s in (10, 20, 40, 400) * 4])
-    made = after(job, answered(job, moment_of(learned=wide)))
+    made = after(job, answered(job, moment_of(learned=differing())))
     assert made["spec"]["completions"] > 8
     assert made["spec"]["parallelism"] == 8
+
+
+def few(**spec: Any) -> Json:
+    """A Job of eight pods, which had better be more."""
+    job = a_job(completions=8, parallelism=8, **spec)
+    for each in job["spec"]["template"]["spec"]["containers"][0]["env"]:
+        if each["name"] == "PLIMSOLL_SHARES":
+            each["value"] = "8"
+    return job
+
+
+def test_a_job_whose_pods_share_their_failures_gets_no_more_of_them() -> None:
+    moment = moment_of(learned=differing())
+    assert answered(few(), moment).outcome is Outcome.CUT
+    assert answered(few(backoffLimit=2**31 - 1), moment).outcome is Outcome.CUT
+    for shared in ({"backoffLimit": 6}, {"backoffLimit": 6, "backoffLimitPerIndex": None}):
+        assert answered(few(**shared), moment).outcome is Outcome.AS_WRITTEN
+
+
+@pytest.mark.parametrize(
+    ("metadata", "digits"),
+    [
+        ({"name": "n" * 61}, 1),
+        ({"name": "n" * 60}, 2),
+        ({"name": None, "generateName": "n" * 56}, 1),
+        ({"name": "n" * 40}, 5),
+    ],
+)
+def test_the_last_pods_name_is_one_that_a_host_may_have(metadata: Json, digits: int) -> None:
+    job = few()
+    job["metadata"] |= metadata
+    after_it = after(job, answered(job, moment_of(learned=differing())))
+    assert after_it["spec"]["completions"] <= 10**digits
+    assert (after_it["spec"]["completions"] > 8) is (digits > 1)
+
+
+@pytest.mark.parametrize("where", ["container", "volume"])
+def test_pods_whose_disk_is_bounded_do_no_more_items_than_they_were_written_to(
+    where: str,
+) -> None:
+    job = a_job()
+    pod = job["spec"]["template"]["spec"]
+    if where == "container":
+        pod["containers"][0]["resources"]["limits"]["ephemeral-storage"] = "1Gi"
+    else:
+        pod["volumes"] = [{"name": "scratch", "emptyDir": {"sizeLimit": "1Gi"}}]
+    assert answered(job).outcome is Outcome.AS_WRITTEN
 
 
 def test_what_was_decided_stands_on_the_job() -> None:
@@ -134,7 +187,8 @@ def test_where_nothing_is_enforced_it_only_says_so() -> None:
 def test_a_second_look_at_the_same_job_changes_nothing() -> None:
     made = after(a_job(), answered(a_job()))
     again = answered(made)
-    assert (again.outcome, again.patch, again.notes) == (Outcome.CUT, (), {})
+    assert (again.outcome, again.patch) == (Outcome.CUT, ())
+    assert again.notes == {CHUNK_FEATURE: "20"}
 
 
 def test_of_a_task_without_chunks_the_pods_say_their_items() -> None:
@@ -143,10 +197,17 @@ def test_of_a_task_without_chunks_the_pods_say_their_items() -> None:
     assert (found.outcome, found.patch, found.notes) == (Outcome.UNKNOWN, (), {CHUNK_FEATURE: "10"})
 
 
+def with_pod_deadline() -> Json:
+    template: Json = a_job()["spec"]["template"]
+    template["spec"]["activeDeadlineSeconds"] = 60
+    return template
+
+
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
         ({"activeDeadlineSeconds": 60}, "deadline"),
+        ({"template": with_pod_deadline()}, "deadline"),
         ({"successPolicy": {"rules": [{"succeededCount": 3}]}}, "successPolicy"),
         ({"maxFailedIndexes": 3, "backoffLimitPerIndex": 1}, "maxFailedIndexes"),
         ({"managedBy": "kueue.x-k8s.io/multikueue"}, "kept by another"),
@@ -174,7 +235,15 @@ def released(job: Json) -> None:
     job["metadata"]["annotations"]["meta.helm.sh/release-name"] = "crunch"
 
 
-@pytest.mark.parametrize("kept", [applied, owned, hooked, released])
+def counted_by_kueue(job: Json) -> None:
+    job["metadata"]["annotations"]["kueue.x-k8s.io/job-completions-equal-parallelism"] = "true"
+
+
+def without_room(job: Json) -> None:
+    job["spec"]["template"]["metadata"]["annotations"] = {"a": "x" * 260_000}
+
+
+@pytest.mark.parametrize("kept", [applied, owned, hooked, released, counted_by_kueue, without_room])
 def test_who_keeps_or_awaits_a_job_has_it_as_it_was_written(kept: Callable[[Json], None]) -> None:
     job = a_job()
     kept(job)

@@ -85,11 +85,29 @@ def test_no_chunk_grows_where_memory_may_not_bear_it(
     assert (found.pods, found.grows) == (240, False)
 
 
-def test_a_chunk_that_was_killed_bounds_the_next_ones() -> None:
+@pytest.mark.parametrize(
+    ("killed", "pods"),
+    [
+        pytest.param([(4, 2**30, 2**30)], 120, id="half of what was killed at this limit"),
+        pytest.param([(2, 2**31, 2**31)], 240, id="or at a larger one"),
+        pytest.param([(2, 2**29, 2**29), (2, 2**31, 2**31)], 240, id="whatever else was killed"),
+        pytest.param([(2, 2**29, 2**29)], 120, id="not at a smaller one"),
+        pytest.param([(2, 2**29, 2**30)], 120, id="nor below the limit that was written"),
+    ],
+)
+def test_a_chunk_that_was_killed_bounds_the_next_ones(
+    killed: list[tuple[int, int, int]], pods: int
+) -> None:
     told = runs_of(1, 240, 0.05, 0.5)
-    found = learned_of([*told, ChunkRun(2, killed_bytes=2**30)])
+    kills = [ChunkRun(n, killed_bytes=at, limit_bytes=written) for n, at, written in killed]
+    found = learned_of([*told, *kills])
     assert found is not None
-    assert cut(CuttableJob(240, 4, 240, 2**30), found).pods == 240
+    assert cut(CuttableJob(240, 4, 240, 2**30), found).pods == pods
+
+
+def test_where_memory_was_never_measured_no_pod_does_more_than_it_was_written_to() -> None:
+    found = learned(500, 8, 0.05, 0.5, bytes_an_item=None)
+    assert cut(CuttableJob(240, 4, 240, None), found).pods == 240
 
 
 @given(
@@ -124,6 +142,9 @@ def test_what_is_learned_is_the_same_after_its_way_over_the_network() -> None:
         pytest.param({"costs": {"item_s": 0.0}}, id="items that take no time"),
         pytest.param({"costs": {"spread_s": 1e300}}, id="a spread beyond all bounds"),
         pytest.param({"costs": None}, id="no costs"),
+        pytest.param({"costs": {"item_error_s": -1.0}}, id="a negative error"),
+        pytest.param({"peaks": {"base_bytes": 0.0, "slope_bytes": 0.0}}, id="no memory at all"),
+        pytest.param({"peaks": {"noise": -0.5}}, id="a negative noise"),
     ],
 )
 def test_what_cannot_have_been_learned_is_refused(wrong: dict[str, object]) -> None:

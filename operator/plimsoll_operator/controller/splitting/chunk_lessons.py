@@ -50,9 +50,11 @@ class ChunkLessons:
 
     def task_forgotten(self, event: TaskForgotten) -> None:
         """Tell nothing of the task any more."""
-        self._new.pop(event.task, None)
         if event.task in self._told:
             self._tell(event.task, None)
+            # What was being read meanwhile may tell it once more.
+            self._new[event.task] = None
+            self._news.set()
 
     async def run(self) -> None:
         """Learn what is new, until cancelled. Cost: a query for each task with news, in 2 s."""

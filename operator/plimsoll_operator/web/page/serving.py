@@ -35,7 +35,7 @@ from plimsoll_operator.web.page.rendering import (
     render_trouble,
 )
 from plimsoll_operator.web.page.rows import Live
-from plimsoll_operator.web.page.splitting_section import splitting_part
+from plimsoll_operator.web.page.splitting_section import SplittingPart, splitting_part
 from plimsoll_operator.web.page.task_page import NoSuchTask, TaskQuery, gather_page
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store, StoreError
@@ -117,7 +117,7 @@ class Pages:
             beside = TaskBeside(
                 paused=self._live.paused,
                 neighbours=neighbours_part(self._placing.facts(), query.task),
-                splitting=splitting_part(splitting_facts(self._store, query.task)),
+                splitting=self._splitting(query.task),
             )
             return render_task(page, beside)
 
@@ -130,6 +130,14 @@ class Pages:
             return render_campaign(gather_campaign(self._store, named, self._now()))
 
         return await self._answer(("campaign", named), draw, home="../../")
+
+    def _splitting(self, task: TaskId) -> SplittingPart | None:
+        """A task's Jobs over items; whatever pods say of their chunks, the rest is shown."""
+        try:
+            return splitting_part(splitting_facts(self._store, task))
+        except (ArithmeticError, ValueError):
+            log.exception("the Jobs over items of %s could not be drawn", task)
+            return None
 
     def missing(self, home: str) -> Served:
         """The answer for a page that does not exist. home: the index, relative to it."""

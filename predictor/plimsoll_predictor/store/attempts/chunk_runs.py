@@ -44,7 +44,7 @@ class ChunkRunRecords(Records):
         found = sa.select(table.c.task, sa.func.max(table.c.id).label("newest"))
         found = found.where(recent & _has(feature, table.c.features)).group_by(table.c.task)
         found = found.order_by(sa.text("newest DESC")).limit(MOST_TASKS)
-        return [TaskId.parse(row.task) for row in self._database.rows(found)]
+        return [task for row in self._database.rows(found) if (task := _task(row.task)) is not None]
 
     def of_task(self, task: TaskId, feature: str, limit: int = KEPT) -> list[ChunkRun]:
         """Return the task's newest chunks, oldest first: those that got through or were killed.
@@ -58,6 +58,14 @@ class ChunkRunRecords(Records):
         mine = mine.order_by(lately.c.ordered_s.desc(), lately.c.id.desc()).limit(limit)
         found = [_chunk_run(row, feature) for row in self._database.rows(mine)]
         return [each for each in reversed(found) if each is not None]
+
+
+def _task(name: str) -> TaskId | None:
+    try:
+        return TaskId.parse(name)
+    except ValueError as error:
+        log.error("a task with chunks cannot be read: %s", error)
+        return None
 
 
 def _has(feature: str, features: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
