@@ -4,7 +4,7 @@ Forty tasks, each a single attempt: ramps of 5 to 400 MB/s, stair-steps, fillers
 leaks of tasks whose usual size is known. Half of them need more than they ask for. Then a ramp for
 each pace and headroom, and the time from a patch to the kernel's limit.
 
-    python -P -m benchmarks.live_rescue [--only tasks|grid|latency|agent] [--at-once 4]
+    python -P -m benchmarks.live_rescue [--only latency|ways|tasks|grid|agent] [--at-once 4]
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import asyncio
 import json
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,12 +29,14 @@ from benchmarks.live_node import Stand, a_stand, node
 from benchmarks.rescue_agent import agent_cost
 from benchmarks.rescue_latency import patch_to_limit
 from benchmarks.rescue_tasks import GrowingTask, forty, grid, healthy_runs
+from benchmarks.rescue_ways import both_ways
 from plimsoll_operator.names.quantity import parse_bytes
 from tests.conftest import Cluster
+from tests.rigs.agent_accounts import an_agent_account
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 RESULTS: Final = ROOT / "bench-rescue.json"
-PARTS: Final = ("latency", "tasks", "grid", "agent")
+PARTS: Final = ("latency", "ways", "tasks", "grid", "agent")
 MIB: Final = 1 << 20
 AT_ONCE: Final = 4
 LOOK_EVERY_S: Final = 0.3
@@ -53,17 +56,18 @@ class Batch:
     seconds: float = 0.0
     agent_cpu_share: float = 0.0
     said: list[dict[str, Any]] = field(default_factory=list)
+    raised_by_agent: int = 0
 
     def is_killed(self, task: GrowingTask) -> bool:
         """Whether the kernel killed it."""
         return self.ended.get(task.name) == "OOMKilled"
 
 
-def tasks(cluster: Cluster, at_once: int, seed: int) -> dict[str, Any]:
-    """Run the forty tasks twice, and set both beside each other."""
+def tasks(cluster: Cluster, at_once: int, seed: int, **environment: str) -> dict[str, Any]:
+    """Run the forty tasks twice, and set both beside each other. environment: of rescues."""
     batch = forty(seed)
     off = asyncio.run(_run(cluster, healthy_runs(), batch, "never", at_once))
-    on = asyncio.run(_run(cluster, healthy_runs(), batch, "auto", at_once))
+    on = asyncio.run(_run(cluster, healthy_runs(), batch, "auto", at_once, **environment))
     rows = [_row(task, off, on) for task in batch]
     return {"tasks": rows, **_figures(batch, off, on)}
 
@@ -92,8 +96,9 @@ async def _run(
     batch: Sequence[GrowingTask],
     policy: str,
     at_once: int,
+    **environment: str,
 ) -> Batch:
-    async with a_stand(cluster) as stand:
+    async with a_stand(cluster, environment=environment) as stand:
         custom = client.CustomObjectsApi(stand.core.api_client)
         body = {
             "apiVersion": "plimsoll.dev/v1alpha1",
@@ -112,6 +117,7 @@ async def _run(
         used_s = _cpu_s(stand.plimsoll.pid("agent")) - cpu_before_s
         done.agent_cpu_share = used_s / done.seconds
         done.said = _said(stand)
+        done.raised_by_agent = (stand.plimsoll.state / "agent.log").read_text().count('"raised"')
     return done
 
 
@@ -178,6 +184,7 @@ def _figures(batch: Sequence[GrowingTask], off: Batch, on: Batch) -> dict[str, A
         "page_cache_raised": sum(t.kind == "page cache" for t in raised),
         "agent_cpu_share": round(on.agent_cpu_share, 4),
         "agent_cpu_share_off": round(off.agent_cpu_share, 4),
+        "raised_by_agent": on.raised_by_agent,
         "seconds": [round(off.seconds, 1), round(on.seconds, 1)],
         "granted_s": sorted(each["took_s"] for each in on.said if each.get("event") == "rescued"),
         "not_rescued": [
@@ -234,6 +241,7 @@ def _tasks_table(found: dict[str, Any]) -> Table:
     table.add_row("killed, up to 100 MB/s, no leaks", str(off), str(on), bound)
     table.add_row("leaks left to die", "", str(found["leaks_killed"]), "2")
     table.add_row("given more", "", str(found["raised"]), "")
+    table.add_row("raises by the agent itself", "", str(found["raised_by_agent"]), "")
     table.add_row("in vain", "", str(len(found["in_vain"])), "")
     most = int(MOST_OVER * len(found["tasks"]))
     over = len(found["over_need"]), len(found["over_need_at_any_time"])
@@ -266,6 +274,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks/live_rescue.py", description=__doc__)
     parser.add_argument("--only", choices=PARTS, help="measure one part")
     parser.add_argument("--at-once", type=int, default=AT_ONCE)
+    parser.add_argument("--by-agent", action="store_true", help="the agent raises tasks itself")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     found: dict[str, Any] = {}
@@ -279,7 +288,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console()
     for table in tables(found):
         console.print(table)
-    for part in ("latency", "agent"):
+    for part in ("latency", "ways", "agent"):
         if part in found:
             console.print(part, found[part])
     return 0
@@ -288,6 +297,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _measured(part: str, cluster: Cluster, options: argparse.Namespace) -> dict[str, Any]:
     if part == "latency":
         return asyncio.run(patch_to_limit(cluster))
+    if part == "ways":
+        return asyncio.run(both_ways(cluster))
+    if part == "tasks" and options.by_agent:
+        with an_agent_account(cluster) as account, tempfile.TemporaryDirectory() as folder:
+            environment = account.environment(Path(folder))
+            return tasks(cluster, options.at_once, options.seed, **environment)
     if part == "tasks":
         return tasks(cluster, options.at_once, options.seed)
     return survival(cluster, options.at_once) if part == "grid" else agent_cost()

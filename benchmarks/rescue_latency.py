@@ -6,23 +6,17 @@ import asyncio
 import statistics
 import time
 import uuid
-from pathlib import Path
 from typing import Any, Final
 
 from kubernetes_asyncio import client, config
 
-from plimsoll_operator.agent.pod_cgroups import (
-    Version,
-    find_hierarchy,
-    find_kubepods,
-    scan,
-)
 from plimsoll_operator.kube.client import Kube
 from plimsoll_operator.kube.running_pods import PodWriter
 from plimsoll_operator.pods.spec import SizedContainer
 from plimsoll_operator.rescue.raising import after_raise, raise_body
 from tests.conftest import Cluster
 from tests.rigs.eater import an_eating_pod
+from tests.rigs.enforced_limits import limit_file, limit_in
 
 PODS: Final = 2
 RAISES: Final = 8
@@ -63,8 +57,8 @@ async def patch_to_limit(cluster: Cluster) -> dict[str, Any]:
         await core.delete_namespace(namespace)
         await api.close()
     return {
-        "patch_to_limit_ms": {name: _summary(ms) for name, ms in taken_ms.items()},
-        "patch_answered_ms": _summary(answered_ms),
+        "patch_to_limit_ms": {name: summary(ms) for name, ms in taken_ms.items()},
+        "patch_answered_ms": summary(answered_ms),
     }
 
 
@@ -80,13 +74,13 @@ async def _runs(kube: Kube, core: client.CoreV1Api, namespace: str, name: str) -
 
 
 async def _raise(kube: Kube, pod: dict[str, Any], limit_mib: int) -> tuple[float, float]:
-    file = _limit_file(pod["metadata"]["uid"])
+    file = limit_file(pod["metadata"]["uid"])
     now = SizedContainer(0, "main", (limit_mib - 16) * MIB, (limit_mib - 16) * MIB)
     body = raise_body(pod, "main", after_raise(now, limit_mib * MIB))
     began_s = time.perf_counter()
     asked = asyncio.create_task(PodWriter(kube.api).raise_pod(pod, body))
     answered_s: float | None = None
-    while _bytes(file) != limit_mib * MIB:
+    while limit_in(file) != limit_mib * MIB:
         if answered_s is None and asked.done():
             answered_s = time.perf_counter()
         if time.perf_counter() - began_s > WITHIN_S:
@@ -98,25 +92,8 @@ async def _raise(kube: Kube, pod: dict[str, Any], limit_mib: int) -> tuple[float
     return (answered_s - began_s) * 1e3, (granted_s - began_s) * 1e3
 
 
-def _limit_file(uid: str) -> Path:
-    """Return the file of the limit of the pod's container; its pause container has none."""
-    hierarchy = find_hierarchy(Path("/sys/fs/cgroup"))
-    name = "memory.limit_in_bytes" if hierarchy.version is Version.V1 else "memory.max"
-    for pod in scan(hierarchy, find_kubepods(hierarchy)):
-        if pod.uid == uid:
-            for files in pod.containers.values():
-                path = Path(files.memory) / name
-                if 0 < _bytes(path) < 2**60:
-                    return path
-    raise FileNotFoundError(f"no cgroup of pod {uid}")
-
-
-def _bytes(path: Path) -> int:
-    text = path.read_text().strip()
-    return 0 if text == "max" else int(text)
-
-
-def _summary(ms: list[float]) -> dict[str, float]:
+def summary(ms: list[float]) -> dict[str, float]:
+    """Return what is printed of measured milliseconds."""
     ordered = sorted(ms)
     return {
         "least": round(ordered[0], 1),

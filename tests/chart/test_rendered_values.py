@@ -64,6 +64,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "campaigns.enabled": ("later", "want boolean"),
     "campaigns.namespaces": (["my shop"], "no name of Kubernetes"),
     "order.enabled": ("later", "want boolean"),
+    "rescue.byAgent": ("later", "want boolean"),
     "extender.enabled": ("later", "want boolean"),
     "extender.replicas": (0, "minimum"),
     "extender.clusterIP": ("plimsoll.example", "no address"),

@@ -30,6 +30,11 @@ seconds that it has otherwise, a machine that pauses starts a pod undecided, as 
 TRAINING_BUDGET_S = 4
 FLAT_S = os.environ.get("PLIMSOLL_LENDING_FLAT_S", "5")
 """Of a pod's memory, before it lends; only where a policy lets it."""
+SETTINGS = {
+    "PLIMSOLL_TASK_METRICS": "5",
+    "PLIMSOLL_LENDING_FLAT_S": FLAT_S,
+    "PLIMSOLL_RESCUE_BY_AGENT": "true",
+}
 ADMISSION, CONTROLLER, AGENT = "admission", "controller", "agent"
 
 
@@ -120,7 +125,7 @@ def a_plimsoll(cluster: Cluster, state: Path, *words: str) -> Iterator[Plimsoll]
             [*_command(cluster, state, ports), *words],
             stdout=log,
             stderr=log,
-            env={**os.environ, "PLIMSOLL_TASK_METRICS": "5", "PLIMSOLL_LENDING_FLAT_S": FLAT_S},
+            env={**os.environ, **SETTINGS},
         )
     try:
         _await_ready(process, state)

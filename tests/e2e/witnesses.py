@@ -21,12 +21,14 @@ class Witness:
     """pods: UID -> the pod as it was seen last.
 
     made_s, ended_s: UID -> when it, or its end, was first seen, Unix seconds.
-    killed: UID -> the ID of its container that was killed for its memory.
+    killed: UID -> the ID of its container that was killed for its memory; killed_s: UID -> when
+        that was first seen.
     """
 
     pods: dict[str, Any] = field(default_factory=dict)
     made_s: dict[str, float] = field(default_factory=dict)
     killed: dict[str, str] = field(default_factory=dict)
+    killed_s: dict[str, float] = field(default_factory=dict)
     ended_s: dict[str, float] = field(default_factory=dict)
     _ended: dict[str, asyncio.Event] = field(default_factory=dict)
 
@@ -52,6 +54,7 @@ class Witness:
             ended = status.state.terminated
             if ended is not None and ended.reason == KILLED:
                 self.killed.setdefault(uid, ended.container_id.rpartition("/")[2])
+                self.killed_s.setdefault(uid, time.time())
         if pod.status.phase in ("Succeeded", "Failed"):
             self.ended_s.setdefault(uid, time.time())
             self._ended.setdefault(uid, asyncio.Event()).set()

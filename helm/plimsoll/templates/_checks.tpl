@@ -8,6 +8,9 @@
 {{- if and $v.agent.namespace (eq $v.agent.namespace "kube-system") $v.agent.createNamespace -}}
 {{- fail "agent.namespace is kube-system, which is there already: set agent.createNamespace to false" -}}
 {{- end -}}
+{{- if and $v.rescue.byAgent $v.agent.enabled (not (semverCompare ">=1.33.0-0" .Capabilities.KubeVersion.Version)) -}}
+{{- fail (printf "rescue.byAgent needs Kubernetes 1.33, and this is %s: before, nothing binds an agent to its own node; set rescue.byAgent to false" .Capabilities.KubeVersion.Version) -}}
+{{- end -}}
 {{- if and $v.mlflow.tokenKey (not $v.mlflow.existingSecret) -}}
 {{- fail "mlflow.tokenKey is a key of mlflow.existingSecret, which is empty: name the Secret, or leave out the key" -}}
 {{- end -}}

@@ -1,6 +1,7 @@
 """Sends alarms to the controller at once, on a connection and in a thread of their own.
 
-An alarm is worth something for a second or two: it is tried once, and never kept.
+An alarm is worth something for a second or two: it is tried once, and never kept. What the agent
+may raise by itself, it raises here, and the controller hears of that instead.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
 
+from plimsoll_operator.agent.own_raises import OwnRaises, handled
 from plimsoll_operator.attempts.alarms import (
     ALARMS_PATH,
     MOST_ALARMS,
@@ -33,6 +36,13 @@ MOST_QUEUED: Final = 256
 Send = Callable[[str, object], tuple[int, str]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Rising:
+    """The pods that rise now."""
+
+    pods: tuple[str, ...]
+
+
 class AlarmSender:
     """A thread that posts what it is given, in the order in which it came."""
 
@@ -42,17 +52,21 @@ class AlarmSender:
         send: Send,
         pods_used_bytes: Callable[[], int],
         raised: Callable[[Sequence[str], float], object] = lambda *_: None,
+        own: OwnRaises | None = None,
     ) -> None:
         """send: posts a body to a path. pods_used_bytes: what all pods of the node use now.
 
-        raised: hears which pods the controller raises, and when it was asked (monotonic seconds).
+        raised: hears which pods are being raised, and when that was asked (monotonic seconds).
+        own: what the agent may raise by itself; None asks the controller always.
         """
+        self.own = own
         self._raised = raised
         self._node = node
         self._send = send
         self._pods_used_bytes = pods_used_bytes
-        self._queue: queue.Queue[Alarm | None] = queue.Queue(MOST_QUEUED)
+        self._queue: queue.Queue[Alarm | _Rising | None] = queue.Queue(MOST_QUEUED)
         self._thread = threading.Thread(target=self._run, name="alarms", daemon=True)
+        self._rising: tuple[str, ...] = ()
         self.sent = 0
         self.failed = 0
 
@@ -68,6 +82,12 @@ class AlarmSender:
             except queue.Full:
                 self.failed += 1
 
+    def want(self, rising: Sequence[str]) -> None:
+        """Have it granted in advance what these pods may be given; it does not wait."""
+        if self.own is not None and rising:
+            with contextlib.suppress(queue.Full):
+                self._queue.put_nowait(_Rising(tuple(rising)))
+
     def stop(self, wait_s: float) -> None:
         """End the thread after what is queued; wait for that at most ``wait_s``."""
         with contextlib.suppress(queue.Full):
@@ -78,16 +98,44 @@ class AlarmSender:
         while True:
             alarms, following = list[Alarm](), self._queue.get()
             while following is not None:
-                alarms.append(following)
+                if isinstance(following, Alarm):
+                    alarms.append(following)
+                else:
+                    self._rising = following.pods
                 if len(alarms) == MOST_ALARMS or self._queue.empty():
                     break
                 following = self._queue.get()
-            if alarms:
-                self._post(alarms)
+            try:
+                self._handle(alarms)
+            except Exception:
+                # The thread has to live: without it, no pod of the node is rescued.
+                log.exception("alarms not handled", alarms=len(alarms))
             if following is None:
                 return
 
+    def _handle(self, alarms: Sequence[Alarm]) -> None:
+        left, began_s = alarms, time.monotonic()
+        if self.own is None:
+            self._post(left)
+            return
+        raised, left = handled(self.own, alarms, self._pods_used_bytes)
+        self._raised(raised, began_s)
+        self.sent += len(raised)
+        if left and not self.own.has_untold:
+            self._post(left)
+            self.own.forget()
+            left = ()
+        self.own.renew(self._rising)
+        if self.own.has_untold:
+            # A controller that does not know what was raised would decide on too much room.
+            self.failed += len(left)
+        elif left:
+            self._post(left)
+            self.own.forget()
+
     def _post(self, alarms: Sequence[Alarm]) -> None:
+        if not alarms:
+            return
         began_s = time.monotonic()
         try:
             body = Alarms(

@@ -69,6 +69,13 @@ class Followed:
             return 0.0
         return self.outlook.to_limit_s(self.held_bytes, self.edge_bytes)
 
+    def may_rise(self, now_s: float) -> bool:
+        """Say whether it rises, is about to step over its edge, or is hardly known."""
+        young = now_s - self.began_s < WINDOWS_S[-1]
+        outlook = self.outlook
+        stepping = outlook.steps_over(self.held_bytes, self.edge_bytes)
+        return young or stepping or outlook.growth_bytes_s > 0
+
     def coming_bytes(self, now_s: float, within_s: float) -> float:
         """Return what it may hold so many seconds later.
 

@@ -81,6 +81,14 @@ class AgentMetrics(Collector):
         alarms.add_metric(["sent"], self._alarms.sent)
         alarms.add_metric(["failed"], self._alarms.failed)
         yield alarms
+        words = "Raises that the agent asked the API server for by itself, by result."
+        raises = CounterMetricFamily("plimsoll_agent_raises", words, labels=["result"])
+        own = self._alarms.own
+        for result, count in (own.results if own else {}).items():
+            raises.add_metric([result], count)
+        yield raises
+        words = "Raises that the controller has granted to the agent, and that it has not made."
+        yield GaugeMetricFamily("plimsoll_agent_grants", words, len(own.granted) if own else 0)
 
     def ticked(self, took_s: float, at_s: float) -> None:
         """Note a reading of all cgroups. at_s: Unix seconds."""

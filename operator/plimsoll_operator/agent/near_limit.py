@@ -83,6 +83,13 @@ class NearLimit:
         return len(self._followed)
 
     @property
+    def rising(self) -> tuple[str, ...]:
+        """Return the pods watched that may grow on, nearest to their limit first. Once a tick."""
+        now_s = self._now_s()
+        followed = ((key[0], self._followed.get(key)) for key in self._fast)
+        return tuple(dict.fromkeys(uid for uid, each in followed if each and each.may_rise(now_s)))
+
+    @property
     def react_s(self) -> float:
         """How long a raise takes, from an alarm to the kernel's new limit."""
         if not self._reacts_s:

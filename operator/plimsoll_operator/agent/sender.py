@@ -8,29 +8,25 @@ from __future__ import annotations
 import http.client
 import json
 import random
-import ssl
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
-from urllib.parse import urlsplit
 
 import structlog
 
+from plimsoll_operator.agent.connection import Connection, Server
 from plimsoll_operator.agent.outbox import Outbox
 from plimsoll_operator.agent.settings import AgentSettings
 from plimsoll_operator.attempts.peaks import PEAKS_PATH, Answered, PeakReport
-from plimsoll_operator.credentials.token_file import read_token
 from plimsoll_predictor.core.documents import from_document, to_document
 
 log = structlog.get_logger()
 
 BATCH: Final = 1_000
 """Reports in one request: about 350 kB, a third of what the controller takes."""
-ANSWER_BYTES: Final = 262_144
-"""The most that is read of an answer: some 70 bytes for each pod of a batch."""
 TIMEOUT_S: Final = 10.0
 EVERY_S: Final = 1.0
 """Batches follow each other sooner only where more than one is waiting, as after an outage."""
@@ -65,13 +61,14 @@ class Controller:
     """The controller's address, reached over one kept-alive connection."""
 
     def __init__(self, settings: AgentSettings) -> None:
-        self._settings = settings
-        self._url = urlsplit(settings.controller_url)
-        self._connection: http.client.HTTPConnection | None = None
+        self._node = settings.node_name
+        self._connection = Connection(
+            Server(settings.controller_url, settings.token_file, settings.ca_file, TIMEOUT_S)
+        )
 
     def post(self, reports: Sequence[PeakReport]) -> Reply:
         """Send one batch and wait for the answer. A network that fails raises nothing."""
-        body = {"node": self._settings.node_name, "reports": to_document(reports)}
+        body = {"node": self._node, "reports": to_document(reports)}
         try:
             status, words = self.send(PEAKS_PATH, body)
         except (OSError, http.client.HTTPException) as error:
@@ -82,12 +79,6 @@ class Controller:
         answer = Answer.REFUSED if status in (400, 413, 422) else Answer.UNREACHED
         return Reply(answer, f"HTTP {status}: {words.strip()[:300]}")
 
-    def close(self) -> None:
-        """Drop the connection; the next request makes a new one."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
     def send(self, path: str, body: object) -> tuple[int, str]:
         """Post one JSON body and return the status and the words of the answer.
 
@@ -95,40 +86,11 @@ class Controller:
             OSError, http.client.HTTPException: if the network fails.
 
         """
-        reused = self._connection is not None
-        try:
-            try:
-                return self._request(path, body)
-            except (ConnectionError, http.client.RemoteDisconnected):
-                if not reused:
-                    raise
-            # A kept-alive connection that the other side closed meanwhile says nothing about it.
-            self.close()
-            return self._request(path, body)
-        except (OSError, http.client.HTTPException):
-            self.close()
-            raise
+        return self._connection.send("POST", path, body)
 
-    def _request(self, path: str, body: object) -> tuple[int, str]:
-        token = read_token(self._settings.token_file)
-        if self._connection is None:
-            self._connection = self._connect()
-        self._connection.request(
-            "POST",
-            self._url.path.rstrip("/") + path,
-            json.dumps(body, separators=(",", ":")).encode(),
-            {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
-        )
-        response = self._connection.getresponse()
-        return response.status, response.read(ANSWER_BYTES).decode(errors="replace")
-
-    def _connect(self) -> http.client.HTTPConnection:
-        host, port = self._url.hostname or "", self._url.port
-        if self._url.scheme != "https":
-            return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
-        # Made anew for each connection, so that a renewed CA file is seen.
-        trust = ssl.create_default_context(cafile=self._settings.ca_file)
-        return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=trust)
+    def close(self) -> None:
+        """Drop the connection; the next request makes a new one."""
+        self._connection.close()
 
 
 def _answered(words: str) -> Answered:

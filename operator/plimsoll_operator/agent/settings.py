@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
 from plimsoll_operator.names.service_urls import with_brackets
 from plimsoll_predictor.core.units import MIB
+
+ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where a kubelet mounts a pod's account."""
 
 
 class SettingsError(ValueError):
@@ -26,6 +30,8 @@ class AgentSettings:
     save_every_s: how much of the sampled maxima a kill of the agent may cost.
     spool_bytes, spool_age_s: bounds of what is kept for a controller that does not answer.
     metrics_listen_port: of ``/metrics``; None serves none, 0 takes a free one.
+    api_server: its URL, to raise pods of this node there; None has the controller raise them.
+    api_token_file, api_ca_file: of this pod's own account, for that.
     """
 
     controller_url: str
@@ -40,17 +46,17 @@ class AgentSettings:
     spool_age_s: float = 24 * 3600.0
     metrics_listen_host: str = "0.0.0.0"
     metrics_listen_port: int | None = None
+    api_server: str | None = None
+    api_token_file: Path = ACCOUNT / "token"
+    api_ca_file: Path = ACCOUNT / "ca.crt"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "controller_url", with_brackets(self.controller_url))
-        if not self.controller_url.startswith(("http://", "https://")):
-            raise SettingsError(
-                f"controller URL {self.controller_url!r} has no scheme; write https://HOST:PORT"
-            )
-        try:
-            _ = urlsplit(self.controller_url).port
-        except ValueError as error:
-            raise SettingsError(f"controller URL {self.controller_url!r}: {error}") from None
+        _check_url("controller URL", self.controller_url, ("http://", "https://"))
+        if self.api_server is not None:
+            object.__setattr__(self, "api_server", with_brackets(self.api_server))
+            # Its token would be read on the way, and it can do more than the controller's.
+            _check_url("API server's URL", self.api_server, ("https://",))
         if not 0.05 <= self.interval_s <= 60:
             raise SettingsError(
                 f"an interval of {self.interval_s} s cannot be kept; use 0.25 to 2 s"
@@ -61,3 +67,12 @@ class AgentSettings:
             )
         if not self.node_name:
             raise SettingsError("the node's name is empty; pass --node-name")
+
+
+def _check_url(name: str, url: str, schemes: tuple[str, ...]) -> None:
+    if not url.startswith(schemes):
+        raise SettingsError(f"{name} {url!r} has no scheme; write https://HOST:PORT")
+    try:
+        _ = urlsplit(url).port
+    except ValueError as error:
+        raise SettingsError(f"{name} {url!r}: {error}") from None

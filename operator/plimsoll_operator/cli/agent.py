@@ -44,6 +44,21 @@ def agent(
             envvar="PLIMSOLL_METRICS_LISTEN_PORT",
         ),
     ] = None,
+    api_server: Annotated[
+        str | None,
+        typer.Option(
+            help="URL of the API server, to raise pods of this node there; the controller does"
+            " otherwise.",
+            envvar="PLIMSOLL_API_SERVER",
+        ),
+    ] = None,
+    api_token_file: Annotated[
+        Path, typer.Option(help="This pod's token, for that.", envvar="PLIMSOLL_API_TOKEN_FILE")
+    ] = Path("/var/run/secrets/kubernetes.io/serviceaccount/token"),
+    api_ca_file: Annotated[
+        Path,
+        typer.Option(help="The API server's authority.", envvar="PLIMSOLL_API_CA_FILE"),
+    ] = Path("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"),
 ) -> None:
     """Measure the memory of this node's pods, and tell page cache from need."""
     given = given_only(**locals())  # as the first line: the options are all there is so far

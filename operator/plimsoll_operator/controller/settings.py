@@ -52,6 +52,8 @@ class ControllerSettings(BaseSettings):
     """How long a running pod's memory is flat before it lends, where its policy lets it."""
     order_least_runtimes: float = Field(default=50.0, ge=1, le=100_000)
     """So many times as long as a release takes, a task runs usually, or none of its pods waits."""
+    rescue_by_agent: bool = False
+    """Whether agents may be granted raises that they make by themselves, and tell of them."""
     live_bounds: bool = True
     """Whether what running attempts have reached raises the sizes of those to come."""
     feed_models_mib: int = Field(default=80, ge=1, le=65_536)

@@ -16,6 +16,7 @@ class RescueMetrics:
 
     ANSWERS = (
         "raised",
+        "raised_by_agent",
         "given_up",
         "node_full",
         "not_allowed",

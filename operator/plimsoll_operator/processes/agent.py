@@ -11,13 +11,15 @@ from typing import Final
 
 import structlog
 
-from plimsoll_operator.agent.alarm_sender import AlarmSender
+from plimsoll_operator.agent.alarm_sender import AlarmSender, Send
+from plimsoll_operator.agent.connection import Connection, Server
 from plimsoll_operator.agent.known_needs import KnownNeeds
 from plimsoll_operator.agent.metrics import AgentMetrics, shown
 from plimsoll_operator.agent.near_limit import FAST_S, NearLimit
 from plimsoll_operator.agent.node_meter import NodeMeter
 from plimsoll_operator.agent.node_use_sender import NodeUseSender
 from plimsoll_operator.agent.outbox import Outbox
+from plimsoll_operator.agent.own_raises import STRATEGIC_PATCH, OwnRaises
 from plimsoll_operator.agent.pod_cgroups import (
     PodCgroup,
     find_hierarchy,
@@ -34,6 +36,8 @@ log = structlog.get_logger()
 
 LOOK_FOR_KUBEPODS_S: Final = 5.0
 LAST_SEND_S: Final = 5.0
+PATCH_S: Final = 2.0
+"""An API server that has not answered by then is late; the controller is asked."""
 
 
 def serve(settings: AgentSettings, stop: threading.Event | None = None) -> None:
@@ -52,6 +56,20 @@ def serve(settings: AgentSettings, stop: threading.Event | None = None) -> None:
     loop.save()
 
 
+def api_server(settings: AgentSettings) -> Connection | None:
+    """Return the way to the API server; None where the controller raises this node's pods."""
+    if settings.api_server is None:
+        return None
+    return Connection(
+        Server(settings.api_server, settings.api_token_file, settings.api_ca_file, PATCH_S)
+    )
+
+
+def own_raises(node: str, send: Send, api: Connection) -> OwnRaises:
+    """Return what raises pods of this node. send: posts a body to a path of the controller."""
+    return OwnRaises(node, send, lambda path, body: api.send("PATCH", path, body, STRATEGIC_PATCH))
+
+
 class _Loop:
     def __init__(self, settings: AgentSettings) -> None:
         self.settings = settings
@@ -65,14 +83,16 @@ class _Loop:
         self.sampler = Sampler(version, spooled.running, time.time, known)
         self.near_limit = NearLimit(version, self.sampler.last, time.monotonic)
         self.kubepods: tuple[Path, ...] = ()
+        node, alarmed, api = settings.node_name, Controller(settings), api_server(settings)
         self.alarms = AlarmSender(
-            settings.node_name,
-            Controller(settings).send,
+            node,
+            alarmed.send,
             lambda: pods_used_bytes(self.hierarchy, self.kubepods),
             self.near_limit.raised,
+            None if api is None else own_raises(node, alarmed.send, api),
         )
         controller = Controller(settings)
-        self.node_meter = NodeMeter(settings.node_name, self.sampler.last, time.monotonic)
+        self.node_meter = NodeMeter(node, self.sampler.last, time.monotonic)
         self.node_use = NodeUseSender(controller.send)
         seed = zlib.crc32(settings.node_name.encode())
         self.sender = Sender(outbox, self.node_use.after(controller.post), seed, known.learn)
@@ -128,6 +148,7 @@ class _Loop:
         """Return whether a cgroup ended: its last report is nowhere else and must be saved."""
         reports = self.sampler.tick(pods)
         self.alarms.offer(self.near_limit.tick(pods, self.known.rescuable))
+        self.alarms.want(self.near_limit.rising if self.alarms.own else ())
         self.metrics.reported(reports)
         dropped = self.outbox.dropped
         self.outbox.offer(reports)

@@ -16,6 +16,7 @@ from aiohttp import web
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_operator.controller.controller import Controller
 from plimsoll_operator.controller.serving.alarm_routes import alarm_routes
+from plimsoll_operator.controller.serving.grant_routes import grant_routes
 from plimsoll_operator.controller.serving.node_use_routes import node_use_routes
 from plimsoll_operator.controller.serving.page_routes import LiveTasks, page_app
 from plimsoll_operator.controller.serving.peak_routes import PodFacts, peak_routes
@@ -62,7 +63,7 @@ async def lead(
         controller = Controller(settings, kube, store, spawner)
         stack.push_async_callback(controller.close)
         face.readiness = lambda: _leader_readiness(controller, fitness)
-        _answer(face, controller, store, tokens)
+        _answer(face, controller, store, tokens, by_agent=settings.rescue_by_agent)
         live = LiveTasks(
             controller.book, controller.profiles.status, lambda: controller.lending.told
         )
@@ -139,8 +140,13 @@ def _leader_readiness(controller: Controller, fitness: Fitness) -> Readiness:
     return Readiness(ready=trouble is None, words=trouble or "ok")
 
 
-def _answer(face: Face, controller: Controller, store: Store, tokens: BearerTokens) -> None:
-    """Answer admission and agents by the tokens known now, and again after each change of them."""
+def _answer(
+    face: Face, controller: Controller, store: Store, tokens: BearerTokens, *, by_agent: bool
+) -> None:
+    """Answer admission and agents by the tokens known now, and again after each change of them.
+
+    by_agent: whether agents may raise pods by themselves; else nobody is believed to have.
+    """
     own = metrics_route(controller.metrics)
     unknown, heard = secrets.token_urlsafe(32), controller.lending.heard.hear
 
@@ -163,6 +169,7 @@ def _answer(face: Face, controller: Controller, store: Store, tokens: BearerToke
                 heard,
             ),
             *alarm_routes(controller.rescues.hear, tokens.peaks or unknown),
+            *(grant_routes(controller.rescues.grant, tokens.peaks or unknown) if by_agent else ()),
             *node_use_routes(controller.loads.take, tokens.peaks or unknown),
             own,
         ]

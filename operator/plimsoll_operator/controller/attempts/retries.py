@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 import structlog
 
 from plimsoll_operator.attempts.held_up import is_held_up
+from plimsoll_operator.attempts.over import is_over
 from plimsoll_operator.attempts.retry_pod import NextAttempt, retry_name
+from plimsoll_operator.attempts.truth_table import OOM_KILLED
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.attempts.replacing import NEXT_IS_LIFTED, replace_pod
@@ -86,9 +88,10 @@ class Retries:
             return True
         if watched.retry is not Retry.AUTO:
             return True
-        if status.phase == "Failed" and not self._is_history(status):
+        over = _is_over_for_good(ended)
+        if over and status.phase != "Succeeded" and not self._is_history(status):
             await self._intend(ended, lift)
-        return status.phase in ("Failed", "Succeeded")
+        return over
 
     async def _replace(self, ended: AttemptEnded) -> None:
         if restart_policy(ended.pod) is not RestartPolicy.NEVER:
@@ -182,6 +185,19 @@ class Retries:
         await self.writer.call(self.store.retries.close, intent.attempt_uid, ending.words)
         self.results[ending.key] += 1
         log.info("retry", pod=intent.new_pod, follows=intent.pod, result=ending.words)
+
+
+def _is_over_for_good(ended: AttemptEnded) -> bool:
+    """Say whether the pod is over, and why it ended can become no other reason.
+
+    The kernel's word for a kill at the limit is final. Of what was ended otherwise, the kubelet
+    says only with the phase whether it was a deadline, an eviction or the node's shutdown.
+    """
+    status = ended.status
+    if status.phase in ("Succeeded", "Failed"):
+        return True
+    killed = status.terminated is not None and status.terminated.reason == OOM_KILLED
+    return killed and is_over(ended.pod)
 
 
 def _may_follow(status: AttemptStatus) -> bool:

@@ -63,6 +63,11 @@ class LimitRaiser:
         self._count("asked")
         return resized
 
+    async def raised_by_agent(self, rescuable: Rescuable) -> None:
+        """Write on a pod what it had before its agent raised it: the agent may not."""
+        self._count("asked")
+        await self._note(rescuable)
+
     async def withdraw(self, rescuable: Rescuable, before: SizedContainer, why: str) -> Pod | None:
         """Ask for what it has, after its node refused a raise: the room is others' again."""
         memory = Memory(before.request_bytes, before.limit_bytes)

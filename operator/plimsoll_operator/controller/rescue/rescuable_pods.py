@@ -61,6 +61,8 @@ class Rescuable:
     curve: Curve | None = None
     """The largest need that its agent has reported, since it was raised."""
     pending: Pending | None = None
+    granted: SizedContainer | None = None
+    """As it was when its agent was granted a raise of it that was not made yet, as far as known."""
     given_up: str | None = None
     """Why it is not tried again, in words."""
     keeps: bool = False
@@ -194,7 +196,7 @@ class RescuablePods:
     def _take_over(before: Rescuable, now: Rescuable) -> None:
         """Keep what only this controller knows: its annotation may come a moment later."""
         now.pending, now.given_up, now.keeps = before.pending, before.given_up, before.keeps
-        now.first_s, now.curve = before.first_s, before.curve
+        now.first_s, now.curve, now.granted = before.first_s, before.curve, before.granted
         if now.raises < before.raises:
             now.raises, now.first = before.raises, before.first
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final
@@ -17,19 +17,19 @@ from typing import Final
 import structlog
 
 from plimsoll_operator.attempts.alarms import Alarm, Alarms
+from plimsoll_operator.attempts.grants import Asked, Grant, Granted, OwnRaise
+from plimsoll_operator.controller.rescue.granting import grant
 from plimsoll_operator.controller.rescue.limit_raiser import LimitRaiser
 from plimsoll_operator.controller.rescue.rescuable_pods import Pending, Rescuable, RescuablePods
+from plimsoll_operator.controller.rescue.task_needs import Experts, TaskNeeds
 from plimsoll_operator.kube.errors import ApiError
 from plimsoll_operator.pods.spec import Pod
+from plimsoll_operator.rescue.allowance import nearing
 from plimsoll_operator.rescue.eligible import refusal
 from plimsoll_operator.rescue.raising import after_raise
 from plimsoll_operator.sizing.rescued_note import granted_limit
 from plimsoll_operator.wording.rescue_words import WHY_LEFT, raised_because
-from plimsoll_predictor.core.task import TaskId
-from plimsoll_predictor.experts.standing import Standing
-from plimsoll_predictor.rescue.deciding import Leave, Nearing, Past, Raise, Why, decide, kept_bytes
-from plimsoll_predictor.rescue.growth import Outlook
-from plimsoll_predictor.store import StoreError
+from plimsoll_predictor.rescue.deciding import Leave, Past, Raise, Why, decide, kept_bytes
 
 log = structlog.get_logger()
 
@@ -39,13 +39,10 @@ PENDING_S: Final = 15.0
 FLAT_S: Final = 6.0
 FULL_S: Final = 30.0
 """A node that refused a raise is asked for none for so long."""
-NEEDS_KEPT_S: Final = 10.0
-MOST_NEEDS: Final = 40
 MOST_TASKS: Final = 2_000
 SAME_BYTES: Final = 1 << 16
 """Limits in a spec and in the kernel differ by less than this: it counts pages."""
 
-Experts = Callable[[TaskId], Awaitable[Standing | None]]
 _TOLD: Final = frozenset({Why.LEAK, Why.NODE, Why.NAMESPACE, Why.BOUND, Why.TOO_OFTEN})
 
 
@@ -67,11 +64,10 @@ class Rescues:
         self._flat_s = flat_s
         self._pods = pods
         self._raiser = raiser
-        self._experts = experts
+        self._needs = TaskNeeds(experts, monotonic_s)
         self._now_s = monotonic_s
         self._full_s: dict[str, float] = {}
         """Node -> until when it is asked for nothing, as it refused a raise."""
-        self._needs: OrderedDict[TaskId, tuple[float, tuple[float, ...]]] = OrderedDict()
         self._works: set[asyncio.Task[None]] = set()
         self._told: Counter[str] = Counter()
         metrics = raiser.metrics
@@ -100,6 +96,22 @@ class Rescues:
                 # Pods are written by strangers: whatever is odd about one, the others go on.
                 log.exception("alarm not answered")
         return raised
+
+    async def grant(self, asked: Asked) -> Granted:
+        """Hear what an agent raised by itself, and return what it may raise next."""
+        grants = list[Grant]()
+        # As with alarms: what is odd about one pod ends no other's rescue.
+        for each in asked.raised:
+            try:
+                self._hear_raise(asked.node, each)
+            except Exception:
+                log.exception("raise not followed")
+        for uid in asked.pods:
+            try:
+                grants += await self._grants_of(asked.node, uid)
+            except Exception:
+                log.exception("raise not granted")
+        return Granted(grants=tuple(grants))
 
     async def run(self) -> None:
         """Look after raises that nobody answers, until cancelled."""
@@ -176,14 +188,48 @@ class Rescues:
         if pod.pending is not None and abs(pod.limit_bytes - alarm.limit_bytes) <= SAME_BYTES:
             self._grant(pod, pod.pending)  # the kernel has it, and the pod's status will say so
         past = Past(needs_bytes=needs, first_bytes=pod.first.limit_bytes or 0, raises=pod.raises)
-        nearing = _nearing(alarm, pod.limit_bytes)
-        decided = decide(nearing, past, self._pods.room(pod, said.pods_used_bytes))
+        decided = decide(
+            nearing(alarm, pod.limit_bytes), past, self._pods.room(pod, said.pods_used_bytes)
+        )
         if isinstance(decided, Leave):
             self._leave(pod, decided)
             return False
         self._count("raised")
         self._raise(pod, alarm, decided)
         return True
+
+    def _hear_raise(self, node: str, said: OwnRaise) -> None:
+        """Follow a raise as if it were this controller's own; one that it knows is no news."""
+        pod = self._pods.get(said.alarm.pod_uid)
+        if pod is None or pod.node != node:
+            self._count("unknown")
+            return
+        if said.raises <= pod.raises or pod.granted is None:
+            # Told twice; or granted by another controller, to which the pod was as it is now.
+            return
+        if said.limit_bytes <= (pod.granted.limit_bytes or 0):
+            return
+        pod.container = pod.granted  # its watch may have shown the larger limit already
+        if not pod.raises:
+            pod.first = pod.granted
+        self._count("raised_by_agent")
+        pending = self._expect(pod, said.alarm, Raise(said.limit_bytes, said.probability))
+        self._begin(self._raiser.raised_by_agent(pod))
+        self._follow(pod, pending)
+
+    async def _grants_of(self, node: str, uid: str) -> tuple[Grant, ...]:
+        """Return the one that a pod gets, if any."""
+        needs = await self._needs_of(uid)
+        pod = self._pods.get(uid)
+        if pod is None or self._refrains_from(node, pod) is not None:
+            return ()
+        granted = grant(pod, needs, self._pods.room(pod, pods_used_bytes=0))
+        pod.granted = pod.container if granted is not None else None
+        return () if granted is None else (granted,)
+
+    async def _needs_of(self, uid: str) -> tuple[float, ...]:
+        pod = self._pods.get(uid)
+        return () if pod is None else await self._needs.of(pod.watched.task)
 
     def _passed_over(self, node: str, alarm: Alarm, pod: Rescuable | None) -> str | None:
         """Say why an alarm is no question to decide, as the metric calls it; None if it is one."""
@@ -192,6 +238,12 @@ class Rescues:
         status = pod.watched.status
         if status.container_id is not None and status.container_id != alarm.container_id:
             return "other_container"
+        return self._refrains_from(node, pod)
+
+    def _refrains_from(self, node: str, pod: Rescuable) -> str | None:
+        """Say why a pod is not to be raised now, as the metric calls it; None if it may be."""
+        if pod.node != node:
+            return "unknown"
         if self._pods.why_not(pod) is not None:
             return "not_allowed"
         if pod.given_up is not None:
@@ -210,6 +262,10 @@ class Rescues:
             self._told.clear()
 
     def _raise(self, pod: Rescuable, alarm: Alarm, decided: Raise) -> None:
+        self._begin(self._carry_out(pod, self._expect(pod, alarm, decided)))
+
+    def _expect(self, pod: Rescuable, alarm: Alarm, decided: Raise) -> Pending:
+        """Hold a pod as one that is being raised."""
         before = pod.container
         pending = Pending(
             # Where a raise was not granted yet, it is raised further: what it has is as before.
@@ -220,11 +276,11 @@ class Rescues:
             words=raised_because(alarm.used_bytes, alarm.growth_bytes_s, decided.probability),
         )
         memory = after_raise(before, decided.limit_bytes)
-        pod.pending, pod.raises = pending, pod.raises + 1
+        pod.pending, pod.raises, pod.granted = pending, pod.raises + 1, None
         pod.container = replace(
             before, request_bytes=memory.request_bytes, limit_bytes=memory.limit_bytes
         )
-        self._begin(self._carry_out(pod, pending))
+        return pending
 
     async def _carry_out(self, pod: Rescuable, pending: Pending) -> None:
         try:
@@ -271,37 +327,5 @@ class Rescues:
         if now is not None:
             self.see(now, gone=False)
 
-    async def _needs_of(self, pod_uid: str) -> tuple[float, ...]:
-        """Return the newest needs of a pod's task, from memory for a while."""
-        pod = self._pods.get(pod_uid)
-        if pod is None:
-            return ()
-        task, now_s = pod.watched.task, self._now_s()
-        kept = self._needs.get(task)
-        if kept is not None and now_s - kept[0] < NEEDS_KEPT_S:
-            return kept[1]
-        try:
-            standing = await self._experts(task)
-        except StoreError:
-            return kept[1] if kept is not None else ()
-        needs = () if standing is None else tuple(standing.past.needs_bytes)[-MOST_NEEDS:]
-        self._needs[task] = (now_s, needs)
-        self._needs.move_to_end(task)
-        if len(self._needs) > MOST_TASKS:
-            self._needs.popitem(last=False)
-        return needs
-
     def _count(self, answer: str) -> None:
         self._raiser.metrics.alarms.labels(answer).inc()
-
-
-def _nearing(alarm: Alarm, limit_bytes: int) -> Nearing:
-    """Return what the agent sees. limit_bytes: what was asked for last."""
-    outlook = Outlook(alarm.growth_bytes_s, alarm.step_bytes, alarm.steps)
-    return Nearing(
-        used_bytes=alarm.used_bytes,
-        limit_bytes=limit_bytes,
-        outlook=outlook,
-        react_s=alarm.react_s,
-        shape=alarm.shape,
-    )

@@ -193,6 +193,16 @@ async def test_a_killed_pod_is_retried_once_its_other_containers_have_ended(tmp_
         assert intent.attempt_uid == "uid-train-1"
 
 
+async def test_a_killed_pod_of_which_nothing_runs_is_retried_before_its_phase_says_so(
+    tmp_path: Path,
+) -> None:
+    async with an_inside(tmp_path) as inside:
+        await inside.see(killed(a_train(), phase="Running"))
+        (intent,) = inside.store.retries.waiting()
+        await inside.see(killed(a_train()))
+        assert inside.store.retries.waiting() == [intent]
+
+
 @pytest.mark.parametrize(
     ("policy", "written", "lifts"),
     [

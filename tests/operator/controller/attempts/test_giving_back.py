@@ -191,7 +191,7 @@ async def test_a_crash_after_the_lift_was_committed_changes_nothing(tmp_path: Pa
     """The lift of before the pause is less than was written, and no retry was intended."""
     async with an_inside(tmp_path) as inside:
         # Seen with another container still running, so that nothing follows yet.
-        await inside.see(FAR_BELOW.with_status(phase="Running"))
+        await inside.see(FAR_BELOW.with_container("other").with_status(phase="Running"))
         [lift] = inside.known.lifts.values()
         assert not lift.as_written
         assert retries(inside, FAR_BELOW) == []

@@ -1,0 +1,53 @@
+"""Says whether a pod is over before its phase says so. Pure.
+
+A kubelet first writes that the containers have ended, then takes the pod down, and a second or so
+later it writes that the pod has failed. Nothing of it runs in between, and nothing can again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from plimsoll_operator.pods.spec import (
+    Pod,
+    RestartPolicy,
+    mapping,
+    restart_policy,
+    sequence,
+    spec_of,
+)
+
+_LISTS: Final = {
+    "containers": "containerStatuses",
+    "initContainers": "initContainerStatuses",
+    "ephemeralContainers": "ephemeralContainerStatuses",
+}
+"""Containers in a spec, and their states in a status."""
+
+
+def is_over(pod: Pod) -> bool:
+    """Say whether no container of a pod runs, and none is ever started again.
+
+    >>> ended = {"name": "main", "state": {"terminated": {"exitCode": 137}}}
+    >>> is_over({"spec": {"restartPolicy": "Never", "containers": [{"name": "main"}]},
+    ...          "status": {"phase": "Running", "containerStatuses": [ended]}})
+    True
+    """
+    status = mapping(pod.get("status"))
+    if status.get("phase") in ("Succeeded", "Failed"):
+        return True
+    if restart_policy(pod) is not RestartPolicy.NEVER:
+        return False
+    return all(
+        _have_ended(sequence(spec_of(pod).get(listed)), sequence(status.get(shown)))
+        for listed, shown in _LISTS.items()
+    )
+
+
+def _have_ended(containers: Any, statuses: Any) -> bool:
+    ended = {
+        mapping(each).get("name")
+        for each in statuses
+        if "terminated" in mapping(mapping(each).get("state"))
+    }
+    return all(mapping(each).get("name") in ended for each in containers)

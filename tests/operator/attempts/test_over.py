@@ -1,0 +1,59 @@
+"""Which pods are over before their phase says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plimsoll_operator.attempts.over import is_over
+from tests.builders.pods import APod, a_pod
+
+ENDED = {"state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
+RUNS: dict[str, Any] = {"state": {"running": {}}}
+
+
+def of(pod: APod, phase: str = "Running", **states: dict[str, Any]) -> APod:
+    """A pod whose containers are in these states; those of names with an i are init containers."""
+    statuses = [{"name": name, **state} for name, state in states.items()]
+    return pod.with_status(
+        phase=phase,
+        containerStatuses=[each for each in statuses if not each["name"].startswith("i")],
+        initContainerStatuses=[each for each in statuses if each["name"].startswith("i")],
+    )
+
+
+NEVER = a_pod().restarting("Never")
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(of(NEVER, main=ENDED), id="its only container has ended"),
+        pytest.param(of(NEVER.with_container("log"), main=ENDED, log=ENDED), id="all have"),
+        pytest.param(of(NEVER.with_sidecar("i"), main=ENDED, i=ENDED), id="its sidecar, too"),
+        pytest.param(of(NEVER, phase="Failed"), id="its phase says so"),
+        pytest.param(of(a_pod().restarting("Always"), "Succeeded"), id="whatever its policy"),
+    ],
+)
+def test_over_is_a_pod_of_which_nothing_runs(pod: APod) -> None:
+    assert is_over(pod.built())
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(of(NEVER, main=RUNS), id="its container runs"),
+        pytest.param(of(NEVER), id="nothing is known of it"),
+        pytest.param(of(NEVER.with_container("log"), main=ENDED, log=RUNS), id="another runs"),
+        pytest.param(of(NEVER.with_container("log"), main=ENDED), id="another may start"),
+        pytest.param(of(NEVER.with_sidecar("i"), main=ENDED, i=RUNS), id="its sidecar runs"),
+        pytest.param(of(a_pod().restarting("OnFailure"), main=ENDED), id="it is restarted"),
+        pytest.param(
+            of(NEVER.with_container("log", restartPolicy="Always"), main=ENDED, log=ENDED),
+            id="a container of it is",
+        ),
+    ],
+)
+def test_not_over_is_one_of_which_something_runs_or_may(pod: APod) -> None:
+    assert not is_over(pod.built())
