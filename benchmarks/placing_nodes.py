@@ -93,28 +93,37 @@ def _holds(repeats: Sequence[Repeat]) -> bool:
 
 def summary_of(repeats: Sequence[Repeat]) -> str:
     """How much less the mean runtime is, with its interval, beside the bar."""
+    return (
+        f"{gain_of(repeats)}, bar {BAR:+.0%}, nobody waits {MOST_WAIT_S:.0f} s: "
+        f"{'holds' if _holds(repeats) else 'SHORT'}"
+    )
+
+
+def gain_of(repeats: Sequence[Repeat]) -> str:
+    """How much less the mean runtime is, with its interval."""
     less, low, high = compared(repeats)
     (placed,) = {arm for arms in repeats for arm in arms} - {Arm.USUAL}
     return (
         f"mean runtime {placed.value}, against as usual: {less:+.1%} "
-        f"(95%: {low:+.1%} to {high:+.1%}), bar {BAR:+.0%}, nobody waits {MOST_WAIT_S:.0f} s: "
-        f"{'holds' if _holds(repeats) else 'SHORT'}"
+        f"(95%: {low:+.1%} to {high:+.1%})"
     )
 
 
 def table_of(repeats: Sequence[Repeat]) -> Table:
     """Both arms of each repeat, side by side."""
+    seen = {run.kind for arms in repeats for done in arms.values() for run in done.runs}
+    kinds = [kind for kind in KINDS if kind in seen]
     table = Table(
-        *("repeat", "", *(f"{kind}, s" for kind in KINDS), "mean, s", "all ended, s"),
+        *("repeat", "", *(f"{kind}, s" for kind in kinds), "mean, s", "all ended, s"),
         *("longest wait, s", "held"),
         box=SIMPLE_HEAD,
         title="The same submissions on two nodes: mean runtimes",
     )
     for number, arms in enumerate(repeats, start=1):
         for arm, done in sorted(arms.items(), key=lambda each: each[0] is not Arm.USUAL):
-            kinds = [f"{mean(done.of_kind(kind)):.2f}" for kind in KINDS]
+            means = [f"{mean(done.of_kind(kind)):.2f}" for kind in kinds]
             spans = [f"{done.makespan_s:.0f}", f"{done.longest_wait_s:.0f}", str(done.held)]
-            table.add_row(str(number), arm.value, *kinds, f"{done.mean_s:.2f}", *spans)
+            table.add_row(str(number), arm.value, *means, f"{done.mean_s:.2f}", *spans)
     return table
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from benchmarks.placing_kinds import ALONE_S, KINDS, pace_of
+from benchmarks.placing_kinds import ALONE_S, pace_of
 from benchmarks.placing_queue import Arm, NotHeld, Played, Submissions, played
 from tests.apiserver.controllers import Shop, a_shop
 from tests.conftest import Cluster
@@ -36,7 +36,7 @@ Repeat = dict[Arm, Played]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is played. commands: what a pod of each kind runs. learn, runs: how many pods.
+    """What is played. commands: what a pod of each kind runs. learn, runs: how many pods of all.
 
     arms: the usual one, and the other. learned: called with the store's URL once it is learned.
     """
@@ -53,6 +53,12 @@ class Plan:
         """How many pods are there at once when it is learned; a hint needs a place to choose."""
         return BACKLOG if Arm.ORDERED in self.arms else ROOM_LEFT
 
+    def shuffled(self, runs: int, draw: Random) -> list[str]:
+        """So many submissions, as many of each kind, in a random order."""
+        kinds = [kind for kind in self.commands for _ in range(runs // len(self.commands))]
+        draw.shuffle(kinds)
+        return kinds
+
 
 async def commands_for(cluster: Cluster, alone_s: float = ALONE_S) -> Mapping[str, str]:
     """What a pod of each kind runs on this machine, to take so long alone."""
@@ -67,8 +73,8 @@ async def repeat_of(cluster: Cluster, plan: Plan, number: int) -> Repeat:
     AssertionError, NotHeld or TimeoutError where pods fail, are not held, or do not end.
     """
     draw, about = Random(SEED + number), f"repeat {number + 1}"
-    first = Submissions("learn", shuffled(plan.learn, draw), plan.commands, ROOM_LEFT)
-    then = shuffled(plan.runs, draw)
+    first = Submissions("learn", plan.shuffled(plan.learn, draw), plan.commands, ROOM_LEFT)
+    then = plan.shuffled(plan.runs, draw)
     with tempfile.TemporaryDirectory(prefix="plimsoll-placing-") as folder:
         async with (
             a_shop(cluster.kubeconfig) as own,
@@ -97,7 +103,7 @@ async def _played(shop: Shop, arm: Arm, submitted: Submissions, plan: Plan, draw
             return await played(shop, arm, submitted)
         except NotHeld as error:
             plan.say(f"{error}. Learning from {MORE} more")
-            others = shuffled(MORE, draw)
+            others = plan.shuffled(MORE, draw)
             further = Submissions(f"learn-more-{more}", others, plan.commands, ROOM_LEFT)
             plan.say(in_words(await played(shop, Arm.HINTED, further)))
     return await played(shop, arm, submitted)
@@ -110,13 +116,6 @@ def in_words(done: Played) -> str:
         f"{done.makespan_s:.0f} s in all, places in use for {done.used:.0%}, "
         f"the longest wait {done.longest_wait_s:.0f} s"
     )
-
-
-def shuffled(runs: int, draw: Random) -> list[str]:
-    """So many submissions, as many of each kind, in a random order."""
-    kinds = [kind for kind in KINDS for _ in range(runs // len(KINDS))]
-    draw.shuffle(kinds)
-    return kinds
 
 
 def compared(repeats: Sequence[Repeat]) -> tuple[float, float, float]:
