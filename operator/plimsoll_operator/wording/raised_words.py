@@ -6,7 +6,7 @@ from typing import Final
 
 from plimsoll_predictor.core.units import MIB, counted, words_for_bytes
 from plimsoll_predictor.deciding.bursts import shows_burst
-from plimsoll_predictor.knowledge.curve import Curve, Kinds, Straight
+from plimsoll_predictor.knowledge.curve import Curve, KindLines, Kinds, Product, Straight
 from plimsoll_predictor.knowledge.knowledge import Knowledge
 from plimsoll_predictor.knowledge.rule import Rule
 
@@ -54,6 +54,12 @@ def _shape(curve: Curve) -> str:
     names = _named(curve.names)
     if isinstance(curve, Straight):
         return f"a straight line over {'the logarithm of ' if curve.logs else ''}{names}"
+    if isinstance(curve, Product):
+        return f"a straight line over {' times '.join(_named((name,)) for name in curve.names)}"
+    if isinstance(curve, KindLines):
+        number, kind = (_named((name,)) for name in curve.names)
+        over, kinds = "the logarithm of " if curve.logs else "", counted(len(curve.lines), "value")
+        return f"a straight line over {over}{number} for each of {kinds} of {kind}"
     sizes = len(curve.sizes_bytes)
     if isinstance(curve, Kinds):
         return f"{names}, with a size for each of {counted(sizes, 'value')}"

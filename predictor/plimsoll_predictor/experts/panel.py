@@ -19,6 +19,7 @@ from plimsoll_predictor.experts.past import LATEST, Past
 from plimsoll_predictor.experts.pool import Ratios, age_of
 from plimsoll_predictor.experts.usual import hardly_exceeded_bytes
 from plimsoll_predictor.knowledge.constants import SERVED, Constants
+from plimsoll_predictor.knowledge.curve import KindLines, Product
 from plimsoll_predictor.knowledge.expert_names import (
     BOOSTING,
     BY_FEATURES,
@@ -44,7 +45,8 @@ OVERHEAD_SHARE: Final = 0.25
 """The share of a failed attempt's price that counts in what is expected. The charges of attempts
 that really failed count the rest: both in full would count it twice."""
 CURVED_RUNS: Final = 150
-"""More runs show their residuals' tail: what is expected of them then beats a curve's room."""
+"""More runs show their residuals' tail: what is expected of them then beats a curve's room, unless
+the curve goes by two features that act on each other: what is expected knows the best one alone."""
 BEYOND_SEEN: Final = 3.0
 """A curve is followed to so many times the largest need seen."""
 FEW_RUNS_LEAST: Final = 1.2
@@ -231,13 +233,14 @@ def _curve(view: View) -> Rule:
     meets larger inputs; never beyond the request.
     """
     past = view.past
-    if past.runs > CURVED_RUNS:
+    if past.runs > CURVED_RUNS and not isinstance(past.curve, Product | KindLines):
         return _expected_by_features(view)
     fallback = _young(view) if past.runs < YOUNG_RUNS else _expected(view)
     if past.curve is None:
         return fallback
     return Rule(
-        base_bytes=fallback.base_bytes,
+        # Of a run that the curve does not know, such as one of a new kind, nothing is known.
+        base_bytes=max(fallback.base_bytes, past.reached_bytes * NEAR),
         over_bytes=past.reached_bytes * 1.1,
         curves=(past.curve,),
         least_bytes=_least_by_curve(view),

@@ -88,7 +88,65 @@ class Kinds(Struct, frozen=True, tag="kinds"):
         return self.sizes_bytes.get(value) if isinstance(value, str) else None
 
 
-Curve: TypeAlias = Straight | Steps | Kinds
+class Product(Struct, frozen=True, tag="product"):
+    """A size that grows straight with the product of two features.
+
+    slope: bytes for each unit of the product. factor, room_bytes: the room over what the runs
+    needed on average.
+    """
+
+    features: tuple[str, str]
+    slope: float
+    intercept: float
+    factor: float = 1.0
+    room_bytes: float = 0.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features that it goes by."""
+        return self.features
+
+    def at(self, features: Mapping[str, FeatureValue]) -> float | None:
+        """The size in bytes; None if a feature is missing or no number."""
+        first, second = (features.get(name) for name in self.features)
+        if not _is_number(first) or not _is_number(second):
+            return None
+        size_bytes = (self.intercept + self.slope * first * second) * self.factor + self.room_bytes
+        return size_bytes if math.isfinite(size_bytes) else None
+
+
+class KindLines(Struct, frozen=True, tag="kind-lines"):
+    """A size that grows straight with a number, by a line for each value of a word.
+
+    lines: intercept and slope by word. logs: as in ``Straight``. factor, room_bytes: the room over
+    what the runs needed on average.
+    """
+
+    feature: str
+    kind_feature: str
+    lines: Mapping[str, tuple[float, float]]
+    logs: bool = False
+    factor: float = 1.0
+    room_bytes: float = 0.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features that it goes by."""
+        return (self.feature, self.kind_feature)
+
+    def at(self, features: Mapping[str, FeatureValue]) -> float | None:
+        """The size in bytes; None for a word that was not seen, or a number it cannot use."""
+        kind, value = features.get(self.kind_feature), features.get(self.feature)
+        line = self.lines.get(kind) if isinstance(kind, str) else None
+        if line is None or not _is_number(value) or (self.logs and not value > 0):
+            return None
+        intercept, slope = line
+        total = intercept + slope * (math.log(value) if self.logs else value)
+        size_bytes = math.exp(min(total, _LARGEST_LOG)) if self.logs else total
+        return size_bytes * self.factor + self.room_bytes
+
+
+Curve: TypeAlias = Straight | Steps | Kinds | Product | KindLines
 
 
 def _is_number(value: FeatureValue | None) -> TypeGuard[float]:

@@ -12,7 +12,7 @@ from plimsoll_operator.wording.raised_words import (
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.core.units import MIB
-from plimsoll_predictor.knowledge.curve import Kinds, Steps, Straight
+from plimsoll_predictor.knowledge.curve import KindLines, Kinds, Product, Steps, Straight
 from plimsoll_predictor.knowledge.knowledge import Knowledge, Lift
 from plimsoll_predictor.knowledge.rule import Line, Rule
 
@@ -55,6 +55,19 @@ def a_task(failing: int, runs: int) -> Knowledge:
             Rule(base_bytes=1.0, curves=(Kinds("region", {"eu": 1.0, "us": 2.0}),)),
             "its size follows region, with a size for each of 2 values",
             id="kinds",
+        ),
+        pytest.param(
+            Rule(base_bytes=1.0, curves=(Product(("rows", "columns"), 1.0, 0.0, 1.05),)),
+            "its size follows a straight line over rows times columns, with room: 1.05 times that",
+            id="a product",
+        ),
+        pytest.param(
+            Rule(
+                base_bytes=1.0,
+                curves=(KindLines("rows", "region", {"eu": (1.0, 1.0), "us": (1.0, 2.0)}),),
+            ),
+            "its size follows a straight line over rows for each of 2 values of region",
+            id="a line for each kind",
         ),
     ],
 )

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 
 from plimsoll_predictor.core.documents import from_document, to_document
 from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.experts.charging import EndedRun
-from plimsoll_predictor.experts.curves import CHANCE, fitted, student
+from plimsoll_predictor.experts.curves import fitted
 from plimsoll_predictor.experts.panel import CURVED_RUNS, PANEL, view_of
 from plimsoll_predictor.experts.past import Past
 from plimsoll_predictor.experts.pool import Ratios
+from plimsoll_predictor.experts.residuals import CHANCE, student
 from plimsoll_predictor.experts.run_table import LATEST, MOST_FEATURES, RunTable
 from plimsoll_predictor.knowledge.curve import Kinds, Steps, Straight
 from plimsoll_predictor.knowledge.expert_names import BY_FEATURES, CURVES
@@ -115,6 +116,64 @@ def test_a_word_has_a_size_of_its_own() -> None:
     assert small is not None
     assert 100 * MB < small < 200 * MB
     assert found.curve.at({"kind": "never seen"}) is None
+
+
+def of_kinds(kinds: str, needs: Mapping[str, float]) -> RunTable:
+    """A run of each letter's kind, whose needs wobble by 2%."""
+    table, draws = RunTable(), random.Random(6)
+    for kind in kinds:
+        table.add({"kind": kind}, needs[kind] * math.exp(draws.gauss(0, 0.02)))
+    return table
+
+
+def test_kinds_far_apart_have_their_sizes_after_two_runs_each() -> None:
+    needs = {"d": 90 * MB, "w": 180 * MB, "m": 420 * MB, "y": 760 * MB}
+    found = fitted(of_kinds("dwwdymdm", needs))
+    assert found is not None
+    assert found.clear
+    for kind in "dwm":
+        size_bytes = found.curve.at({"kind": kind})
+        assert size_bytes is not None
+        assert 1.0 < size_bytes / needs[kind] < 1.35
+    # One run of a kind does not tell what the next one takes.
+    assert found.curve.at({"kind": "y"}) is None
+
+
+def test_kinds_that_differ_by_chance_alone_lean_on_each_other() -> None:
+    draws, followed = random.Random(8), 0
+    for _ in range(40):
+        table = RunTable()
+        for _ in range(16):
+            table.add({"kind": draws.choice("abcd")}, 300 * MB * math.exp(draws.gauss(0, 0.2)))
+        followed += fitted(table) is not None
+    assert followed <= 2
+
+
+def test_a_run_of_a_new_kind_gets_the_largest_need_at_least() -> None:
+    past = Past()
+    for kind in "ab" * 20:
+        past.add(EndedRun(900 * MB if kind == "a" else 90 * MB, 3600.0, 1e9), {"kind": kind})
+    bid = rule(CURVES, past)
+    assert bid.bid_bytes(1e10, {"kind": "c"}) >= 900 * MB
+    assert bid.bid_bytes(1e10, {"kind": "b"}) < 100 * MB
+
+
+def test_steps_of_few_runs_are_followed_and_what_lies_between_gets_the_upper() -> None:
+    table = RunTable()
+    for rows, need_bytes in (
+        *((200_000.0 + place, 260.0 + place % 3) for place in range(8)),
+        *((500_000.0 + place, 640.0 + place % 3) for place in range(2)),
+        (90_000.0, 100.0),
+    ):
+        table.add({"rows": rows}, need_bytes * MB)
+    found = fitted(table)
+    assert found is not None
+    assert isinstance(found.curve, Steps)
+    # One run below does not tell a step of its own.
+    for rows, need_bytes in ((90_000.0, 260.0), (200_500.0, 640.0), (600_000.0, 640.0)):
+        size_bytes = found.curve.at({"rows": rows})
+        assert size_bytes is not None
+        assert 1.0 < size_bytes / (need_bytes * MB) < 1.1
 
 
 def test_a_feature_without_influence_leads_nowhere() -> None:

@@ -34,6 +34,12 @@ CATEGORIES_MIB: Final[Mapping[str, float]] = {
     "monthly": 420.0,
     "yearly": 760.0,
 }
+BYTES_A_ROW: Final[Mapping[str, float]] = {
+    "daily": 300.0,
+    "weekly": 600.0,
+    "monthly": 1200.0,
+    "yearly": 2000.0,
+}
 STEPS_MIB: Final = ((120_000.0, 100.0), (350_000.0, 260.0), (math.inf, 640.0))
 """Up to so many rows, so much."""
 
@@ -117,6 +123,31 @@ def two_features(random: np.random.Generator, runs: int) -> Levels:
         features=tuple(
             {ROWS: float(one), "columns": float(other)}
             for one, other in zip(rows, columns, strict=True)
+        ),
+    )
+
+
+def product(random: np.random.Generator, runs: int) -> Levels:
+    """60 MiB and a MiB for each 40,000 cells of a table of rows and columns."""
+    rows, columns = _rows(random, runs), np.round(random.lognormal(math.log(30.0), 0.5, runs))
+    return Levels(
+        level_bytes=BASE_BYTES + rows * columns / 40_000 * MIB,
+        features=tuple(
+            {ROWS: float(one), "columns": float(other)}
+            for one, other in zip(rows, columns, strict=True)
+        ),
+    )
+
+
+def line_by_kind(random: np.random.Generator, runs: int) -> Levels:
+    """60 MiB and so many bytes for each row of a kind."""
+    rows = _rows(random, runs)
+    kinds = random.choice(list(BYTES_A_ROW), runs, p=[0.4, 0.3, 0.2, 0.1])
+    bytes_a_row = np.array([BYTES_A_ROW[str(kind)] for kind in kinds])
+    return Levels(
+        level_bytes=BASE_BYTES + rows * bytes_a_row,
+        features=tuple(
+            {ROWS: float(one), "cycle": str(kind)} for one, kind in zip(rows, kinds, strict=True)
         ),
     )
 

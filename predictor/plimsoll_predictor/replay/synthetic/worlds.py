@@ -53,6 +53,7 @@ class Family(StrEnum):
     SHIFT = "shifts"
     ELASTIC = "elastic"
     BURST = "bursts"
+    INTERACTION = "ruled by two features together"
     MIX = "mixes"
 
 
@@ -78,6 +79,8 @@ class World:
         return OracleSizer(self.first_bytes, self.steps)
 
 
+RULED: Final = frozenset({Family.FEATURE, Family.INTERACTION})
+"""Whose oracle does not know the law from the first run on."""
 _FEATURE_NOISE: Final = 0.05
 LAWS: Final[Mapping[Family, Mapping[str, Law]]] = MappingProxyType(
     {
@@ -113,6 +116,10 @@ LAWS: Final[Mapping[Family, Mapping[str, Law]]] = MappingProxyType(
                 level=laws.steady(200), chance=laws.lognormal(_FEATURE_NOISE), shown=0.9
             ),
         },
+        Family.INTERACTION: {
+            "rows times columns": Law(level=laws.product, chance=laws.lognormal(_FEATURE_NOISE)),
+            "rows by kind": Law(level=laws.line_by_kind, chance=laws.lognormal(_FEATURE_NOISE)),
+        },
     }
 )
 BURSTS: Final[Mapping[str, Law]] = MappingProxyType(
@@ -132,7 +139,7 @@ def one_after_another(
     task = _Task(name, LAWS[family][name], REQUEST_BYTES, runtime_s)
     place = task.drawn(random, runs)
     submit_s = _START_S + _places(runs) * _APART * runtime_s
-    known_after = KNOWN_AFTER if family is Family.FEATURE else 0
+    known_after = KNOWN_AFTER if family in RULED else 0
     return _world(name, family, [_placed(task, place, submit_s, known_after)])
 
 
@@ -166,7 +173,7 @@ def mix(runtime_s: float, *, seed: int) -> World:
             task = _Task(f"{family.value}: {name}", law, REQUEST_BYTES, own_s)
             began_s = _START_S + float(random.uniform(0, 200)) * runtime_s
             submit_s = began_s + _places(RUNS) * _APART * own_s
-            known_after = KNOWN_AFTER if family is Family.FEATURE else 0
+            known_after = KNOWN_AFTER if family in RULED else 0
             placed.append(_placed(task, task.drawn(random, RUNS), submit_s, known_after))
     return _world("all of the above", Family.MIX, placed)
 

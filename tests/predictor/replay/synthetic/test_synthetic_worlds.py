@@ -83,7 +83,7 @@ def test_without_chance_the_oracle_wastes_nothing_once_the_line_is_known() -> No
     assert {each.first_bytes for each in early} == {REQUEST_BYTES}
 
 
-@pytest.mark.parametrize("family", [Family.FEATURE, Family.TAIL, Family.BURST])
+@pytest.mark.parametrize("family", [Family.FEATURE, Family.TAIL, Family.BURST, Family.INTERACTION])
 def test_the_oracle_wastes_less_than_every_simple_rule(family: Family) -> None:
     for name in names_of(family):
         drawn = world(family, name, 3600.0, seed=0)
