@@ -36,7 +36,7 @@ demo: setup ## the whole story on a real Kubernetes: sized, OOM-killed, lifted, 
 demo-campaign: setup ## a campaign of 24 scenarios on a real Kubernetes, production runs that it sizes, and its page (CONTEXT=name for a cluster of yours)
 	$(BIN)/python -P demo/run.py --campaign $(if $(CONTEXT),--context $(CONTEXT))
 
-demo-placing: setup ## pods of four kinds on two real nodes: who slows whom is learned, then the same queue as usual and in Plimsoll's order; demo-placing.html
+demo-placing: setup ## pods that compute and pods that wait on two real nodes: who slows whom is learned, then the same queue as usual and in Plimsoll's order; demo-placing.html
 	$(BIN)/python -P demo/placing.py
 
 test: setup postgresql prometheus browser ## everything CI runs: check, then all the tests, side by side on clusters of their own, and what measures speed alone at the end

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from demo.plan import BACKOFF_LIMIT, CPU_REQUEST, REQUEST, LiveRun, Shape
+from demo.plan import BACKOFF_LIMIT, CPU_REQUEST, LAB, REQUEST, LiveRun, Shape
 from demo.workload import Work
 
 TASK_LABEL: Final = "plimsoll.dev/task"
@@ -65,7 +65,7 @@ def _metadata(run: LiveRun) -> Manifest:
         "name": run.name,
         "namespace": run.namespace,
         "labels": {TASK_LABEL: run.work.task, RUN_LABEL: run.name, **PART_OF},
-        "annotations": _feature_annotations(run.work),
+        "annotations": {} if run.namespace == LAB else _feature_annotations(run.work),
     }
 
 

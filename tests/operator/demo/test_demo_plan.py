@@ -138,10 +138,21 @@ def test_names_are_unique_within_their_namespace() -> None:
 
 
 def test_only_the_second_and_third_phase_have_runs_heavier_than_the_history() -> None:
-    outsized = [sum(run.weight is Weight.OUTSIZED for run in phase.runs) for phase in plan()]
-    assert outsized[0] == 0
-    assert 2 <= outsized[1] == len(plan()[1].runs)
-    assert outsized[2] >= 2
+    first, second, third = (
+        [run for run in phase.runs if run.weight is Weight.OUTSIZED] for phase in plan()
+    )
+    assert not first
+    assert len(second) >= 2
+    assert len(third) >= 2
+
+
+def test_only_runs_whose_features_nobody_states_come_as_a_surprise() -> None:
+    heavy = [run for run in plan()[1].runs if run.namespace == LAB]
+    assert [run.shape for run in heavy] == [Shape.POD, Shape.JOB]
+    assert {run.weight for run in heavy} == {Weight.HEAVY}
+    for run in all_runs():
+        states = bool(pod_in(manifest(run, IMAGE))["metadata"]["annotations"])
+        assert states is (run.namespace != LAB)
 
 
 def test_outsized_runs_are_larger_than_every_run_of_the_history() -> None:
