@@ -95,12 +95,16 @@ def _by_kind(
     number, kind_feature = names
     members = np.column_stack([runs.astype(np.float64) for runs in kinds.values()])
     freedom = needs.size - len(kinds) - 1
-    slopes = np.column_stack([np.ones(needs.size), members * values[:, None]])
+    # A kind without any rows has no slope.
+    grow = [kind for kind, runs in kinds.items() if values[runs].any()]
+    slopes = members[:, [kind in grow for kind in kinds]] * values[:, None]
+    slopes = np.column_stack([np.ones(needs.size), slopes])
     for weights in (np.ones(needs.size), needs.mean / needs.values):
         found = left_out(slopes, needs.values, weights)
         if found is not None:
             (shared, *own), predicted = found[0].tolist(), found[1]
-            lines = {kind: (shared, slope) for kind, slope in zip(kinds, own, strict=True)}
+            lines = dict.fromkeys(kinds, (shared, 0.0))
+            lines |= {kind: (shared, slope) for kind, slope in zip(grow, own, strict=True)}
             room = _room(needs, predicted, freedom)
             curve = KindLines(number, kind_feature, lines, False, room.factor, room.room_bytes)
             yield curve, room.waste

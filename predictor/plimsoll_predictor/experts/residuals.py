@@ -106,10 +106,12 @@ def room_over(needs: Needs, predicted: Vector, freedom: int, *, may_add: bool = 
 def left_out(design: Vector, targets: Vector, weights: Vector) -> tuple[Vector, Vector] | None:
     """Least squares: coefficients, and each target as predicted by the others' line, (n,).
 
-    None where the features say the same.
+    None where the features say the same, or one is nothing but zeros.
     """
     weighted = design * weights[:, None]
     scale = np.abs(weighted).max(axis=0)
+    if not scale.all():
+        return None
     weighted = weighted / scale
     gram = weighted.T @ weighted
     try:

@@ -147,6 +147,14 @@ def test_numbers_whose_product_overflows_break_nothing() -> None:
     assert found.curve.features == ("rows", "columns")
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_kind_whose_runs_all_have_no_rows_breaks_nothing() -> None:
+    table = of_runs(regions(3), 20)
+    for _ in range(3):
+        table.add({"rows": 0, "region": "moon"}, 60 * MB)
+    assert fitted(table) is not None
+
+
 @pytest.mark.parametrize("world", [tables, regions])
 def test_a_curve_over_two_is_followed_for_good_and_comes_back_as_it_was(world: World) -> None:
     past, runs = Past(), world(2)
