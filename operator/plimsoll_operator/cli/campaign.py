@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,8 @@ from plimsoll_operator.commands.printing.output_forms import OutputForm
 from plimsoll_operator.commands.reaching.installation import Installation
 
 app = typer.Typer()
+
+in_airflow = partial(typer.Option, rich_help_panel="Which Airflow")
 
 PAGE_FILE = Path("campaign.html")
 
@@ -118,6 +121,95 @@ def page(
     from plimsoll_operator.commands.campaigns.page import page_command
 
     raise typer.Exit(page_command(named, store, out, now_s=time.time()))
+
+
+@campaign_app.command(
+    epilog=examples(
+        (
+            "a run of the DAG for each row, four at a time",
+            "plimsoll campaign airflow nightly --configurations sizes.csv"
+            " --airflow http://localhost:8080 --user me",
+        ),
+        (
+            "those that failed once more",
+            "plimsoll campaign airflow nightly --configurations sizes.csv --again",
+        ),
+    ),
+)
+def airflow(
+    dag: Annotated[str, typer.Argument(metavar="DAG", help="The id of a DAG that is not paused.")],
+    configurations: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="CSV, or JSON or YAML with a list: each row is the conf of one run.",
+        ),
+    ],
+    address: Annotated[
+        str,
+        in_airflow(
+            "--airflow",
+            metavar="URL",
+            help="Address of an Airflow 3, as far as its /api/v2.",
+            envvar="PLIMSOLL_AIRFLOW_URL",
+        ),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option(help="Name of the campaign; the file's otherwise. It is part of runs' ids."),
+    ] = None,
+    parallelism: Annotated[
+        int, typer.Option(min=1, max=100, help="So many runs at a time at most.")
+    ] = 4,
+    again: Annotated[
+        bool, typer.Option("--again", help="Trigger those whose newest run failed once more.")
+    ] = False,
+    user: Annotated[
+        str | None,
+        in_airflow(
+            help="Your name there; the password is read from PLIMSOLL_AIRFLOW_PASSWORD.",
+            envvar="PLIMSOLL_AIRFLOW_USER",
+        ),
+    ] = None,
+    password_file: Annotated[
+        Path | None, in_airflow(help="File with the password.", metavar="FILE")
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        in_airflow(
+            help="File with a token, in place of a user; PLIMSOLL_AIRFLOW_TOKEN may hold it, too.",
+            metavar="FILE",
+        ),
+    ] = None,
+    ca_file: Annotated[
+        Path | None, in_airflow(help="Certificates to trust, PEM.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Trigger a DAG with each configuration of a file, and wait, so that its tasks are learned.
+
+    The same command continues what was interrupted: no configuration is triggered twice. The exit
+    status is 0 if each has a run that succeeded.
+    """
+    import os
+
+    from plimsoll_operator.campaigns.dag_runs import AirflowCampaign
+    from plimsoll_operator.commands.campaigns.airflow import (
+        AirflowAddress,
+        Credentials,
+        airflow_command,
+    )
+
+    campaign = AirflowCampaign(
+        dag=dag, name=name or configurations.stem, parallelism=parallelism, again=again
+    )
+    credentials = Credentials(
+        user=user,
+        password_file=password_file,
+        token_file=token_file,
+        environment=os.environ,
+    )
+    where = AirflowAddress(address=address, ca_file=ca_file, credentials=credentials)
+    raise typer.Exit(airflow_command(campaign, configurations, where))
 
 
 app.add_typer(campaign_app, name="campaign", rich_help_panel=SET)

@@ -1,0 +1,146 @@
+"""Which DAG runs are triggered next, and what a run's state means. Pure.
+
+A run's id follows from the DAG, the campaign's name, the configuration and the attempt. So Airflow
+itself remembers what was triggered, and a campaign that is begun again goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
+
+from plimsoll_operator.campaigns.configurations import Configuration
+
+MOST_ATTEMPTS: Final = 99
+MOST_REFUSED: Final = 5
+"""Configurations that the DAG refused before it took any: it will refuse the others as well."""
+_NAME_CHARS: Final = 30
+_DIGEST_CHARS: Final = 16
+_NOT_IN_A_RUN_ID: Final = re.compile(r"[^A-Za-z0-9.-]+")
+
+SUCCESS, FAILED = "success", "failed"
+"""Airflow's states of a run that has ended. All others (queued, running, ...) go on."""
+
+
+class RunState(Enum):
+    """What is known of a configuration's newest run; in the words of the summary."""
+
+    UNSEEN = "not looked up"
+    DUE = "not triggered"
+    GOING = "not over"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    REFUSED = "refused"
+    DELETED = "deleted"
+
+
+_OVER: Final = (RunState.SUCCEEDED, RunState.FAILED, RunState.REFUSED, RunState.DELETED)
+_TAKEN: Final = (RunState.GOING, RunState.SUCCEEDED, RunState.FAILED, RunState.DELETED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AirflowCampaign:
+    """What is run. again: a configuration whose newest run failed is triggered once more."""
+
+    dag: str
+    name: str
+    parallelism: int
+    again: bool = False
+
+    def run_id(self, run: PlannedRun) -> str:
+        """The id of a run: at most 63 characters, so that a pod's label holds it unchanged.
+
+        >>> campaign = AirflowCampaign(dag="nightly", name="first try", parallelism=4)
+        >>> campaign.run_id(PlannedRun(Configuration(1, {}, "{}")))
+        'plimsoll__first-try__08d478118fa71425'
+        """
+        whole = json.dumps([self.dag, self.name, run.configuration.text]).encode()
+        digest = hashlib.sha256(whole).hexdigest()[:_DIGEST_CHARS]
+        name = _NOT_IN_A_RUN_ID.sub("-", self.name)[:_NAME_CHARS]
+        attempt = f"__{run.attempt}" if run.attempt > 1 else ""
+        return f"plimsoll__{name}__{digest}{attempt}"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """A configuration, and how far it is. note: why it was refused."""
+
+    configuration: Configuration
+    attempt: int = 1
+    state: RunState = RunState.UNSEEN
+    note: str = ""
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more happens to it."""
+        return self.state in _OVER
+
+    def looked_up(self, state: str | None, *, again: bool) -> PlannedRun:
+        """What follows from the state of the attempt that was looked up; None if there is none.
+
+        A failed attempt may have been triggered again, so the next one is looked up.
+        """
+        if state == FAILED and self.attempt < MOST_ATTEMPTS:
+            return replace(self, attempt=self.attempt + 1)
+        if state is not None:
+            return self.seen(state)
+        if self.attempt == 1 or again:
+            return replace(self, state=RunState.DUE)
+        return replace(self, attempt=self.attempt - 1, state=RunState.FAILED)
+
+    def seen(self, state: str | None) -> PlannedRun:
+        """What follows from the state of a run that was there; None if it is no more."""
+        ended = {SUCCESS: RunState.SUCCEEDED, FAILED: RunState.FAILED, None: RunState.DELETED}
+        return replace(self, state=ended.get(state, RunState.GOING))
+
+    def triggered(self) -> PlannedRun:
+        """It is there now, by us or by an earlier command."""
+        return replace(self, state=RunState.GOING)
+
+    def refused(self, why: str) -> PlannedRun:
+        """Airflow does not want the configuration."""
+        return replace(self, state=RunState.REFUSED, note=why)
+
+
+def due_now(runs: Sequence[PlannedRun], parallelism: int) -> list[int]:
+    """The places of the runs to trigger now, in order, so that ``parallelism`` go on at most."""
+    if _is_refused_by_all(runs):
+        return []
+    going = sum(run.state is RunState.GOING for run in runs)
+    due = [place for place, run in enumerate(runs) if run.state is RunState.DUE]
+    # One at first: a DAG that refuses every configuration is then told after a few.
+    room = parallelism if any(run.state in _TAKEN for run in runs) else 1
+    return due[: max(0, room - going)]
+
+
+def is_over(runs: Sequence[PlannedRun]) -> bool:
+    """Whether nothing goes on and nothing more is triggered."""
+    waited_for = (RunState.UNSEEN, RunState.GOING)
+    return not due_now(runs, 1) and all(run.state not in waited_for for run in runs)
+
+
+def _is_refused_by_all(runs: Sequence[PlannedRun]) -> bool:
+    refused = sum(run.state is RunState.REFUSED for run in runs)
+    return refused >= MOST_REFUSED and not any(run.state in _TAKEN for run in runs)
+
+
+def counts_of(runs: Sequence[PlannedRun]) -> Mapping[RunState, int]:
+    """How many runs are in each state, those that went well first."""
+    counted = Counter(run.state for run in runs)
+    order = (*_OVER, RunState.GOING, RunState.DUE, RunState.UNSEEN)
+    return {state: counted[state] for state in order if counted[state]}
+
+
+def words_for(runs: Sequence[PlannedRun]) -> str:
+    """How far the runs are, in a few words.
+
+    >>> words_for([PlannedRun(Configuration(1, {}, "{}"), state=RunState.SUCCEEDED)])
+    '1 succeeded'
+    """
+    return ", ".join(f"{count:,} {state.value}" for state, count in counts_of(runs).items())

@@ -1,0 +1,246 @@
+"""``plimsoll campaign airflow``: what is triggered, what is said, and with which exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from plimsoll_operator.commands.campaigns import airflow as command
+from tests.rigs.airflows import PASSWORD, USER, SmallAirflow, served
+from tests.rigs.command_lines import PLIMSOLL, Ended, run_here
+
+WHO = {"PLIMSOLL_AIRFLOW_USER": USER, "PLIMSOLL_AIRFLOW_PASSWORD": PASSWORD}
+WITHIN_S = 180
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "LOOK_EVERY_S", 0.001)
+
+
+def sizes(folder: Path, count: int) -> Path:
+    file = folder / "sizes.csv"
+    file.write_text("rows\n" + "".join(f"{number}\n" for number in range(count)))
+    return file
+
+
+def called(airflow: SmallAirflow, file: Path, *words: str, **environment: str) -> Ended:
+    given = ("campaign", "airflow", "nightly", "--configurations", str(file), *words)
+    environment = {**WHO, "PLIMSOLL_AIRFLOW_URL": airflow.address, **environment}
+    done = run_here(*given, folder=file.parent, **environment)
+    assert PASSWORD not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def said(done: Ended) -> str:
+    return " ".join((done.stdout + done.stderr).split())
+
+
+def odd_ones_fail(conf: Mapping[str, Any]) -> str:
+    return "failed" if conf["rows"] % 2 else "success"
+
+
+def test_each_configuration_is_run_once_and_so_many_at_a_time(tmp_path: Path) -> None:
+    file = sizes(tmp_path, 12)
+    file.write_text(file.read_text() + "3\n3\n")
+    with served(SmallAirflow(looks=3)) as airflow:
+        done = called(airflow, file, "--parallelism", "3")
+    assert done.returncode == 0
+    assert airflow.confs == [{"rows": number} for number in range(12)]
+    assert airflow.most_going == 3
+    assert done.stdout == "nightly: 12 succeeded\n"
+    assert "12 configurations, and 2 rows left out as others are the same; 3 at a time" in said(
+        done
+    )
+    assert {run["note"] for run in airflow.runs.values()} >= {
+        "plimsoll campaign airflow: sizes, line 2"
+    }
+
+
+def test_the_same_command_again_triggers_nothing_and_says_the_same(tmp_path: Path) -> None:
+    file = sizes(tmp_path, 5)
+    with served(SmallAirflow(ends=odd_ones_fail)) as airflow:
+        first, second = called(airflow, file), called(airflow, file)
+    assert airflow.asked["POST _trigger"] == 5
+    assert (first.returncode, second.returncode) == (1, 1)
+    assert first.stdout == second.stdout
+
+
+def test_those_that_failed_are_named_and_run_again_only_if_asked(tmp_path: Path) -> None:
+    file = sizes(tmp_path, 5)
+    with served(SmallAirflow(ends=odd_ones_fail)) as airflow:
+        first = called(airflow, file)
+        assert "nightly: 3 succeeded, 2 failed" in first.stdout
+        assert 'failed: line 3, {"rows":1}, run plimsoll__sizes__' in first.stdout
+        assert "--again triggers those that failed once more" in first.stdout
+        again = called(airflow, file, "--again")
+        assert again.stdout.count("__2") == 2
+        airflow.ends = lambda _: "success"
+        assert called(airflow, file, "--again").returncode == 0
+        assert called(airflow, file).returncode == 0
+    assert len(airflow.runs) == 5 + 2 + 2
+    assert [run_id[-3:] for run_id in airflow.runs][5:] == ["__2", "__2", "__3", "__3"]
+
+
+def test_another_name_is_another_campaign(tmp_path: Path) -> None:
+    file = sizes(tmp_path, 2)
+    with served(SmallAirflow()) as airflow:
+        called(airflow, file)
+        called(airflow, file, "--name", "sizes")
+        called(airflow, file, "--name", "once more")
+    assert len(airflow.runs) == 4
+
+
+def test_a_refused_configuration_is_named_and_the_others_run(tmp_path: Path) -> None:
+    def refuses(conf: Mapping[str, Any]) -> tuple[int, str] | None:
+        return (400, "Invalid input for param rows") if conf["rows"] == 0 else None
+
+    with served(SmallAirflow(refuses=refuses)) as airflow:
+        done = called(airflow, sizes(tmp_path, 4))
+    assert done.returncode == 1
+    assert "nightly: 3 succeeded, 1 refused" in done.stdout
+    assert 'refused: line 2, {"rows":0}' in done.stdout
+    assert "Invalid input for param rows" in done.stdout
+
+
+def test_a_dag_that_refuses_all_is_left_alone_after_a_few(tmp_path: Path) -> None:
+    with served(SmallAirflow(refuses=lambda _: (400, "has import errors"))) as airflow:
+        done = called(airflow, sizes(tmp_path, 50))
+    assert done.returncode == 1
+    assert airflow.asked["POST _trigger"] == 5
+    assert "5 refused, 45 not triggered" in done.stdout
+    assert "took none, so no others were tried" in done.stdout
+
+
+def test_a_run_that_was_triggered_in_between_counts_and_is_not_doubled(tmp_path: Path) -> None:
+    """Somebody else's same command triggers it after it was looked up."""
+
+    def hears(request: web.Request) -> None:
+        if request.method == "POST" and "dagRuns" in request.path and not airflow.runs:
+            airflow.faults.append(500)  # it was made, and nobody heard of it
+            airflow.runs.update(theirs)
+
+    file = sizes(tmp_path, 1)
+    with served(SmallAirflow()) as airflow:
+        called(airflow, file)
+        theirs = dict(airflow.runs)
+        airflow.runs.clear()
+        airflow.hears = hears
+        done = called(airflow, file)
+    assert (done.returncode, airflow.runs) == (0, theirs)
+
+
+def test_a_run_that_is_deleted_as_it_goes_on_is_told(tmp_path: Path) -> None:
+    def ends(_: Mapping[str, Any]) -> str:
+        airflow.runs.clear()
+        return "running"
+
+    with served(SmallAirflow(ends=ends)) as airflow:
+        airflow.looks = 2
+        done = called(airflow, sizes(tmp_path, 1))
+    assert done.returncode == 1
+    assert "1 deleted" in done.stdout
+
+
+def test_an_airflow_that_refuses_in_the_middle_is_told_with_how_to_continue(tmp_path: Path) -> None:
+    def refuses(conf: Mapping[str, Any]) -> tuple[int, str] | None:
+        return (403, "Forbidden") if conf["rows"] == 1 else None
+
+    with served(SmallAirflow(refuses=refuses)) as airflow:
+        done = called(airflow, sizes(tmp_path, 3), "--parallelism", "1")
+    assert done.returncode == 1
+    assert "you may not trigger runs of the DAG 'nightly'" in said(done)
+    assert "1 succeeded, 2 not triggered. No more runs are triggered" in said(done)
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "told"),
+    [
+        (("--password-file", "none"), {}, "No such file"),
+        ((), {"PLIMSOLL_AIRFLOW_PASSWORD": ""}, "there is no password of the user 'me'"),
+        (("--token-file", "none"), {}, "No such file"),
+        ((), {"PLIMSOLL_AIRFLOW_TOKEN": "größe"}, "PLIMSOLL_AIRFLOW_TOKEN holds no token"),
+        (("--airflow", "http://x:y@z"), {}, "--airflow holds a user or a password"),
+        (("--airflow", "airflow"), {}, "--airflow is no address"),
+    ],
+)
+def test_bad_credentials_are_told_before_anything_is_asked(
+    tmp_path: Path, words: tuple[str, ...], environment: dict[str, str], told: str
+) -> None:
+    with served(SmallAirflow()) as airflow:
+        done = called(airflow, sizes(tmp_path, 1), *words, **environment)
+    assert done.returncode == 1
+    assert told in said(done)
+    assert not airflow.asked
+
+
+def test_a_password_and_a_token_are_read_from_files_and_a_token_from_the_environment(
+    tmp_path: Path,
+) -> None:
+    password, token = tmp_path / "password", tmp_path / "token"
+    password.write_text(f"{PASSWORD}\n")
+    token.write_text("mine\n")
+    nobody = {"PLIMSOLL_AIRFLOW_PASSWORD": ""}
+    with served(SmallAirflow(tokens=["mine"])) as airflow:
+        file = sizes(tmp_path, 1)
+        assert called(airflow, file, "--password-file", str(password), **nobody).returncode == 0
+        assert airflow.asked["POST _token"] == 1
+        assert called(airflow, file, "--token-file", str(token), **nobody).returncode == 0
+        assert called(airflow, file, PLIMSOLL_AIRFLOW_TOKEN="mine").returncode == 0
+        assert airflow.asked["POST _token"] == 1
+
+
+def test_a_bad_file_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+    file = tmp_path / "sizes.json"
+    file.write_text("[1]")
+    with served(SmallAirflow()) as airflow:
+        done = called(airflow, file)
+        assert "sizes.json: line 1 is no mapping" in said(done)
+        missing = called(airflow, tmp_path / "none.csv")
+        assert "No such file" in said(missing)
+    assert (done.returncode, missing.returncode) == (1, 1)
+    assert not airflow.asked
+
+
+def test_ctrl_c_triggers_no_more_and_the_same_command_continues(tmp_path: Path) -> None:
+    file = sizes(tmp_path, 6)
+    with served(SmallAirflow(looks=1_000_000)) as airflow:
+        words = ["campaign", "airflow", "nightly", "--configurations", str(file)]
+        environment = {**os.environ, **WHO, "PLIMSOLL_AIRFLOW_URL": airflow.address}
+        process = subprocess.Popen(
+            [*PLIMSOLL, *words, "--parallelism", "2"],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stderr is not None
+        lines = []
+        for line in process.stderr:
+            lines.append(line)
+            if "2 not over, 4 not triggered" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        told = "".join(lines) + process.communicate(timeout=WITHIN_S)[1]
+        assert process.returncode == 130, told
+        assert "Traceback" not in told
+        before = list(airflow.runs)
+        assert len(before) == 2
+        continues = " ".join(told.split()).partition("The same command continues: ")[2]
+        airflow.looks = 1
+        done = called(airflow, file, *continues.split()[6:])
+    assert continues.split()[:6] == ["plimsoll", *words]
+    assert done.returncode == 0
+    assert list(airflow.runs)[:2] == before
+    assert len(airflow.runs) == 6
+    assert airflow.most_going == 2
+    assert json.dumps(airflow.confs) == json.dumps([{"rows": number} for number in range(6)])
