@@ -74,15 +74,29 @@ class Airflow:
             data=None if body is None else json.dumps(body).encode(),
             headers={
                 "Content-Type": "application/json",
-                "Authorization": f"Bearer {self._token()}",
+                "Authorization": f"Bearer {self.token()}",
             },
         )
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
 
-    def _token(self) -> str:
+    def token(self) -> str:
+        """What shows that everybody may ask."""
         with urllib.request.urlopen(f"{self.address}/auth/token", timeout=60) as answer:
             return str(json.load(answer)["access_token"])
+
+    def unpause(self, dag: str) -> None:
+        """Let a DAG run, once it is known."""
+        until_s = time.monotonic() + READY_WITHIN_S
+        while True:
+            try:
+                self.ask("PATCH", f"dags/{dag}", {"is_paused": False})
+            except urllib.error.HTTPError as error:
+                if error.code != HTTPStatus.NOT_FOUND or time.monotonic() > until_s:
+                    raise
+                time.sleep(0.5)
+            else:
+                return
 
     def start(self, dag: str, run: str) -> None:
         """Start a run of a DAG, once it is known."""

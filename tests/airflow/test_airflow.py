@@ -198,12 +198,43 @@ async def test_runs_that_were_observed_are_not_imported_over_again(
 async def imported(airflow: Airflow, store_url: str) -> str:
     """What ``plimsoll import`` says."""
     words = ("import", "--airflow", airflow.database, "--since", "1d", "--store", store_url)
+    status, said = await command(*words)
+    assert status == 0, said
+    return said
+
+
+async def command(*words: str) -> tuple[int | None, str]:
+    """The exit status of a command, and what it says."""
     done = await asyncio.create_subprocess_exec(
         *PLIMSOLL, *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
     said = (await done.communicate())[0].decode()
-    assert done.returncode == 0, said
-    return " ".join(said.split())
+    return done.returncode, " ".join(said.split())
+
+
+async def test_a_campaign_triggers_each_configuration_once_and_its_pods_are_learned(
+    airflow: Airflow, plimsoll: Plimsoll, shop: Shop, tmp_path: Path
+) -> None:
+    file, token = tmp_path / "sizes.csv", tmp_path / "token"
+    file.write_text("mib\n24\n40\n24\n")
+    token.write_text(await asyncio.to_thread(airflow.token))
+    words = ["campaign", "airflow", "asked", "--configurations", str(file)]
+    words += ["--airflow", airflow.address, "--token-file", str(token)]
+    status, said = await command(*words)
+    assert (status, "DAG 'asked'" in said) == (1, True), said  # unknown by now, or paused
+    await asyncio.to_thread(airflow.unpause, "asked")
+    status, said = await command(*words)
+    assert (status, "1 row left out" in said, "asked: 2 succeeded" in said) == (0, True, True), said
+    runs = (await asyncio.to_thread(airflow.ask, "GET", "dags/asked/dagRuns"))["dag_runs"]
+    assert sorted(run["conf"]["mib"] for run in runs) == [24, 40]
+    assert {run["state"] for run in runs} == {"success"}
+    status, said = await command(*words)
+    assert (status, "asked: 2 succeeded" in said) == (0, True), said
+    found = await observed(plimsoll, shop, "asked.chunk", 2)
+    assert sorted(float(each.features["mib"] or 0) for each in found) == [24, 40]
+    file.write_text("mib\n2048\n")
+    status, said = await command(*words)
+    assert (status, "1 refused" in said, "2048" in said) == (1, True, True), said
 
 
 async def test_a_task_that_is_not_retried_is_never_given_less_and_its_profile_says_why(

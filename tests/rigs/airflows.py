@@ -59,6 +59,8 @@ class SmallAirflow:
 
     @web.middleware
     async def guarded(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        if request.match_info.http_exception is not None:
+            return _refusal(404, "Not Found")
         self.hears(request)
         self.asked[f"{request.method} {request.match_info.handler.__name__}"] += 1
         if self.faults:
@@ -129,13 +131,15 @@ def served(airflow: SmallAirflow, tls: ssl.SSLContext | None = None) -> Iterator
         await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
         return runner
 
+    runner = None
     try:
         runner = asyncio.run_coroutine_threadsafe(start(), loop).result()
         scheme = "http" if tls is None else "https"
         airflow.address = f"{scheme}://127.0.0.1:{runner.addresses[0][1]}"
         yield airflow
-        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
     finally:
+        if runner is not None:
+            asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()

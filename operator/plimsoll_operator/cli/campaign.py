@@ -131,7 +131,7 @@ def page(
             " --airflow http://localhost:8080 --user me",
         ),
         (
-            "those that failed once more",
+            "once more what failed",
             "plimsoll campaign airflow nightly --configurations sizes.csv --again",
         ),
     ),
@@ -161,9 +161,7 @@ def airflow(
     parallelism: Annotated[
         int, typer.Option(min=1, max=100, help="So many runs at a time at most.")
     ] = 4,
-    again: Annotated[
-        bool, typer.Option("--again", help="Trigger those whose newest run failed once more.")
-    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Trigger once more what failed.")] = False,
     user: Annotated[
         str | None,
         in_airflow(

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperator
-from airflow.sdk import DAG
+from airflow.sdk import DAG, Param
 from kubernetes.client import models as k8s
 
 SMALL_MIB, LARGE_MIB = 24, 90
@@ -70,4 +70,19 @@ with a_dag("alone", retries=2):
 with a_dag("once", retries=0):
     KubernetesPodOperator.partial(task_id="chunk", **eating("128Mi")).expand(
         arguments=[["eat", str(SMALL_MIB), "1"] for _ in range(4)]
+    )
+
+# What it works on is asked for by whoever triggers it: the conf's names are those of its params.
+with DAG(
+    "asked",
+    schedule=None,
+    start_date=datetime(2026, 1, 1),
+    params={"mib": Param(SMALL_MIB, type="integer", maximum=1024)},
+    default_args={"retries": 1, "retry_delay": timedelta(seconds=1)},
+):
+    KubernetesPodOperator(
+        task_id="chunk",
+        arguments=["eat", "{{ params.mib }}", "1"],
+        annotations={"features.plimsoll.dev/mib": "{{ params.mib }}"},
+        **eating("256Mi"),
     )

@@ -252,5 +252,5 @@ def _summed_up(campaign: AirflowCampaign, runs: list[PlannedRun]) -> int:
     if any(run.state is RunState.DUE for run in runs):
         print("the DAG refused the first configurations and took none, so no others were tried")
     if any(run.state is RunState.FAILED for run in runs):
-        print("--again triggers those that failed once more")
+        print("--again triggers once more what failed")
     return 1 if bad else 0

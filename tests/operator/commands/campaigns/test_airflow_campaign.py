@@ -81,7 +81,7 @@ def test_those_that_failed_are_named_and_run_again_only_if_asked(tmp_path: Path)
         first = called(airflow, file)
         assert "nightly: 3 succeeded, 2 failed" in first.stdout
         assert 'failed: line 3, {"rows":1}, run plimsoll__sizes__' in first.stdout
-        assert "--again triggers those that failed once more" in first.stdout
+        assert "--again triggers once more what failed" in first.stdout
         again = called(airflow, file, "--again")
         assert again.stdout.count("__2") == 2
         airflow.ends = lambda _: "success"
