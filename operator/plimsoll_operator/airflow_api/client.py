@@ -58,6 +58,8 @@ class AirflowServer(HttpService):
 
     user: str | None = None
     password: str | None = field(default=None, repr=False)
+    timeout_s: float = 30.0
+    connect_s: float = 5.0
     first_pause_s: float = 0.5
     patience_s: float = PATIENCE_S
 

@@ -170,6 +170,17 @@ class AirflowAddress:
     ca_file: Path | None
     credentials: Credentials
 
+    def words(self) -> list[str]:
+        """The options that say so, without what is secret."""
+        given = {
+            "--airflow": self.address,
+            "--user": self.credentials.user,
+            "--password-file": self.credentials.password_file,
+            "--token-file": self.credentials.token_file,
+            "--ca-file": self.ca_file,
+        }
+        return [word for name, value in given.items() if value for word in (name, str(value))]
+
 
 def airflow_command(campaign: AirflowCampaign, file: Path, where: AirflowAddress) -> int:
     """Trigger a DAG with each configuration of a file, and wait; the exit status.
@@ -187,10 +198,10 @@ def airflow_command(campaign: AirflowCampaign, file: Path, where: AirflowAddress
         asyncio.run(_run(campaign, runs, server, found))
     except AirflowError as error:
         complain(f"{_COMMAND}: {error}")
-        _say_how_to_continue(campaign, file, runs)
+        _say_how_to_continue(campaign, file, where, runs)
         return 1
     except KeyboardInterrupt:
-        _say_how_to_continue(campaign, file, runs)
+        _say_how_to_continue(campaign, file, where, runs)
         return 130
     return _summed_up(campaign, runs)
 
@@ -224,13 +235,15 @@ def _words_for_file(campaign: AirflowCampaign, found: Configurations) -> str:
     return f"{words}; {campaign.parallelism:,} at a time, as campaign {campaign.name!r}"
 
 
-def _say_how_to_continue(campaign: AirflowCampaign, file: Path, runs: list[PlannedRun]) -> None:
+def _say_how_to_continue(
+    campaign: AirflowCampaign, file: Path, where: AirflowAddress, runs: Sequence[PlannedRun]
+) -> None:
     """Tell on stderr what goes on without us, if anything was triggered or looked up."""
     if all(run.state is RunState.UNSEEN for run in runs):
         return
     words = ["plimsoll", "campaign", "airflow", campaign.dag, "--configurations", str(file)]
     words += ["--name", campaign.name, "--parallelism", str(campaign.parallelism)]
-    words += ["--again"] if campaign.again else []
+    words += [*(["--again"] if campaign.again else []), *where.words()]
     complain(
         f"{words_for(runs)}. No more runs are triggered; those that go on are Airflow's, and run to"
         f" their end. The same command continues: {shlex.join(words)}"
