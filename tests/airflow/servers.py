@@ -74,14 +74,13 @@ class Airflow:
             data=None if body is None else json.dumps(body).encode(),
             headers={
                 "Content-Type": "application/json",
-                "Authorization": f"Bearer {self.token()}",
+                "Authorization": f"Bearer {self._token()}",
             },
         )
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
 
-    def token(self) -> str:
-        """What shows that everybody may ask."""
+    def _token(self) -> str:
         with urllib.request.urlopen(f"{self.address}/auth/token", timeout=60) as answer:
             return str(json.load(answer)["access_token"])
 
