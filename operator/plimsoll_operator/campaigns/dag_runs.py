@@ -33,7 +33,7 @@ class RunState(Enum):
 
     UNSEEN = "not looked up"
     DUE = "not triggered"
-    GOING = "not over"
+    GOING = "going on"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     REFUSED = "refused"

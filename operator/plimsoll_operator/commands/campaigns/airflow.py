@@ -46,7 +46,7 @@ LOOKED_UP_AT_ONCE: Final = 8
 PASSWORD: Final = "PLIMSOLL_AIRFLOW_PASSWORD"
 TOKEN: Final = "PLIMSOLL_AIRFLOW_TOKEN"
 _MOST_NAMED: Final = 10
-_CONF_CHARS: Final = 120
+_SHOWN_CHARS: Final = 120
 _COMMAND: Final = "plimsoll campaign airflow"
 
 
@@ -151,7 +151,7 @@ class _Going:
 
     async def _trigger(self, client: AirflowClient, place: int) -> None:
         run, campaign = self.runs[place], self.campaign
-        note = f"{_COMMAND}: {campaign.name}, line {run.configuration.line}"
+        note = f"{_COMMAND}: {campaign.name[:_SHOWN_CHARS]}, line {run.configuration.line}"
         conf = run.configuration.conf
         try:
             # Whether it is new or was there already: its state is read like that of the others.
@@ -257,7 +257,7 @@ def _summed_up(campaign: AirflowCampaign, runs: list[PlannedRun]) -> int:
     named = [run for run in bad if run.state is not RunState.DUE]
     for run in named[:_MOST_NAMED]:
         why = f": {run.note}" if run.note else ""
-        conf = run.configuration.text[:_CONF_CHARS]
+        conf = run.configuration.text[:_SHOWN_CHARS]
         line = f"line {run.configuration.line}, {conf}"
         print(printable(f"  {run.state.value}: {line}, run {campaign.run_id(run)}{why}"))
     if len(named) > _MOST_NAMED:

@@ -227,7 +227,7 @@ def test_ctrl_c_triggers_no_more_and_the_same_command_continues(tmp_path: Path) 
         lines = []
         for line in process.stderr:
             lines.append(line)
-            if "2 not over, 4 not triggered" in line:
+            if "2 going on, 4 not triggered" in line:
                 break
         process.send_signal(signal.SIGINT)
         told = "".join(lines) + process.communicate(timeout=WITHIN_S)[1]
