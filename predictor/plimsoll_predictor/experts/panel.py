@@ -12,14 +12,14 @@ from typing import Final
 
 import numpy as np
 
-from plimsoll_predictor.experts.curves import LEAST_RUNS
 from plimsoll_predictor.experts.expected import N_CELLS, Vector, cells, cheapest_multiple, histogram
-from plimsoll_predictor.experts.lines import FittedLine
+from plimsoll_predictor.experts.features.curves import LEAST_RUNS
+from plimsoll_predictor.experts.features.lines import FittedLine
 from plimsoll_predictor.experts.past import LATEST, Past
 from plimsoll_predictor.experts.pool import Ratios, age_of
 from plimsoll_predictor.experts.usual import hardly_exceeded_bytes
 from plimsoll_predictor.knowledge.constants import SERVED, Constants
-from plimsoll_predictor.knowledge.curve import KindLines, Product
+from plimsoll_predictor.knowledge.curve import Curve, Straight
 from plimsoll_predictor.knowledge.expert_names import (
     BOOSTING,
     BY_FEATURES,
@@ -45,8 +45,9 @@ OVERHEAD_SHARE: Final = 0.25
 """The share of a failed attempt's price that counts in what is expected. The charges of attempts
 that really failed count the rest: both in full would count it twice."""
 CURVED_RUNS: Final = 150
-"""More runs show their residuals' tail: what is expected of them then beats a curve's room, unless
-the curve goes by two features that act on each other: what is expected knows the best one alone."""
+"""More runs show their residuals' tail: what is expected of them then beats a curve's room, where
+the curve is a line over one number. What is expected knows no other: kinds, steps and curves over
+two features are followed for good."""
 BEYOND_SEEN: Final = 3.0
 """A curve is followed to so many times the largest need seen."""
 FEW_RUNS_LEAST: Final = 1.2
@@ -233,7 +234,7 @@ def _curve(view: View) -> Rule:
     meets larger inputs; never beyond the request.
     """
     past = view.past
-    if past.runs > CURVED_RUNS and not isinstance(past.curve, Product | KindLines):
+    if past.runs > CURVED_RUNS and (past.curve is None or _by_one_line(past.curve)):
         return _expected_by_features(view)
     fallback = _young(view) if past.runs < YOUNG_RUNS else _expected(view)
     if past.curve is None:
@@ -246,6 +247,10 @@ def _curve(view: View) -> Rule:
         least_bytes=_least_by_curve(view),
         most_bytes=past.reached_bytes * BEYOND_SEEN,
     )
+
+
+def _by_one_line(curve: Curve) -> bool:
+    return isinstance(curve, Straight) and len(curve.features) == 1
 
 
 def _least_by_curve(view: View) -> float:

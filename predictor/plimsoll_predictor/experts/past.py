@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.experts.charging import EndedRun
-from plimsoll_predictor.experts.curves import LEAST_RUNS, fitted, in_proportion
-from plimsoll_predictor.experts.lines import FeatureLines
-from plimsoll_predictor.experts.run_table import RunTable
+from plimsoll_predictor.experts.features.curves import LEAST_RUNS, fitted, in_proportion
+from plimsoll_predictor.experts.features.lines import FeatureLines
+from plimsoll_predictor.experts.features.run_table import RunTable
 from plimsoll_predictor.knowledge.curve import Curve
 
 LATEST: Final = 400

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from plimsoll_predictor.experts.residuals import CHANCE, mean_of, student
+from plimsoll_predictor.experts.features.residuals import CHANCE, mean_of, student
 
 WOBBLE: Final = 0.03
 """The standard deviation of logarithms that is held likely before a task's runs tell theirs."""

@@ -17,6 +17,9 @@ KEPT: Final = 500
 NEXT_POD_S: Final = 1.0
 """The Job controller makes the next pod up to a second after one has ended: it handles ends in
 batches."""
+UNSEEN_S: Final = 0.5
+"""That all chunks together took at least: Kubernetes tells whole seconds, so that chunks of some
+milliseconds take 0 s each. On average nothing is lost by it, unless all of them do."""
 MOST_KILLED: Final = 8
 """Limits of which is kept what was killed at them."""
 LEAST_WAIT_S: Final = 0.5
@@ -91,8 +94,9 @@ class Learned:
 def learned_of(runs: Sequence[ChunkRun]) -> Learned | None:
     """Return what these chunks tell; None if none got through. Cost: O(chunks)."""
     times, peaks = ChunkSums(), PeakSums()
+    done = sum(run.seconds is not None for run in runs)
     for run in runs:
-        _learn(run, times, peaks)
+        _learn(run, times, peaks, least_s=UNSEEN_S / max(done, 1))
     costs = times.fit()
     if costs is None or not costs.item_s > 0:
         return None
@@ -120,10 +124,10 @@ def _killed(runs: Sequence[ChunkRun]) -> tuple[tuple[int, int], ...]:
     return tuple((smallest[limit], limit) for limit in largest_limits)
 
 
-def _learn(run: ChunkRun, times: ChunkSums, peaks: PeakSums) -> None:
+def _learn(run: ChunkRun, times: ChunkSums, peaks: PeakSums, least_s: float) -> None:
     if run.seconds is None:
         return
-    times.add(run.items, run.seconds)
+    times.add(run.items, max(run.seconds, least_s))
     if run.peak_bytes is not None and 0 < run.peak_bytes <= MOST_BYTES:
         peaks.add(run.items, run.peak_bytes)
 

@@ -162,11 +162,18 @@ def test_a_wait_is_that_of_pods_that_found_room_at_once() -> None:
     assert found.wait_s == pytest.approx(START_S + NEXT_POD_S)
 
 
-@pytest.mark.parametrize(
-    "runs", [[], [ChunkRun(5, killed_bytes=MIB)], [ChunkRun(5, 0.0)]], ids=["none", "killed", "0 s"]
-)
+@pytest.mark.parametrize("runs", [[], [ChunkRun(5, killed_bytes=MIB)]], ids=["none", "killed"])
 def test_of_no_chunk_that_got_through_nothing_is_learned(runs: list[ChunkRun]) -> None:
     assert learned_of(runs) is None
+
+
+def test_chunks_that_all_ended_within_the_second_they_began_in_are_merged() -> None:
+    """Kubernetes says 0 s of each. Their starts are what they cost, and most so."""
+    instant = learned_of([ChunkRun(1, 0.0, START_S, 20 * MIB)] * 12)
+    assert instant is not None
+    assert 0 < instant.costs.item_s < 0.1
+    found = cut(CuttableJob(12, 3, 12, 64 * MIB), instant)
+    assert (found.pods, found.items) == (6, 2)
 
 
 def test_the_last_job_is_the_one_whose_chunk_ended_last() -> None:

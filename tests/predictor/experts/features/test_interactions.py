@@ -11,12 +11,12 @@ import pytest
 from plimsoll_predictor.core.documents import from_document, to_document
 from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.experts.charging import EndedRun
-from plimsoll_predictor.experts.curves import fitted
-from plimsoll_predictor.experts.interactions import MOST_KINDS
+from plimsoll_predictor.experts.features.curves import fitted
+from plimsoll_predictor.experts.features.interactions import MOST_KINDS
+from plimsoll_predictor.experts.features.run_table import RunTable
 from plimsoll_predictor.experts.panel import CURVED_RUNS, PANEL, view_of
 from plimsoll_predictor.experts.past import Past
 from plimsoll_predictor.experts.pool import Ratios
-from plimsoll_predictor.experts.run_table import RunTable
 from plimsoll_predictor.knowledge.curve import KindLines, Kinds, Product, Straight
 from plimsoll_predictor.knowledge.expert_names import CURVES
 from plimsoll_predictor.knowledge.rule import Rule

@@ -16,8 +16,8 @@ from typing import Final, TypeGuard
 
 import numpy as np
 
-from plimsoll_predictor.experts.interactions import lines_by_kind, members_of, products
-from plimsoll_predictor.experts.residuals import (
+from plimsoll_predictor.experts.features.interactions import lines_by_kind, members_of, products
+from plimsoll_predictor.experts.features.residuals import (
     LEAST_ROOM,
     Needs,
     Room,
@@ -26,7 +26,7 @@ from plimsoll_predictor.experts.residuals import (
     mean_of,
     room_over,
 )
-from plimsoll_predictor.experts.run_table import RunTable
+from plimsoll_predictor.experts.features.run_table import RunTable
 from plimsoll_predictor.knowledge.curve import Curve, Kinds, Steps, Straight
 
 LEAST_RUNS: Final = 3

@@ -11,12 +11,12 @@ import pytest
 from plimsoll_predictor.core.documents import from_document, to_document
 from plimsoll_predictor.core.record import FeatureValue
 from plimsoll_predictor.experts.charging import EndedRun
-from plimsoll_predictor.experts.curves import fitted
+from plimsoll_predictor.experts.features.curves import fitted
+from plimsoll_predictor.experts.features.residuals import CHANCE, student
+from plimsoll_predictor.experts.features.run_table import LATEST, MOST_FEATURES, RunTable
 from plimsoll_predictor.experts.panel import CURVED_RUNS, PANEL, view_of
 from plimsoll_predictor.experts.past import Past
 from plimsoll_predictor.experts.pool import Ratios
-from plimsoll_predictor.experts.residuals import CHANCE, student
-from plimsoll_predictor.experts.run_table import LATEST, MOST_FEATURES, RunTable
 from plimsoll_predictor.knowledge.curve import Kinds, Steps, Straight
 from plimsoll_predictor.knowledge.expert_names import BY_FEATURES, CURVES
 from plimsoll_predictor.knowledge.rule import Rule
@@ -246,9 +246,21 @@ def test_a_run_without_the_feature_is_sized_as_without_a_curve() -> None:
     assert bid.bid_bytes(1000 * MB, {"other": 1.0}) == bid.base_bytes
 
 
-def test_after_many_runs_what_is_expected_around_features_serves() -> None:
+def test_after_many_runs_what_is_expected_around_one_line_serves() -> None:
     past = a_past(CURVED_RUNS + 1)
     assert rule(CURVES, past) == rule(BY_FEATURES, past)
+
+
+def test_kinds_are_followed_for_good_as_what_is_expected_knows_lines_alone() -> None:
+    draws, past = random.Random(3), Past()
+    sizes = {"small": 100 * MB, "large": 900 * MB}
+    for _ in range(CURVED_RUNS + 1):
+        kind = draws.choice(list(sizes))
+        need_bytes = sizes[kind] * math.exp(draws.gauss(0, 0.02))
+        past.add(EndedRun(need_bytes, 60.0, 2000 * MB), {"kind": kind})
+    bid = rule(CURVES, past)
+    for kind, size_bytes in sizes.items():
+        assert bid.bid_bytes(2000 * MB, {"kind": kind}) == pytest.approx(size_bytes, rel=0.15)
 
 
 def test_a_size_from_a_tight_curve_is_raised_by_its_room() -> None:

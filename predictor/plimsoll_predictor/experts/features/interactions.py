@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from plimsoll_predictor.experts.residuals import (
+from plimsoll_predictor.experts.features.residuals import (
     LEAST_ROOM,
     Needs,
     Room,
@@ -21,7 +21,7 @@ from plimsoll_predictor.experts.residuals import (
     left_out,
     room_over,
 )
-from plimsoll_predictor.experts.run_table import RunTable
+from plimsoll_predictor.experts.features.run_table import RunTable
 from plimsoll_predictor.knowledge.curve import KindLines, Product
 
 MOST_NUMBERS: Final = 4
