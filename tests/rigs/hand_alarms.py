@@ -76,7 +76,9 @@ def hand_alarms(
         api_ca_file=Path(told.get("PLIMSOLL_API_CA_FILE", "/none")),
     )
     hierarchy = find_hierarchy(CGROUPS)
-    kubepods = find_kubepods(hierarchy)
+    # Other suites' clusters come and go on this machine meanwhile.
+    own_cgroup = cluster.handle.layout.name
+    kubepods = tuple(path for path in find_kubepods(hierarchy) if own_cgroup in path.parts)
     controller, api = Controller(settings), api_server(settings)
     sender = AlarmSender(
         node,

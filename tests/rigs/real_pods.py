@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from plimsoll_operator.agent.pod_cgroups import Hierarchy, Version, find_kubepods, scan
+from plimsoll_operator.agent.pod_cgroups import Hierarchy, Version
 from plimsoll_operator.agent.sampler import Sampler
 from plimsoll_operator.attempts.peaks import PeakReport
 from plimsoll_predictor.core.units import MIB
 from tests.builders.cgroup_trees import CONTAINER, UID
+from tests.rigs.enforced_limits import pods_there
 
 
 def _own(controller: str) -> Path:
@@ -89,12 +90,11 @@ class Follower:
     def __init__(self, pod: RealPod) -> None:
         self._pod = pod
         self._sampler = Sampler(pod.hierarchy.version, {}, time.time)
-        self._kubepods = find_kubepods(pod.hierarchy)
         self.reports: dict[str | None, PeakReport] = {}
 
     def tick(self) -> None:
         """Read every cgroup once."""
-        for report in self._sampler.tick(scan(self._pod.hierarchy, self._kubepods)):
+        for report in self._sampler.tick(pods_there(self._pod.hierarchy)):
             self.reports[report.container_id] = report
 
     def end(self) -> Mapping[str | None, PeakReport]:
