@@ -11,7 +11,7 @@ from typing import Any, Final
 import psutil
 
 from benchmarks.scale_data import NOW_S, Size, task_name
-from plimsoll_operator.controller.building import connect_book
+from plimsoll_operator.controller.tasks.publishing import connect_book
 from plimsoll_operator.controller.controller import remember_all
 from plimsoll_operator.controller.hub.hub import Hub
 from plimsoll_operator.controller.learning.standings import Standings

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from plimsoll_operator.controller.building import connect_book
 from plimsoll_operator.controller.hub.hub import Hub, ObservationAmended, TaskPublished
 from plimsoll_operator.controller.tasks.book import TaskBook
-from plimsoll_operator.controller.tasks.publishing import Publications
+from plimsoll_operator.controller.tasks.publishing import Publications, connect_book
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_predictor.core.policy import Policy

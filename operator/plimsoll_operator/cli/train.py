@@ -29,5 +29,26 @@ def train(
     raise typer.Exit(train_one([*arguments, "--store", store]))
 
 
+@needs_store()
+def train_shard(
+    round_: Annotated[str, typer.Option("--round", help="The round's name.")],
+    shard: Annotated[
+        int | None,
+        typer.Option(envvar="JOB_COMPLETION_INDEX", help="The worker's index in the round."),
+    ] = None,
+    budget: Annotated[float, typer.Option(help="Seconds to search, for each training.")] = 60.0,
+    memory_mib: Annotated[int, typer.Option(help="Memory cap in MiB of each training.")] = 1024,
+    *,
+    store: str,
+) -> None:
+    """Do one worker's share of a round of trainings; an Indexed Job makes the workers."""
+    arguments = ["--round", round_, "--budget", str(budget), "--memory-mib", str(memory_mib)]
+    arguments += ["--shard", str(shard)] if shard is not None else []
+    from plimsoll_operator.processes.training_worker import main as work
+
+    raise typer.Exit(work([*arguments, "--store", store]))
+
+
+app.command("train-shard", hidden=True)(train_shard)
 app.command("trainer", hidden=True)(train)  # the process's name, as the other three have theirs
 app.command(rich_help_panel=PROCESSES)(train)

@@ -26,14 +26,12 @@ from plimsoll_operator.controller.hub.hub import (
     PeaksReported,
     PolicyChanged,
     ProfileOutdated,
-    ProfileSpecChanged,
     RanLong,
     RunEnded,
     RunStarted,
     RuntimeForecast,
     TaskChanged,
     TaskForgotten,
-    TaskLearned,
     TaskPublished,
     TrainingDue,
     TrainingEnded,
@@ -66,8 +64,11 @@ from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
 from plimsoll_operator.controller.tasks.leaking import LeakingTasks
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
-from plimsoll_operator.controller.tasks.publishing import Publications, SizingState
+from plimsoll_operator.controller.tasks.publishing import Publications, SizingState, connect_book
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
+from plimsoll_operator.controller.training_rounds.round_jobs import RoundJobs
+from plimsoll_operator.controller.training_rounds.rounds import RoundParts, TrainingRounds
+from plimsoll_operator.controller.training_rounds.trainers import Trainers
 from plimsoll_operator.controller.trainings import Learning
 from plimsoll_operator.controller.waiting.late_binding import LateBinding
 from plimsoll_operator.controller.waiting.pod_resizer import PodResizer
@@ -183,7 +184,7 @@ class ControllerParts:
             now_s=now_s,
         )
         self.learning = Learning(book, self.profiles, store, writer, hub)
-        self.queue = TrainingQueue(spawn, store, self.learning.training_ended)
+        self.queue, self.rounds = self._trainers(settings, spawn)
         sizing = SizingState(self.publications, policies, self.bounds, self.items)
         self.late_binding = LateBinding(
             PodResizer(kube, sizing, announcer, metrics.late_binding, now_s=now_s),
@@ -334,7 +335,8 @@ class ControllerParts:
         )
         hub.subscribe(ProfileOutdated, profiles.profile_outdated)
 
-        hub.subscribe(TrainingDue, lambda due: self.queue.request(due.task, due.policy, due.why))
+        trainers = Trainers(self.queue, self.rounds)
+        hub.subscribe(TrainingDue, trainers.training_due)
         hub.subscribe(TrainingEnded, self._count_training, self.standings.news)
 
         hub.subscribe(RuntimeForecast, self.long_runs.runtime_forecast)
@@ -351,14 +353,34 @@ class ControllerParts:
                 spent_budgets=lambda: spent_budgets(self.book),
                 held_ratios=self.book.fleet.ratios,
                 models_trained_s=self.learning.models_trained_s.values,
-                trainings_waiting=lambda: len(self.queue.waiting),
-                trainings_running=lambda: len(self.queue.running),
+                trainings_waiting=lambda: trainers.waiting,
+                trainings_running=lambda: trainers.running,
+                training_waits_s=lambda: trainers.longest_wait_s,
                 feed_readers=lambda: board.readers,
                 feed_untold=lambda: board.untold,
                 retries=lambda: self.retries.results,
                 events=lambda: self.announcer.results,
             )
         )
+
+    def _trainers(
+        self, settings: ControllerSettings, spawn: Spawns
+    ) -> tuple[TrainingQueue, TrainingRounds | None]:
+        """Rounds where there is a template of their Job, and the queue for where there is none."""
+        queue = TrainingQueue(spawn, self.store, self.learning.training_ended)
+        if settings.training_job is None:
+            return queue, None
+        parts = RoundParts(
+            jobs=RoundJobs(self.kube, settings.namespace, settings.training_job),
+            store=self.store,
+            writer=self.writer,
+            queue=queue,
+            on_result=self.learning.training_ended,
+            fitted=self.runtimes.expert_fitted,
+            metrics=self.metrics.training_rounds,
+            now_s=self.now_s,
+        )
+        return queue, TrainingRounds(parts)
 
     def _count_end(self, event: AttemptEnded) -> None:
         if not (event.novelty.new or event.novelty.revised):
@@ -373,12 +395,3 @@ class ControllerParts:
         result = "failed" if event.result.failure else "succeeded"
         self.metrics.trainings.labels(result).inc()
         self.metrics.training_seconds.observe(event.result.duration_s)
-
-
-def connect_book(hub: Hub, book: TaskBook, publications: Publications) -> None:
-    """Have the book hear of policies, and the publications of the book."""
-    hub.subscribe(PolicyChanged, book.namespace_policy_changed)
-    hub.subscribe(ProfileSpecChanged, book.profile_spec_changed)
-    hub.subscribe(TaskLearned, publications.task_learned)
-    hub.subscribe(TaskChanged, publications.task_changed)
-    hub.subscribe(TaskForgotten, publications.task_forgotten)

@@ -107,7 +107,9 @@ class Controller(ControllerParts):
             self.placing_news,
             self.watch.releases,
         )
-        works = (*(part.run for part in parts), self.keep_equal_to_the_store)
+        works = [*(part.run for part in parts), self.keep_equal_to_the_store]
+        if self.rounds is not None:
+            works.append(self.rounds.run)
         self._beside = tuple(asyncio.create_task(_carry_on(work)) for work in works)
         log.info("controller started", tasks=len(self.book))
 

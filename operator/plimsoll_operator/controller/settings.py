@@ -46,6 +46,8 @@ class ControllerSettings(BaseSettings):
     """Seconds of processor time one training may search; far over it, it is ended."""
     training_memory_mib: int = Field(default=1024, ge=300)
     """Memory cap of a training; its libraries alone take most of the least allowed."""
+    training_job: Path | None = None
+    """A Job as YAML, of which rounds of trainings are made; without it the controller trains."""
     late_bindings_per_s: float = Field(default=50.0, ge=0, le=1000)
     """How many waiting pods may be resized a second, two calls each; 0 switches it off."""
     lending_flat_s: float = Field(default=60.0, ge=5, le=86_400)

@@ -67,7 +67,7 @@ class Learning:
         why = should_train(since)
         if why is not None:
             self._new_kills[task] = 0
-            self._request(task, why)
+            self._request(task, why, killed=since.new_kills > 0)
 
     async def training_ended(self, result: Trained) -> None:
         """Let the new model serve; if the training failed, the old one serves on."""
@@ -113,5 +113,5 @@ class Learning:
         else:
             self._trained_runs[task] = self._book.get(task).runs
 
-    def _request(self, task: TaskId, why: str) -> None:
-        self._hub.publish(TrainingDue(task, self._book.get(task).policy, why))
+    def _request(self, task: TaskId, why: str, *, killed: bool = False) -> None:
+        self._hub.publish(TrainingDue(task, self._book.get(task).policy, why, killed))

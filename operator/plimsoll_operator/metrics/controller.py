@@ -15,6 +15,7 @@ from plimsoll_operator.metrics.placing import PlacingMetrics
 from plimsoll_operator.metrics.rescues import RescueMetrics
 from plimsoll_operator.metrics.runs import RunMetrics
 from plimsoll_operator.metrics.tasks import TaskMetrics
+from plimsoll_operator.metrics.training_rounds import RoundMetrics
 from plimsoll_predictor.lending.node_steps import Why
 
 _RESTART_SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
@@ -55,6 +56,7 @@ class ControllerMetrics:
             buckets=_TRAINING_SECONDS,
             registry=self.registry,
         )
+        self.training_rounds = RoundMetrics(self.registry)
         self.late_binding = LateBindingMetrics(self.registry)
         self.lending = LendingMetrics(self.registry)
         self.rescue = RescueMetrics(self.registry)

@@ -15,6 +15,7 @@ class Live:
 
     leaking: how many tasks are beyond lifting.
     spent_budgets: how many tasks have spent their error budget.
+    training_waits_s: how long the training that waits longest has waited.
     held_ratios: memory-time that sizes held lately over what the requests would have, by namespace;
         "" for all together.
     models_trained_s: when each serving model was trained, Unix seconds.
@@ -32,6 +33,7 @@ class Live:
     models_trained_s: Callable[[], Collection[float]]
     trainings_waiting: Callable[[], int]
     trainings_running: Callable[[], int]
+    training_waits_s: Callable[[], float]
     feed_readers: Callable[[], int]
     retries: Callable[[], Mapping[str, int]]
     events: Callable[[], Mapping[str, int]]
@@ -69,6 +71,11 @@ class LiveMetrics(Collector):
             ("plimsoll_models", "Tasks with a trained model.", len(trained_s)),
             ("plimsoll_trainings_waiting", "Trainings not begun yet.", live.trainings_waiting()),
             ("plimsoll_trainings_running", "Trainings under way.", live.trainings_running()),
+            (
+                "plimsoll_training_longest_wait_seconds",
+                "How long the training that waits longest for its turn has waited.",
+                live.training_waits_s(),
+            ),
             (
                 "plimsoll_feed_readers",
                 "Admission replicas that wait for news at this moment.",

@@ -43,9 +43,10 @@ class Learning:
         parser.add_argument("--memory-mib", type=int, default=1024)
         given = parser.parse_args(arguments)
         give_way(ENDS_ITSELF_S)
-        return print_result(lambda: self._result(os.environ[STORE_URL], given.memory_mib))
+        return print_result(lambda: self.result(os.environ[STORE_URL], given.memory_mib))
 
-    def _result(self, store_url: str, memory_mib: int) -> dict[str, Any]:
+    def result(self, store_url: str, memory_mib: int) -> dict[str, Any]:
+        """Learn in the calling process, which stays capped, and return its result's line."""
         # Loaded only now: numpy reads its number of threads as it loads.
         from plimsoll_predictor.store import Store, StoreError
 

@@ -22,6 +22,7 @@ from plimsoll_operator.controller.serving.page_routes import LiveTasks, page_app
 from plimsoll_operator.controller.serving.peak_routes import PodFacts, peak_routes
 from plimsoll_operator.controller.serving.web import Face, Readiness, listening
 from plimsoll_operator.controller.settings import ControllerSettings
+from plimsoll_operator.controller.training_rounds.rounds import learned_by
 from plimsoll_operator.feed.routes import board_routes
 from plimsoll_operator.handlers.registry import configure, registry_for
 from plimsoll_operator.kube.client import Kube
@@ -38,7 +39,7 @@ from plimsoll_operator.training.spawning import Spawner
 from plimsoll_operator.training.tracking import Outbox, TrackingRules, tracking
 from plimsoll_operator.web.page.serving import Pages
 from plimsoll_predictor.core.documents import to_document
-from plimsoll_predictor.store import Store, StoreError
+from plimsoll_predictor.store import Store, StoreError, WorkKind
 
 log = structlog.get_logger()
 
@@ -83,6 +84,7 @@ async def lead(
             controller.queue.turn,
             time.time,
         )
+        shapes.learned_by = learned_by(controller.rounds, WorkKind.SHAPES, "once a day")
         await stack.enter_async_context(beside(shapes.run()))
         features = FeatureLearning(
             rules=FeatureRules(
@@ -93,6 +95,7 @@ async def lead(
             turn=controller.queue.turn,
             fitted=controller.runtimes.expert_fitted,
             now_s=time.time,
+            learned_by=learned_by(controller.rounds, WorkKind.FEATURES, "enough is new"),
         )
         await stack.enter_async_context(beside(features.run()))
         yield controller

@@ -15,10 +15,10 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from plimsoll_operator.training.limits import STORE_BUSY_TIMEOUT_S, cap_memory, give_way
 from plimsoll_operator.training.spawning import STORE_URL
@@ -30,9 +30,17 @@ _ALARM_GRACE_S: Final = 120.0
 """This is longer than a controller waits; it is for when the controller is gone."""
 
 
+if TYPE_CHECKING:
+    from plimsoll_predictor.store import Claim
+    from plimsoll_predictor.training.train import TrainingResult
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingOrder:
-    """What to train. budget_s: for the search alone. memory_mib: cap of the process."""
+    """What to train. budget_s: for the search alone. memory_mib: cap of the process.
+
+    claim: of a worker of a round, which ends its work as it saves; None without a round.
+    """
 
     task: TaskId
     store_url: str
@@ -40,12 +48,13 @@ class TrainingOrder:
     memory_mib: int
     seed: int
     policy: Policy
+    claim: Claim | None = None
 
 
 def run(order: TrainingOrder) -> int:
     """Train in the calling process, which stays capped; print the result, return the status."""
     give_way(order.budget_s + _ALARM_GRACE_S)
-    return print_result(lambda: _result(order))
+    return print_result(lambda: train_one(order))
 
 
 def print_result(work: Callable[[], Mapping[str, Any]]) -> int:
@@ -57,7 +66,8 @@ def print_result(work: Callable[[], Mapping[str, Any]]) -> int:
     return 0 if result["ok"] else 1
 
 
-def _result(order: TrainingOrder) -> dict[str, Any]:
+def train_one(order: TrainingOrder) -> dict[str, Any]:
+    """Train in the calling process, which stays capped, and return its result's line."""
     try:
         trained = _train(order)
     except Exception as error:
@@ -68,18 +78,18 @@ def _result(order: TrainingOrder) -> dict[str, Any]:
         "ok": False,
         "task": str(order.task),
         "message": message,
-        "recorded": _record(order, message),
+        "recorded": record_failure(order, message),
     }
 
 
 def _train(order: TrainingOrder) -> Mapping[str, Any]:
     # Loaded only now: numpy reads its number of threads as it loads.
-    from plimsoll_predictor.store import Store
+    from plimsoll_predictor.store import Begun, Store
 
     with contextlib.closing(
         Store.open(order.store_url, busy_timeout_s=STORE_BUSY_TIMEOUT_S)
     ) as store:
-        _load()
+        load_libraries()
         from plimsoll_predictor.training.train import TrainingPlan, train
 
         cap_memory(order.memory_mib)
@@ -93,13 +103,19 @@ def _train(order: TrainingOrder) -> Mapping[str, Any]:
         )
         done = train(str(order.task), store.observations.of_task(order.task), plan)
         report = {**done.report.to_dict(), "plimsoll_version": version("plimsoll")}
+        facts = _facts(done)
+        claim = order.claim and replace(order.claim, result=facts)
         store.models.save(
             order.task,
             done.model,
             report,
             out_of_time_costs=done.report.out_of_time_costs,
-            began=summary,
+            began=Begun(summary, claim),
         )
+    return facts
+
+
+def _facts(done: TrainingResult) -> Mapping[str, Any]:
     return {
         "version": done.model.version,
         "bins": len(done.model.bins),
@@ -111,7 +127,7 @@ def _train(order: TrainingOrder) -> Mapping[str, Any]:
     }
 
 
-def _load() -> None:
+def load_libraries() -> None:
     """Load what a training uses, and let linear algebra set up its buffers; see cap_memory."""
     import numpy as np
     from scipy import linalg
@@ -121,9 +137,9 @@ def _load() -> None:
     np.linalg.solve(np.eye(64), linalg.cholesky(np.eye(64)))
 
 
-def _record(order: TrainingOrder, message: str) -> bool:
+def record_failure(order: TrainingOrder, message: str) -> bool:
     """Store the failure. Return False if whoever started this process has to do so."""
-    from plimsoll_predictor.store import Store, StoreError
+    from plimsoll_predictor.store import AlreadyEndedError, Store, StoreError
 
     try:
         with contextlib.closing(Store.open(order.store_url)) as store:
@@ -134,7 +150,11 @@ def _record(order: TrainingOrder, message: str) -> bool:
                 "policy": order.policy.to_dict(),
                 "plimsoll_version": version("plimsoll"),
             }
-            store.trainings.record_failure(order.task, message, time.time(), report=began)
+            store.trainings.record_failure(
+                order.task, message, time.time(), report=began, claim=order.claim
+            )
+    except AlreadyEndedError:
+        return True  # another worker of its round told how it ended
     except (StoreError, MemoryError) as error:
         print(f"the failure could not be recorded: {error}", file=sys.stderr)
         return False

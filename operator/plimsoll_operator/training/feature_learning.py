@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 
 from plimsoll_operator.training.features import known_runs
-from plimsoll_operator.training.spawning import result_of, start
+from plimsoll_operator.training.spawning import Ended, LearnedBy, here, result_of, start
 from plimsoll_predictor.runtimes.features.fitting import is_due
 from plimsoll_predictor.store import LastTry, Store, StoreError, Writer
 
@@ -56,7 +56,10 @@ def should_fit(last: LastTry | None, known: int, now_s: float) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureLearning:
-    """One per controller. turn: held by each training. fitted: is called after a success."""
+    """One per controller. turn: held by each training. fitted: is called after a success.
+
+    learned_by: says who fits.
+    """
 
     rules: FeatureRules
     store: Store
@@ -64,6 +67,7 @@ class FeatureLearning:
     turn: asyncio.Semaphore
     fitted: Callable[[], None]
     now_s: Callable[[], float]
+    learned_by: LearnedBy = here
 
     async def run(self) -> None:
         """Look at it every ``LOOK_EVERY_S``, until cancelled."""
@@ -82,11 +86,7 @@ class FeatureLearning:
         last, known = await read(features.last_try), await read(known_runs, self.store)
         if not should_fit(last, known, self.now_s()):
             return False
-        rules = self.rules
-        async with self.turn:
-            cap = ("--memory-mib", str(rules.memory_mib))
-            starting = start(rules.store_url, *rules.command, *cap)
-            failure, result = await result_of(starting, LIMIT_S)
+        failure, result = await self.learned_by(self._fit_here)
         if failure is None:
             log.info("what features say of runtimes is fitted", words=result.get("words") or "")
             self.fitted()
@@ -94,3 +94,10 @@ class FeatureLearning:
         log.warning("what features say of runtimes could not be fitted", why=failure)
         await self.writer.call(features.record_failure, self.now_s(), known, failure)
         return False
+
+    async def _fit_here(self) -> Ended:
+        rules = self.rules
+        async with self.turn:
+            cap = ("--memory-mib", str(rules.memory_mib))
+            starting = start(rules.store_url, *rules.command, *cap)
+            return await result_of(starting, LIMIT_S)

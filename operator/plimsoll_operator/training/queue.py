@@ -87,8 +87,8 @@ class TrainingQueue:
         self.turn = asyncio.Semaphore(1)
         """Held by each training, and by other processes that need as much memory."""
         self._loop = asyncio.get_running_loop()
-        self._wanted: dict[TaskId, tuple[Policy, str]] = {}
-        """Task -> its policy, and why it is to be trained."""
+        self._wanted: dict[TaskId, tuple[Policy, str, float]] = {}
+        """Task -> its policy, why it is to be trained, and since when, by the loop's clock."""
         self._running: dict[TaskId, asyncio.Task[None]] = {}
         self._not_before: dict[TaskId, float] = {}
         self._wake: asyncio.TimerHandle | None = None
@@ -98,6 +98,12 @@ class TrainingQueue:
     def waiting(self) -> tuple[TaskId, ...]:
         """Tasks that wait for their training, in the order of their requests."""
         return tuple(self._wanted)
+
+    @property
+    def longest_wait_s(self) -> float:
+        """How long the task that waits longest has waited."""
+        now = self._loop.time()
+        return max((now - since for _, _, since in self._wanted.values()), default=0.0)
 
     @property
     def running(self) -> tuple[TaskId, ...]:
@@ -112,8 +118,8 @@ class TrainingQueue:
         """
         if self._closed:
             return
-        _, why = self._wanted.get(task, (policy, why))
-        self._wanted[task] = policy, why
+        _, why, since = self._wanted.get(task, (policy, why, self._loop.time()))
+        self._wanted[task] = policy, why, since
         self._start_due()
 
     async def close(self) -> None:
@@ -140,7 +146,8 @@ class TrainingQueue:
             due = min(self._not_before[task] for task in self._wanted)
             self._wake = self._loop.call_at(due, self._start_due)
             return
-        training = self._train(task, *self._wanted.pop(task))
+        policy, why, _ = self._wanted.pop(task)
+        training = self._train(task, policy, why)
         self._running[task] = self._loop.create_task(training, name=f"training {task}")
 
     async def _train(self, task: TaskId, policy: Policy, why: str) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 
 import structlog
 
-from plimsoll_operator.training.spawning import result_of, start
+from plimsoll_operator.training.spawning import Ended, LearnedBy, here, result_of, start
 from plimsoll_predictor.runtimes.shapes.normalising import SUPPORT
 from plimsoll_predictor.store import Store, StoreError, Writer
 
@@ -46,7 +46,10 @@ def is_due(made_s: float | None, tried_s: float | None, now_s: float) -> bool:
 
 
 class ShapeLearning:
-    """One per controller. turn: held by each training. now_s: gives Unix seconds."""
+    """One per controller. turn: held by each training. now_s: gives Unix seconds.
+
+    learned_by: says who learns; others may be put there before it runs.
+    """
 
     def __init__(
         self,
@@ -61,6 +64,7 @@ class ShapeLearning:
         self._writer = writer
         self._turn = turn
         self._now_s = now_s
+        self.learned_by: LearnedBy = here
         self._tried_s: float | None = None
 
     async def run(self) -> None:
@@ -84,14 +88,17 @@ class ShapeLearning:
         if all(each.observations < SUPPORT for each in summaries.values()):
             return False
         self._tried_s = now_s
-        rules = self._rules
-        async with self._turn:
-            cap = ("--memory-mib", str(rules.memory_mib))
-            starting = start(rules.store_url, *rules.command, *cap)
-            failure, result = await result_of(starting, LIMIT_S)
+        failure, result = await self.learned_by(self._learn_here)
         if failure is None:
             log.info("shapes of runtimes are learned", words=result.get("words") or ())
         else:
             # The old shapes serve on; nothing is decided by them.
             log.warning("shapes of runtimes could not be learned", why=failure)
         return failure is None
+
+    async def _learn_here(self) -> Ended:
+        rules = self._rules
+        async with self._turn:
+            cap = ("--memory-mib", str(rules.memory_mib))
+            starting = start(rules.store_url, *rules.command, *cap)
+            return await result_of(starting, LIMIT_S)

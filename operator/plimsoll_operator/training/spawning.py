@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,6 +21,16 @@ STORE_URL: Final = "PLIMSOLL_STORE_URL"
 
 Ended = tuple[str | None, Mapping[str, Any]]
 """Why a trainer failed, None if it did not, and what it printed about itself."""
+
+Locally = Callable[[], Awaitable[Ended]]
+"""Learns by a process of this machine."""
+LearnedBy = Callable[[Locally], Awaitable[Ended]]
+"""Has something learned: by what it is given, or elsewhere."""
+
+
+def here(locally: Locally) -> Awaitable[Ended]:
+    """Have it learned by what is given."""
+    return locally()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,17 +15,32 @@ from plimsoll_predictor.store.attempts.sightings import NewSighting, Sighting, S
 from plimsoll_predictor.store.attempts.summaries import TaskSummary
 from plimsoll_predictor.store.database.errors import BadRecordError, StoreError
 from plimsoll_predictor.store.learned.campaigns import CampaignRecord, CampaignTally
+from plimsoll_predictor.store.learned.due_trainings import (
+    AlreadyEndedError,
+    Backlog,
+    Claim,
+    DueTraining,
+    EndedTraining,
+    Work,
+    WorkKind,
+)
 from plimsoll_predictor.store.learned.feature_experts import LastTry
 from plimsoll_predictor.store.learned.runtimes import ForecastScore, OpenForecast, UnsavedRuntimes
-from plimsoll_predictor.store.learned.trainings import SavedModel, Training
+from plimsoll_predictor.store.learned.trainings import Begun, SavedModel, Training
 from plimsoll_predictor.store.store import Store
 from plimsoll_predictor.store.writer import Novelty, Writer
 
 __all__ = [
+    "AlreadyEndedError",
+    "Backlog",
     "BadRecordError",
+    "Begun",
     "CampaignRecord",
     "CampaignTally",
+    "Claim",
     "DecisionRecord",
+    "DueTraining",
+    "EndedTraining",
     "ForecastScore",
     "ItemNeed",
     "LastTry",
@@ -44,5 +59,7 @@ __all__ = [
     "TaskSummary",
     "Training",
     "UnsavedRuntimes",
+    "Work",
+    "WorkKind",
     "Writer",
 ]

@@ -30,6 +30,7 @@ _CLOSED_RETRIES_KEPT_S: Final = 90 * DAY_S
 _OF_A_TASK: Final = (
     schema.observations,
     schema.trainings,
+    schema.due_trainings,
     schema.lifts,
     schema.decisions,
     schema.bids,

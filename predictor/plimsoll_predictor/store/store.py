@@ -22,6 +22,7 @@ from plimsoll_predictor.store.attempts.sightings import NewSighting
 from plimsoll_predictor.store.attempts.summaries import TotalRecords
 from plimsoll_predictor.store.database.database import Database
 from plimsoll_predictor.store.learned.campaigns import CampaignRecords
+from plimsoll_predictor.store.learned.due_trainings import DueRecords
 from plimsoll_predictor.store.learned.feature_experts import FeatureRecords
 from plimsoll_predictor.store.learned.runtimes import RuntimeRecords
 from plimsoll_predictor.store.learned.shape_catalogues import ShapeRecords
@@ -51,6 +52,7 @@ class Store:
         self.decisions = DecisionRecords(database, clock)
         self.models = ModelRecords(database, clock)
         self.trainings = TrainingRecords(database, clock)
+        self.due = DueRecords(database, clock)
         self.experts = StandingRecords(database, clock)
         self.runtimes = RuntimeRecords(database, clock)
         self.encounters = EncounterRecords(database, clock)

@@ -35,6 +35,7 @@ def registries() -> Iterator[CollectorRegistry]:
             held_ratios=lambda: {"": 0.5},
             models_trained_s=lambda: [1.0, 2.0],
             trainings_waiting=lambda: 0,
+            training_waits_s=lambda: 0.0,
             trainings_running=lambda: 0,
             feed_readers=lambda: 0,
             retries=lambda: {"created": 0},

@@ -117,11 +117,12 @@ class ProfileOutdated:
 
 @dataclass(frozen=True, slots=True)
 class TrainingDue:
-    """Enough is new about a task to train it. why: the reason in words."""
+    """Enough is new about a task to train it. why: the reason in words. killed: a kill is new."""
 
     task: TaskId
     policy: Policy
     why: str
+    killed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from typing import Final
 
 from plimsoll_operator.controller.hub.hub import (
     Hub,
+    PolicyChanged,
+    ProfileSpecChanged,
     TaskChanged,
     TaskForgotten,
     TaskLearned,
@@ -136,3 +138,12 @@ class SizingState:
         identity = identify(pod)
         assert identity is not None, "who has no task is not among those that wait"
         return self.of_task(identity.task)
+
+
+def connect_book(hub: Hub, book: TaskBook, publications: Publications) -> None:
+    """Have the book hear of policies, and the publications of the book."""
+    hub.subscribe(PolicyChanged, book.namespace_policy_changed)
+    hub.subscribe(ProfileSpecChanged, book.profile_spec_changed)
+    hub.subscribe(TaskLearned, publications.task_learned)
+    hub.subscribe(TaskChanged, publications.task_changed)
+    hub.subscribe(TaskForgotten, publications.task_forgotten)

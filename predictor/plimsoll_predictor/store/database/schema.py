@@ -104,6 +104,29 @@ trainings: Final = sa.Table(
     index_where("ix_trainings_serving", "failure IS NULL", "task", "id"),
 )
 
+# What is to be trained by a round of workers, and how it went until the leader has read it.
+due_trainings: Final = sa.Table(
+    "due_trainings",
+    metadata,
+    # "model NAMESPACE/NAME", "shapes" or "features".
+    key("work"),
+    # Empty where it is of no task.
+    *required(sa.Text, "task", "why"),
+    *optional(sa.Text, "policy"),
+    # killed: 1 if an OOM kill asks for it. starts: how often a worker has begun it.
+    *required(sa.Integer, "killed", "starts"),
+    *required(sa.Double, "since_s"),
+    # The round that it is part of; null while it waits.
+    *optional(sa.Text, "round"),
+    # The worker's index, and the place among what that worker does.
+    *optional(sa.Integer, "shard", "place"),
+    *optional(sa.Double, "began_s", "ended_s"),
+    # again: why it is due once more, since its round began.
+    *optional(sa.Text, "failure", "result", "again"),
+    sa.Index(None, "round", "shard"),
+    sa.Index(None, "task"),
+)
+
 lifts: Final = sa.Table(
     "lifts",
     metadata,

@@ -22,6 +22,7 @@ from plimsoll_predictor.store.database.database import Records
 from plimsoll_predictor.store.database.errors import BadRecordError, StoreError
 from plimsoll_predictor.store.database.schema import observations as observation_table
 from plimsoll_predictor.store.database.schema import trainings as table
+from plimsoll_predictor.store.learned.due_trainings import Claim, end_claimed
 from plimsoll_predictor.training.out_of_time import OutOfTimeCost
 
 log: Final = logging.getLogger(__name__)
@@ -85,6 +86,17 @@ class SavedModel:
     oom_kills: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A training that began. summary: the task's figures then, so that later runs count as new.
+
+    claim: of a worker of a round; what it keeps, it keeps once.
+    """
+
+    summary: TaskSummary
+    claim: Claim | None = None
+
+
 class TrainingRecords(Records):
     """The part of the store that tells how trainings went; errors as of ``Store``."""
 
@@ -117,12 +129,15 @@ class TrainingRecords(Records):
         at_s: float,
         *,
         report: Mapping[str, Any] | None = None,
+        claim: Claim | None = None,
     ) -> None:
         """Store why a training failed; the model before it serves on.
 
-        report: its facts, by ``TrainingReport``'s names.
+        report: its facts, by ``TrainingReport``'s names. claim: as of ``Begun``.
         """
         with self._database.write() as connection:
+            if claim is not None:
+                end_claimed(connection, claim, at_s, message)
             summary = summaries.summary(connection, task)
             results = {
                 "failure": message[:_FAILURE_CHARS],
@@ -141,17 +156,21 @@ class ModelRecords(Records):
         report: Mapping[str, Any],
         *,
         out_of_time_costs: Mapping[str, OutOfTimeCost] = MappingProxyType({}),
-        began: TaskSummary | None = None,
+        began: Begun | None = None,
     ) -> None:
         """Keep a training's result; the model serves from now on.
 
         model: None if the training found that no model is of use yet.
         out_of_time_costs: expert -> its cost, from which the model's own experts start.
-        began: the task's figures when the training began, so that later runs count as new; None
-            takes those of now.
+        began: None takes the task's figures of now.
+
+        Raises:
+            AlreadyEndedError: if another worker has ended it; nothing is kept then.
         """
         with self._database.write() as connection:
-            summary = began or summaries.summary(connection, task)
+            if began is not None and began.claim is not None:
+                end_claimed(connection, began.claim, self._clock())
+            summary = began.summary if began else summaries.summary(connection, task)
             results = {
                 # An older Plimsoll reads no model without an expert's name here.
                 "champion": MAX_SEEN,

@@ -13,7 +13,7 @@ from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.model.bins import Bins
 from plimsoll_predictor.model.features import FeatureSchema
 from plimsoll_predictor.model.task_model import Model, ModelMetrics
-from plimsoll_predictor.store import BadRecordError, Store, TaskSummary
+from plimsoll_predictor.store import BadRecordError, Begun, Store, TaskSummary
 from plimsoll_predictor.store.database.schema import trainings
 from tests.builders.stores import JOIN, NOON_S, TRAIN, an_attempt, open_store_at
 
@@ -113,7 +113,7 @@ def test_a_failed_training_leaves_the_old_model_serving(store: Store) -> None:
 
 def test_a_training_tells_what_was_known_when_it_began(store: Store) -> None:
     store.observations.record([an_attempt("a").built, an_attempt("b").built])
-    began = store.totals.of(TRAIN)
+    began = Begun(store.totals.of(TRAIN))
     store.observations.record([an_attempt("meanwhile").built])
     store.models.save(TRAIN, a_model(), {}, began=began)
     last = store.trainings.last(TRAIN)
@@ -181,7 +181,7 @@ def test_a_model_with_a_changed_byte_is_not_served(store: Store) -> None:
 def test_a_model_after_a_damaged_one_serves(store: Store) -> None:
     store.models.save(TRAIN, a_model(512), {})
     damage(store, model="{torn")
-    store.models.save(TRAIN, a_model(256), {}, began=TaskSummary(task=TRAIN))
+    store.models.save(TRAIN, a_model(256), {}, began=Begun(TaskSummary(task=TRAIN)))
     saved = store.models.newest(TRAIN)
     assert saved is not None
     assert saved.model == a_model(256)

@@ -1,0 +1,280 @@
+"""Has what is due trained by a Job, one round after another; by one process where no Job may be.
+
+What is due stands in the store, so that a new leader goes on where the last one was. The store
+also says how each training ended; the Job says only whether its pods still work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from plimsoll_operator.controller.training_rounds.round_jobs import RoundJobs
+from plimsoll_operator.kube.errors import ApiError, Refused
+from plimsoll_operator.metrics.training_rounds import RoundMetrics
+from plimsoll_operator.training.queue import Trained, TrainingQueue
+from plimsoll_operator.training.round_job import MOST_A_ROUND, BadTemplate, RoundState
+from plimsoll_operator.training.spawning import Ended, LearnedBy, Locally, here
+from plimsoll_predictor.core.policy import Policy
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.store import (
+    Backlog,
+    DueTraining,
+    EndedTraining,
+    Store,
+    StoreError,
+    Work,
+    WorkKind,
+    Writer,
+)
+
+log = structlog.get_logger()
+
+LOOK_EVERY_S: Final = 5.0
+GATHER_S: Final = 10.0
+"""What is due within so long of each other shares a round."""
+UNSTARTED_S: Final = 600.0
+"""A round of which no worker has begun anything by then will not: no room, or no image."""
+LOCAL_S: Final = 600.0
+"""How long the controller trains by itself after a round could not be had."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How often rounds are looked at, in seconds; see the constants."""
+
+    look_every_s: float = LOOK_EVERY_S
+    gather_s: float = GATHER_S
+    unstarted_s: float = UNSTARTED_S
+    local_s: float = LOCAL_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundParts:
+    """What rounds work with. queue: trains where no Job may be made.
+
+    on_result: awaited after each training of a task. fitted: called where features were learned
+    and nobody waits for them.
+    """
+
+    jobs: RoundJobs
+    store: Store
+    writer: Writer
+    queue: TrainingQueue
+    on_result: Callable[[Trained], Awaitable[None]]
+    fitted: Callable[[], None]
+    metrics: RoundMetrics
+    now_s: Callable[[], float]
+    pace: Pace = Pace()
+
+
+class TrainingRounds:
+    """One per controller. Belongs to one event loop."""
+
+    def __init__(self, parts: RoundParts) -> None:
+        self._parts = parts
+        self._loop = asyncio.get_running_loop()
+        self._asked: dict[Work, DueTraining] = {}
+        self._awaited: dict[Work, asyncio.Future[Ended | None]] = {}
+        self._wake = asyncio.Event()
+        self._local_until = 0.0
+        self._began: float | None = None
+        """When this leader saw the round first, by the loop's clock."""
+        self._moved = 0.0
+        """When it saw last that a worker does something."""
+        self.backlog = Backlog()
+
+    @property
+    def waiting(self) -> int:
+        """Trainings that have not begun."""
+        known = self.backlog.waiting + self.backlog.in_round - self.backlog.begun
+        return len(self._asked) + known
+
+    @property
+    def running(self) -> int:
+        """Trainings that have begun and not ended."""
+        return max(0, self.backlog.begun - self.backlog.ended)
+
+    @property
+    def longest_wait_s(self) -> float:
+        """How long the training that waits longest has waited for its round."""
+        since_s = self.backlog.oldest_s
+        return 0.0 if since_s is None else max(0.0, self._parts.now_s() - since_s)
+
+    def request(self, task: TaskId, policy: Policy, why: str, *, killed: bool = False) -> None:
+        """Have the task trained in the next round. killed: an OOM kill asks for it."""
+        if self._is_local:
+            self._parts.queue.request(task, policy, why)
+            return
+        self._ask(Work(WorkKind.MODEL, task), why, policy, killed)
+
+    async def learn(self, kind: WorkKind, why: str, locally: Locally) -> Ended:
+        """Have what is learned of all tasks learned in the next round, or by ``locally``."""
+        if self._is_local:
+            return await locally()
+        work = Work(kind)
+        future = self._awaited.setdefault(work, self._loop.create_future())
+        self._ask(work, why, None, False)
+        ended = await asyncio.shield(future)
+        return await locally() if ended is None else ended
+
+    async def run(self) -> None:
+        """Look at it again and again, until cancelled."""
+        pace = self._parts.pace
+        while True:
+            try:
+                await self._look()
+            except (StoreError, ApiError) as error:
+                log.warning("rounds of trainings wait", why=str(error))
+            except Exception:
+                log.exception("rounds of trainings could not be looked at")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pace.look_every_s):
+                    await self._wake.wait()
+            self._wake.clear()
+
+    @property
+    def _is_local(self) -> bool:
+        return self._loop.time() < self._local_until
+
+    def _ask(self, work: Work, why: str, policy: Policy | None, killed: bool) -> None:
+        before = self._asked.get(work)
+        self._asked[work] = DueTraining(
+            work=work,
+            why=before.why if before else why,
+            since_s=before.since_s if before else self._parts.now_s(),
+            policy=policy,
+            killed=killed or (before is not None and before.killed),
+        )
+
+    async def _look(self) -> None:
+        parts, due = self._parts, self._parts.store.due
+        await self._write_asked()
+        round_ = await parts.writer.read(due.round)
+        if round_ is not None:
+            # The Job is asked first: what its pods ended before it ended is in the store then.
+            state = await parts.jobs.state(round_)
+            await self._take_ended()
+            self.backlog = await parts.writer.read(due.backlog)
+            await self._judge(round_, state)
+        self.backlog = await parts.writer.read(due.backlog)
+        if self.backlog.waiting and not self.backlog.in_round:
+            await self._go_on()
+
+    async def _write_asked(self) -> None:
+        if not self._asked:
+            return
+        asked, self._asked = self._asked, {}
+        try:
+            await self._parts.writer.call(self._parts.store.due.ask, list(asked.values()))
+        except BaseException:
+            self._asked = asked | self._asked
+            raise
+
+    async def _take_ended(self) -> None:
+        due, writer = self._parts.store.due, self._parts.writer
+        while ended := await writer.read(due.ended):
+            self._moved = self._loop.time()
+            for each in ended:
+                try:
+                    await self._tell(each)
+                except Exception:
+                    log.exception("the end of a training is not handled", of=each.due.work.key)
+            await writer.call(due.forget_ended, ended)
+
+    async def _tell(self, ended: EndedTraining) -> None:
+        """Tell who asked for it. A leader that dies here is followed by one that tells it again."""
+        work = ended.due.work
+        if work.task is not None:
+            why, failure = ended.due.why, ended.failure
+            result = Trained(work.task, why, failure, ended.duration_s, ended.result)
+            await self._parts.on_result(result)
+        elif not self._answer(work, (ended.failure, ended.result)) and ended.failure is None:
+            self._parts.fitted()
+
+    def _answer(self, work: Work, ended: Ended | None) -> bool:
+        future = self._awaited.pop(work, None)
+        if future is None or future.done():
+            return False
+        future.set_result(ended)
+        return True
+
+    async def _judge(self, round_: str, state: RoundState) -> None:
+        """Close the round if it is over, or will never begin."""
+        now, backlog = self._loop.time(), self.backlog
+        if self._began is None:
+            self._began = self._moved = now
+        if backlog.begun:
+            self._moved = now
+        stuck = backlog.in_round > 0 and now - self._moved > self._parts.pace.unstarted_s
+        if state is RoundState.GOING and not stuck:
+            return
+        if stuck:
+            await self._parts.jobs.delete(round_)
+        left = await self._parts.writer.call(self._parts.store.due.release, round_)
+        # What ended since the Job was read is told in a moment, at the next look.
+        took_s, idle, self._began = now - self._began, self._moved == self._began, None
+        result = "unstarted" if stuck else state.value
+        self._parts.metrics.ended(result, took_s)
+        log.info("a round of trainings ended", round=round_, state=result, left=left)
+        if left and idle:
+            self._train_locally_for_a_while(f"no pod of {round_} began anything: {result}")
+
+    async def _go_on(self) -> None:
+        """Begin a round, unless what is due is gathered still."""
+        parts, waiting = self._parts, self.backlog.waiting
+        if self._is_local:
+            await self._hand_over()
+            return
+        if self.longest_wait_s < parts.pace.gather_s:
+            return
+        try:
+            template = parts.jobs.template()
+        except BadTemplate as error:
+            self._train_locally_for_a_while(str(error))
+            return
+        shards = template.shards(min(waiting, MOST_A_ROUND))
+        round_ = template.round_name(parts.now_s())
+        planned = await parts.writer.call(parts.store.due.plan, round_, MOST_A_ROUND, shards)
+        try:
+            await parts.jobs.create(template, round_, shards)
+        except ApiError as error:
+            await parts.writer.call(parts.store.due.release, round_)
+            if isinstance(error, Refused):
+                self._train_locally_for_a_while(f"its Job is refused: {error}")
+                return
+            raise
+        self._began = self._moved = self._loop.time()
+        log.info("a round of trainings begins", round=round_, trainings=planned, shards=shards)
+
+    def _train_locally_for_a_while(self, why: str) -> None:
+        pace = self._parts.pace
+        self._local_until = self._loop.time() + pace.local_s
+        words = f"for {pace.local_s:.0f} s the controller trains one task at a time"
+        log.warning("a round of trainings cannot be had", why=why, instead=words)
+        self._parts.metrics.refused()
+        self._wake.set()
+
+    async def _hand_over(self) -> None:
+        """Have one process train what waits for a round."""
+        parts = self._parts
+        due = await parts.writer.read(parts.store.due.waiting, MOST_A_ROUND)
+        for each in due:
+            if each.work.task is not None:
+                parts.queue.request(each.work.task, each.policy or Policy(), each.why)
+            else:
+                self._answer(each.work, None)
+        await parts.writer.call(parts.store.due.forget, [each.work for each in due])
+        self.backlog = await parts.writer.read(parts.store.due.backlog)
+
+
+def learned_by(rounds: TrainingRounds | None, kind: WorkKind, why: str) -> LearnedBy:
+    """Return who learns what is learned of all tasks."""
+    if rounds is None:
+        return here
+    return lambda locally: rounds.learn(kind, why, locally)

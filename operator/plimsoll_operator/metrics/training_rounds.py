@@ -1,0 +1,40 @@
+"""Metrics of rounds of trainings."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+_ROUND_SECONDS: Final = (10, 30, 60, 120, 300, 600, 1800, 3600, 10_800, 36_000)
+
+
+class RoundMetrics:
+    """Rounds that ended, and how long they took."""
+
+    RESULTS = ("done", "failed", "gone", "unstarted", "refused")
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._rounds = Counter(
+            "plimsoll_training_rounds",
+            "Rounds of trainings, by how their Job ended; refused: it could not be made.",
+            ["result"],
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "plimsoll_training_round_seconds",
+            "How long rounds of trainings took, from the Job to the leader's last look at it.",
+            buckets=_ROUND_SECONDS,
+            registry=registry,
+        )
+        for result in self.RESULTS:
+            self._rounds.labels(result)
+
+    def ended(self, result: str, seconds: float) -> None:
+        """Count a round that had a Job."""
+        self._rounds.labels(result).inc()
+        self._seconds.observe(seconds)
+
+    def refused(self) -> None:
+        """Count one that could not be had, so that the controller trains by itself."""
+        self._rounds.labels("refused").inc()

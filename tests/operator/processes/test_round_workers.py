@@ -1,0 +1,153 @@
+"""A worker of a round of trainings: a process, a store, and what is left when it is killed."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from plimsoll_operator.processes.training_worker import MOST_STARTS
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import MIB
+from plimsoll_predictor.store import DueTraining, Store, Work, WorkKind
+from tests.builders.stores import NOON_S, an_attempt
+
+pytestmark = pytest.mark.slow
+
+WORKER = (sys.executable, "-P", "-m", "plimsoll_operator.processes.training_worker")
+ROUND = "round-1"
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    opened = Store.open(store_url)
+    yield opened
+    opened.close()
+
+
+def task(number: int) -> TaskId:
+    return TaskId("shop", f"task-{number}")
+
+
+def put(store: Store, tasks: int, shards: int, *, without_runs: int = 0) -> None:
+    """Tasks with a dozen runs each, in a round; the last ones have none."""
+    draws = random.Random(1)
+    for number in range(tasks - without_runs):
+        runs = (an_attempt(f"uid-{number}-{run}").of(task(number)) for run in range(12))
+        needs = (run.peaking(int(draws.uniform(100, 900) * MIB)).built for run in runs)
+        store.observations.record(list(needs))
+    store.due.ask(
+        DueTraining(work=Work(WorkKind.MODEL, task(number)), why="new", since_s=NOON_S)
+        for number in range(tasks)
+    )
+    store.due.plan(ROUND, most=100, shards=shards)
+
+
+def command(store_url: str, shard: int = 0) -> tuple[str, ...]:
+    options = ("--round", ROUND, "--shard", str(shard), "--budget", "0.2", "--store", store_url)
+    return (*WORKER, *options)
+
+
+def worker(store_url: str, shard: int = 0) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command(store_url, shard), stdout=subprocess.DEVNULL)
+
+
+def trained(store: Store) -> Counter[TaskId]:
+    return Counter(each.task for each in store.trainings.untracked(limit=1000))
+
+
+def test_a_worker_does_its_share_and_again_there_is_nothing_to_do(
+    store: Store, store_url: str
+) -> None:
+    put(store, tasks=4, shards=2, without_runs=1)
+    first = subprocess.run(command(store_url), stdout=subprocess.PIPE, check=True)
+    said = [json.loads(line) for line in first.stdout.splitlines()]
+    assert [each["ok"] for each in said] == [True, True]
+    assert worker(store_url, shard=1).wait() == 0
+    by_task = {each.due.work.task: each for each in store.due.ended()}
+    assert set(by_task) == {task(number) for number in range(4)}
+    assert "none of 0 observations tells a need" in (by_task[task(3)].failure or "")
+    assert [by_task[task(n)].failure for n in range(3)] == [None] * 3
+    assert by_task[task(0)].result["runs"] == 12
+    assert worker(store_url).wait() == 0
+    assert set(trained(store).values()) == {1}
+
+
+def test_workers_killed_at_random_keep_each_training_once(store: Store, store_url: str) -> None:
+    put(store, tasks=6, shards=1)
+    draws = random.Random(2)
+    for _ in range(5):
+        both = [worker(store_url), worker(store_url)]
+        time.sleep(draws.uniform(1.0, 5.0))
+        for killed in both:
+            killed.send_signal(signal.SIGKILL)
+            killed.wait()
+    last = worker(store_url)
+    assert last.wait() == 0
+    ended = store.due.ended()
+    assert len(ended) == 6
+    assert trained(store) == Counter({task(number): 1 for number in range(6)})
+    for each in ended:
+        assert each.failure is None or "its worker died" in each.failure
+
+
+def test_what_kills_its_workers_is_given_up_and_the_rest_is_done(
+    store: Store, store_url: str
+) -> None:
+    put(store, tasks=2, shards=1)
+    for _ in range(MOST_STARTS):
+        store.due.begin(Work(WorkKind.MODEL, task(0)), ROUND)
+    assert worker(store_url).wait() == 0
+    by_task = {each.due.work.task: each.failure for each in store.due.ended()}
+    assert by_task[task(1)] is None
+    assert f"its worker died {MOST_STARTS} times" in (by_task[task(0)] or "")
+
+
+def test_a_worker_that_is_asked_to_end_does_and_leaves_the_rest(
+    store: Store, store_url: str
+) -> None:
+    put(store, tasks=50, shards=1)
+    asked = worker(store_url)
+    while not store.due.ended():
+        time.sleep(0.1)
+    asked.terminate()
+    assert asked.wait() == 128 + signal.SIGTERM
+    left = len(store.due.shard(ROUND, 0))
+    assert 0 < left < 50
+    assert sum(trained(store).values()) == 50 - left
+
+
+def test_shapes_and_features_are_learned_by_workers_too(store: Store, store_url: str) -> None:
+    asked = DueTraining(work=Work(WorkKind.SHAPES), why="daily", since_s=NOON_S)
+    store.due.ask([asked, replace(asked, work=Work(WorkKind.FEATURES))])
+    store.due.plan(ROUND, most=9, shards=1)
+    assert worker(store_url).wait() == 0
+    assert {each.due.work.kind for each in store.due.ended()} == {
+        WorkKind.SHAPES,
+        WorkKind.FEATURES,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        pytest.param(("--store", "x", "--shard", "1"), "--round", id="no round"),
+        pytest.param(("--round", "a", "--shard", "1"), "no store: give --store", id="no store"),
+        pytest.param(("--round", "a", "--store", "x"), "no index: give --shard", id="no index"),
+        pytest.param(
+            ("--round", "a", "--store", "x", "--shard", "-1"), "no index", id="an index below 0"
+        ),
+    ],
+)
+def test_a_wrong_argument_of_a_worker_is_told(options: tuple[str, ...], words: str) -> None:
+    done = subprocess.run((*WORKER, *options), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert words in done.stderr
