@@ -11,13 +11,12 @@ from typing import Any, Final
 import psutil
 
 from benchmarks.scale_data import NOW_S, Size, task_name
-from plimsoll_operator.controller.tasks.publishing import connect_book
 from plimsoll_operator.controller.controller import remember_all
 from plimsoll_operator.controller.hub.hub import Hub
 from plimsoll_operator.controller.learning.standings import Standings
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.controller.tasks.item_needs import ItemNeeds
-from plimsoll_operator.controller.tasks.publishing import Publications
+from plimsoll_operator.controller.tasks.publishing import Publications, connect_book
 from plimsoll_operator.controller.tasks.task_policies import TaskPolicies
 from plimsoll_operator.feed.board import FeedBoard
 from plimsoll_operator.metrics.controller import ControllerMetrics

@@ -65,6 +65,8 @@ WRONG: dict[str, tuple[Any, str]] = {
     "campaigns.namespaces": (["my shop"], "no name of Kubernetes"),
     "order.enabled": ("later", "want boolean"),
     "rescue.byAgent": ("later", "want boolean"),
+    "trainers.enabled": ("later", "want boolean"),
+    "trainers.parallelism": (0, "minimum"),
     "extender.enabled": ("later", "want boolean"),
     "extender.replicas": (0, "minimum"),
     "extender.clusterIP": ("plimsoll.example", "no address"),
@@ -97,7 +99,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "crds.keep": ("maybe", "want boolean"),
     **{
         f"{process}.{field}": wrong
-        for process in ("admission", "controller", "agent", "extender")
+        for process in ("admission", "controller", "agent", "extender", "trainers")
         for field, wrong in {
             "resources": ({"limits": {"memory": "lots"}}, "no quantity"),
             "podLabels": (MAP_OF_NUMBERS, "want string"),

@@ -5,6 +5,9 @@
 {{- if and (gt (int $v.controller.replicas) 1) (not $v.database.existingSecret) -}}
 {{- fail (printf "controller.replicas is %d, and SQLite's file has one writer: set database.existingSecret to a Secret with a PostgreSQL URL, or leave controller.replicas at 1" (int $v.controller.replicas)) -}}
 {{- end -}}
+{{- if and $v.trainers.enabled (not $v.database.existingSecret) -}}
+{{- fail "trainers.enabled is true, and SQLite's file has one writer: set database.existingSecret to a Secret with a PostgreSQL URL, or leave trainers.enabled at false" -}}
+{{- end -}}
 {{- if and $v.agent.namespace (eq $v.agent.namespace "kube-system") $v.agent.createNamespace -}}
 {{- fail "agent.namespace is kube-system, which is there already: set agent.createNamespace to false" -}}
 {{- end -}}
@@ -65,7 +68,7 @@ lookup finds nothing, not even an empty list. */}}
 {{- $name := "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$" -}}
 {{- $cidr := "^[0-9a-fA-F.:]+/[0-9]{1,3}$" -}}
 {{- $v := .Values -}}
-{{- $names := dict "database.existingSecret" $v.database.existingSecret "mlflow.existingSecret" $v.mlflow.existingSecret "persistence.existingClaim" $v.persistence.existingClaim "persistence.storageClassName" $v.persistence.storageClassName "agent.namespace" $v.agent.namespace "certificates.certManager.issuerName" $v.certificates.certManager.issuerName "nameOverride" $v.nameOverride "fullnameOverride" $v.fullnameOverride "admission.priorityClassName" $v.admission.priorityClassName "controller.priorityClassName" $v.controller.priorityClassName "agent.priorityClassName" $v.agent.priorityClassName "extender.priorityClassName" $v.extender.priorityClassName "extender.schedulerName" $v.extender.schedulerName -}}
+{{- $names := dict "database.existingSecret" $v.database.existingSecret "mlflow.existingSecret" $v.mlflow.existingSecret "persistence.existingClaim" $v.persistence.existingClaim "persistence.storageClassName" $v.persistence.storageClassName "agent.namespace" $v.agent.namespace "certificates.certManager.issuerName" $v.certificates.certManager.issuerName "nameOverride" $v.nameOverride "fullnameOverride" $v.fullnameOverride "admission.priorityClassName" $v.admission.priorityClassName "controller.priorityClassName" $v.controller.priorityClassName "agent.priorityClassName" $v.agent.priorityClassName "extender.priorityClassName" $v.extender.priorityClassName "trainers.priorityClassName" $v.trainers.priorityClassName "extender.schedulerName" $v.extender.schedulerName -}}
 {{- range $i, $each := $v.image.pullSecrets }}{{ $_ := set $names (printf "image.pullSecrets[%d]" $i) $each }}{{ end -}}
 {{- range $i, $each := $v.webhook.excludedNamespaces }}{{ $_ := set $names (printf "webhook.excludedNamespaces[%d]" $i) $each }}{{ end -}}
 {{- range $i, $each := $v.networkPolicies.metricsNamespaces }}{{ $_ := set $names (printf "networkPolicies.metricsNamespaces[%d]" $i) $each }}{{ end -}}
@@ -113,7 +116,7 @@ lookup finds nothing, not even an empty list. */}}
 {{- define "plimsoll.sizes" -}}
 {{- $quantity := "^[0-9]+([.][0-9]+)?(m|k|K|M|G|T|Ki|Mi|Gi|Ti)?$" -}}
 {{- $quantities := dict "persistence.size" .Values.persistence.size -}}
-{{- range $process := list "admission" "controller" "agent" "extender" -}}
+{{- range $process := list "admission" "controller" "agent" "extender" "trainers" -}}
 {{- range $kind, $each := (index $.Values $process).resources -}}
 {{- range $resource, $text := $each -}}
 {{- $_ := set $quantities (printf "%s.resources.%s.%s" $process $kind $resource) (toString $text) -}}
@@ -125,12 +128,16 @@ lookup finds nothing, not even an empty list. */}}
 {{- fail (printf "%s: %q is no quantity: write memory as 256Mi or 2Gi, processors as 100m or 0.1" $field $text) -}}
 {{- end -}}
 {{- end -}}
-{{- with ((.Values.controller.resources).limits).memory -}}
+{{- $trains := dict "controller" .Values.controller.resources -}}
+{{- if .Values.trainers.enabled }}{{ $_ := set $trains "trainers" .Values.trainers.resources }}{{ end -}}
+{{- range $process, $resources := $trains -}}
+{{- with (($resources).limits).memory -}}
 {{- $units := dict "" 1.0 "m" 0.001 "k" 1e3 "K" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 -}}
 {{- $limit := mulf (regexFind "^[0-9.]+" (toString .) | float64) (get $units (regexFind "[a-zA-Z]*$" (toString .))) -}}
 {{- $training := int64 $.Values.controller.training.memoryMi -}}
 {{- if lt $limit (mulf (add $training 256) 1048576.0) -}}
-{{- fail (printf "controller.resources.limits.memory is %s, and a training may take controller.training.memoryMi (%dMi) beside the controller's own 256Mi: raise the one or lower the other" (toString .) $training) -}}
+{{- fail (printf "%s.resources.limits.memory is %s, and a training may take controller.training.memoryMi (%dMi) beside 256Mi of the process that starts it: raise the one or lower the other" $process (toString .) $training) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end }}

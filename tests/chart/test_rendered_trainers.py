@@ -1,0 +1,80 @@
+"""Rounds of trainings in the chart: off unless asked for, and a Job that the controller can use."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import yaml
+from deploy.chart.rendering import NAME
+
+from plimsoll_operator.training.round_job import JobTemplate
+from tests.chart.helm import Document, Helm, named
+
+TRAINERS: Final = f"{NAME}-trainers"
+ON: Final[dict[str, Any]] = {
+    "trainers": {"enabled": True, "parallelism": 3, "priorityClassName": "low"},
+    "database": {"existingSecret": "db"},
+    "networkPolicies": {"enabled": True},
+}
+
+
+def template_of(documents: list[Document]) -> str:
+    return str(named(documents, "ConfigMap", TRAINERS)["data"]["job.yaml"])
+
+
+def test_none_is_made_unless_asked_for(helm: Helm) -> None:
+    rendered = yaml.safe_dump_all(helm.render({"database": {"existingSecret": "db"}}))
+    assert "train-shard" not in rendered
+    assert "PLIMSOLL_TRAINING_JOB" not in rendered
+
+
+def test_the_controller_can_make_a_round_of_the_template(helm: Helm) -> None:
+    documents = helm.render(ON)
+    template = JobTemplate.parse(template_of(documents))
+    assert template.parallelism == 3
+    job = template.job("round-1", shards=12)
+    assert (job["spec"]["completions"], job["spec"]["parallelism"]) == (12, 3)
+    pod = job["spec"]["template"]["spec"]
+    (worker,) = pod["containers"]
+    assert worker["args"] == [
+        "train-shard",
+        *("--budget", "60", "--memory-mib", "1024", "--round", "round-1"),
+    ]
+    assert (pod["restartPolicy"], pod["priorityClassName"]) == ("Never", "low")
+    assert pod["automountServiceAccountToken"] is False
+    assert worker["securityContext"]["readOnlyRootFilesystem"] is True
+    assert worker["env"][0]["valueFrom"]["secretKeyRef"] == {"name": "db", "key": "url"}
+    controller = named(documents, "Deployment", f"{NAME}-controller")
+    (container,) = controller["spec"]["template"]["spec"]["containers"]
+    told = {each["name"]: each.get("value") for each in container["env"]}
+    (mount,) = [each for each in container["volumeMounts"] if each["name"] == "trainers"]
+    assert told["PLIMSOLL_TRAINING_JOB"] == f"{mount['mountPath']}/job.yaml"
+
+
+def test_it_may_make_jobs_in_its_own_namespace_alone(helm: Helm) -> None:
+    documents = helm.render(ON)
+    role = named(documents, "Role", f"{NAME}-controller")
+    (rule,) = [rule for rule in role["rules"] if rule["resources"] == ["jobs"]]
+    assert rule["verbs"] == ["get", "create", "delete"]
+    cluster_role = named(documents, "ClusterRole", f"{NAME}-controller")
+    assert all("jobs" not in rule["resources"] for rule in cluster_role["rules"])
+
+
+def test_trainers_reach_the_database_and_nothing_reaches_them(helm: Helm) -> None:
+    policy = named(helm.render(ON), "NetworkPolicy", TRAINERS)["spec"]
+    template = yaml.safe_load(template_of(helm.render(ON)))
+    labels = template["spec"]["template"]["metadata"]["labels"]
+    assert policy["podSelector"]["matchLabels"].items() <= labels.items()
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    assert "ingress" not in policy
+    assert [each["port"] for rule in policy["egress"] for each in rule["ports"]] == [5432, 53, 53]
+
+
+def test_without_a_database_of_its_own_it_is_refused(helm: Helm) -> None:
+    assert "SQLite's file has one writer" in helm.refusal({"trainers": {"enabled": True}})
+
+
+def test_a_worker_too_small_for_a_training_is_refused(helm: Helm) -> None:
+    small = {"enabled": True, "resources": {"limits": {"memory": "1Gi"}}}
+    said = helm.refusal({**ON, "trainers": small})
+    assert "trainers.resources.limits.memory is 1Gi" in said
