@@ -110,7 +110,12 @@ def a_replicated_release(
         image,
         policy={"mode": "enforce"},
         database={"existingSecret": _SECRET, "key": "url"},
-        controller={"clusterIP": CONTROLLER_ADDRESS, "replicas": 2},
+        controller={
+            "clusterIP": CONTROLLER_ADDRESS,
+            "replicas": 2,
+            "training": {"budgetSeconds": 2},
+        },
+        trainers={"enabled": True},
         webhook={"excludedNamespaces": [UNTOUCHED, PLAIN], "timeoutSeconds": 5},
     )
     with a_place(cluster):

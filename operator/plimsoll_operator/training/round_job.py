@@ -109,7 +109,7 @@ class JobTemplate:
 def state_of(job: Mapping[str, Any]) -> RoundState:
     """Return what a Job says of itself. Some indexes may have failed in one that is done."""
     conditions = sequence(mapping(job.get("status")).get("conditions"))
-    true = {each["type"] for each in map(mapping, conditions) if each.get("status") == "True"}
+    true = {each.get("type") for each in map(mapping, conditions) if each.get("status") == "True"}
     if "Complete" in true:
         return RoundState.DONE
     return RoundState.FAILED if "Failed" in true else RoundState.GOING

@@ -1,0 +1,62 @@
+"""Tasks trained by the pods of a Job, as the chart has it, while the leader is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+
+import pytest
+
+from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
+from plimsoll_predictor.core.task import TaskId
+from plimsoll_predictor.core.units import GIB, MIB
+from plimsoll_predictor.store import Backlog, DueTraining, Store, Work, WorkKind
+from tests.apiserver.controllers import until
+from tests.ha.replicated import SHOP, Replicated
+
+pytestmark = [pytest.mark.node]
+
+TASKS, RUNS = 6, 12
+
+
+def runs_of(task: TaskId, draws: random.Random) -> list[Observation]:
+    """As many runs as a first training needs, and some more."""
+    now_s = time.time() - 3600
+    return [
+        Observation(
+            attempt_uid=f"{task.name}-{run}",
+            task=task,
+            run=f"{task.name}-{run}",
+            outcome=Outcome.SUCCEEDED,
+            request_bytes=GIB,
+            allocation_bytes=GIB,
+            peak_bytes=int(draws.uniform(100, 900) * MIB),
+            peak_source=PeakSource.AGENT,
+            started_s=now_s,
+            finished_s=now_s + 60,
+        )
+        for run in range(RUNS)
+    ]
+
+
+async def test_each_task_is_trained_once_by_pods_although_the_leader_is_lost(
+    replicated: Replicated,
+) -> None:
+    tasks = [TaskId(SHOP, f"trained-{number}") for number in range(TASKS)]
+    draws = random.Random(1)
+    with contextlib.closing(Store.open(replicated.url)) as store:
+        store.observations.record([run for task in tasks for run in runs_of(task, draws)])
+        store.due.ask(
+            DueTraining(work=Work(WorkKind.MODEL, task), why="first", since_s=time.time())
+            for task in tasks
+        )
+        await until("a round has begun", store.due.round)
+        leader = await until("one leads", replicated.leader)
+        await replicated.kubectl("delete", "pod", "-n", "plimsoll", leader, "--grace-period=1")
+        await until("all has ended and was told", lambda: store.due.backlog() == Backlog())
+        trained = {task: store.trainings.newest(task) for task in tasks}
+    assert [len(each) for each in trained.values()] == [1] * TASKS
+    assert [each[0].failure for each in trained.values()] == [None] * TASKS
+    jobs = await replicated.kubectl("get", "jobs", "-n", "plimsoll", "-o", "name")
+    assert len(jobs.split()) == 1
