@@ -168,7 +168,9 @@ async def test_a_round_is_one_job_and_each_end_is_told_once(leads: Leads) -> Non
         leader.ask("one", "two", "two", "three")
         job = await leader.one_job()
         assert (await leader.jobs())[job].spec.completions == 3
+        leader.store.due.begin(Work(WorkKind.MODEL, TaskId("shop", "two")), job)
         leader.ask("two")
+        await until("it is noted", lambda: not leader.rounds._asked)
         for shard in range(3):
             for due in leader.store.due.shard(job, shard):
                 assert due.work.task is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 _ROUND_SECONDS: Final = (10, 30, 60, 120, 300, 600, 1800, 3600, 10_800, 36_000)
 
@@ -27,6 +27,11 @@ class RoundMetrics:
             buckets=_ROUND_SECONDS,
             registry=registry,
         )
+        self._last_seconds = Gauge(
+            "plimsoll_training_last_round_seconds",
+            "How long the newest round of trainings took; 0 before the first.",
+            registry=registry,
+        )
         for result in self.RESULTS:
             self._rounds.labels(result)
 
@@ -34,6 +39,7 @@ class RoundMetrics:
         """Count a round that had a Job."""
         self._rounds.labels(result).inc()
         self._seconds.observe(seconds)
+        self._last_seconds.set(seconds)
 
     def refused(self) -> None:
         """Count one that could not be had, so that the controller trains by itself."""

@@ -66,7 +66,10 @@ async def lead(
         face.readiness = lambda: _leader_readiness(controller, fitness)
         _answer(face, controller, store, tokens, by_agent=settings.rescue_by_agent)
         live = LiveTasks(
-            controller.book, controller.profiles.status, lambda: controller.lending.told
+            controller.book,
+            controller.profiles.status,
+            lambda: controller.lending.told,
+            lambda: controller.rounds.now if controller.rounds else None,
         )
         pages = Pages(store, live, time.monotonic)
         stack.callback(pages.close)

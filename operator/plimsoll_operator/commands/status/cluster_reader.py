@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
@@ -19,6 +19,8 @@ from plimsoll_operator.commands.status.cluster_state import (
     part,
 )
 from plimsoll_operator.commands.status.lending import PART, any_lends, lending_now
+from plimsoll_operator.commands.status.trainings import PART as TRAININGS
+from plimsoll_operator.commands.status.trainings import trainings_now, trains_in_rounds
 from plimsoll_operator.kube.api_server import (
     APPS,
     CORE,
@@ -82,10 +84,9 @@ class ClusterReader:
             self._metrics(installed_in, "feed", "certificate"),
             self._claims(installed_in, deployments or ()),
         )
-        lending = None
-        if any_lends([*(policies or ()), *(profiles or ())]):
-            told = await self._metrics(installed_in, PART, of="controller", port=CONTROLLER_PORT)
-            lending = lending_now((told or {}).values())
+        lends = any_lends([*(policies or ()), *(profiles or ())])
+        in_rounds = trains_in_rounds(deployments or ())
+        told = await self._of_leader(installed_in, lends=lends, in_rounds=in_rounds)
         return ClusterState(
             installed_in=installed_in,
             deployments=None if deployments is None else _only(deployments, installed_in),
@@ -99,8 +100,19 @@ class ClusterReader:
             claims=claims,
             unseen=tuple(self._unseen),
             lowering=_gauges(metrics, LOWERING),
-            lending=lending,
+            lending=lending_now(told) if lends else None,
+            trainings=trainings_now(told) if in_rounds else None,
         )
+
+    async def _of_leader(
+        self, installed_in: str | None, *, lends: bool, in_rounds: bool
+    ) -> Collection[bytes]:
+        """The controllers' metrics; none where nothing is asked of them."""
+        if not lends and not in_rounds:
+            return ()
+        part = PART if lends else TRAININGS
+        told = await self._metrics(installed_in, part, of="controller", port=CONTROLLER_PORT)
+        return (told or {}).values()
 
     async def _deployments(self) -> list[dict[str, Any]] | None:
         where = self._installation.installed_in

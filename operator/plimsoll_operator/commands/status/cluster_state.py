@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll_operator.wording.lending_words import LendingNow
+from plimsoll_operator.wording.training_words import TrainingsNow
 
 Object = Mapping[str, Any]
 
@@ -50,6 +51,7 @@ class ClusterState:
     unseen: tuple[Unseen, ...] = ()
     lowering: Mapping[str, float | None] | None = None
     lending: LendingNow | None = None
+    trainings: TrainingsNow | None = None
 
 
 def part(value: object, *keys: str) -> Any:

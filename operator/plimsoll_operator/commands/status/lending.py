@@ -27,7 +27,7 @@ def any_lends(objects: Sequence[Object]) -> bool:
 def lending_now(metrics: Iterable[bytes]) -> LendingNow | None:
     """Read it from controllers' metrics; None if none of them leads."""
     for text in metrics:
-        families = _families(text)
+        families = families_of(text)
         if f"{_PREFIX}_pods" in families:
             return LendingNow(
                 lent_bytes=_value(families, "lent_bytes"),
@@ -51,7 +51,8 @@ def lending_check(cluster: ClusterState) -> Check | None:
     return Check(PART, Level.GOOD if now.possible else Level.WARNING, now.words)
 
 
-def _families(text: bytes) -> dict[str, Metric]:
+def families_of(text: bytes) -> dict[str, Metric]:
+    """Return a metrics page by its series' names; empty if it is none."""
     try:
         return {each.name: each for each in text_string_to_metric_families(text.decode())}
     except ValueError:  # not what Prometheus reads

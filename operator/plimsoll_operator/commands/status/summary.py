@@ -17,13 +17,15 @@ from plimsoll_operator.commands.status.tasks import (
     namespace_states,
     task_states,
 )
+from plimsoll_operator.commands.status.trainings import PART as TRAININGS
+from plimsoll_operator.commands.status.trainings import trainings_check
 from plimsoll_operator.wording.figure_words import words_for_gb_h
 from plimsoll_predictor.core.policy import Mode
 
 FEW_KILLS: Final = 0.05
 """Enforcing is advised where it would have killed a lower share of a namespace's runs."""
 MOST_ADVICE: Final = 6
-_NO_PART: Final = ("sizing", "benefit", PART)
+_NO_PART: Final = ("sizing", "benefit", PART, TRAININGS)
 """Checks that tell of no part that runs."""
 
 
@@ -72,6 +74,7 @@ class Summary:
             "tasks": [each.to_dict() for each in self.tasks],
             "next_steps": self.next_steps,
             "lending": asdict(self.cluster.lending) if self.cluster.lending else None,
+            "trainings": asdict(self.cluster.trainings) if self.cluster.trainings else None,
             "unseen": [asdict(each) for each in self.cluster.unseen],
         }
 
@@ -80,7 +83,8 @@ def summary_of(cluster: ClusterState, now_s: float) -> Summary:
     """Judge what was seen. now_s: Unix seconds."""
     tasks = task_states(cluster.profiles or ())
     namespaces = namespace_states(tasks, cluster.policies or ())
-    told = [each for each in (benefit_of(namespaces), lending_check(cluster)) if each is not None]
+    said = (benefit_of(namespaces), lending_check(cluster), trainings_check(cluster))
+    told = [each for each in said if each is not None]
     return Summary(
         cluster=cluster,
         checks=[*checks_of(cluster, now_s), *told],

@@ -21,6 +21,7 @@ from plimsoll_operator.web.page.serving import Pages, Served
 from plimsoll_operator.web.page.task_page import TaskQuery
 from plimsoll_operator.web.page.what_if_query import what_if_query_of
 from plimsoll_operator.wording.lending_words import LendingNow
+from plimsoll_operator.wording.training_words import TrainingsNow
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.knowledge.expert_names import REQUEST
 
@@ -30,17 +31,23 @@ class LiveTasks:
     """Reads what the event loop writes: each look is one at a dict's entry, which is whole.
 
     status: of a task's profile, as the API server has it; empty without one. lent: what running
-    pods lend, made whole before it is looked at.
+    pods lend, made whole before it is looked at. trained: what waits for a round of trainings.
     """
 
     book: TaskBook
     status: Callable[[TaskId], Mapping[str, Any]]
     lent: Callable[[], LendingNow | None] = lambda: None
+    trained: Callable[[], TrainingsNow | None] = lambda: None
 
     @property
     def lending(self) -> LendingNow | None:
         """What running pods lend; None where no pod may lend."""
         return self.lent()
+
+    @property
+    def trainings(self) -> TrainingsNow | None:
+        """What waits for a training; None where the controller trains by itself."""
+        return self.trained()
 
     @property
     def paused(self) -> bool:

@@ -20,6 +20,7 @@ from plimsoll_operator.metrics.training_rounds import RoundMetrics
 from plimsoll_operator.training.queue import Trained, TrainingQueue
 from plimsoll_operator.training.round_job import MOST_A_ROUND, BadTemplate, RoundState
 from plimsoll_operator.training.spawning import Ended, LearnedBy, Locally, here
+from plimsoll_operator.wording.training_words import TrainingsNow
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import (
@@ -83,11 +84,24 @@ class TrainingRounds:
         self._awaited: dict[Work, asyncio.Future[Ended | None]] = {}
         self._wake = asyncio.Event()
         self._local_until = 0.0
+        self._looked = False
+        """Whether it has looked yet: what is asked before was found due at the start."""
         self._began: float | None = None
         """When this leader saw the round first, by the loop's clock."""
         self._moved = 0.0
         """When it saw last that a worker does something."""
         self.backlog = Backlog()
+        self._last_round_s: float | None = None
+
+    @property
+    def now(self) -> TrainingsNow:
+        """Return what waits and runs, for people."""
+        return TrainingsNow(
+            waiting=self.waiting,
+            running=self.running,
+            longest_wait_s=self.longest_wait_s,
+            last_round_s=self._last_round_s,
+        )
 
     @property
     def waiting(self) -> int:
@@ -155,6 +169,7 @@ class TrainingRounds:
     async def _look(self) -> None:
         parts, due = self._parts, self._parts.store.due
         await self._write_asked()
+        self._looked = True
         round_ = await parts.writer.read(due.round)
         if round_ is not None:
             # The Job is asked first: what its pods ended before it ended is in the store then.
@@ -170,8 +185,9 @@ class TrainingRounds:
         if not self._asked:
             return
         asked, self._asked = self._asked, {}
+        due = self._parts.store.due
         try:
-            await self._parts.writer.call(self._parts.store.due.ask, list(asked.values()))
+            await self._parts.writer.call(due.ask, list(asked.values()), again=self._looked)
         except BaseException:
             self._asked = asked | self._asked
             raise
@@ -220,6 +236,7 @@ class TrainingRounds:
         # What ended since the Job was read is told in a moment, at the next look.
         took_s, idle, self._began = now - self._began, self._moved == self._began, None
         result = "unstarted" if stuck else state.value
+        self._last_round_s = took_s
         self._parts.metrics.ended(result, took_s)
         log.info("a round of trainings ended", round=round_, state=result, left=left)
         if left and idle:

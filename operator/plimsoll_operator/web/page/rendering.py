@@ -24,6 +24,7 @@ from plimsoll_operator.web.report.environment import content_hash, environment_o
 from plimsoll_operator.wording.figure_words import number_words
 from plimsoll_operator.wording.forecast_words import words_for_chance, words_for_odds
 from plimsoll_operator.wording.lending_words import LendingNow
+from plimsoll_operator.wording.training_words import TrainingsNow
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import CampaignRecord, CampaignTally
 
@@ -44,13 +45,15 @@ class Trouble:
 class IndexBeside:
     """What the index shows beside its tasks.
 
-    paused: the whole cluster. lending: None where no pod may lend. placing: who slows whom; None
+    paused: the whole cluster. lending: None where no pod may lend. trainings:
+    None where the controller trains by itself. placing: who slows whom; None
     where nothing is known of it, and where the reader looks for something. campaigns: the newest;
     none where the reader looks for something.
     """
 
     paused: bool = False
     lending: LendingNow | None = None
+    trainings: TrainingsNow | None = None
     placing: PlacingPart | None = None
     campaigns: Sequence[CampaignTally] = ()
 
@@ -68,6 +71,7 @@ def render_index(listing: Listing, beside: IndexBeside) -> str:
         shown=shown,
         paused=beside.paused,
         lending=beside.lending,
+        trainings=beside.trainings,
         placing=beside.placing,
         campaigns=beside.campaigns,
     )

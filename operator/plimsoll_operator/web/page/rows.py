@@ -10,6 +10,7 @@ from plimsoll_operator.names.conditions import cut
 from plimsoll_operator.profile.phases import Progress, phase_of
 from plimsoll_operator.views.profile_status import ProfileStatus
 from plimsoll_operator.wording.lending_words import LendingNow
+from plimsoll_operator.wording.training_words import TrainingsNow
 from plimsoll_predictor.core.policy import Mode, Policy
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import TaskSummary
@@ -48,6 +49,10 @@ class Live(Protocol):
     @property
     def lending(self) -> LendingNow | None:
         """What running pods lend; None where no pod may lend."""
+
+    @property
+    def trainings(self) -> TrainingsNow | None:
+        """What waits for a training; None where the controller trains by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

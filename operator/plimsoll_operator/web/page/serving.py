@@ -102,6 +102,7 @@ class Pages:
             beside = IndexBeside(
                 paused=live.paused,
                 lending=live.lending,
+                trainings=live.trainings,
                 placing=None if elsewhere else placing_part(self._placing.facts()),
                 campaigns=() if elsewhere else self._index.campaigns(),
             )

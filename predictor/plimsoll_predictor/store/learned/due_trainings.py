@@ -116,11 +116,14 @@ class AlreadyEndedError(StoreError):
 class DueRecords(Records):
     """The part of the store for trainings that are due; errors as of ``Store``."""
 
-    def ask(self, asked: Iterable[DueTraining]) -> None:
-        """Note what is due. What waits keeps its place; what is in a round is due again later."""
+    def ask(self, asked: Iterable[DueTraining], *, again: bool = True) -> None:
+        """Note what is due. What waits keeps its place; what has begun is due again after it.
+
+        again: False for what a leader finds due at its start: what has begun since is of it.
+        """
         with self._database.write() as connection:
             for due in asked:
-                _ask(connection, due)
+                _ask(connection, due, again)
 
     def plan(self, round_: str, most: int, shards: int) -> int:
         """Share the most urgent work out among the workers of a new round; return how much.
@@ -266,7 +269,7 @@ _WAITS: Final[Mapping[str, Any]] = dict.fromkeys(
 )
 
 
-def _ask(connection: sa.Connection, due: DueTraining) -> None:
+def _ask(connection: sa.Connection, due: DueTraining, again: bool) -> None:
     row = {
         "work": due.work.key,
         "task": "" if due.work.task is None else str(due.work.task),
@@ -283,8 +286,10 @@ def _ask(connection: sa.Connection, due: DueTraining) -> None:
     if due.killed:
         values["killed"] = 1
     connection.execute(table.update().where(its).values(values))
-    in_round = its & table.c.round.is_not(None)
-    connection.execute(table.update().where(in_round).values(again=due.why))
+    if again:
+        # What has not begun will learn from all that is known by then.
+        begun = its & table.c.round.is_not(None) & table.c.began_s.is_not(None)
+        connection.execute(table.update().where(begun).values(again=due.why))
 
 
 def _going(work: Work, round_: str) -> sa.ColumnElement[bool]:

@@ -126,6 +126,7 @@ def test_a_failure_ends_it_too_and_says_why(store: Store) -> None:
 def test_what_becomes_due_again_in_its_round_waits_for_the_next(store: Store) -> None:
     store.due.ask([due()])
     store.due.plan(ROUND, most=9, shards=1)
+    store.due.begin(of(TRAIN), ROUND)
     store.due.ask([due(why="a kill", killed=True)])
     assert store.due.waiting(9) == []
     store.trainings.record_failure(TRAIN, "no memory", NOON_S, claim=Claim(of(TRAIN), ROUND))
@@ -134,6 +135,18 @@ def test_what_becomes_due_again_in_its_round_waits_for_the_next(store: Store) ->
     store.due.forget_ended([ended])
     assert [each.why for each in store.due.waiting(9)] == ["a kill"]
     assert store.due.ended() == []
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["not begun", "found due at a start"])
+def test_what_its_round_will_learn_from_is_not_due_again(store: Store, *, begun: bool) -> None:
+    store.due.ask([due()])
+    store.due.plan(ROUND, most=9, shards=1)
+    if begun:
+        store.due.begin(of(TRAIN), ROUND)
+    store.due.ask([due(why="10 new runs")], again=not begun)
+    store.trainings.record_failure(TRAIN, "no memory", NOON_S, claim=Claim(of(TRAIN), ROUND))
+    [ended] = store.due.ended()
+    assert ended.again is None
 
 
 def test_what_a_round_left_waits_again_and_its_starts_are_counted_on(store: Store) -> None:
