@@ -239,7 +239,7 @@ class TrainingRounds:
         self._last_round_s = took_s
         self._parts.metrics.ended(result, took_s)
         log.info("a round of trainings ended", round=round_, state=result, left=left)
-        if left and idle:
+        if left and idle and state is not RoundState.GONE:
             self._train_locally_for_a_while(f"no pod of {round_} began anything: {result}")
 
     async def _go_on(self) -> None:
