@@ -25,8 +25,13 @@ from plimsoll_operator.processes.trainer import (
     record_failure,
     train_one,
 )
-from plimsoll_operator.training.limits import NICENESS, ONE_THREAD, STORE_BUSY_TIMEOUT_S
-from plimsoll_operator.training.queue import GRACE_S, PATIENCE
+from plimsoll_operator.training.limits import (
+    GRACE_S,
+    NICENESS,
+    ONE_THREAD,
+    PATIENCE,
+    STORE_BUSY_TIMEOUT_S,
+)
 from plimsoll_operator.training.spawning import STORE_URL
 from plimsoll_predictor.core.policy import Policy
 

@@ -20,6 +20,11 @@ ONE_THREAD: Final[Mapping[str, str]] = {
 STORE_BUSY_TIMEOUT_S: Final = 30.0
 """The controller writes too, and what was learned is worth some patience."""
 NICENESS: Final = 10
+GRACE_S: Final = 60.0
+"""The time over the search's budget for loading the libraries, reading, the last fit and saving.
+It is long, since a trainer gives way to everything else on its node."""
+PATIENCE: Final = 3.0
+"""The budget is processor time; on a busy node a low-priority trainer takes longer by the clock."""
 _MIB: Final = 2**20
 
 

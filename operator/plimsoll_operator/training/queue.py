@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 
 import structlog
 
+from plimsoll_operator.training.limits import GRACE_S, PATIENCE
 from plimsoll_operator.training.spawning import Ended, result_of
 from plimsoll_predictor.core.policy import Policy
 from plimsoll_predictor.core.task import TaskId
@@ -17,11 +18,6 @@ from plimsoll_predictor.store import Store, StoreError
 
 log = structlog.get_logger()
 
-GRACE_S: Final = 60.0
-"""The time over the search's budget for loading the libraries, reading, the last fit and saving.
-It is long, since a trainer gives way to everything else on its node."""
-PATIENCE: Final = 3.0
-"""The budget is processor time; on a busy node a low-priority trainer takes longer by the clock."""
 MIN_INTERVAL_S: Final = 15.0
 
 

@@ -125,6 +125,15 @@ def test_a_worker_that_is_asked_to_end_does_and_leaves_the_rest(
     assert sum(trained(store).values()) == 50 - left
 
 
+def test_nothing_numeric_is_loaded_before_it_gives_way() -> None:
+    program = """
+import sys
+import plimsoll_operator.processes.training_worker
+assert not {"numpy", "xgboost", "sklearn"} & set(sys.modules)
+"""
+    subprocess.run((sys.executable, "-c", program), check=True)
+
+
 def test_shapes_and_features_are_learned_by_workers_too(store: Store, store_url: str) -> None:
     asked = DueTraining(work=Work(WorkKind.SHAPES), why="daily", since_s=NOON_S)
     store.due.ask([asked, replace(asked, work=Work(WorkKind.FEATURES))])
