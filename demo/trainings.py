@@ -10,7 +10,7 @@ from demo.service import TRAINING_BUDGET_S
 
 from plimsoll_operator.names.conditions import ConditionType
 from plimsoll_operator.pods.status import read_time
-from plimsoll_operator.training.queue import GRACE_S, PATIENCE
+from plimsoll_operator.training.limits import GRACE_S, PATIENCE
 
 LONGEST_TRAINING_S: Final = PATIENCE * TRAINING_BUDGET_S + GRACE_S
 """A training that lasts longer is ended by Plimsoll itself, which says so in the TaskProfile."""
