@@ -111,6 +111,13 @@ _KNOWN_RUNS: Final = (
     .where((observed.c.outcome == Outcome.SUCCEEDED.value) & observed.c.peak_bytes.is_not(None))
     .group_by(observed.c.task)
 )
+# Made once: it is asked for every task of every batch, and to make it costs more than to ask.
+_NEWEST_CPUS: Final = (
+    sa.select((observed.c.cpu_s / RUNTIME_S).label("mean_cores"), observed.c.peak_cores)
+    .where((observed.c.task == sa.bindparam("of_task")) & TIMED & observed.c.cpu_s.is_not(None))
+    .order_by(observed.c.ordered_s.desc(), observed.c.id.desc())
+    .limit(WINDOW_RUNS)
+)
 
 
 def of_attempts(connection: sa.Connection, uids: Collection[str]) -> dict[str, dict[str, Any]]:
@@ -223,10 +230,5 @@ def run_cpus(connection: sa.Connection, task: TaskId) -> list[RunCpu]:
 
     Cost: an index leads to the task's newest rows; those without a figure are passed over.
     """
-    newest = (
-        sa.select((observed.c.cpu_s / RUNTIME_S).label("mean_cores"), observed.c.peak_cores)
-        .where((observed.c.task == str(task)) & TIMED & observed.c.cpu_s.is_not(None))
-        .order_by(observed.c.ordered_s.desc(), observed.c.id.desc())
-        .limit(WINDOW_RUNS)
-    )
-    return [RunCpu(row.mean_cores, row.peak_cores) for row in connection.execute(newest)]
+    rows = connection.execute(_NEWEST_CPUS, {"of_task": str(task)})
+    return [RunCpu(row.mean_cores, row.peak_cores) for row in rows]
