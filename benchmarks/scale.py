@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -20,15 +19,13 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import scale_admission, scale_feed, scale_store
+from benchmarks import scale_admission, scale_feed, scale_results, scale_store
 from benchmarks.scale_admission import AdmissionFigures
 from benchmarks.scale_data import Size, fill
 from benchmarks.scale_feed import FeedFigures
 from benchmarks.scale_store import StoreFigures
 from tests.rigs.databases import postgresql_server
 
-ROOT: Final = Path(__file__).resolve().parents[1]
-RESULTS: Final = ROOT / "bench-scale.json"
 FEEDS: Final = ((500, 500), (2_500, 500), (10_000, 500), (10_000, 2_500))
 """Tasks, and how many of them have a model."""
 SMALL: Final = 100
@@ -74,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "admissions": {name: asdict(figures) for name, figures in admissions.items()},
         "feeds": [asdict(figures) for figures in feeds],
     }
-    RESULTS.write_text(json.dumps(found, indent=2) + "\n")
+    scale_results.keep(found)
     lines = [line for name, figures in stores.items() for line in _of_store(name, figures)]
     lines += [line for name, figures in admissions.items() for line in _of_admission(name, figures)]
     lines += [line for figures in feeds for line in _of_feed(figures)]

@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     enter.add_argument("argv", nargs=argparse.REMAINDER, metavar="CMD")
     kubectl = commands.add_parser("kubectl", help="kubectl as administrator", add_help=False)
     kubectl.add_argument("argv", nargs=argparse.REMAINDER, metavar="ARGS")
-    use = commands.add_parser("tool", help="helm, in the cluster's network", add_help=False)
+    use = commands.add_parser("tool", help="helm or kwok, in the cluster's network", add_help=False)
     use.add_argument("argv", nargs=argparse.REMAINDER, metavar="NAME ARGS")
     load = commands.add_parser("load", help="load an image file into every node")
     load.add_argument("archive", type=Path, metavar="IMAGE.tar")
@@ -112,8 +112,9 @@ def _build(cluster: Cluster, _: argparse.Namespace) -> int:
 
 
 def _fetch(cluster: Cluster, _: argparse.Namespace) -> int:
-    for name in TOOLS:
-        tool(name, cluster.environment, say)
+    for name, each in TOOLS.items():
+        if each.fetched:
+            tool(name, cluster.environment, say)
     foreign_crds(cluster.environment, say)
     return 0
 

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,10 +18,24 @@ from deploy.local.layout import HERE, cache_root, kubernetes_version
 from deploy.local.shell import run
 from deploy.local.trouble import Trouble
 
-MODULES: Final = HERE / "helm"
-"""Holds a go.mod of its own: Kubernetes' pins other versions of the same modules."""
-TOOLS: Final = {"helm": "helm.sh/helm/v3/cmd/helm"}
-"""Name to package."""
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One program.
+
+    package: its main package. fetched: whether tests use it, so that `cluster.py fetch` builds it.
+    """
+
+    package: str
+    fetched: bool = True
+
+
+TOOLS: Final = {
+    "helm": Tool("helm.sh/helm/v3/cmd/helm"),
+    "kwok": Tool("sigs.k8s.io/kwok/cmd/kwok", fetched=False),
+}
+"""By name, which is also that of a folder here with its go.mod: Kubernetes' pins other versions of
+the same modules."""
 FOREIGN_CRDS: Final = (
     (
         "github.com/prometheus-operator/prometheus-operator@v0.85.0",
@@ -46,7 +61,7 @@ def tool(name: str, environment: Mapping[str, str], say: Say) -> Path:
     """
     if name not in TOOLS:
         raise Trouble(f"no tool {name}; there is {', '.join(TOOLS)}")
-    folder = tool_folder(environment)
+    folder = tool_folder(name, environment)
     prerequisites.require_writable(folder)
     with build_lock(folder, say):
         if not os.access(folder / name, os.X_OK):
@@ -54,14 +69,14 @@ def tool(name: str, environment: Mapping[str, str], say: Say) -> Path:
     return folder / name
 
 
-def tool_folder(environment: Mapping[str, str]) -> Path:
-    """Where the tools are, or will be; another one when anything they are built from changes."""
-    return cache_root(environment) / f"tools-{_fingerprint()}"
+def tool_folder(name: str, environment: Mapping[str, str]) -> Path:
+    """Where a tool is, or will be; another one when anything it is built from changes."""
+    return cache_root(environment) / f"tools-{_fingerprint(HERE / name)}"
 
 
-def _fingerprint() -> str:
+def _fingerprint(modules: Path) -> str:
     """Of all that decides what is built."""
-    parts = [(MODULES / each).read_bytes() for each in ("go.mod", "go.sum")]
+    parts = [(modules / each).read_bytes() for each in ("go.mod", "go.sum")]
     parts.append(" ".join((*_FLAGS, _linker_flags())).encode())
     return _digest(b"\0".join(parts))
 
@@ -83,11 +98,12 @@ def _build(name: str, folder: Path, environment: Mapping[str, str], say: Say) ->
     say(f"building {name} into {folder}; once, 3 min on 2 cores")
     unfinished = folder / f"{name}.part"
     settings = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
-    command = ["go", "build", *_FLAGS, "-ldflags", _linker_flags(), "-o", unfinished, TOOLS[name]]
+    package = TOOLS[name].package
+    command = ["go", "build", *_FLAGS, "-ldflags", _linker_flags(), "-o", unfinished, package]
     done = subprocess.run(
         # Were this process killed, Go would build on for minutes, beside the next build.
         ["setpriv", "--pdeathsig", "KILL", *map(str, command)],
-        cwd=MODULES, env={**environment, **settings}, stdin=subprocess.DEVNULL,
+        cwd=HERE / name, env={**environment, **settings}, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, errors="replace", check=False,
     )  # fmt: skip
     if done.returncode:
