@@ -107,15 +107,24 @@ class Stays:
 
     def _beside(self, run: str, living: _Living) -> Mapping[str, float]:
         stay = living.stay
-        runtime_s = (stay.ended_s or stay.started_s) - stay.started_s
+        began_s = stay.started_s
+        runtime_s = (stay.ended_s or began_s) - began_s
         if runtime_s <= 0:
             return {}
+        over_s = began_s + runtime_s
         shared_s = defaultdict(float, living.shared_s)
         others = [each.stay for each in self._living_on.get(stay.node, {}).values()]
         ended = self._ended_on.get(stay.node, {})
         others += [each for name, each in ended.items() if name != run]
+        # As ``Stay.shared_s`` says it: hundreds are looked at for each end, and few of them met it.
         for other in others:
-            shared_s[other.kind] += other.shared_s(stay.started_s, stay.started_s + runtime_s)
+            until_s = other.ended_s
+            if until_s is None or until_s > over_s:
+                until_s = over_s
+            since_s = other.started_s
+            since_s = max(since_s, began_s)
+            if until_s > since_s:
+                shared_s[other.kind] += until_s - since_s
         return {kind: each_s / runtime_s for kind, each_s in shared_s.items() if each_s > 0}
 
     def _add_up(self, run: str) -> None:

@@ -13,7 +13,7 @@ from deploy.local.trouble import Trouble
 
 def test_a_tool_nobody_knows_is_answered_with_those_there_are(tmp_path: Path) -> None:
     environment = {"XDG_CACHE_HOME": str(tmp_path)}
-    with pytest.raises(Trouble, match="no tool kustomize; there is helm"):
+    with pytest.raises(Trouble, match="no tool kustomize; there is helm, kwok"):
         tools.tool("kustomize", environment, print)
 
 
@@ -27,14 +27,15 @@ def test_a_build_that_fails_names_the_tool() -> None:
     assert binaries.explain_failure(said, what="helm").startswith("building helm: its Go modules")
 
 
-def test_a_tool_that_is_built_is_not_built_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", tools.TOOLS)
+def test_a_tool_that_is_built_is_not_built_again(name: str, tmp_path: Path) -> None:
     environment = {"XDG_CACHE_HOME": str(tmp_path)}
-    folder = tools.tool_folder(environment)
+    folder = tools.tool_folder(name, environment)
     folder.mkdir(parents=True)
-    program = folder / "helm"
+    program = folder / name
     program.touch(mode=0o755)
     said: list[str] = []
-    assert tools.tool("helm", environment, said.append) == program
+    assert tools.tool(name, environment, said.append) == program
     assert said == []
 
 
@@ -63,7 +64,8 @@ def test_definitions_of_others_that_are_there_are_not_downloaded_again(
     assert len(said) == len(tools.FOREIGN_CRDS)
 
 
-def test_helm_needs_no_newer_go_than_kubernetes_does() -> None:
-    found = re.search(r"^go (\d+)\.(\d+)", (tools.MODULES / "go.mod").read_text(), re.M)
+@pytest.mark.parametrize("name", tools.TOOLS)
+def test_a_tool_needs_no_newer_go_than_kubernetes_does(name: str) -> None:
+    found = re.search(r"^go (\d+)\.(\d+)", (tools.HERE / name / "go.mod").read_text(), re.M)
     assert found is not None
     assert (int(found[1]), int(found[2])) <= prerequisites.GO_NEEDED
