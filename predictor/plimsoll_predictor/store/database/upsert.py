@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -12,6 +13,8 @@ _INSERT: Final[Mapping[str, Callable[[sa.Table], sqlite.Insert | postgresql.Inse
     "sqlite": sqlite.insert,
     "postgresql": postgresql.insert,
 }
+_STATEMENTS: Final = 128
+"""More than there are tables and sets of columns that are written."""
 
 
 def insert_new(
@@ -20,11 +23,7 @@ def insert_new(
     """Insert the rows whose key is not there yet; returns the keys that were new."""
     if not rows:
         return frozenset()
-    statement = (
-        _INSERT[connection.dialect.name](table)
-        .on_conflict_do_nothing(index_elements=[key])
-        .returning(table.c[key])
-    )
+    statement = _inserting_new(connection.dialect.name, table, key)
     return frozenset(connection.execute(statement, [dict(row) for row in rows]).scalars())
 
 
@@ -37,10 +36,22 @@ def upsert(
     values = [dict(row) for row in rows]
     if not values:
         return
+    connection.execute(_upserting(connection.dialect.name, table, tuple(values[0])), values)
+
+
+# Statements are kept: for a few rows, making one costs more than executing it.
+@lru_cache(_STATEMENTS)
+def _inserting_new(dialect: str, table: sa.Table, key: str) -> sa.Executable:
+    insert = _INSERT[dialect](table).on_conflict_do_nothing(index_elements=[key])
+    return insert.returning(table.c[key])
+
+
+@lru_cache(_STATEMENTS)
+def _upserting(dialect: str, table: sa.Table, columns: tuple[str, ...]) -> sa.Executable:
     keys = [column.name for column in table.primary_key]
-    statement = _INSERT[connection.dialect.name](table)
-    replaced = {name: statement.excluded[name] for name in values[0] if name not in keys}
-    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=replaced), values)
+    insert = _INSERT[dialect](table)
+    replaced = {name: insert.excluded[name] for name in columns if name not in keys}
+    return insert.on_conflict_do_update(index_elements=keys, set_=replaced)
 
 
 def append_in_order(
