@@ -141,18 +141,22 @@ def _teaches_a_need(observation: Observation) -> bool:
     return observation.need is not None and not observation.need.censored
 
 
+# Made once: it is asked twice with every write, and to make it costs more than to ask.
+_NEEDS: Final = (
+    sa.select(table.c.task, table.c.run, sa.func.max(table.c.peak_bytes).label("need_bytes"))
+    .where(
+        sa.tuple_(table.c.task, table.c.run).in_(sa.bindparam("of_runs", expanding=True))
+        & (table.c.outcome == Outcome.SUCCEEDED.value)
+        & table.c.peak_bytes.is_not(None)
+    )
+    .group_by(table.c.task, table.c.run)
+)
+
+
 def _needs(connection: sa.Connection, runs: Iterable[_Run]) -> dict[_Run, int]:
     """Needs of those of the runs whose need is known: an attempt succeeded and was measured."""
-    needs = (
-        sa.select(table.c.task, table.c.run, sa.func.max(table.c.peak_bytes).label("need_bytes"))
-        .where(
-            sa.tuple_(table.c.task, table.c.run).in_(list(runs))
-            & (table.c.outcome == Outcome.SUCCEEDED.value)
-            & table.c.peak_bytes.is_not(None)
-        )
-        .group_by(table.c.task, table.c.run)
-    )
-    return {(row.task, row.run): row.need_bytes for row in connection.execute(needs)}
+    needs = connection.execute(_NEEDS, {"of_runs": list(runs)})
+    return {(row.task, row.run): row.need_bytes for row in needs}
 
 
 def _revisable(connection: sa.Connection, observations: Sequence[Observation]) -> frozenset[str]:

@@ -111,7 +111,11 @@ _KNOWN_RUNS: Final = (
     .where((observed.c.outcome == Outcome.SUCCEEDED.value) & observed.c.peak_bytes.is_not(None))
     .group_by(observed.c.task)
 )
-# Made once: it is asked for every task of every batch, and to make it costs more than to ask.
+# Made once: each is asked with every write, and to make it costs more than to ask.
+_OF_ATTEMPTS: Final = _TOTALS.where(
+    observed.c.attempt_uid.in_(sa.bindparam("of_uids", expanding=True))
+)
+_STORED: Final = table.select().where(table.c.task.in_(sa.bindparam("of_tasks", expanding=True)))
 _NEWEST_CPUS: Final = (
     sa.select((observed.c.cpu_s / RUNTIME_S).label("mean_cores"), observed.c.peak_cores)
     .where((observed.c.task == sa.bindparam("of_task")) & TIMED & observed.c.cpu_s.is_not(None))
@@ -122,7 +126,7 @@ _NEWEST_CPUS: Final = (
 
 def of_attempts(connection: sa.Connection, uids: Collection[str]) -> dict[str, dict[str, Any]]:
     """The sums of those attempts alone, by task; for ``move``, before and after they change."""
-    sums = connection.execute(_TOTALS.where(observed.c.attempt_uid.in_(list(uids))))
+    sums = connection.execute(_OF_ATTEMPTS, {"of_uids": list(uids)})
     return {row["task"]: dict(row) for row in sums.mappings()}
 
 
@@ -137,7 +141,7 @@ def move(
     before, after: what the attempts written added up to, then and now. new_runs: by task, runs
     whose need became known.
     """
-    rows = connection.execute(table.select().where(table.c.task.in_(list(after))))
+    rows = connection.execute(_STORED, {"of_tasks": list(after)})
     stored = {row["task"]: dict(row) for row in rows.mappings()}
     moved: list[dict[str, Any]] = []
     anew: list[str] = []
