@@ -143,8 +143,8 @@ class FakeNodes:
             await self.api.create(path, body)
 
     @contextlib.contextmanager
-    def played(self, stage: Mapping[str, Any]) -> Iterator[None]:
-        """Let kwok play one stage meanwhile."""
+    def played(self, stage: Mapping[str, Any]) -> Iterator[int]:
+        """Let kwok play one stage meanwhile; return its process id."""
         settings = {
             "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
             "kind": "KwokConfiguration",
@@ -162,7 +162,7 @@ class FakeNodes:
         with (self.folder / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(argv, stdout=log, stderr=log)
             try:
-                yield
+                yield process.pid
                 if process.poll() is not None:
                     raise SystemExit(f"kwok ended with {process.returncode}; see {log.name}")
             finally:

@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -43,7 +43,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from benchmarks import scale_results
 from benchmarks.fake_nodes import AFTER, PODS_OF_A_NODE, STARTS, FakeNodes, a_pod, ends
 from benchmarks.scale_watch_found import Process, Watched, growth, table
-from benchmarks.scale_watch_seen import Costs, Rows, lag_of, rate_of
+from benchmarks.scale_watch_seen import Costs, Processors, Rows, lag_of, rate_of, shares
 from benchmarks.scheduling import without
 from plimsoll_operator.attempts.peaks import PEAKS_PATH, PeakReport
 from plimsoll_operator.kube.api_server import CORE, ApiServer, api_settings, path_of
@@ -87,6 +87,8 @@ class Bench:
     plan: Plan
     folder: Path
     progress: Progress
+    servers: Mapping[str, int] = field(default_factory=dict)
+    """Process ids of what the cluster runs, by name."""
     rows: Rows = field(init=False)
 
     def __post_init__(self) -> None:
@@ -163,14 +165,18 @@ class Bench:
             await costs.still(WITHIN_S)
             known_s, known_bytes = time.monotonic() - began_s, costs.rss_bytes
             await self.report_peaks(controller)
-            cpu_s = costs.cpu_s
-            with self.nodes.played(ends(NEXT, after=AFTER)):
+            cpu_s, asked_s = costs.cpu_s, time.monotonic()
+            users = {**self.servers, "controller": controller.pid, "this benchmark": os.getpid()}
+            before_s = Processors(users).used_s()
+            with self.nodes.played(ends(NEXT, after=AFTER)) as kwok:
                 await self.observe(self.plan.pods, "ends observed")
+                after_s = Processors({**users, "kwok": kwok}).used_s()
+                processors = shares(before_s, after_s, time.monotonic() - asked_s)
             cpu_s = await costs.still(WITHIN_S) - cpu_s
             alone_per_s, alone_cpu_s = await self._catch_up(costs)
             rss_bytes = known_bytes, costs.peak_rss_bytes, costs.rss_bytes
         costs_s = 1e3 * cpu_s / self.plan.pods
-        mine = Process(known_s, rss_bytes, costs_s, alone_per_s, alone_cpu_s)
+        mine = Process(known_s, rss_bytes, costs_s, alone_per_s, alone_cpu_s, processors)
         return await self._watched(mine)
 
     async def _catch_up(self, costs: Costs) -> tuple[float, float]:
@@ -275,7 +281,8 @@ async def a_bench(
         # It would take the fake nodes for dead, and collect pods that ended.
         stack.enter_context(without(cluster, "kube-controller-manager", "kube-scheduler"))
         nodes = FakeNodes(api, namespace, kwok, kubeconfig, folder)
-        bench = Bench(nodes, plan, folder, progress)
+        servers = {name: cluster.running()[name] for name in ("kube-apiserver", "etcd")}
+        bench = Bench(nodes, plan, folder, progress, servers)
         try:
             yield bench
         finally:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from rich.table import Table
@@ -17,7 +17,8 @@ class Process:
 
     known_s: until the one that started knew all pods as running. rss_bytes: then, at most and at
     last. cpu_s_of_1000: processor time for a thousand ends. alone_per_s: observed a second after
-    the SIGSTOP, and for that alone_cpu_s_of_1000. 0 is where nothing was measured.
+    the SIGSTOP, and for that alone_cpu_s_of_1000. processors: that each process on the machine used
+    while pods ended. 0 is where nothing was measured.
     """
 
     known_s: float
@@ -25,6 +26,7 @@ class Process:
     cpu_s_of_1000: float
     alone_per_s: float = 0.0
     alone_cpu_s_of_1000: float = 0.0
+    processors: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +79,9 @@ _LINES: Final[dict[str, Callable[[Watched], str]]] = {
     "CPU of 1,000 ends, s": lambda each: f"{each.process.cpu_s_of_1000:.2f}",
     "backlog: observed a second": lambda each: f"{each.process.alone_per_s:.0f}",
     "backlog: CPU of 1,000 ends, s": lambda each: f"{each.process.alone_cpu_s_of_1000:.2f}",
+    "processors used while they ended": lambda each: "\n".join(
+        f"{name} {share:.2f}" for name, share in each.process.processors.items()
+    ),
     "started and knew them running, s": lambda each: f"{each.process.known_s:.0f}",
     "RSS then, at most, after, MB": lambda each: ", ".join(
         f"{size / 1e6:.0f}" for size in each.process.rss_bytes

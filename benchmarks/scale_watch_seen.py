@@ -120,3 +120,26 @@ class Costs:
                 await asyncio.sleep(STILL_S)
                 if self.cpu_s - before_s <= STILL_SHARE * STILL_S:
                     return self.cpu_s
+
+
+EVERYTHING: Final = "all there is"
+
+
+@dataclass(frozen=True, slots=True)
+class Processors:
+    """Who uses the machine's processors. pids: of processes, by their names."""
+
+    pids: Mapping[str, int]
+
+    def used_s(self) -> dict[str, float]:
+        """Return the processor time that each has used, and everything on this machine."""
+        used = {name: Costs(pid).cpu_s for name, pid in self.pids.items()}
+        busy = psutil.cpu_times()
+        return {**used, EVERYTHING: float(busy.user + busy.nice + busy.system)}
+
+
+def shares(
+    before_s: Mapping[str, float], after_s: Mapping[str, float], took_s: float
+) -> dict[str, float]:
+    """Return how many processors each used meanwhile; of who came meanwhile, since it is there."""
+    return {name: (used_s - before_s.get(name, 0.0)) / took_s for name, used_s in after_s.items()}
