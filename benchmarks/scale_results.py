@@ -12,5 +12,10 @@ RESULTS: Final = Path(__file__).resolve().parents[1] / "bench-scale.json"
 
 def keep(found: Mapping[str, Any]) -> None:
     """Write figures, and leave those of the other benchmarks as they are."""
-    before = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    RESULTS.write_text(json.dumps({**before, **found}, indent=2) + "\n")
+    RESULTS.write_text(json.dumps({**kept(), **found}, indent=2) + "\n")
+
+
+def kept() -> dict[str, Any]:
+    """Return what was found before."""
+    found: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    return found

@@ -300,8 +300,17 @@ async def measured(
         for plan in plans:
             async with a_bench(cluster, plan, kwok, progress) as bench:
                 found.append(await bench.measure())
-            console.print(table(found[-1:]))
+                # Before the pods go: who ends it now loses nothing.
+                keep(plan, found[-1])
+                console.print(table(found[-1:]))
     return found
+
+
+def keep(plan: Plan, watched: Watched) -> None:
+    """Write it among what was found of other numbers of pods."""
+    name = "watch" if plan.backlog else "watch_killed"
+    others = scale_results.kept().get(name) or {}
+    scale_results.keep({name: {**others, str(plan.pods): asdict(watched)}})
 
 
 def main() -> int:
@@ -325,12 +334,6 @@ def main() -> int:
     found = asyncio.run(measured(cluster, [*plans, *killed], kwok, console))
     watched = found[: len(plans)]
     console.print(table(watched))
-    scale_results.keep(
-        {
-            "watch": [asdict(each) for each in watched],
-            "watch_killed": [asdict(each) for each in found[len(plans) :]],
-        }
-    )
     linear = len(watched) < 2 or growth(watched) <= MOST_GROWTH
     return 0 if all(each.once for each in found) and linear else 1
 

@@ -21,6 +21,15 @@ PREFIX: Final = "asked/"
 _AT_ONCE: Final = 500
 
 
+# Made once: they are asked whenever a run was seen, and to make them costs more than to ask.
+_KEPT: Final = sa.select(table).where(table.c.key.in_(sa.bindparam("keys", expanding=True)))
+_ENDED: Final = sa.select(
+    *(observations.c.attempt_uid, observations.c.features, observations.c.requested_s),
+    *(observations.c.request_cores, observations.c.request_bytes),
+    *(observations.c.submitted_cpu_share, observations.c.submitted_waiting_pods),
+).where(observations.c.attempt_uid.in_(sa.bindparam("of_uids", expanding=True)))
+
+
 def put(connection: sa.Connection, asked: Mapping[str, Asked]) -> None:
     """Keep what runs asked for, by attempt uid."""
     rows = [
@@ -34,26 +43,16 @@ def living(connection: sa.Connection, uids: Collection[str]) -> dict[str, Asked]
     found: dict[str, Asked] = {}
     keys = [PREFIX + uid for uid in uids]
     for start in range(0, len(keys), _AT_ONCE):
-        some = sa.select(table).where(table.c.key.in_(keys[start : start + _AT_ONCE]))
-        for row in connection.execute(some):
+        for row in connection.execute(_KEPT, {"keys": keys[start : start + _AT_ONCE]}):
             found[row.key.removeprefix(PREFIX)] = Asked.from_dict(_json(bytes(row.state)))
     return found
 
 
 def ended(connection: sa.Connection, uids: Collection[str]) -> dict[str, Asked]:
     """What the observations of these say that they asked for."""
-    column, asked, found = observations.c, list(uids), dict[str, Asked]()
+    asked, found = list(uids), dict[str, Asked]()
     for start in range(0, len(asked), _AT_ONCE):
-        some = sa.select(
-            column.attempt_uid,
-            column.features,
-            column.requested_s,
-            column.request_cores,
-            column.request_bytes,
-            column.submitted_cpu_share,
-            column.submitted_waiting_pods,
-        ).where(column.attempt_uid.in_(asked[start : start + _AT_ONCE]))
-        for row in connection.execute(some):
+        for row in connection.execute(_ENDED, {"of_uids": asked[start : start + _AT_ONCE]}):
             features = _json(row.features)
             found[row.attempt_uid] = Asked(
                 requested_s=row.requested_s,

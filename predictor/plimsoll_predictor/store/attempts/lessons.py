@@ -108,16 +108,20 @@ def append(connection: sa.Connection, new: Sequence[NewLesson]) -> None:
     append_in_order(connection, lessons, [_row(each) for each in new])
 
 
+# Made once: it is asked whenever something was written, and to make it costs more than to ask.
+_FOLLOWING: Final = (
+    sa.select(lessons, bids.c.bids)
+    .select_from(lessons.outerjoin(bids, bids.c.attempt_uid == lessons.c.attempt_uid))
+    .where(lessons.c.serial > sa.bindparam("after"))
+    .order_by(lessons.c.serial)
+    .limit(sa.bindparam("most"))
+)
+
+
 def read(connection: sa.Connection, after: int, limit: int) -> list[Lesson]:
     """The lessons that follow the serial ``after``, in order."""
-    following = (
-        sa.select(lessons, bids.c.bids)
-        .select_from(lessons.outerjoin(bids, bids.c.attempt_uid == lessons.c.attempt_uid))
-        .where(lessons.c.serial > after)
-        .order_by(lessons.c.serial)
-        .limit(limit)
-    )
-    found = [_lesson(row) for row in connection.execute(following)]
+    following = connection.execute(_FOLLOWING, {"after": after, "most": limit})
+    found = [_lesson(row) for row in following]
     uids = {each.attempt_uid for each in found if each.kind in _NEEDS}
     waited_s = restarts.waited_by(connection, uids) if uids else {}
     return [

@@ -70,10 +70,19 @@ def append(connection: sa.Connection, new: Sequence[NewSighting]) -> None:
         asked_rows.put(connection, asked)
 
 
+# Made once, as ``_TIMED``: it is asked whenever something was written.
+_FOLLOWING: Final = (
+    sa.select(table)
+    .where(table.c.serial > sa.bindparam("after"))
+    .order_by(table.c.serial)
+    .limit(sa.bindparam("most"))
+)
+
+
 def read(connection: sa.Connection, after: int, limit: int) -> list[Sighting]:
     """The sightings that follow the serial ``after``, in order."""
-    following = sa.select(table).where(table.c.serial > after).order_by(table.c.serial).limit(limit)
-    found = [_sighting(row) for row in connection.execute(following).mappings()]
+    following = connection.execute(_FOLLOWING, {"after": after, "most": limit})
+    found = [_sighting(row) for row in following.mappings()]
     living, ended = _uids(found, SightingKind.SUBMITTED), _uids(found, SightingKind.FINISHED)
     asked = asked_rows.ended(connection, ended) | asked_rows.living(connection, living)
     return [
