@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from deploy.local import binaries, prerequisites, tools
 from deploy.local.commands import read_command
+from deploy.local.layout import HERE
 from deploy.local.trouble import Trouble
 
 
@@ -66,6 +67,6 @@ def test_definitions_of_others_that_are_there_are_not_downloaded_again(
 
 @pytest.mark.parametrize("name", tools.TOOLS)
 def test_a_tool_needs_no_newer_go_than_kubernetes_does(name: str) -> None:
-    found = re.search(r"^go (\d+)\.(\d+)", (tools.HERE / name / "go.mod").read_text(), re.M)
+    found = re.search(r"^go (\d+)\.(\d+)", (HERE / name / "go.mod").read_text(), re.M)
     assert found is not None
     assert (int(found[1]), int(found[2])) <= prerequisites.GO_NEEDED
