@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import math
 import random
 import signal
@@ -29,6 +28,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks import scale_results
 from plimsoll_operator.training.round_job import SHARDS_A_WORKER
 from plimsoll_predictor.core.record import Observation, Outcome, PeakSource
 from plimsoll_predictor.core.task import TaskId
@@ -36,7 +36,6 @@ from plimsoll_predictor.core.units import GIB, MIB
 from plimsoll_predictor.store import DueTraining, Store, Work, WorkKind
 from tests.rigs.databases import postgresql_server
 
-RESULTS: Final = Path(__file__).resolve().parents[1] / "bench-scale.json"
 WORKER: Final = (sys.executable, "-P", "-m", "plimsoll_operator.processes.training_worker")
 RUNS: Final = 40
 NOW_S: Final = 1_790_000_000.0
@@ -186,13 +185,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         killed = play(store, url, size, 2, max(5.0, two.seconds / 20))
     speedup = one.seconds / two.seconds
     rounds = (one, two, killed)
-    kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    kept["trainings"] = {
+    found = {
         "rounds": [asdict(each) for each in rounds],
         "speedup": speedup,
         "hours_of_10000_by_8_workers": MANY * one.seconds / one.trainings / 8 / 3600,
     }
-    RESULTS.write_text(json.dumps(kept, indent=2) + "\n")
+    scale_results.keep({"trainings": found})
     Console().print(_table(rounds, speedup))
     lost = sum(each.twice + each.missing for each in rounds)
     return 0 if speedup >= LEAST_SPEEDUP and not lost else 1
