@@ -113,11 +113,24 @@ def run(order: WorkerOrder) -> int:
     os.nice(NICENESS - os.nice(0))
     children = Children()
     load_libraries()
-    with _store(order) as store:
-        share = store.due.shard(order.round, order.shard)
+    share = _share(order)
+    if share is None:
+        return 1
     # No connection is open while children are made: they would share it.
     left = [due for due in share if not _ended(children, order, due)]
     return 1 if left else 0
+
+
+def _share(order: WorkerOrder) -> list[DueTraining] | None:
+    """None where the store cannot be read now; the next worker of the index tries again."""
+    from plimsoll_predictor.store import StoreError
+
+    try:
+        with _store(order) as store:
+            return store.due.shard(order.round, order.shard)
+    except StoreError as error:
+        print(f"left for another worker: {error}", file=sys.stderr)
+        return None
 
 
 def _ended(children: Children, order: WorkerOrder, due: DueTraining) -> bool:

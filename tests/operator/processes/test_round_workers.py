@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -123,6 +124,18 @@ def test_a_worker_that_is_asked_to_end_does_and_leaves_the_rest(
     left = len(store.due.shard(ROUND, 0))
     assert 0 < left < 50
     assert sum(trained(store).values()) == 50 - left
+
+
+def test_a_store_that_cannot_be_read_is_named_and_tried_again_by_the_next_worker(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "store.db").write_text("no database, and longer than the header of one" * 9)
+    done = subprocess.run(
+        command(f"sqlite:///{tmp_path}/store.db"), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "left for another worker: " in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_nothing_numeric_is_loaded_before_it_gives_way() -> None:
