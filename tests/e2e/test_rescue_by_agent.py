@@ -40,9 +40,11 @@ async def raised(alarms: HandAlarms, shop: Shop, name: str, uid: str) -> None:
     """Alarm until the kernel enforces more, as an agent does that reads on."""
 
     def is_more() -> bool:
-        if limit_in(limit_file(uid)) > 64 * MIB:
+        # Read once: an alarm at the raised limit would be another one, and raise it again.
+        alarm = alarms.alarm(uid)
+        if alarm.limit_bytes > 64 * MIB:
             return True
-        alarms.sender.offer([alarms.alarm(uid)])
+        alarms.sender.offer([alarm])
         return False
 
     await until("the kernel enforces more", is_more)

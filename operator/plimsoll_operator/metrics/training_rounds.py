@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-
-_ROUND_SECONDS: Final = (10, 30, 60, 120, 300, 600, 1800, 3600, 10_800, 36_000)
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 
 class RoundMetrics:
-    """Rounds that ended, and how long they took."""
+    """Rounds that ended, and how long the newest took."""
 
     RESULTS = ("done", "failed", "gone", "unstarted", "refused")
 
@@ -19,12 +15,6 @@ class RoundMetrics:
             "plimsoll_training_rounds",
             "Rounds of trainings, by how their Job ended; refused: it could not be made.",
             ["result"],
-            registry=registry,
-        )
-        self._seconds = Histogram(
-            "plimsoll_training_round_seconds",
-            "How long rounds of trainings took, from the Job to the leader's last look at it.",
-            buckets=_ROUND_SECONDS,
             registry=registry,
         )
         self._last_seconds = Gauge(
@@ -38,7 +28,6 @@ class RoundMetrics:
     def ended(self, result: str, seconds: float) -> None:
         """Count a round that had a Job."""
         self._rounds.labels(result).inc()
-        self._seconds.observe(seconds)
         self._last_seconds.set(seconds)
 
     def refused(self) -> None:
