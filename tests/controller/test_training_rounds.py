@@ -192,8 +192,10 @@ async def test_a_new_leader_goes_on_with_the_round_of_the_last(leads: Leads) -> 
         job = await first.one_job()
     async with leads() as second:
         second.work(job, "no needs")
-        await second.end_job(job, "succeeded")
         await until("it is told", lambda: names(second.results) == ["one"])
+        await until("the round is over", lambda: second.rounds.now.last_round_s is not None)
+        assert second.rounds.now.words.startswith("no training waits; none runs; the last round")
+        await second.end_job(job, "succeeded")
         assert set(await second.jobs()) == {job}
         assert first.results == []
 

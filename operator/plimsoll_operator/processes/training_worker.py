@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FrameType
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from plimsoll_operator.processes.trainer import (
     TrainingOrder,
@@ -157,22 +157,36 @@ def _begin_and_do(order: WorkerOrder, due: DueTraining) -> int:
             return 0 if _keep_failure(order, due, words) else _NOT_KEPT
         if due.work.task is None:
             return _learn(order, due)
-        result = train_one(_training(order, due))
+        return _train(order, due)
     except AlreadyEndedError as error:
         print(f"nothing to do: {error}", file=sys.stderr)
         return 0
     except StoreError as error:
         print(f"left for another worker: {error}", file=sys.stderr)
         return _NOT_KEPT
-    print_result(lambda: result)
+
+
+def _train(order: WorkerOrder, due: DueTraining) -> int:
+    result: dict[str, Any] = {}
+
+    def train() -> dict[str, Any]:
+        result.update(train_one(_training(order, due)))
+        return result
+
+    print_result(train)
     return 0 if result["ok"] or result["recorded"] else _NOT_KEPT
 
 
 def _learn(order: WorkerOrder, due: DueTraining) -> int:
     from plimsoll_predictor.store import Claim
 
-    result = _learning(due).result(order.store_url, order.memory_mib)
-    print_result(lambda: result)
+    result: dict[str, Any] = {}
+
+    def learn() -> dict[str, Any]:
+        result.update(_learning(due).result(order.store_url, order.memory_mib))
+        return result
+
+    print_result(learn)
     claim = Claim(due.work, order.round, {"words": result.get("words")})
     with _store(order) as store:
         store.due.end(claim, None if result["ok"] else str(result["message"]))

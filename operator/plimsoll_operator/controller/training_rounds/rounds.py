@@ -221,13 +221,18 @@ class TrainingRounds:
         return True
 
     async def _judge(self, round_: str, state: RoundState) -> None:
-        """Close the round if it is over, or will never begin."""
+        """Close the round if it is over, or will never begin.
+
+        It is over when all has ended and was told, too: its pods then end by themselves.
+        """
         now, backlog = self._loop.time(), self.backlog
         if self._began is None:
             self._began = self._moved = now
         if backlog.begun:
             self._moved = now
         stuck = backlog.in_round > 0 and now - self._moved > self._parts.pace.unstarted_s
+        if state is RoundState.GOING and not backlog.in_round:
+            state = RoundState.DONE
         if state is RoundState.GOING and not stuck:
             return
         if stuck:
