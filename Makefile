@@ -221,8 +221,8 @@ bench-watch: setup cluster-up ## a controller that watches 20,000 pods of fake n
 bench-scale: setup ## a million observations on SQLite and PostgreSQL, models of thousands of tasks, and bench-scale.json
 	$(BIN)/python -P benchmarks/scale.py
 
-bench-trainings: setup postgresql ## a thousand trainings in rounds on PostgreSQL, by one worker and by two, and by two that are killed; into bench-scale.json
-	$(BIN)/python -P benchmarks/scale_trainings.py
+bench-trainings: setup postgresql ## a thousand trainings in rounds on PostgreSQL by two workers, 150 by one and by two that are killed; into bench-scale.json
+	$(BIN)/python -P benchmarks/scale_trainings.py --sample 150
 
 cluster-up: ## a real one-node Kubernetes on this machine (root, Debian 12)
 	$(CLUSTER) up

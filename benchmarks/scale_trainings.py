@@ -18,7 +18,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -54,6 +54,11 @@ class Round:
     twice: int
     missing: int
     failed: int
+
+    @property
+    def seconds_each(self) -> float:
+        """Of a training, whichever worker did it."""
+        return self.seconds / max(self.trainings, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +130,12 @@ class Pods:
 
 
 def play(store: Store, url: str, size: Size, workers: int, kill_every_s: float | None) -> Round:
-    """Have all tasks trained, and count what came of it."""
+    """Have the first ``size.tasks`` tasks trained, and count what came of it."""
     name = f"bench-{workers}-{time.time_ns()}"
     before = _trained(store)
     store.due.ask(
         DueTraining(work=Work(WorkKind.MODEL, TaskId.parse(task)), why="bench", since_s=NOW_S)
-        for task in sorted(str(each) for each in store.totals.by_task())
+        for task in sorted(str(each) for each in store.totals.by_task())[: size.tasks]
     )
     planned = store.due.plan(name, size.tasks, workers * SHARDS_A_WORKER)
     began_s = time.monotonic()
@@ -176,19 +181,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, write. Returns 0 if every bound holds."""
     parser = argparse.ArgumentParser(prog="benchmarks/scale_trainings.py", description=__doc__)
     parser.add_argument("--tasks", type=int, default=1_000)
+    parser.add_argument(
+        "--sample", type=int, help="tasks that one worker trains, and those that are killed; all"
+    )
     parser.add_argument("--budget", type=float, default=60.0, help="seconds of each search")
     chosen = parser.parse_args(arguments)
     size = Size(chosen.tasks, chosen.budget)
+    sample = replace(size, tasks=min(chosen.sample or size.tasks, size.tasks))
     with a_store(size) as (store, url):
-        one = play(store, url, size, 1, None)
+        one = play(store, url, sample, 1, None)
         two = play(store, url, size, 2, None)
-        killed = play(store, url, size, 2, max(5.0, two.seconds / 20))
-    speedup = one.seconds / two.seconds
+        killed = play(store, url, sample, 2, max(5.0, one.seconds / 40))
+    speedup = one.seconds_each / two.seconds_each
     rounds = (one, two, killed)
     found = {
         "rounds": [asdict(each) for each in rounds],
         "speedup": speedup,
-        "hours_of_10000_by_8_workers": MANY * one.seconds / one.trainings / 8 / 3600,
+        "hours_of_10000_by_8_workers": MANY * one.seconds_each / 8 / 3600,
     }
     scale_results.keep({"trainings": found})
     Console().print(_table(rounds, speedup))
@@ -206,7 +215,7 @@ def _table(rounds: Sequence[Round], speedup: float) -> Table:
             str(each.workers),
             f"{each.trainings:,}",
             f"{each.seconds:,.0f}",
-            f"{each.seconds / max(each.trainings, 1):.2f}",
+            f"{each.seconds_each:.2f}",
             *(str(count) for count in (each.kills, each.twice, each.missing, each.failed)),
         )
     return table

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plimsoll_operator.processes.run_webhook import NAME
+from plimsoll_operator.training.spawning import COMMAND
 from plimsoll_predictor.core.record import Observation
 from plimsoll_predictor.core.task import TaskId
 from plimsoll_predictor.store import Store
@@ -36,6 +37,8 @@ SETTINGS = {
     "PLIMSOLL_RESCUE_BY_AGENT": "true",
 }
 ADMISSION, CONTROLLER, AGENT = "admission", "controller", "agent"
+TRAINER = COMMAND[-1].encode()
+"""The module that a process which trains is started by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,18 @@ class Plimsoll:
         before = self.pid(name)
         os.kill(before, signal.SIGKILL)
         await self.back(name, before)
+
+    def trainers(self) -> list[int]:
+        """The process ids of those that train now."""
+        return [int(each.name) for each in Path("/proc").iterdir() if self._trains(each)]
+
+    def _trains(self, process: Path) -> bool:
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            settings = (process / "environ").read_bytes()
+        except OSError:  # it is no process, or has ended
+            return False
+        return TRAINER in words and bytes(self.state) in settings
 
     async def back(self, name: str, before: int) -> None:
         """Wait for the successor of process ``before`` to serve."""

@@ -16,6 +16,7 @@ from plimsoll_predictor.model.boosted import MARGIN, BoostedNeed
 from plimsoll_predictor.model.features import FeatureSchema
 from plimsoll_predictor.training.compile import compile_regression
 from plimsoll_predictor.training.folds import Fold
+from plimsoll_predictor.training.growing import grown
 from plimsoll_predictor.training.out_of_time import Bid, ReplayedBids, replayed_bids
 from plimsoll_predictor.training.plan import TrainingPlan
 from plimsoll_predictor.training.runs import RunRows
@@ -57,7 +58,7 @@ def fit_boosted(
         X, np.log(needs_bytes), nthread=threads, max_bin=MAX_BIN, missing=np.nan
     )
     settings = {**PARAMETERS, "nthread": threads, "seed": seed}
-    booster = xgboost.train(settings, data, num_boost_round=ROUNDS)
+    booster = grown(settings, data, ROUNDS)
     return BoostedNeed(
         trees=compile_regression(booster),
         level=LEVEL,

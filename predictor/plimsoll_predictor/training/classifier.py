@@ -21,6 +21,7 @@ from plimsoll_predictor.model.calibration import (
 )
 from plimsoll_predictor.model.task_model import CompiledSvm, CompiledTrees
 from plimsoll_predictor.training.compile import compile_booster, compile_svm
+from plimsoll_predictor.training.growing import grown
 from plimsoll_predictor.training.sampling import Labels, Rows, Sampled, Sampler, sample
 
 MAX_BIN: Final = 256
@@ -168,8 +169,6 @@ class _Trees:
 def _fit_trees(
     part: TrainingPart, recipe: Recipe, threads: int, calibration: Calibration
 ) -> _Trees:
-    import xgboost
-
     data = part.matrix(recipe.sampler, threads)
     values = recipe.parameters
     settings: dict[str, Any] = {
@@ -183,7 +182,7 @@ def _fit_trees(
     }
     if part.n_bins > 2:
         settings["num_class"] = part.n_bins
-    booster = xgboost.train(settings, data, num_boost_round=int(values["rounds"]))
+    booster = grown(settings, data, int(values["rounds"]))
     shift = part.shift(recipe.sampler)
     return _Trees(booster, part.layout, part.n_bins, calibration, shift)
 
