@@ -28,6 +28,8 @@ from tests.campaigns.campaigns import (
 from tests.e2e.plimsolls import AGENT, CONTROLLER, Plimsoll
 
 TRAINER_PROCESS = "trainer"
+MOST_UNMEASURED = 4
+"""Pods a kill of the agent: those that run, and those that begin until its silence is noticed."""
 SMALL = 8
 """Rounds where nobody asks for more."""
 
@@ -95,7 +97,7 @@ async def test_a_campaign_outlives_kills_at_random_and_repeats_no_success(
     assert len({run.attempt_uid for run in runs}) == len(runs) == len(seen)
     # A pod that comes and goes while no agent lives has no peak that anybody saw.
     unmeasured = sum(run.state is RunState.UNMEASURED for run in runs)
-    assert unmeasured <= 3 * kills[AGENT]
+    assert unmeasured <= MOST_UNMEASURED * kills[AGENT], (unmeasured, kills)
     expected = (count, count - unmeasured, unmeasured)
     assert (status["scenarios"], status["done"], status["failed"]) == expected, status
     print(

@@ -15,6 +15,7 @@ from plimsoll_operator.names.conditions import (
 )
 from plimsoll_operator.wording.figure_words import words_for_share
 from plimsoll_predictor.campaigns.findings import best_bins, estimated_improvement, learned_of
+from plimsoll_predictor.campaigns.planning import AGENTS_SILENT_S, TRIED_AFTER_S
 from plimsoll_predictor.campaigns.rules import (
     Ending,
     spent,
@@ -74,6 +75,7 @@ class State:
 
     refusal: why it cannot run, as a reason and a sentence; None if it can.
     ending: why it begins no more runs; None while it may. ended: nothing is under way either.
+    silent_s: how long no agent was heard.
     """
 
     generation: int | None
@@ -84,6 +86,7 @@ class State:
     duplicates: int = 0
     ending: Ending | None = None
     ended: bool = False
+    silent_s: float = 0.0
 
 
 _ENDINGS: Final[Mapping[Ending, str]] = {
@@ -93,6 +96,7 @@ _ENDINGS: Final[Mapping[Ending, str]] = {
     Ending.STOPPED: "it was stopped",
     Ending.NEVER_STARTS: "its pods never start; mend spec.podTemplate in another campaign",
     Ending.PROGRAM_FAILS: "its program fails every time, whatever its memory",
+    Ending.NOT_MEASURED: "no agent measured any of its runs; is there one on each of their nodes?",
 }
 
 
@@ -185,6 +189,10 @@ def _progressing(state: State, counts: Counts) -> Finding:
         return Finding(ConditionStatus.FALSE, "WaitsForAnother", words)
     far = f"{counts.done} of {counted(counts.scenarios, 'scenario')} done, {counts.failed} failed"
     trouble = _trouble(state.runs)
+    if state.ending is None and state.silent_s > AGENTS_SILENT_S:
+        most = "one at a time begins" if state.silent_s > TRIED_AFTER_S else "none begins"
+        words = f"no agent is heard, so nobody would measure a run: {most}; {far}{trouble}"
+        return Finding(ConditionStatus.TRUE, "WaitsForAgents", words)
     if state.ending is None:
         words = f"{far}, {counts.running} under way{trouble}"
         return Finding(ConditionStatus.TRUE, "Running", words)

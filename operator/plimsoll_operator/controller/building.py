@@ -274,6 +274,7 @@ class ControllerParts:
                 hub=hub,
                 book=book,
                 refusals=Refusals(CampaignJobs(kube), policies, self.bounds),
+                agents=self.lending.heard,
                 now_s=now_s,
             ),
         )

@@ -22,6 +22,10 @@ LIFT: Final = 2.0
 """Factor from a killed run's memory to its next attempt's."""
 MOST_INTERRUPTIONS: Final = 3
 """Attempts in a row that may end by no fault of their own, or fail to be seen."""
+AGENTS_SILENT_S: Final = 12.0
+"""Two beats of an agent, and a little."""
+TRIED_AFTER_S: Final = 120.0
+"""So long no run begins while no agent is heard; then one at a time does."""
 _FOLLOWED: Final = frozenset(
     each for each in RunState if each.is_open and each is not RunState.REGISTERED
 )
@@ -60,10 +64,14 @@ class SeenEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What the cluster and the store show. jobs: by scenario and attempt. ends: by scenario."""
+    """What the cluster and the store show. jobs: by scenario and attempt. ends: by scenario.
+
+    silent_s: how long no agent was heard; what runs then is not measured.
+    """
 
     jobs: Mapping[tuple[int, int], SeenJob] = field(default_factory=dict)
     ends: Mapping[int, Sequence[SeenEnd]] = field(default_factory=dict)
+    silent_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +109,8 @@ def next_steps(
             rows[each.key] = each
     ending = ending_of(rules, list(rows.values()), now_s)
     if ending is None:
-        for run in _beginning(rules, list(rows.values()), now_s, choose):
+        measured = replace(rules, parallelism=most_at_once(rules, seen.silent_s))
+        for run in _beginning(measured, list(rows.values()), now_s, choose):
             rows[run.key] = run
     if ending is Ending.STOPPED:
         for each in [each for each in rows.values() if each.state.is_under_way]:
@@ -117,6 +126,16 @@ def next_steps(
         ending=ending,
         ended=ending is not None and not any(_holds_up(each) for each in every),
     )
+
+
+def most_at_once(rules: Rules, silent_s: float) -> int:
+    """Return how many runs may be under way while no agent was heard for so long.
+
+    One is, after a while: it may be what brings up a node, and with it an agent.
+    """
+    if silent_s <= AGENTS_SILENT_S:
+        return rules.parallelism
+    return min(1, rules.parallelism) if silent_s > TRIED_AFTER_S else 0
 
 
 def refused(run: CampaignRun, why: str, now_s: float) -> CampaignRun:

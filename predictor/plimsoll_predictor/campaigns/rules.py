@@ -15,8 +15,11 @@ NEVER_STARTS_AFTER: Final = 2
 """Runs that were stuck before any container started: then it is the template."""
 FAILS_AFTER: Final = 5
 """Runs that failed before any succeeded: then it is the program."""
+NOT_MEASURED_AFTER: Final = 5
+"""Runs that succeeded and that nobody measured, before any was: then it is the nodes' agents."""
 _NOT_STARTED: Final = frozenset({RunState.STUCK, RunState.REFUSED})
 _FAILED: Final = frozenset({RunState.FAILED})
+_NOT_MEASURED: Final = frozenset({RunState.UNMEASURED})
 
 
 class Order(StrEnum):
@@ -35,6 +38,7 @@ class Ending(StrEnum):
     STOPPED = "Stopped"
     NEVER_STARTS = "NeverStarts"
     PROGRAM_FAILS = "ProgramFails"
+    NOT_MEASURED = "NotMeasured"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +91,7 @@ def ending_of(rules: Rules, runs: Sequence[CampaignRun], now_s: float) -> Ending
         (Ending.STOPPED, rules.stopped),
         (Ending.NEVER_STARTS, _only(runs, _NOT_STARTED, NEVER_STARTS_AFTER)),
         (Ending.PROGRAM_FAILS, _only(runs, _FAILED, FAILS_AFTER)),
+        (Ending.NOT_MEASURED, _only(runs, _NOT_MEASURED, NOT_MEASURED_AFTER)),
         (Ending.BUDGET_SPENT, _over(rules, runs, now_s)),
         (Ending.ALL_RUN, all(run.state is not RunState.REGISTERED for run in runs)),
         (Ending.NOTHING_MOVES, _settled(rules, runs)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from plimsoll_operator.campaigns.status import Counts, State, status_of
+from plimsoll_predictor.campaigns.planning import AGENTS_SILENT_S, TRIED_AFTER_S
 from plimsoll_predictor.campaigns.rules import (
     Ending,
 )
@@ -59,6 +60,16 @@ def test_a_running_campaign_says_how_far_it_is_and_what_failed_last() -> None:
         "Running",
         "4 of 7 scenarios done, 1 failed, 1 under way; scenario 5: its program failed",
     )
+
+
+def test_a_campaign_that_waits_for_agents_says_whether_a_run_is_tried() -> None:
+    silent = sentences(replace(STATE, silent_s=AGENTS_SILENT_S + 1))["Progressing"]
+    assert silent[:2] == ("True", "WaitsForAgents")
+    assert "nobody would measure a run: none begins; 4 of 7 scenarios done" in silent[2]
+    tried = sentences(replace(STATE, silent_s=TRIED_AFTER_S + 1))["Progressing"]
+    assert "one at a time begins" in tried[2]
+    over = replace(STATE, silent_s=TRIED_AFTER_S + 1, ending=Ending.ALL_RUN, ended=True)
+    assert sentences(over)["Progressing"][1] == "AllRun"
 
 
 def test_an_ending_campaign_waits_for_what_runs_and_an_ended_one_says_why() -> None:

@@ -56,6 +56,7 @@ class Life:
     stored: dict[tuple[int, int], CampaignRun]
     need: Callable[[CampaignRun], int]
     now_s: float = 1000.0
+    silent_s: float = 0.0
     made: dict[tuple[int, int], CampaignRun] = field(default_factory=dict)
     jobs: dict[tuple[int, int], SeenJob] = field(default_factory=dict)
     ends: dict[int, list[SeenEnd]] = field(default_factory=dict)
@@ -73,7 +74,11 @@ class Life:
         steps = next_steps(
             self.rules,
             list(self.stored.values()),
-            Seen(jobs=dict(self.jobs), ends={k: list(v) for k, v in self.ends.items()}),
+            Seen(
+                jobs=dict(self.jobs),
+                ends={k: list(v) for k, v in self.ends.items()},
+                silent_s=self.silent_s,
+            ),
             self.now_s,
             least_certain,
         )

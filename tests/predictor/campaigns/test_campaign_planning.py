@@ -10,7 +10,9 @@ import pytest
 
 from plimsoll_predictor.campaigns import stopping
 from plimsoll_predictor.campaigns.planning import (
+    AGENTS_SILENT_S,
     OBSERVED_WITHIN_S,
+    TRIED_AFTER_S,
     SeenJob,
 )
 from plimsoll_predictor.campaigns.rules import (
@@ -137,6 +139,29 @@ def test_a_program_that_always_fails_ends_the_campaign() -> None:
         life.end(life.made[max(life.made)], Outcome.FAILED, None)
     steps = life.look()
     assert (steps.ended, steps.ending, len(life.made)) == (True, Ending.PROGRAM_FAILS, 5)
+
+
+def test_without_an_agent_none_begins_and_after_a_while_one_at_a_time() -> None:
+    life = Life.of(RULES, registered(rows(6)), by_scenario)
+    life.silent_s = AGENTS_SILENT_S + 1
+    assert not life.look().create
+    life.silent_s = TRIED_AFTER_S + 1
+    assert len(life.look().create) == 1
+    life.look()
+    assert len(life.made) == 1
+    life.silent_s = AGENTS_SILENT_S
+    life.look()
+    assert len(life.made) == RULES.parallelism
+
+
+def test_runs_that_nobody_measures_end_the_campaign() -> None:
+    life = Life.of(replace(RULES, parallelism=1), registered(rows(50)), by_scenario)
+    for _ in range(5):
+        life.look()
+        life.end(life.made[max(life.made)], Outcome.SUCCEEDED, None)
+        life.now_s += OBSERVED_WITHIN_S
+    steps = life.look()
+    assert (steps.ended, steps.ending, len(life.made)) == (True, Ending.NOT_MEASURED, 5)
 
 
 @pytest.mark.parametrize(

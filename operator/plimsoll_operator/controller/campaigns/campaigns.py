@@ -20,6 +20,7 @@ from plimsoll_operator.campaigns.spec import BadCampaign, Campaign, read_campaig
 from plimsoll_operator.campaigns.status import DELETED, Phase, State, status_of
 from plimsoll_operator.controller.campaigns.refusals import Refusals
 from plimsoll_operator.controller.hub.hub import AttemptEnded, Hub, ObservationAmended, TrainingDue
+from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
 from plimsoll_operator.controller.tasks.book import TaskBook
 from plimsoll_operator.kube.errors import ApiError, NotFound, Refused
 from plimsoll_operator.names import labels
@@ -72,6 +73,7 @@ class Campaigns:
     hub: Hub
     book: TaskBook
     refusals: Refusals
+    agents: AgentsHeard
     now_s: Callable[[], float]
     _news: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _refused: bool = field(init=False, default=False)
@@ -224,6 +226,7 @@ class Campaigns:
             duplicates=record.duplicates,
             ending=steps.ending,
             ended=steps.ended,
+            silent_s=self.agents.silent_s,
         )
         await self._show(document, state)
 
@@ -241,7 +244,8 @@ class Campaigns:
         keys = {run_key(campaign.uid, scenario): scenario for scenario in going}
         ends = await self.writer.read(self.store.campaigns.ends, campaign.task, keys)
         rules = campaign.rules(record.began_s)
-        seen, now_s = Seen(jobs=jobs, ends=ends), self.now_s()
+        seen = Seen(jobs=jobs, ends=ends, silent_s=self.agents.silent_s)
+        now_s = self.now_s()
         # A choice among thousands of scenarios takes a while.
         return await asyncio.to_thread(next_steps, rules, runs, seen, now_s, least_certain)
 

@@ -26,6 +26,11 @@ class AgentsHeard:
         if len(self._heard_s) > NODES_KEPT:
             self._heard_s.popitem(last=False)
 
+    @property
+    def silent_s(self) -> float:
+        """How long none of them was heard; before the first, since the controller's start."""
+        return self.now_s() - next(reversed(self._heard_s.values()), self._began_s)
+
     def heard_s(self, node: str) -> float:
         """Return when it was last heard; one that never was counts from the controller's start."""
         return self._heard_s.get(node, self._began_s)

@@ -16,6 +16,7 @@ from plimsoll_operator.campaigns.spec import Campaign
 from plimsoll_operator.controller.campaigns.campaign_jobs import CampaignJobs
 from plimsoll_operator.controller.campaigns.campaigns import Campaigns
 from plimsoll_operator.controller.campaigns.refusals import Refusals
+from plimsoll_operator.controller.lending.agents_heard import AgentsHeard
 from plimsoll_operator.controller.tasks.bounds import ClusterBounds
 from plimsoll_operator.controller.tasks.nodes import ClusterNodes
 from plimsoll_operator.feed.board import FeedBoard
@@ -72,6 +73,9 @@ class JobsInMemory(CampaignJobs):
 class Rig:
     campaigns: Campaigns
     jobs: JobsInMemory
+    agents: AgentsHeard
+    clock: list[float]
+    """One number, the agents' clock."""
 
     def phases(self) -> list[str | None]:
         return [each.get("status", {}).get("phase") for each in self.jobs.documents]
@@ -80,7 +84,7 @@ class Rig:
 @asynccontextmanager
 async def looking(folder: Path, *documents: Document) -> AsyncIterator[Rig]:
     store = Store.open(f"sqlite:///{folder}/store.db")
-    writer, made = Writer(store), books()
+    writer, made, clock = Writer(store), books(), [0.0]
     async with client.ApiClient(client.Configuration(host=NOBODY)) as api:
         jobs = JobsInMemory(Kube(api), *documents)
         bounds = ClusterBounds(FeedBoard("e"), made.policies, ClusterNodes())
@@ -90,9 +94,10 @@ async def looking(folder: Path, *documents: Document) -> AsyncIterator[Rig]:
             hub=made.hub,
             book=made.book,
             refusals=Refusals(jobs, made.policies, bounds),
+            agents=(agents := AgentsHeard(lambda: clock[0])),
             now_s=lambda: 1000.0,
         )
-        yield Rig(campaigns, jobs)
+        yield Rig(campaigns, jobs, agents, clock)
     await writer.close()
     store.close()
 
@@ -174,3 +179,17 @@ async def test_one_of_a_recording_waits_for_runs_and_then_takes_what_they_worked
         assert rig.phases() == ["Running"]
         runs = rig.campaigns.store.campaigns.runs("uid-a")
         assert [(run.values["mib"], run.weight) for run in runs] == [("0", 3), ("1", 3)]
+
+
+async def test_no_run_begins_while_no_agent_is_heard_to_measure_it(tmp_path: Path) -> None:
+    document = a_document("a")
+    async with looking(tmp_path, document) as rig:
+        rig.clock[0] = 60.0
+        assert await rig.campaigns.look()
+        assert not rig.jobs.jobs
+        said = document["status"]["conditions"][1]
+        assert (said["status"], said["reason"]) == ("True", "WaitsForAgents")
+        rig.agents.hear("node")
+        await rig.campaigns.look()
+        assert rig.jobs.jobs
+        assert document["status"]["conditions"][1]["reason"] == "Running"
