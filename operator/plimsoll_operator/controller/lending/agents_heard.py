@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
+SILENT_AT_START_S: Final = 15.0
+"""Three beats of an agent."""
 NODES_KEPT: Final = 20_000
 """Names come from agents; the node heard longest ago is forgotten first."""
 
@@ -28,8 +30,13 @@ class AgentsHeard:
 
     @property
     def silent_s(self) -> float:
-        """How long none of them was heard; before the first, since the controller's start."""
-        return self.now_s() - next(reversed(self._heard_s.values()), self._began_s)
+        """How long none of them was heard.
+
+        A controller that has just started takes it that none lives until one says so.
+        """
+        if not self._heard_s:
+            return SILENT_AT_START_S + self.now_s() - self._began_s
+        return self.now_s() - self._heard_s[next(reversed(self._heard_s))]
 
     def heard_s(self, node: str) -> float:
         """Return when it was last heard; one that never was counts from the controller's start."""

@@ -97,6 +97,7 @@ async def looking(folder: Path, *documents: Document) -> AsyncIterator[Rig]:
             agents=(agents := AgentsHeard(lambda: clock[0])),
             now_s=lambda: 1000.0,
         )
+        agents.hear("node")
         yield Rig(campaigns, jobs, agents, clock)
     await writer.close()
     store.close()

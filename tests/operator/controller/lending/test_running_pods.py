@@ -13,7 +13,11 @@ import pytest
 
 from plimsoll_operator.controller.announcing.announcer import Announcer
 from plimsoll_operator.controller.attempts.peak_book import PeakBook
-from plimsoll_operator.controller.lending.agents_heard import NODES_KEPT, AgentsHeard
+from plimsoll_operator.controller.lending.agents_heard import (
+    NODES_KEPT,
+    SILENT_AT_START_S,
+    AgentsHeard,
+)
 from plimsoll_operator.controller.lending.lending import REFUSED_PAUSE_S, Lending
 from plimsoll_operator.controller.lending.request_resizer import RequestResizer
 from plimsoll_operator.controller.lending.running_pods import RunningPods
@@ -365,3 +369,17 @@ def test_names_of_nodes_that_agents_invent_are_bounded() -> None:
         heard.hear(f"node-{number}")
     assert len(heard._heard_s) == NODES_KEPT
     assert heard.heard_s("never") == 5.0
+
+
+def test_no_agent_lives_until_one_says_so() -> None:
+    now_s = 5.0
+    heard = AgentsHeard(lambda: now_s)
+    assert heard.silent_s == SILENT_AT_START_S
+    now_s = 7.0
+    assert heard.silent_s == SILENT_AT_START_S + 2
+    heard.hear("a")
+    heard.hear("b")
+    now_s = 8.0
+    heard.hear("a")
+    now_s = 10.0
+    assert heard.silent_s == 2
