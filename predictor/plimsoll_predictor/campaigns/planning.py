@@ -66,12 +66,26 @@ class SeenEnd:
 class Seen:
     """What the cluster and the store show. jobs: by scenario and attempt. ends: by scenario.
 
-    silent_s: how long no agent was heard; what runs then is not measured.
+    silent_s: how long no agent was heard; what runs then is not measured. since_s: since when
+    there is somebody to observe, in Unix seconds; what ended before is observed from then on.
     """
 
     jobs: Mapping[tuple[int, int], SeenJob] = field(default_factory=dict)
     ends: Mapping[int, Sequence[SeenEnd]] = field(default_factory=dict)
     silent_s: float = 0.0
+    since_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Clock:
+    """now_s, since_s: as in ``Seen``, in Unix seconds."""
+
+    now_s: float
+    since_s: float
+
+    def gives_up(self, ended_s: float) -> bool:
+        """Whether what ended then has been waited for long enough."""
+        return self.now_s - max(ended_s, self.since_s) >= OBSERVED_WITHIN_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +117,10 @@ def next_steps(
     runs: all attempts at all scenarios. choose: for the order MOST_TO_LEARN. now_s: Unix seconds.
     """
     rows = {run.key: run for run in runs}
+    clock = _Clock(now_s, seen.since_s)
     going = (run for run in latest_of(runs).values() if run.state in _FOLLOWED)
     for run in going:
-        for each in _advanced(rules, run, seen, _claimed(rows.values(), run.scenario), now_s):
+        for each in _advanced(rules, run, seen, _claimed(rows.values(), run.scenario), clock):
             rows[each.key] = each
     ending = ending_of(rules, list(rows.values()), now_s)
     if ending is None:
@@ -163,7 +178,7 @@ def _claimed(runs: Collection[CampaignRun], scenario: int) -> frozenset[str]:
 
 
 def _advanced(
-    rules: Rules, run: CampaignRun, seen: Seen, claimed: frozenset[str], now_s: float
+    rules: Rules, run: CampaignRun, seen: Seen, claimed: frozenset[str], clock: _Clock
 ) -> tuple[CampaignRun, ...]:
     """Return a scenario's latest attempt as it is now, and the attempt that follows it."""
     ends = [
@@ -172,20 +187,20 @@ def _advanced(
         if end.attempt_uid not in claimed or end.attempt_uid == run.attempt_uid
     ]
     if ends:
-        return _ended(rules, run, ends[0], now_s)
-    return _by_its_job(rules, run, seen.jobs.get(run.key), now_s)
+        return _ended(rules, run, ends[0], clock)
+    return _by_its_job(rules, run, seen.jobs.get(run.key), clock)
 
 
-def _ended(rules: Rules, run: CampaignRun, end: SeenEnd, now_s: float) -> tuple[CampaignRun, ...]:
+def _ended(rules: Rules, run: CampaignRun, end: SeenEnd, clock: _Clock) -> tuple[CampaignRun, ...]:
     known = replace(
         run,
         attempt_uid=end.attempt_uid,
         runtime_s=end.runtime_s,
         peak_bytes=end.peak_bytes,
-        ended_s=run.ended_s or end.finished_s or now_s,
+        ended_s=run.ended_s or end.finished_s or clock.now_s,
     )
     if end.outcome is Outcome.SUCCEEDED:
-        return (_measured(known, now_s),)
+        return (_measured(known, clock),)
     if end.outcome is Outcome.OOM_KILLED or (end.cause is not None and end.cause.is_own_heap):
         return _killed(rules, known)
     if end.outcome is Outcome.FAILED:
@@ -195,10 +210,10 @@ def _ended(rules: Rules, run: CampaignRun, end: SeenEnd, now_s: float) -> tuple[
     return _interrupted(known, f"{end.outcome.value}, by no fault of its own")
 
 
-def _measured(run: CampaignRun, now_s: float) -> CampaignRun:
+def _measured(run: CampaignRun, clock: _Clock) -> CampaignRun:
     if run.peak_bytes is not None:
         return replace(run, state=RunState.LEARNED)
-    if since(run.ended_s, now_s) < OBSERVED_WITHIN_S:
+    if not clock.gives_up(run.ended_s or clock.now_s):
         return replace(run, state=RunState.EXECUTED)
     words = "it succeeded, and no agent measured it; is an agent on its node?"
     return replace(run, state=RunState.UNMEASURED, note=words)
@@ -232,41 +247,42 @@ def _after(run: CampaignRun, memory_bytes: int, *, lifts: int) -> CampaignRun:
 
 
 def _by_its_job(
-    rules: Rules, run: CampaignRun, job: SeenJob | None, now_s: float
+    rules: Rules, run: CampaignRun, job: SeenJob | None, clock: _Clock
 ) -> tuple[CampaignRun, ...]:
     """Return what a Job says while no observation says how it ended."""
     if job is None:
         # Made, and gone again before anybody observed it; else it is still to be made.
-        return () if run.state is RunState.CREATING else _unseen(run, "its Job is gone", now_s)
+        return () if run.state is RunState.CREATING else _unseen(run, "its Job is gone", clock)
     if job.succeeded or job.failed:
-        return _finished(run, job, now_s)
+        return _finished(run, job, clock)
     if job.started or run.state is RunState.RUNNING:
         # A pod that ended is not seen, and its Job says so a little later.
         return (replace(run, state=RunState.RUNNING),)
-    if since(run.created_s, now_s) < rules.start_within_s:
+    if since(run.created_s, clock.now_s) < rules.start_within_s:
         return (replace(run, state=RunState.STARTING),)
     words = f"nothing started within {rules.start_within_s:g} s: {job.stuck_why or 'no pod'}"
-    return (replace(run, state=RunState.STUCK, ended_s=now_s, note=words),)
+    return (replace(run, state=RunState.STUCK, ended_s=clock.now_s, note=words),)
 
 
-def _finished(run: CampaignRun, job: SeenJob, now_s: float) -> tuple[CampaignRun, ...]:
-    ended_s = run.ended_s or job.finished_s or now_s
+def _finished(run: CampaignRun, job: SeenJob, clock: _Clock) -> tuple[CampaignRun, ...]:
+    ended_s = run.ended_s or job.finished_s or clock.now_s
     if job.succeeded:
         executed = replace(run, ended_s=ended_s, state=RunState.EXECUTED)
-        if now_s - ended_s < OBSERVED_WITHIN_S:
+        if not clock.gives_up(ended_s):
             return (executed,)
         words = "it succeeded, and was not observed; is its task's mode off?"
         return (replace(executed, state=RunState.UNMEASURED, note=words),)
     waits = replace(run, ended_s=ended_s)
-    if now_s - ended_s < OBSERVED_WITHIN_S:
+    if not clock.gives_up(ended_s):
         return (waits,)
     words = f"its Job failed, and no pod of it was observed: {job.stuck_why or 'no reason given'}"
     return (replace(waits, state=RunState.FAILED, note=words),)
 
 
-def _unseen(run: CampaignRun, why: str, now_s: float) -> tuple[CampaignRun, ...]:
-    waits = replace(run, ended_s=run.ended_s or now_s)
-    if since(waits.ended_s, now_s) < OBSERVED_WITHIN_S:
+def _unseen(run: CampaignRun, why: str, clock: _Clock) -> tuple[CampaignRun, ...]:
+    ended_s = run.ended_s or clock.now_s
+    waits = replace(run, ended_s=ended_s)
+    if not clock.gives_up(ended_s):
         return (waits,)
     return _interrupted(waits, f"{why}, and no end of it was observed")
 

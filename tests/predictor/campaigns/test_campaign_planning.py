@@ -154,6 +154,24 @@ def test_without_an_agent_none_begins_and_after_a_while_one_at_a_time() -> None:
     assert len(life.made) == RULES.parallelism
 
 
+def test_what_ended_while_no_controller_ran_is_waited_for_from_its_start_on() -> None:
+    life = Life.of(RULES, registered(rows(2)), by_scenario)
+    life.look()
+    for key in life.jobs:
+        life.jobs[key] = SeenJob(started=True, succeeded=True, finished_s=life.now_s)
+    life.end(life.made[1, 1], Outcome.SUCCEEDED, None)
+    life.now_s += 10 * OBSERVED_WITHIN_S
+    life.since_s = life.now_s
+    life.look()
+    assert set(states(life).values()) == {RunState.EXECUTED}
+    life.end(life.made[0, 1], Outcome.SUCCEEDED, 100 * MIB)
+    life.look()
+    assert states(life)[0, 1] is RunState.LEARNED
+    life.now_s += OBSERVED_WITHIN_S
+    life.look()
+    assert states(life)[1, 1] is RunState.UNMEASURED
+
+
 def test_runs_that_nobody_measures_end_the_campaign() -> None:
     life = Life.of(replace(RULES, parallelism=1), registered(rows(50)), by_scenario)
     for _ in range(5):

@@ -76,6 +76,7 @@ class Campaigns:
     agents: AgentsHeard
     now_s: Callable[[], float]
     _news: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    _began_s: float = field(init=False, default=0.0)
     _refused: bool = field(init=False, default=False)
 
     def attempt_ended(self, event: AttemptEnded) -> None:
@@ -90,6 +91,7 @@ class Campaigns:
 
     async def run(self) -> None:
         """Look until cancelled."""
+        self._began_s = self.now_s()
         while True:
             pause_s = LOOK_EVERY_S if await self.look() else LOOK_SELDOM_S
             try:
@@ -244,7 +246,8 @@ class Campaigns:
         keys = {run_key(campaign.uid, scenario): scenario for scenario in going}
         ends = await self.writer.read(self.store.campaigns.ends, campaign.task, keys)
         rules = campaign.rules(record.began_s)
-        seen = Seen(jobs=jobs, ends=ends, silent_s=self.agents.silent_s)
+        silent_s = self.agents.silent_s
+        seen = Seen(jobs=jobs, ends=ends, silent_s=silent_s, since_s=self._began_s)
         now_s = self.now_s()
         # A choice among thousands of scenarios takes a while.
         return await asyncio.to_thread(next_steps, rules, runs, seen, now_s, least_certain)
