@@ -8,7 +8,7 @@ from typing import Any
 
 from kubernetes_asyncio import client
 
-from tests.apiserver.controllers import Shop, until
+from tests.apiserver.controllers import PATIENCE_S, Shop, until
 from tests.rigs.eater import a_spec
 
 GROUP = ("plimsoll.dev", "v1alpha1")
@@ -60,7 +60,11 @@ async def status_of(shop: Shop, name: str) -> Mapping[str, Any]:
 
 
 async def when(
-    shop: Shop, name: str, what: str, holds: Callable[[Mapping[str, Any]], object]
+    shop: Shop,
+    name: str,
+    what: str,
+    holds: Callable[[Mapping[str, Any]], object],
+    within_s: float = PATIENCE_S,
 ) -> Mapping[str, Any]:
     """Wait until a campaign's status is so; the status."""
 
@@ -68,13 +72,13 @@ async def when(
         status = await status_of(shop, name)
         return status if holds(status) else None
 
-    status: Mapping[str, Any] = await until(f"campaign {name} {what}", look)
+    status: Mapping[str, Any] = await until(f"campaign {name} {what}", look, within_s)
     return status
 
 
-async def over(shop: Shop, name: str) -> Mapping[str, Any]:
+async def over(shop: Shop, name: str, within_s: float = PATIENCE_S) -> Mapping[str, Any]:
     """Wait until a campaign is over; its status."""
-    return await when(shop, name, "is over", lambda status: status.get("phase") in OVER)
+    return await when(shop, name, "is over", lambda one: one.get("phase") in OVER, within_s)
 
 
 def condition(status: Mapping[str, Any], kind: str) -> tuple[str, str, str]:

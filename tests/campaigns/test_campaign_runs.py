@@ -30,6 +30,10 @@ from tests.campaigns.campaigns import (
 from tests.e2e.plimsolls import AGENT, CONTROLLER, Plimsoll
 
 TRAINER_PROCESS = "trainer"
+MANY_BETWEEN_S = 15.0
+"""A controller begins runs when an agent has said that it lives, which takes up to ten seconds."""
+WITHIN_S = 900.0
+"""Many scenarios may be left when the last kill is over."""
 LOOKS_AGAIN_S = 10.0
 """From a new agent's start until it has found all pods, on a busy machine."""
 SMALL = 8
@@ -87,8 +91,10 @@ async def test_a_campaign_outlives_kills_at_random_and_repeats_no_success(
     container = campaign["spec"]["podTemplate"]["spec"]["containers"][0]
     container["command"] = ["/task", "eat", "$(MIB)", "$(SECONDS)"]
     made = await submit(shop, campaign)
-    kills, without_agent = await killed_at_random(plimsoll, rounds if many else max(2, rounds // 4))
-    status = await over(shop, "outlives")
+    kills, without_agent = await killed_at_random(
+        plimsoll, rounds if many else max(2, rounds // 4), MANY_BETWEEN_S if many else 1.5
+    )
+    status = await over(shop, "outlives", WITHIN_S)
     count = pairs * len(seconds)
     task = shop.task("outlives")
     seen = plimsoll.observations(task)
@@ -126,7 +132,7 @@ def ran_within(run: CampaignRun, seconds: tuple[float, float]) -> bool:
 
 
 async def killed_at_random(
-    plimsoll: Plimsoll, kills: int
+    plimsoll: Plimsoll, kills: int, between_s: float
 ) -> tuple[Counter[str], list[tuple[float, float]]]:
     """Kill (-9) one after the other. A trainer is killed only while one trains.
 
@@ -134,7 +140,7 @@ async def killed_at_random(
     """
     random, killed, without_agent = Random(29), Counter[str](), []
     for _ in range(kills):
-        await asyncio.sleep(1.5 * random.random())
+        await asyncio.sleep(between_s * random.random())
         victim = random.choice([CONTROLLER, AGENT, TRAINER_PROCESS])
         trainers = plimsoll.trainers()
         if victim == TRAINER_PROCESS and trainers:
