@@ -76,7 +76,7 @@ def tool_folder(name: str, environment: Mapping[str, str]) -> Path:
 
 
 def module_of(name: str, module: str, environment: Mapping[str, str], say: Say) -> Path:
-    """Folder of a module that a tool is built of, downloaded if it is not there: its chart is in it.
+    """Folder of a module that a tool is built of, downloaded if it is not there.
 
     Raises:
         Trouble: if it cannot be downloaded, or is not the one that the tool's go.sum pins.
