@@ -23,13 +23,15 @@ from tests.e2e.seeing import (
     running,
 )
 from tests.e2e.workloads import LONG_S, Manifest, a_pod
-from tests.kueue.quotas import KUEUES_GATE, Queue, counted_bytes
+from tests.kueue.quotas import KUEUES_GATE, Queue, condition_of, counted_bytes
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="session")]
 
 ASKED = "700Mi"
 GROWS = "heed 96 4 140 10240 3"
 """To 236 MiB, slower where its limit is near: see the rescues of tests/e2e."""
+GROUP_LABEL = "kueue.x-k8s.io/pod-group-name"
+GROUP_SIZE = "kueue.x-k8s.io/pod-group-total-count"
 NOWHERE = {"example.com/none": "such"}
 
 
@@ -123,3 +125,24 @@ async def test_a_killed_pod_of_a_queue_is_tried_again_through_the_queue(
     )
     assert [each.outcome for each in seen] == [Outcome.OOM_KILLED, Outcome.SUCCEEDED]
     assert len({each.run for each in seen}) == 1
+
+
+async def test_a_killed_pod_of_a_group_is_replaced_within_its_group(
+    shop: Shop, queue: Queue
+) -> None:
+    await queue.allow("1Gi")
+
+    def one_of(name: str, command: str) -> Manifest:
+        pod = queue.takes(a_pod(name, command, task=name, memory="160Mi"))
+        pod["metadata"]["labels"][GROUP_LABEL] = "pair"
+        pod["metadata"]["annotations"][GROUP_SIZE] = "2"
+        return pod
+
+    small = await create(shop, one_of("pair-small", "eat 20 1"))
+    large = await create(shop, one_of("pair-large", GROWS))
+    again = await retried(shop, large.metadata.uid)
+    assert decision_of(again)["reason"] == "lifted"
+    assert again.status.phase == (await ended(shop, "pair-small")).status.phase == "Succeeded"
+    workload = await queue.says(small.metadata.uid, "Finished")
+    assert workload["metadata"]["name"] == "pair"
+    assert condition_of(workload, "Evicted") is None
