@@ -51,7 +51,8 @@ def a_kueue(cluster: Cluster, helm: Helm) -> Iterator[None]:
     values = cluster.handle.layout.home / "kueue-values.json"
     values.write_text(json.dumps(_values(folder, version)))
     words = ["-n", SYSTEM, "--create-namespace", "--values", str(values)]
-    helm.do("install", NAME, str(folder), *words, "--wait", "--timeout", "240s")
+    # Also where a run that was killed has left one.
+    helm.do("upgrade", "--install", NAME, str(folder), *words, "--wait", "--timeout", "240s")
     try:
         yield
     finally:
