@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from deploy.local.tools import module_of, tool
 
 from tests.chart.helm import Helm
 from tests.conftest import Cluster
+from tests.kueue.quotas import GROUP
 
 MODULE = "sigs.k8s.io/kueue"
 NAME = "kueue"
@@ -56,8 +58,25 @@ def a_kueue(cluster: Cluster, helm: Helm) -> Iterator[None]:
     try:
         yield
     finally:
+        _forget_queues(cluster)
         helm.do("uninstall", NAME, "-n", SYSTEM, "--wait", "--timeout", "240s")
         cluster.kubectl("delete", "namespace", SYSTEM, "--ignore-not-found")
+
+
+def _forget_queues(cluster: Cluster) -> None:
+    """Remove what a failed test has left: Kueue alone lets it go, and is about to go itself."""
+    for kind in ("workloads", "clusterqueues", "resourceflavors"):
+        for each in cluster.get(f"{kind}.{GROUP}", "-A")["items"]:
+            meta = each["metadata"]
+            place = ["-n", meta["namespace"]] if "namespace" in meta else []
+            words = [f"{kind}.{GROUP}", meta["name"], *place]
+            cluster.kubectl("delete", *words, "--wait=false", "--ignore-not-found")
+            bare = json.dumps({"metadata": {"finalizers": None}})
+            # It may have gone by itself.
+            subprocess.run(
+                cluster.handle.kubectl("patch", *words, "--type=merge", "--patch", bare),
+                capture_output=True, check=False,
+            )  # fmt: skip
 
 
 def _load(cluster: Cluster, reference: str) -> None:

@@ -23,7 +23,7 @@ from tests.e2e.seeing import (
     running,
 )
 from tests.e2e.workloads import LONG_S, Manifest, a_pod
-from tests.kueue.quotas import KUEUES_GATE, Queue, condition_of, counted_bytes
+from tests.kueue.quotas import KUEUES_GATE, Queue, asked_bytes, condition_of, counted_bytes
 
 pytestmark = [pytest.mark.node, pytest.mark.asyncio(loop_scope="session")]
 
@@ -117,7 +117,7 @@ async def test_a_killed_pod_of_a_queue_is_tried_again_through_the_queue(
     assert decision_of(again)["reason"] == "lifted"
     assert again.status.phase == "Succeeded"
     workload = await queue.says(again.metadata.uid, "Finished")
-    assert counted_bytes(workload) == parse_bytes(memory_of(again)[0]) > 160 * MIB
+    assert asked_bytes(workload) == parse_bytes(memory_of(again)[0]) > 160 * MIB
     seen = await until(
         "both observed",
         lambda: (found := plimsoll.observations(shop.task("grows")))[1:] and found,
