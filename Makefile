@@ -15,7 +15,7 @@ WORKERS ?= 2
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := operator predictor tests benchmarks demo deploy
 
-.PHONY: help setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-scheduling bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-engines test-airflow test-next-pods test-placing test-local test-harm test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched airflow
+.PHONY: help setup demo demo-campaign demo-placing test check bench bench-sizes bench-thesis bench-sap bench-shifts bench-budgets bench-forecast bench-live bench-rescue bench-placing bench-placing-nodes bench-campaigns bench-scheduling bench-split bench-split-node bench-scale bench-watch bench-trainings clean format lint types layers test-unit test-traces test-tracking test-monitoring test-cluster test-browser test-apiserver test-controller test-e2e test-campaigns test-engines test-airflow test-next-pods test-kueue test-placing test-local test-harm test-chart test-ha test-alone mutants format-check lock cluster-up cluster-down image runtimes browser postgresql prometheus generated test-unit-full test-doctests soak bench-saturated test-rendered test-followed soak-cluster fetched airflow kueue
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -112,7 +112,13 @@ test-airflow: cluster-up airflow ## a real Airflow beside the cluster: too small
 test-next-pods: setup cluster-up ## from a kill to the next pod, fifty times: an engine that makes it at once, and Plimsoll
 	$(INSIDE) $(BIN)/pytest --capture=no tests/engines
 
-test-engines: test-airflow test-next-pods ## real workflow engines beside the cluster, which make test leaves out: they take minutes
+kueue: setup
+	@$(BIN)/python -m tests.kueue.kueues
+
+test-kueue: cluster-up kueue ## a real Kueue on the cluster: Jobs sized before it counts them, pods that it counts left alone
+	$(INSIDE) $(BIN)/pytest tests/kueue
+
+test-engines: test-airflow test-next-pods test-kueue ## real workflow engines beside the cluster, which make test leaves out: they take minutes
 
 test-placing: setup ## two real nodes, a core each: what is observed of tasks that share them; on a cluster of its own
 	$(BIN)/pytest tests/placing

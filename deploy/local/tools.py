@@ -32,6 +32,7 @@ class Tool:
 
 TOOLS: Final = {
     "helm": Tool("helm.sh/helm/v3/cmd/helm"),
+    "kueue": Tool("sigs.k8s.io/kueue/cmd/kueue", fetched=False),
     "kwok": Tool("sigs.k8s.io/kwok/cmd/kwok", fetched=False),
 }
 """By name, which is also that of a folder here with its go.mod: Kubernetes' pins other versions of
@@ -74,6 +75,23 @@ def tool_folder(name: str, environment: Mapping[str, str]) -> Path:
     return cache_root(environment) / f"tools-{_fingerprint(HERE / name)}"
 
 
+def module_of(name: str, module: str, environment: Mapping[str, str], say: Say) -> Path:
+    """Folder of a module that a tool is built of, downloaded if it is not there.
+
+    Raises:
+        Trouble: if it cannot be downloaded, or is not the one that the tool's go.sum pins.
+
+    """
+    say(f"looking for the Go module {module} of {name}")
+    said = run(
+        ["go", "mod", "download", "-json", module],
+        doing=f"downloading {module}, which is done outside of any cluster",
+        cwd=HERE / name,
+        environment={**environment, "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"},
+    )
+    return Path(json.loads(said)["Dir"])
+
+
 def _fingerprint(modules: Path) -> str:
     """Of all that decides what is built."""
     parts = [(modules / each).read_bytes() for each in ("go.mod", "go.sum")]
@@ -95,7 +113,7 @@ def _linker_flags() -> str:
 def _build(name: str, folder: Path, environment: Mapping[str, str], say: Say) -> None:
     prerequisites.require_go(prerequisites.go_version())
     prerequisites.require_space(prerequisites.build_places(environment))
-    say(f"building {name} into {folder}; once, 3 min on 2 cores")
+    say(f"building {name} into {folder}; once, 2 to 4 min on 2 cores")
     unfinished = folder / f"{name}.part"
     settings = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
     package = TOOLS[name].package

@@ -2,12 +2,16 @@
 
 A kubelet first writes that the containers have ended, then takes the pod down, and a second or so
 later it writes that the pod has failed. Nothing of it runs in between, and nothing can again.
+
+Kueue goes by the phase: until then the pod has its quota, and its next attempt would be one too
+many in its group, and be deleted.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from plimsoll_operator.pods.queue_managers import is_counted_by_kueue
 from plimsoll_operator.pods.spec import (
     Pod,
     RestartPolicy,
@@ -36,7 +40,7 @@ def is_over(pod: Pod) -> bool:
     status = mapping(pod.get("status"))
     if status.get("phase") in ("Succeeded", "Failed"):
         return True
-    if restart_policy(pod) is not RestartPolicy.NEVER:
+    if restart_policy(pod) is not RestartPolicy.NEVER or is_counted_by_kueue(pod):
         return False
     return all(
         _have_ended(sequence(spec_of(pod).get(listed)), sequence(status.get(shown)))

@@ -13,6 +13,7 @@ from typing import Any
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import format_bytes
 from plimsoll_operator.pods.identity import AUTO
+from plimsoll_operator.pods.queue_managers import written_at_admission
 from plimsoll_operator.pods.spec import Pod, mapping, metadata_of, qos_of, sequence
 from plimsoll_operator.sizing.decision_note import note_from_json, note_to_json
 from plimsoll_operator.sizing.node_hint import without_hint
@@ -138,7 +139,11 @@ def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
     annotations.pop(labels.RETRIED_AS, None)
     annotations.pop(labels.RESCUED, None)
     annotations.pop(labels.HELD, None)
-    meta.update(name=following.name, annotations=annotations)
+    # The copy queues again, and is admitted for itself.
+    of_its_queue = written_at_admission(pod)
+    meta.update(name=following.name, annotations=_without(annotations, of_its_queue))
+    if "labels" in meta:
+        meta["labels"] = _without(mapping(meta["labels"]), of_its_queue)
     if mapping(meta.get("labels")).get(labels.TASK) == AUTO and _LABEL.fullmatch(following.task):
         # The copy has another name, from which another task would be read.
         meta["labels"] = {**meta["labels"], labels.TASK: following.task}
@@ -148,6 +153,10 @@ def next_attempt(pod: Pod, following: NextAttempt) -> dict[str, Any]:
         "metadata": meta,
         "spec": _sized_spec(pod, following),
     }
+
+
+def _without(values: Mapping[str, Any], names: frozenset[str]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in names}
 
 
 def _sized_spec(pod: Pod, following: NextAttempt) -> dict[str, Any]:

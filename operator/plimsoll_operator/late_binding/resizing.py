@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from plimsoll_operator.names.quantity import format_bytes
+from plimsoll_operator.pods.queue_managers import is_counted_by_kueue
 from plimsoll_operator.pods.spec import (
     NotSizable,
     Pod,
@@ -44,8 +45,6 @@ WAITS_RAISED_S: Final = 6 * 3600.0
 """A pod that asks for more than its author wrote, and found no node for so long, may find none.
 It gets what was written then, which may fit beside pods that never end."""
 WHILE_WAITING: Final = "resized while waiting: "
-KUEUE_GATES: Final = "kueue.x-k8s.io/"
-"""Kueue has counted such a pod against its own quota, at the size that it was created with."""
 
 
 def why_not(version: Mapping[str, Any], resources: Mapping[str, Any]) -> str | None:
@@ -136,8 +135,8 @@ def resize_for(pod: Pod, state: AdmissionState, now_s: float | None = None) -> R
     """Decide a waiting pod by its task's present knowledge. now_s: as in ``size``."""
     if place_of(pod) is not Place.WAITING:
         return Left("it does not wait for a node any more")
-    if _is_held_by_kueue(pod):
-        return Left("Kueue holds it at the size that its quota was counted for")
+    if is_counted_by_kueue(pod):
+        return Left("Kueue counted it at the size that it has, and would delete it at another")
     sized, container = size(pod, state, now_s=now_s), sized_container(pod)
     note, wanted, identity = sized.note, sized.wanted, sized.identity
     if isinstance(container, NotSizable) or note is None or wanted is None or identity is None:
@@ -180,11 +179,6 @@ def unapplied(pod: Pod) -> DecisionNote | None:
         reason=Reason.KEPT,
         why=f"{words_for_bytes(at_bytes)} are kept: a node was found before it could be resized",
     )
-
-
-def _is_held_by_kueue(pod: Pod) -> bool:
-    gates = sequence(spec_of(pod).get("schedulingGates"))
-    return any(str(mapping(gate).get("name")).startswith(KUEUE_GATES) for gate in gates)
 
 
 def _found_no_room(pod: Pod, note: DecisionNote, wanted: Memory, now_s: float | None) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.names.quantity import BadQuantity, parse_bytes
+from plimsoll_operator.pods.queue_managers import is_counted_by_kueue
 from plimsoll_operator.pods.spec import (
     Pod,
     Qos,
@@ -60,6 +61,7 @@ def why_not_by_pod(pod: Pod, watched: WatchedPod) -> str | None:
         "its RuntimeClass runs it in a sandbox": bool(overhead_of(pod)),
         "it was restarted in place": bool(watched.status.restarts),
         "it is not its run's first attempt": watched.attempts.number > 1,
+        "Kueue counted it, and would delete it at another size": is_counted_by_kueue(pod),
         "it is being resized": any(each.get("type") in RESIZES for each in _conditions(pod)),
     }
     return next((why for why, holds in against.items() if holds), None)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from plimsoll_operator.attempts.watched_pod import WatchedPod
 from plimsoll_operator.names import labels
+from plimsoll_operator.pods.queue_managers import is_counted_by_kueue
 from plimsoll_operator.pods.spec import (
     Pod,
     SizedContainer,
@@ -47,6 +48,7 @@ def why_not(pod: Pod, watched: WatchedPod, policy: Policy, *, paused: bool) -> s
         ),
         "its RuntimeClass runs it in a sandbox": bool(overhead_of(pod)),
         "it lends memory": labels.LENT in annotations_of(pod),
+        "Kueue counted it, and would delete it at another size": is_counted_by_kueue(pod),
     }
     return next((why for why, holds in against.items() if holds), None)
 

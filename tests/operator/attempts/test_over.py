@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from plimsoll_operator.attempts.over import is_over
+from plimsoll_operator.pods.queue_managers import MANAGED
 from tests.builders.pods import APod, a_pod
 
 ENDED = {"state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
@@ -33,6 +34,7 @@ NEVER = a_pod().restarting("Never")
         pytest.param(of(NEVER.with_container("log"), main=ENDED, log=ENDED), id="all have"),
         pytest.param(of(NEVER.with_sidecar("i"), main=ENDED, i=ENDED), id="its sidecar, too"),
         pytest.param(of(NEVER, phase="Failed"), id="its phase says so"),
+        pytest.param(of(NEVER.with_labels({MANAGED: "true"}), "Failed"), id="and Kueue's"),
         pytest.param(of(a_pod().restarting("Always"), "Succeeded"), id="whatever its policy"),
     ],
 )
@@ -49,6 +51,7 @@ def test_over_is_a_pod_of_which_nothing_runs(pod: APod) -> None:
         pytest.param(of(NEVER.with_container("log"), main=ENDED), id="another may start"),
         pytest.param(of(NEVER.with_sidecar("i"), main=ENDED, i=RUNS), id="its sidecar runs"),
         pytest.param(of(a_pod().restarting("OnFailure"), main=ENDED), id="it is restarted"),
+        pytest.param(of(NEVER.with_labels({MANAGED: "true"}), main=ENDED), id="Kueue counts it"),
         pytest.param(
             of(NEVER.with_container("log", restartPolicy="Always"), main=ENDED, log=ENDED),
             id="a container of it is",

@@ -40,6 +40,30 @@ def test_only_the_container_that_was_killed_is_lifted() -> None:
     assert memory_of(copied, "proxy") == ("64Mi", "96Mi")
 
 
+def test_what_kueue_wrote_when_it_admitted_the_first_pod_is_not_on_the_copy() -> None:
+    # Of a real Kueue 0.15.2, which never starts a copy that names another admission.
+    by_author = {"kueue.x-k8s.io/queue-name": "shop", "kueue.x-k8s.io/managed": "true"}
+    pod = killed().with_labels({**by_author, "kueue.x-k8s.io/podset": "main", "zone": "a"})
+    pod = pod.annotated(
+        {
+            "kueue.x-k8s.io/role-hash": "ab9066ef",
+            "kueue.x-k8s.io/workload": "pod-train-48d86",
+            "autoscaling.x-k8s.io/consume-provisioning-request": "pod-train-48d86-nodes-1",
+        }
+    ).built()
+    checked = {"f:autoscaling.x-k8s.io/consume-provisioning-request": {}}
+    pod["metadata"]["managedFields"] = [
+        {"manager": "kueue", "fieldsV1": {"f:metadata": {"f:annotations": checked}}},
+        {"manager": "kubectl", "fieldsV1": {"f:metadata": {"f:labels": {"f:zone": {}}}}},
+        {"manager": "kueue", "subresource": "status", "fieldsV1": {"f:status": {}}},
+    ]
+    copied = copy_of(APod(pod)).built()["metadata"]
+    ours = {key: value for key, value in copied["labels"].items() if "plimsoll" not in key}
+    assert ours == {**by_author, "zone": "a"}
+    kept = [key for key in copied["annotations"] if "plimsoll.dev/" not in key]
+    assert kept == ["kueue.x-k8s.io/role-hash"]
+
+
 def test_every_container_keeps_its_mounts_and_leaves_its_token_to_the_cluster() -> None:
     pod = killed().with_container("proxy", volumeMounts=[TOKEN, DATA])
     pod = pod.with_init_container("fetch", volumeMounts=[DATA, TOKEN])

@@ -16,6 +16,7 @@ from plimsoll_operator.lending.eligible import (
     why_not_held,
 )
 from plimsoll_operator.names.labels import CRITICAL, MODE
+from plimsoll_operator.pods.queue_managers import MANAGED
 from plimsoll_operator.sizing.bounds.namespaces import UNBOUNDED, read_namespace
 from plimsoll_predictor.core.policy import Lending, Mode, Policy
 from plimsoll_predictor.core.units import GIB
@@ -72,6 +73,7 @@ def test_a_burstable_pod_that_runs_for_the_first_time_may_lend() -> None:
             id="restarted",
         ),
         pytest.param(decided(RUNS, attempt=2), "first attempt", id="a second attempt"),
+        pytest.param(RUNS.with_labels({MANAGED: "true"}), "Kueue", id="Kueue counted it"),
         pytest.param(
             RUNS.with_status(conditions=[{"type": "PodResizePending", "reason": "Deferred"}]),
             "being resized",

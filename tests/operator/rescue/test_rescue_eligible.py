@@ -6,6 +6,7 @@ import pytest
 
 from plimsoll_operator.attempts.watched_pod import read_pod
 from plimsoll_operator.names.labels import LENT, MODE
+from plimsoll_operator.pods.queue_managers import MANAGED
 from plimsoll_operator.rescue.eligible import refusal, why_not
 from plimsoll_predictor.core.policy import Mode, Policy, Rescue
 from plimsoll_predictor.knowledge.knowledge import Knowledge
@@ -51,6 +52,7 @@ def test_a_running_pod_may_be_rescued_if_its_policy_says_so() -> None:
         pytest.param(with_resize_policy("RestartContainer"), id="a resize would restart it"),
         pytest.param(RUNS.with_spec(overhead={"memory": "100Mi"}), id="it is in a sandbox"),
         pytest.param(RUNS.annotated({LENT: "{}"}), id="it lends"),
+        pytest.param(RUNS.with_labels({MANAGED: "true"}), id="Kueue counted it"),
         pytest.param(
             RUNS.with_status(phase="Running", containerStatuses=[{**RUNNING, "restartCount": 1}]),
             id="it was killed and restarted: its pod keeps the old limit",

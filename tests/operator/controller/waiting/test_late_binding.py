@@ -19,6 +19,7 @@ from plimsoll_operator.late_binding.resizing import (
 )
 from plimsoll_operator.names import labels
 from plimsoll_operator.names.quantity import format_bytes
+from plimsoll_operator.pods.queue_managers import MANAGED
 from plimsoll_operator.pods.spec import qos_of, sized_container
 from plimsoll_operator.sizing.decision_note import (
     CpuNote,
@@ -205,10 +206,12 @@ def test_a_pod_recommended_for_and_enforced_since_is_resized() -> None:
     assert asked_by(carried_out(recommended, found)) == Memory(4 * GIB, 4 * GIB)
 
 
-def test_a_gated_pod_is_resized_unless_kueue_holds_it() -> None:
+def test_a_gated_pod_is_resized_unless_kueue_counted_it() -> None:
     assert resized(WAITING.with_spec(**GATED)).memory == Memory(FITS, FITS)
     held = WAITING.with_spec(schedulingGates=[{"name": "kueue.x-k8s.io/admission"}])
     assert "Kueue" in why_left(held)
+    # Kueue has let it go, and it waits for a node: Kueue would delete it at another size.
+    assert "Kueue" in why_left(WAITING.with_labels({MANAGED: "true"}))
 
 
 @pytest.mark.parametrize("limits", Limits)
