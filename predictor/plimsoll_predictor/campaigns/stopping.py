@@ -18,20 +18,21 @@ def moves_no_more(
 ) -> bool:
     """Say whether each of the last ``window`` runs moved the estimate by ``change`` at most.
 
-    Nor may what is still to learn save more than that: while easy scenarios run, nothing moves.
+    Nor may what was still to learn after each of them have been more: while easy scenarios run,
+    nothing moves.
 
-    reference_bytes: today's request. change: of the estimated improvement, a share of 1.
+    reference_bytes: today's request. change: a share of it.
     """
     if len(learned_of(runs)) < max(LEAST_RUNS, window) + 1:
-        return False
-    newest = saving_of(runs, reference_bytes)
-    if newest is None or newest.to_learn > change:
         return False
     # Each estimate fits a Gaussian process, and mostly the newest one already moved.
     newest_first = (
         saving_of(runs, reference_bytes, newest_left_out=left_out) for left_out in range(window + 1)
     )
     return all(
-        before is not None and after is not None and abs(after.expected - before.expected) <= change
+        after is not None
+        and before is not None
+        and after.to_learn <= change
+        and abs(after.expected - before.expected) <= change
         for after, before in pairwise(newest_first)
     )
