@@ -293,15 +293,15 @@ def test_whether_more_runs_would_change_anything_is_asked_from_the_newest_on(
 def test_a_campaign_does_not_stop_while_there_is_much_to_learn() -> None:
     """The kinds that are known come first, and each of their runs is as expected."""
     rules = replace(RULES, stop=StopRule(change=0.01, runs=5))
-    known = [{"n": str(n // 2), "kind": "ab"[n % 2]} for n in range(40)]
+    known = [{"n": str(n % 6), "kind": "ab"[n % 2]} for n in range(40)]
     others = [{"n": "1", "kind": f"other {n}"} for n in range(8)]
     needs = {"a": 100 * MIB, "b": 400 * MIB}
 
     def need(run: CampaignRun) -> int:
         return needs.get(run.values["kind"], 200 * MIB)
 
-    alone = Life.of(rules, registered(known), need)
+    alone = Life.of(rules, registered(known, 512), need)
     assert alone.until_ended().ending is Ending.NOTHING_MOVES
-    both = Life.of(rules, registered([*known, *others]), need)
+    both = Life.of(rules, registered([*known, *others], 512), need)
     both.until_ended()
     assert len(alone.made) < len(known) < len(both.made)
