@@ -29,7 +29,8 @@ class SmallAirflow:
     """What the server knows. Its runs end when they are looked at for the ``looks``-th time.
 
     ends: how a run of a configuration ends. refuses: the status and body for a configuration that
-    is refused. page: the most runs of one answer. faults: statuses that the next calls are answered with. hears: each call, first.
+    is refused. page: the most runs of one answer. faults: statuses that the next calls are answered
+    with. hears: each call, first.
     """
 
     ends: Callable[[Mapping[str, Any]], str] = _succeeds

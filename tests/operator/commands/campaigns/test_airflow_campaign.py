@@ -99,7 +99,8 @@ def test_what_is_there_is_looked_up_by_pages_and_not_one_by_one(tmp_path: Path) 
         done = called(airflow, file)
         assert (airflow.asked["GET _runs"], airflow.asked["GET _run"]) == (3, 0)
         airflow.knows_patterns, airflow.page = False, 1
-        airflow.runs = {**{f"of others {n}": {} for n in range(9)}, **airflow.runs}
+        other = {"dag_run_id": "scheduled", "state": "success", "conf": {}}
+        airflow.runs = {**{f"scheduled {n}": other for n in range(9)}, **airflow.runs}
         airflow.asked.clear()
         one_by_one = called(airflow, file)
     assert done.stdout == one_by_one.stdout
